@@ -1,0 +1,24 @@
+# Compiler cache, linker, warnings and sanitizers: set once, used by every target.
+find_program(HEXAD_CCACHE ccache)
+if(HEXAD_CCACHE)
+  # pch_defines and time_macros let ccache serve objects that include a precompiled header.
+  set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEXAD_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
+endif()
+find_program(HEXAD_MOLD mold)
+if(HEXAD_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+option(HEXAD_WERROR "Treat warnings as errors" ON)
+if(HEXAD_WERROR)
+  add_compile_options($<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Werror>)
+endif()
+
+set(HEXAD_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
+if(HEXAD_SANITIZE)
+  add_compile_options(-fsanitize=${HEXAD_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HEXAD_SANITIZE})
+endif()

@@ -1,0 +1,29 @@
+// The one exception type for things that a user can mend. Its text answers: what, where, got, wanted, how to mend.
+#pragma once
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace hexad {
+
+// What kind of failure it is; the program's exit code follows from it (docs: 2 usage or config, 3 plugin, 4 worker).
+enum class ErrorKind { config, plugin, worker, data, internal };
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, std::string message) : std::runtime_error(std::move(message)), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+  int exit_code() const;
+
+ private:
+  ErrorKind kind_;
+};
+
+// fail(ErrorKind::data, "{}:{}: ...", path, line): formats and throws.
+template <typename... Args>
+[[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(kind, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace hexad

