@@ -1,0 +1,31 @@
+// Attention over whole sequences, without a cache: packed rows and right-padded batches.
+#pragma once
+#include "modeling/family/transformer.hpp"
+#include "modeling/op/packed_attention.hpp"
+
+namespace hexad::modeling {
+
+// Causal attention inside each of B packed sequences (layout over T tokens).
+class PackedAttention : public Attention {
+ public:
+  PackedAttention(const ModelConfig& config, PackedLayout layout);
+  at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
+
+ private:
+  std::vector<int64_t> windows_;
+  PackedLayout layout_;
+};
+
+// Causal attention inside each row of a right-padded batch whose hidden states are [B * S, H]. Padding comes after the
+// tokens, so no token sees it and no mask is needed; what is computed at padding is finite and meaningless.
+class PaddedAttention : public Attention {
+ public:
+  PaddedAttention(const ModelConfig& config, int64_t batch);
+  at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
+
+ private:
+  std::vector<int64_t> windows_;
+  int64_t batch_;
+};
+
+}  // namespace hexad::modeling

@@ -1,0 +1,56 @@
+// The one dense decoder that all families share, as functions of weights that the caller owns: a backend may gather and
+// free them per block. Tokens are packed: hidden states are [T, H] whatever the batch looks like; who sees whom is the
+// business of Attention. Activations have the dtype of the weights. Everything is differentiable.
+#pragma once
+#include <functional>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "modeling/family/model_config.hpp"
+#include "modeling/op/rope.hpp"
+
+namespace hexad::modeling {
+
+// Returns the full weight of a Hugging Face name.
+using WeightLookup = std::function<at::Tensor(const std::string& hf_name)>;
+
+// Weights of one block, [out, in] each; undefined when the family has none.
+struct LayerWeights {
+  at::Tensor input_norm, q_proj, k_proj, v_proj, o_proj, q_bias, k_bias, v_bias, o_bias, q_norm, k_norm;
+  at::Tensor post_attention_norm, gate_proj, up_proj, down_proj, gate_bias, up_bias, down_bias;
+};
+
+LayerWeights layer_weights(const ModelConfig& config, int64_t layer, const WeightLookup& lookup);
+
+class Attention {
+ public:
+  virtual ~Attention() = default;
+  // q [T, Hq, D], k and v [T, Hkv, D], after q/k norm and rope -> [T, Hq, D]. The scale is 1/sqrt(D). `layer` chooses
+  // the sliding window and, with a KV cache, the layer to write k and v into.
+  virtual at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
+};
+
+// How matrix products are run.
+struct LinearOptions {
+  // 0: one GEMM. n: GEMMs of exactly n rows (the last padded with zeros), so that a token's result does not depend on
+  // what else is in the batch: the deterministic mode of a generator.
+  int64_t row_tile = 0;
+};
+
+// ids: int64 [T] -> [T, H].
+at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids);
+
+// One block: hidden [T, H] -> [T, H].
+at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
+                         const at::Tensor& hidden, const Rope& rope, Attention& attention,
+                         const LinearOptions& options = {});
+
+at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden);
+
+// Embedding, all blocks and the final norm: ids and positions int64 [T] -> [T, H]. The head is head_logprobs
+// (op/logprob_head.hpp) or, for logits, linear with the weight of head_weight_name().
+at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup, const at::Tensor& ids,
+                          const at::Tensor& positions, Attention& attention, const LinearOptions& options = {});
+
+}  // namespace hexad::modeling

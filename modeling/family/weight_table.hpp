@@ -1,0 +1,35 @@
+// Every weight of a model under its Hugging Face name, in one fixed order.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include "modeling/family/model_config.hpp"
+
+namespace hexad::modeling {
+
+// `unit` is the group that is gathered, freed and recomputed together: "embed", "layers.0" ... "layers.N-1", "head"
+// (final norm, and lm_head when it is not tied: a tied lm_head is the embedding, and not in the table).
+struct WeightInfo {
+  std::string hf_name;
+  std::vector<int64_t> shape;
+  std::string unit;
+};
+
+std::vector<WeightInfo> weight_table(const ModelConfig& config);
+
+// Units in forward order.
+std::vector<std::string> weight_units(const ModelConfig& config);
+
+inline constexpr const char* kEmbeddingName = "model.embed_tokens.weight";
+inline constexpr const char* kFinalNormName = "model.norm.weight";
+// Name of the weight that makes the logits: "lm_head.weight", or the embedding's when tied.
+const char* head_weight_name(const ModelConfig& config);
+
+// A fresh fp32 CPU tensor for training from scratch: norms 1, biases 0, matrices normal(0, initializer_range).
+at::Tensor initial_weight(const ModelConfig& config, const WeightInfo& info, at::Generator generator);
+
+}  // namespace hexad::modeling

@@ -1,0 +1,43 @@
+// Language-model head and log-prob as one differentiable op, chunked over tokens: fp32 logits of the whole micro-batch
+// never exist, neither forward nor backward (a chunk's logits are recomputed in the backward pass).
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace hexad::modeling {
+
+struct LogprobOptions {
+  double temperature = 1.0;     // > 0: logits are divided by it first
+  int64_t top_k = 0;            // <= 0 off; keeps the k largest logits and every tie of the k-th
+  double top_p = 1.0;           // 1 off; keeps p where the ascending cumulative probability > 1 - top_p, at least one
+  bool entropy = false;         // also the entropy of the distribution that the log-probs are of
+  bool unfiltered_too = false;  // also the log-probs without top_k and top_p (temperature stays)
+  int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: about 64 MiB of fp32
+};
+
+struct LogprobResult {
+  at::Tensor logprobs;             // fp32 [N]; -inf where the filter excludes the target
+  at::Tensor entropy;              // fp32 [N], or undefined
+  at::Tensor unfiltered_logprobs;  // fp32 [N], or undefined
+};
+
+// hidden [N, H] (after the final norm), weight [V, H], targets int64 [N]. A row whose target is negative is not
+// computed: its outputs and gradients are 0. Differentiable in hidden and weight through every output; the gradient of
+// the weight is accumulated in fp32 over the chunks. A -inf log-prob passes no gradient.
+LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
+                            const LogprobOptions& options = {});
+
+// fp32 logits [N, V], already divided by the temperature -> bool [N, V], true where top-k, then top-p keep the token
+// (NeMo-RL's apply_top_k_top_p).
+at::Tensor top_k_top_p_mask(const at::Tensor& logits, int64_t top_k, double top_p);
+
+// ids int64 [T], cu_seqlens int64 [B + 1] on the host -> int64 [T] on ids' device: the token after each position, -1 at
+// the last position of each sequence.
+at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlens);
+
+// Moves values at the predicting position (head_logprobs' rows under next_token_targets) to the predicted token:
+// position i holds the log-prob of token i, 0 at each sequence start. [T] -> [T], differentiable.
+at::Tensor at_predicted_token(const at::Tensor& values);
+
+}  // namespace hexad::modeling

@@ -1,0 +1,30 @@
+// Causal attention over packed sequences and over right-padded batches, with grouped KV heads and an optional window.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace hexad::modeling {
+
+// Where each of B sequences lies in T packed tokens: made once a micro-batch and used by every layer.
+struct PackedLayout {
+  std::vector<int64_t> offsets;  // [B + 1] on the host: 0 ... T, not decreasing
+  int64_t max_length = 0;
+  at::Tensor offsets_on_device;  // int32 [B + 1], for the varlen kernels of CUDA; undefined on the CPU
+  at::Tensor positions;          // int64 [T] on the device: 0, 1, ... in each sequence
+};
+
+// cu_seqlens: int64 or int32 [B + 1], any device (read on the host: keep it on the CPU to avoid a synchronisation).
+// Throws Error when it does not start at 0 or decreases.
+PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
+
+// q [T, Hq, D], k and v [T, Hkv, D] -> [T, Hq, D]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence sees the
+// tokens i - window + 1 ... i of the same sequence (window 0: 0 ... i).
+at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
+                            int64_t window = 0);
+
+// q [B, S, Hq, D], k and v [B, S, Hkv, D] -> [B, S, Hq, D]: the same inside each row.
+at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window = 0);
+
+}  // namespace hexad::modeling
