@@ -1,0 +1,90 @@
+// The typed view of the `grpo` and `loss_fn` blocks. Field names are the keys; docs/config.md says what each means.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad::config {
+
+struct RewardShapingConfig {
+  bool enabled = false;
+  int64_t overlong_buffer_length = 128;
+  double overlong_buffer_penalty = 1;
+  int64_t max_response_length = 0;
+  std::optional<double> stop_properly_penalty_coef;
+};
+
+struct RewardScalingConfig {
+  bool enabled = false;
+  double source_min = 0, source_max = 1, target_min = 0, target_max = 1;
+};
+
+struct AdvEstimatorConfig {
+  std::string name = "grpo";
+  bool normalize_rewards = true;
+  bool use_leave_one_out_baseline = true;
+  bool minus_baseline = true;
+  std::vector<double> reward_weights;
+};
+
+struct GrpoConfig {
+  int64_t num_prompts_per_step = 32;
+  int64_t num_generations_per_prompt = 16;
+  int64_t max_rollout_turns = 1;
+  int64_t max_num_epochs = 1;
+  int64_t max_num_steps = 1000000;
+  bool normalize_rewards = true;
+  bool use_leave_one_out_baseline = true;
+  int64_t val_period = 10;
+  int64_t val_start_at = -1;
+  bool val_at_start = false;
+  bool val_at_end = false;
+  bool overlong_filtering = false;
+  std::optional<double> advantage_clip_low;
+  std::optional<double> advantage_clip_high;
+  int64_t max_val_samples = 256;
+  int64_t val_num_generations_per_prompt = 1;
+  std::optional<std::string> stop_at_validation_metric;
+  std::optional<double> stop_at_validation_threshold;
+  int64_t val_batch_size = 256;
+  int64_t seed = 42;
+  bool use_dynamic_sampling = false;
+  int64_t dynamic_sampling_max_gen_batches = 10;
+  int64_t batch_multiplier = 1;
+  RewardShapingConfig reward_shaping;
+  RewardScalingConfig reward_scaling;
+  AdvEstimatorConfig adv_estimator;
+  std::optional<double> seq_logprob_error_threshold;
+  bool skip_reference_policy_logprobs_calculation = false;  // also true where reference_policy_kl_penalty is 0
+  int64_t max_nonfinite_steps = 5;
+};
+
+struct LossConfig {
+  std::string plugin = "clipped_pg";
+  nlohmann::ordered_json plugin_config;
+  nlohmann::ordered_json loss_fn;  // the whole block without the two above: what a loss plugin receives
+  double reference_policy_kl_penalty = 0.01;
+  std::string reference_policy_kl_type = "k3";
+  std::optional<double> kl_input_clamp_value = 20;
+  std::optional<double> kl_output_clamp_value = 10;
+  double ratio_clip_min = 0.2;
+  double ratio_clip_max = 0.2;
+  std::optional<double> ratio_clip_c;
+  bool use_on_policy_kl_approximation = false;
+  bool use_importance_sampling_correction = false;
+  std::optional<std::string> truncated_importance_sampling_type;
+  std::optional<double> truncated_importance_sampling_ratio;
+  std::optional<double> truncated_importance_sampling_ratio_min;
+  bool sequence_level_importance_ratios = false;
+  bool token_level_loss = true;
+  bool force_on_policy_ratio = false;
+  bool use_kl_in_reward = false;
+  bool use_cispo = false;
+  bool disable_ppo_ratio = false;
+  double positive_example_nll_weight = 0;
+};
+
+}  // namespace hexad::config

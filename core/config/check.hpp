@@ -1,0 +1,37 @@
+// Validates a configuration against the schema and the rules between keys, before anything starts.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+// One thing to say about a configuration.
+struct Problem {
+  enum class Severity { error, notice };
+  Severity severity = Severity::error;
+  Location location;
+  std::string key;
+  std::string message;
+
+  // "a.yaml:3:7: error: grpo.seed: ..."
+  std::string text() const;
+};
+
+// Everything wrong with a loaded configuration, and a notice for each key that is accepted without being used.
+// Unknown keys, types, ranges, choices, features that are not available, rules between keys.
+std::vector<Problem> check(const Node& root);
+
+// A configuration that is valid, with the schema's defaults filled in.
+struct Resolved {
+  Node root;
+  std::vector<Problem> notices;
+};
+
+// Load + defaults + check. Throws one Error(config) that lists every error, a line each.
+// A plain override may add a key that the schema knows.
+Resolved resolve(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
+}  // namespace hexad::config

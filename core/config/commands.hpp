@@ -1,0 +1,20 @@
+// `hexad config check|show`: what the command line prints and returns.
+#pragma once
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace hexad::config {
+
+// Prints every error and notice, a line each, then a verdict; with `json` one object {"valid", "errors", "notices"}.
+// Returns the exit code: 0 valid, 2 not. Does not throw for a bad configuration.
+int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
+                 std::ostream& out);
+
+// Prints the resolved configuration as YAML, or with `json` as one JSON object. An invalid one is listed on `errors`
+// and returns 2.
+int config_show(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
+                std::ostream& out, std::ostream& errors);
+
+}  // namespace hexad::config

@@ -1,0 +1,24 @@
+// NeMo-RL's configuration loader: YAML 1.1 as OmegaConf reads it, `defaults:` inheritance, Hydra's override grammar,
+// `${}` interpolation. Source of the rules: NeMo-RL's utils/config.py, OmegaConf 2.3, Hydra 1.3.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+// Reads a file, its parents and the overrides ("a.b=1", "+a.b=1", "++a.b=1", "~a.b") and resolves every interpolation.
+// The root is a map. Text "???" that nothing filled stays as it is. Throws Error(config) with file, line and column.
+Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
+// The two halves of load(), for whoever adds values in between. compose() leaves interpolations as text.
+// `may_add` says which keys a plain "a.b=1" may add though no file has them; by default none, as with Hydra.
+Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+             const std::function<bool(std::string_view path)>& may_add = nullptr);
+void resolve_interpolations(Node& root);
+
+}  // namespace hexad::config

@@ -1,0 +1,103 @@
+// The typed view of the `policy` block. Field names are the keys; docs/config.md says what each means.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad::config {
+
+struct TokenizerConfig {
+  std::string name;
+  // Null: plain concatenation of the messages, as in NeMo-RL; "default" or an absent key: the tokenizer's own template;
+  // "*.jinja": a file; else the template itself.
+  std::optional<std::string> chat_template = "default";
+  nlohmann::ordered_json chat_template_kwargs = nlohmann::ordered_json::object();
+};
+
+struct BatchingConfig {  // dynamic_batching and sequence_packing
+  bool enabled = false;
+  int64_t train_mb_tokens = 0;
+  int64_t logprob_mb_tokens = 0;
+  int64_t sequence_length_round = 64;                       // dynamic batching only
+  std::string algorithm = "modified_first_fit_decreasing";  // packing only
+  std::string microbatch_order = "packer";                  // packing only
+};
+
+struct DtensorConfig {
+  bool enabled = true;
+  bool cpu_offload = false;
+  bool sequence_parallel = false;
+  bool activation_checkpointing = false;
+  int64_t tensor_parallel_size = 1;
+  int64_t context_parallel_size = 1;
+  int64_t dp_replicate_size = 1;
+  bool reshard_after_forward = true;
+};
+
+struct OptimizerConfig {
+  std::string name = "torch.optim.AdamW";
+  nlohmann::ordered_json kwargs = nlohmann::ordered_json::object();
+};
+
+struct NativeGeneratorConfig {
+  int64_t kv_block_size = 16;
+  std::optional<double> kv_cache_gb;  // absent: what the run needs, within the memory that is free
+  int64_t max_num_seqs = 256;
+  int64_t max_num_batched_tokens = 2048;
+  bool enable_chunked_prefill = true;
+  bool enable_prefix_sharing = true;
+  bool deterministic = false;
+};
+
+struct ColocatedConfig {
+  bool enabled = true;
+  std::optional<int64_t> gpus_per_node;  // resources.gpus_per_node
+  std::optional<int64_t> num_nodes;      // resources.num_nodes
+};
+
+struct GenerationConfig {
+  std::string backend = "native";
+  std::string plugin = "native";  // the plugin that `backend` stands for: vllm is vllm_bridge
+  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
+  int64_t max_new_tokens = 512;
+  double temperature = 1;
+  double top_p = 1;
+  std::optional<int64_t> top_k;  // absent: off (null and -1)
+  std::optional<double> min_p;
+  std::optional<std::vector<int64_t>> stop_token_ids;  // absent: the tokenizer's EOS
+  std::vector<std::string> stop_strings;
+  bool ignore_eos = false;
+  NativeGeneratorConfig native_cfg;
+  ColocatedConfig colocated;
+  nlohmann::ordered_json generation;  // the whole block: what a generator plugin receives
+};
+
+struct PolicyConfig {
+  std::string backend = "dtensor";  // the plugin; from policy.backend, or from which *_cfg is enabled
+  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
+  std::string model_name;
+  TokenizerConfig tokenizer;
+  nlohmann::ordered_json hf_config_overrides = nlohmann::ordered_json::object();
+  int64_t train_global_batch_size = 512;
+  int64_t train_micro_batch_size = 4;
+  int64_t logprob_batch_size = 4;
+  int64_t max_total_sequence_length = 512;
+  std::string precision = "bfloat16";
+  std::optional<int64_t> logprob_chunk_size;
+  bool offload_optimizer_for_logprob = false;
+  bool deterministic = false;
+  DtensorConfig dtensor_cfg;
+  BatchingConfig dynamic_batching;
+  BatchingConfig sequence_packing;
+  int64_t make_sequence_length_divisible_by = 1;
+  std::optional<double> max_grad_norm = 1.0;
+  OptimizerConfig optimizer;
+  nlohmann::ordered_json scheduler;  // null, {name, kwargs}, or a list of those with one {milestones: [...]}
+  GenerationConfig generation;
+  nlohmann::ordered_json policy;  // the whole block: what a backend plugin receives
+};
+
+}  // namespace hexad::config

@@ -1,0 +1,26 @@
+// A resolved configuration as plain structs: what the algorithm loop and the parts around it read.
+#pragma once
+#include "core/config/algorithm_config.hpp"
+#include "core/config/data_config.hpp"
+#include "core/config/node.hpp"
+#include "core/config/policy_config.hpp"
+#include "core/config/system_config.hpp"
+
+namespace hexad::config {
+
+struct RunConfig {
+  GrpoConfig grpo;
+  LossConfig loss_fn;
+  CheckpointingConfig checkpointing;
+  PolicyConfig policy;
+  DataConfig data;
+  EnvConfig env;
+  LoggerConfig logger;
+  ClusterConfig cluster;
+  PluginsConfig plugins;
+};
+
+// From the root that resolve() returned. Throws Error(config) where a key is missing or has another type.
+RunConfig run_config(const Node& root);
+
+}  // namespace hexad::config

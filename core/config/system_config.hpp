@@ -1,0 +1,53 @@
+// The typed view of the blocks around the algorithm: checkpointing, logger, cluster, plugins.
+// Field names are the keys; docs/config.md says what each means.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hexad::config {
+
+struct CheckpointingConfig {
+  bool enabled = true;
+  std::string checkpoint_dir = "results/grpo";
+  std::optional<std::string> metric_name = "val:accuracy";  // "val:x" or "train:x"; absent: newest are kept
+  bool higher_is_better = true;
+  std::optional<int64_t> keep_top_k = 3;  // absent: all
+  int64_t save_period = 10;
+  std::optional<double> checkpoint_must_save_by_s;  // from "DD:HH:MM:SS"
+  std::string model_save_format = "safetensors";
+  bool save_consolidated = false;
+  bool save_optimizer = true;
+  std::optional<int64_t> ft_keep_latest_k;
+  std::optional<int64_t> ft_save_period;
+};
+
+struct LoggerConfig {
+  std::string log_dir = "logs";
+  int64_t num_val_samples_to_print = 0;
+  bool tensorboard_enabled = false;
+  bool monitor_gpus = true;
+  double collection_interval = 10;  // gpu_monitoring.collection_interval, seconds
+  double flush_interval = 10;       // gpu_monitoring.flush_interval, seconds
+};
+
+struct ClusterConfig {
+  int64_t gpus_per_node = 1;
+  int64_t num_nodes = 1;
+  int64_t master_port_range_low = 1400;
+  int64_t master_port_range_high = 1999;
+  std::string device = "auto";
+  double worker_timeout_s = 600;
+  int64_t max_restarts = 0;
+};
+
+struct PluginsConfig {
+  bool enabled = true;
+  std::vector<std::string> paths;
+  std::map<std::string, std::string> pin;  // plugin name to "sha256:<hex>"; if not empty, nothing unlisted loads
+  bool allow_insecure_dirs = false;
+};
+
+}  // namespace hexad::config
