@@ -1,0 +1,66 @@
+// What the three kinds of instance share: the plugin, its configuration, and how a failed call becomes an exception.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/plugin/call.hpp"
+#include "core/plugin/loader.hpp"
+#include "core/plugin/plugin_config.hpp"
+
+namespace hexad::plugin {
+
+// A plugin function failed. The text begins with the plugin and the function:
+// "loss 'my_loss' 1.2.0 (/path, sha256 12ab34cd...): compute at step 812: INVALID_ARGUMENT: ...".
+class PluginError : public Error {
+ public:
+  PluginError(hexad_code code, std::string message) : Error(ErrorKind::plugin, std::move(message)), code_(code) {}
+  hexad_code code() const { return code_; }  // UNAVAILABLE may be retried, CANCELLED unwinds, the rest end the run
+
+ private:
+  hexad_code code_;
+};
+
+// Not copyable, not movable: the plugin holds the address of the configuration.
+class Instance {
+ public:
+  const LoadedPlugin& plugin() const { return plugin_; }
+  const hexad_host* host() const { return plugin_.host; }
+
+ protected:
+  Instance(const LoadedPlugin& plugin, Kind kind, PluginConfig config);
+  ~Instance() = default;
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  // Calls function(hexad_call*), which returns a hexad_code; throws PluginError if it is not HEXAD_OK, if the plugin gave no
+  // text (its fault, and said so), or if a C++ exception came across the ABI.
+  template <typename Function>
+  void invoke(const CallContext& context, std::string_view name, Function&& function) const {
+    Call call(context, who_);
+    hexad_code code = HEXAD_OK;
+    try {
+      code = function(call.handle());
+    } catch (const std::exception& error) {
+      raise_thrown(context, name, error.what());
+    }
+    if (code != HEXAD_OK) raise(call, name, code);
+  }
+  // Throws Error(config) if keys of plugin_config were not read by create.
+  void require_all_keys_read() const;
+  // Throws PluginError(UNIMPLEMENTED) if an optional function is missing.
+  void require_function(const CallContext& context, std::string_view name, bool present) const;
+
+  PluginConfig config_;
+
+ private:
+  [[noreturn]] void raise(const Call& call, std::string_view name, hexad_code code) const;
+  [[noreturn]] void raise_thrown(const CallContext& context, std::string_view name, const char* what) const;
+
+  const LoadedPlugin& plugin_;
+  std::string who_;
+};
+
+}  // namespace hexad::plugin

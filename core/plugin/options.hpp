@@ -1,0 +1,22 @@
+// The `plugins` section of the configuration.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad::plugin {
+
+struct Options {
+  bool enabled = true;                       // false: nothing is loaded
+  std::vector<std::filesystem::path> paths;  // searched first, in order
+  std::map<std::string, std::string> pin;    // name -> "sha256:<hex>"; if not empty, nothing unlisted loads
+  bool allow_insecure_dirs = false;          // load from directories that others may write, with a warning
+};
+
+// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs}, each optional; null is the default.
+Options options_from(const nlohmann::ordered_json& section);
+
+}  // namespace hexad::plugin
