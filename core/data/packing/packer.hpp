@@ -22,8 +22,8 @@ PackingAlgorithm packing_algorithm_named(std::string_view name);
 using Bins = std::vector<std::vector<int64_t>>;
 
 struct PackingLimits {
-  std::optional<int64_t> min_bin_count;       // >= 0
-  std::optional<int64_t> bin_count_multiple;  // >= 1
+  std::optional<int64_t> min_bin_count = {};       // >= 0
+  std::optional<int64_t> bin_count_multiple = {};  // >= 1
 };
 
 // Throws Error(data) for a sequence longer than `capacity`, for length 0 under modified first-fit decreasing, and when

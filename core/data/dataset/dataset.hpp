@@ -1,0 +1,44 @@
+// Datasets: records read from files or made by a generator, before any template or tokenizer.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/data_config.hpp"
+
+namespace hexad::data {
+
+// One example. `messages` is the conversation as it stands in the data, each {"role", "content", ...}: for
+// reinforcement learning it ends with the user's message and `answer` holds the ground truth; for supervised training
+// it ends with the assistant's.
+struct Record {
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  std::string answer;
+  std::string source;               // "train.jsonl:12" or "arithmetic#5", for messages
+  nlohmann::ordered_json metadata;  // fields beyond those above; null if none
+  nlohmann::ordered_json tools;     // tool definitions for the chat template; null if none
+};
+
+struct Dataset {
+  std::string task_name;
+  std::vector<Record> records;
+};
+
+struct DatasetSplit {
+  Dataset train;
+  std::optional<Dataset> validation;  // when split_validation_size > 0, and of procedural datasets
+};
+
+// Reads or generates the dataset that `config` names:
+//   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split;
+//   openai_format    data_path with {"messages": [...]} rows (key: chat_key), system_key, system_prompt, tool_key;
+//   arithmetic, puzzle  procedural, see procedural.hpp;
+//   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
+// split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
+// records. Relative paths are relative to `root`. Malformed and empty lines are an Error(data) that names file:line.
+DatasetSplit load_dataset(const config::DatasetConfig& config, const std::string& root = ".");
+
+}  // namespace hexad::data

@@ -1,0 +1,69 @@
+// Processors: from a record to the token ids of a prompt (reinforcement learning) or of a conversation (supervised).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data/dataset/dataset.hpp"
+
+namespace hexad::data {
+
+struct RenderOptions {
+  bool add_generation_prompt = false;
+  nlohmann::ordered_json tools;  // null: none
+};
+
+// What the processors need of a tokenizer; the caller supplies it.
+struct TextTools {
+  // Text -> ids, without adding special tokens.
+  std::function<std::vector<int64_t>(std::string_view text)> encode;
+  // Messages -> text by the chat template.
+  std::function<std::string(const nlohmann::ordered_json& messages, const RenderOptions& options)> render;
+};
+
+struct ProcessorOptions {
+  std::string processor = "math_hf_data_processor";  // data.*.processor
+  std::string prompt;         // template text with {} (data.*.prompt_file); empty: the bare problem
+  std::string system_prompt;  // data.*.system_prompt_file; empty: none
+  std::string env_name = "math";
+  int64_t max_seq_length = 512;  // data.max_input_seq_length
+  // sft_processor only.
+  bool add_bos = false;
+  bool add_eos = true;
+  bool add_generation_prompt = false;
+  std::string bos_token, eos_token;
+};
+
+// One sample ready for rollout or training.
+struct Datum {
+  std::vector<int64_t> token_ids;
+  std::vector<float> token_mask;  // sft: 1 on the assistant's tokens; empty for prompts
+  std::string text;               // what token_ids encode, before truncation
+  std::string answer;             // ground truth
+  float loss_multiplier = 1;      // 0: too long, must not train
+  int64_t index = 0;
+  std::string task_name;
+  std::string env_name;
+  nlohmann::ordered_json metadata;
+};
+
+// math_hf_data_processor, math_data_processor: the last user message goes through the prompt template, the system
+// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation with a
+// mask. A sample of max_seq_length tokens or more is cut short and gets loss_multiplier 0, as in NeMo-RL.
+Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
+              const TextTools& tools);
+
+// Throws Error(config) unless `name` is a known processor.
+void check_processor(const std::string& name);
+
+// Python's str.format with positional and empty replacement fields: "{}", "{0}", "{{" and "}}". `where` names the
+// template in errors.
+std::string format_template(std::string_view text, const std::vector<std::string>& arguments, std::string_view where);
+
+// The contents of a prompt file; Error(data) if it cannot be read.
+std::string read_prompt_file(const std::string& path);
+
+}  // namespace hexad::data

@@ -1,0 +1,53 @@
+// Environments: from a finished response to a reward.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hexad::environment {
+
+// One prompt with one response. The views live as long as the call.
+struct Sample {
+  std::string_view prompt;        // rendered, as the model saw it
+  std::string_view response;      // decoded without special tokens
+  std::string_view ground_truth;  // the dataset's answer
+  int64_t prompt_tokens = 0;
+  int64_t response_tokens = 0;
+  bool truncated = false;                            // ended by the token limit, not by EOS or a stop string
+  const nlohmann::ordered_json* metadata = nullptr;  // the record's extra fields; may be null
+};
+
+struct Scores {
+  std::vector<float> rewards;                            // [samples]
+  std::vector<uint8_t> invalid;                          // [samples] 1: could not be scored, must not train
+  std::map<std::string, std::vector<float>> components;  // parts of the reward by name, [samples] each; often none
+};
+
+// Stateless after construction: score() may be called by several threads.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  virtual Scores score(std::span<const Sample> samples) const = 0;
+};
+
+// env.<name>: its keyword arguments. Throws Error(config) for an unknown name (with a suggestion) or argument.
+std::unique_ptr<Environment> make_environment(const std::string& name, const nlohmann::ordered_json& arguments);
+
+// Names with one line of description each: exact_answer, last_number, math, token_task.
+std::map<std::string, std::string> environment_names();
+
+// Metrics of the math environment over scored samples, `samples_per_prompt` consecutive samples a prompt: accuracy
+// (reward times properly ended, mean), pass@samples_per_prompt, fraction_of_samples_properly_ended,
+// num_problems_in_batch (samples), generation_lengths, prompt_lengths (means), correct_solution_generation_lengths
+// (mean over right ones, 0 if none). Samples flagged invalid are left out, and counted in num_invalid_samples if there
+// are any.
+std::map<std::string, double> environment_metrics(std::span<const Sample> samples, const Scores& scores,
+                                                  int64_t samples_per_prompt = 1);
+
+}  // namespace hexad::environment
