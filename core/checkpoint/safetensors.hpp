@@ -93,6 +93,7 @@ class ShardedWriter {
 
  private:
   void open_shard();
+  std::string file_name(size_t shard) const;
 
   std::filesystem::path directory_;
   std::vector<std::vector<TensorSpec>> shards_;

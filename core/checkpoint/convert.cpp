@@ -1,0 +1,142 @@
+#include "core/checkpoint/convert.hpp"
+
+#include <cmath>
+#include <fstream>
+
+#include "core/base/error.hpp"
+#include "core/checkpoint/convert_gguf.hpp"
+#include "core/checkpoint/convert_output.hpp"
+#include "core/checkpoint/safetensors.hpp"
+
+namespace hexad::checkpoint {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void require_storable(DType dtype) {
+  if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16) return;
+  fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16", torch_name(dtype));
+}
+
+// Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after (float16 ends at
+// 65504) the conversion.
+void encode(std::span<const float> values, DType dtype, const std::string& tensor, const fs::path& source,
+            std::vector<std::byte>& out) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) {
+      fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}: the weights are broken", source.string(), tensor,
+           values[i], i);
+    }
+    if (dtype == DType::f16 && std::abs(values[i]) >= 65520) {
+      fail(ErrorKind::data,
+           "{}: tensor \"{}\" holds {} at element {}, too large for float16: choose bfloat16 or float32",
+           source.string(), tensor, values[i], i);
+    }
+  }
+  out.resize(values.size() * dtype_size(dtype));
+  from_float32(values, dtype, out);
+}
+
+ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
+  const Gguf gguf = Gguf::open(source);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  Json config = gguf_config(gguf);
+  config["torch_dtype"] = torch_name(dtype);
+  const std::vector<GgufWeight> weights = gguf_weights(gguf, config);
+
+  ConvertOutput output(destination);
+  output.write_text("config.json", config.dump(2) + "\n");
+  output.write_text("generation_config.json", gguf_generation_config(gguf).dump(2) + "\n");
+  output.write_text("tokenizer.json", gguf_tokenizer(gguf).dump(2) + "\n");
+  output.write_text("tokenizer_config.json", gguf_tokenizer_config(gguf).dump(2) + "\n");
+
+  ConvertResult result{"gguf"};
+  std::vector<TensorSpec> specs;
+  for (const GgufWeight& weight : weights) {
+    specs.push_back({weight.name, dtype, weight.shape});
+    ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
+  }
+  ShardedWriter writer(output.directory(), std::move(specs), options.max_shard_bytes);
+  std::vector<std::byte> bytes;
+  for (const GgufWeight& weight : weights) {
+    encode(read_gguf_weight(gguf, weight), dtype, weight.gguf_name, source, bytes);
+    writer.append(bytes);
+  }
+  writer.finish();
+  output.commit();
+  return result;
+}
+
+// The files beside the weights (tokenizer, chat template, licence ...) are copied; config.json gets the new dtype.
+void copy_side_files(const fs::path& source, const ConvertOutput& output, std::optional<DType> dtype) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(source)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || name.ends_with(".safetensors") || name == "model.safetensors.index.json") continue;
+    if (name != "config.json") fs::copy_file(entry.path(), output.directory() / name);
+  }
+  std::ifstream in(source / "config.json");
+  Json config = Json::parse(in, nullptr, false);
+  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", (source / "config.json").string());
+  if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name(*dtype);
+  output.write_text("config.json", config.dump(2) + "\n");
+}
+
+ConvertResult convert_huggingface(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
+  const Safetensors weights = Safetensors::open(source);
+  ConvertOutput output(destination);
+  copy_side_files(source, output, options.dtype);
+
+  ConvertResult result{"huggingface"};
+  std::vector<TensorSpec> specs;
+  for (const SafetensorsEntry& entry : weights.tensors()) {
+    specs.push_back(
+        {entry.name, is_floating(entry.dtype) ? options.dtype.value_or(entry.dtype) : entry.dtype, entry.shape});
+    ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
+  }
+  ShardedWriter writer(output.directory(), specs, options.max_shard_bytes);
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const SafetensorsEntry& entry = weights.tensors()[i];
+    if (specs[i].dtype == entry.dtype) {
+      require_finite(entry, source);
+      writer.append(entry.data);
+    } else {
+      encode(to_float32(entry), specs[i].dtype, entry.name, source, bytes);
+      writer.append(bytes);
+    }
+  }
+  writer.finish();
+  output.commit();
+  return result;
+}
+
+// The one .gguf of a directory without config.json; nothing when there is none.
+std::optional<fs::path> gguf_in(const fs::path& directory) {
+  std::optional<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() != ".gguf") continue;
+    if (found) {
+      fail(ErrorKind::data, "{}: holds several .gguf files ({} and {}): name one of them", directory.string(),
+           found->filename().string(), entry.path().filename().string());
+    }
+    found = entry.path();
+  }
+  return found;
+}
+
+}  // namespace
+
+ConvertResult convert(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
+  if (options.dtype) require_storable(*options.dtype);
+  if (!fs::exists(source)) fail(ErrorKind::data, "{}: no such file or directory", source.string());
+  if (!fs::is_directory(source)) {
+    if (source.extension() == ".gguf") return convert_gguf(source, destination, options);
+    fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
+  }
+  if (fs::exists(source / "config.json")) return convert_huggingface(source, destination, options);
+  if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, destination, options);
+  fail(ErrorKind::data, "{}: holds neither config.json nor a .gguf file", source.string());
+}
+
+}  // namespace hexad::checkpoint
