@@ -159,7 +159,8 @@ void check_pieces(const Json& test_case) {
   const Json& expected = test_case.at("expected");
   const auto ids = test_case.at("inputs").at("sample_ids").get<Rows>();
   if (kind == "microbatch_iterator") {
-    CHECK(split_rows(ids, config.at("microbatch_size")) == expected.at("micro_batches").get<std::vector<Rows>>());
+    const std::vector<Rows> parts = split_rows(ids, config.at("microbatch_size"));
+    CHECK(parts == expected.at("micro_batches").get<std::vector<Rows>>());
   } else if (kind == "chunk") {
     for (int64_t part = 0; part < config.at("chunks"); ++part) {
       CHECK(ids_of(chunk(batch_of(ids), part, config.at("chunks"))) == expected.at("chunks").at(part).get<Rows>());
