@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/config/node.hpp"
@@ -15,10 +14,15 @@ namespace hexad::config {
 // The root is a map. Text "???" that nothing filled stays as it is. Throws Error(config) with file, line and column.
 Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
+// Keys beyond those in the files that a plain "a.b=1" may set; Hydra has none.
+struct KnownKeys {
+  std::function<bool(const std::string& path)> contains;
+  // The keys beside `path`, for a suggestion.
+  std::function<std::vector<std::string>(const std::string& path)> siblings;
+};
+
 // The two halves of load(), for whoever adds values in between. compose() leaves interpolations as text.
-// `may_add` says which keys a plain "a.b=1" may add though no file has them; by default none, as with Hydra.
-Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-             const std::function<bool(std::string_view path)>& may_add = nullptr);
+Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides, const KnownKeys& known = {});
 void resolve_interpolations(Node& root);
 
 }  // namespace hexad::config

@@ -1,0 +1,88 @@
+#include "core/config/inherit.hpp"
+
+#include "core/base/error.hpp"
+#include "core/config/interpolation.hpp"
+#include "core/config/merge.hpp"
+#include "core/config/python_text.hpp"
+#include "core/config/yaml_file.hpp"
+
+namespace hexad::config {
+namespace {
+
+// Files that name each other twice multiply; no inheritance comes near this many reads.
+constexpr size_t kMostFiles = 1000;
+
+bool is_missing(const Node& node) { return node.is_string() && node.as_string() == "???"; }
+
+// What Python's `if` makes of a value.
+bool truthy(const Node& node) {
+  if (node.is_null() || is_missing(node)) return false;
+  if (node.is_bool()) return node.as_bool();
+  if (node.is_number()) return node.as_double() != 0;
+  if (node.is_string()) return !node.as_string().empty();
+  return node.is_map() ? !node.entries().empty() : !node.items().empty();
+}
+
+void erase(Node& map, const std::string& key) {
+  std::erase_if(map.entries(), [&](const auto& entry) { return entry.first == key; });
+}
+
+class Inheritance {
+ public:
+  Node read(const std::filesystem::path& path) {
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path);
+    if (std::ranges::find(stack_, canonical) != stack_.end()) {
+      fail(ErrorKind::config, "{}: the file inherits from itself through `defaults`", path.string());
+    }
+    if (++files_ > kMostFiles) fail(ErrorKind::config, "`defaults` come to more than {} files", kMostFiles);
+    stack_.push_back(canonical);
+    Node config = read_yaml_file(path);
+    const Node* defaults = config.child("defaults");
+    if (defaults && !is_missing(*defaults)) {
+      const std::vector<std::string> parents = parent_names(config, *defaults);
+      erase(config, "defaults");
+      Node base(Node::Map{}, config.location());
+      for (const std::string& parent : parents) merge_sections(base, read(path.parent_path() / parent));
+      merge_sections(base, std::move(config));
+      config = std::move(base);
+    }
+    stack_.pop_back();
+    return config;
+  }
+
+ private:
+  static std::vector<std::string> parent_names(const Node& config, const Node& defaults) {
+    const Node value = Evaluator(config).evaluate({&config, &defaults});
+    if (value.is_string()) return {value.as_string()};
+    if (!value.is_list()) {
+      fail(ErrorKind::config, "{}: defaults: got {}, wanted a file name or a list of them", value.location().text(),
+           value.describe());
+    }
+    std::vector<std::string> names;
+    for (const Node& name : value.items()) names.push_back(python_str(name));
+    return names;
+  }
+
+  static void merge_sections(Node& base, Node config) {
+    for (auto& [key, section] : config.entries()) {
+      // As in NeMo-RL, a top-level reference must hold within its own file.
+      if (section.is_string() && has_interpolation(section.as_string())) {
+        Evaluator(config).evaluate({&config, &section});
+      }
+      const Node* marker = section.child("_override_");
+      if (!marker || !truthy(Evaluator(config).evaluate({&config, &section, marker}))) continue;
+      erase(section, "_override_");
+      erase(base, key);
+    }
+    merge(base, {}, config);
+  }
+
+  std::vector<std::filesystem::path> stack_;
+  size_t files_ = 0;
+};
+
+}  // namespace
+
+Node read_with_parents(const std::filesystem::path& path) { return Inheritance().read(path); }
+
+}  // namespace hexad::config

@@ -1,0 +1,49 @@
+// Evaluates `${...}` over a whole tree.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/config/interpolation_grammar.hpp"
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+// Reads a tree whose texts hold interpolations. Relative references count from where a text stands. Keeps a reference
+// to the tree, which must not change meanwhile.
+class Evaluator {
+ public:
+  // A position in the tree: the nodes from the root down to it.
+  using Chain = std::vector<const Node*>;
+
+  explicit Evaluator(const Node& root) : root_(&root) {}
+
+  // The value at a position, with every interpolation below it replaced by its value; text "???" stays.
+  // Throws Error(config) with the place of the text: missing key, cycle, "???" referred to, a resolver's complaint.
+  Node evaluate(const Chain& chain);
+
+  // The position of a dotted path, following interpolations on the way (not at the end). Empty if there is none.
+  // Throws where the way leads through a value that is neither map nor list.
+  Chain select(Chain from, std::string_view path);
+
+  // The position that the interpolation at `chain`, if it is a plain reference, leads to in the end; else `chain`.
+  // Empty where it cannot be resolved.
+  Chain dereference(Chain chain);
+
+ private:
+  Node evaluate_text(const Chain& chain);
+  Node evaluate_expression(const Expression& expression, const Chain& chain);
+  Node evaluate_reference(const Expression& expression, const Chain& chain);
+  Node evaluate_call(const Expression& expression, const Chain& chain);
+  Node decode(const Node& text, const Chain& chain);
+  Chain follow(Chain chain);
+  Chain referred(const Expression& expression, const Chain& chain);
+  Chain step(Chain chain, std::string_view key, std::string_view path);
+
+  const Node* root_;
+  std::vector<const Node*> active_;             // the texts being evaluated, to find cycles
+  std::vector<std::unique_ptr<Node>> results_;  // values made on the way to a reference's end
+  size_t evaluations_ = 0;
+};
+
+}  // namespace hexad::config

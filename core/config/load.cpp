@@ -1,0 +1,20 @@
+#include "core/config/load.hpp"
+
+#include "core/config/inherit.hpp"
+#include "core/config/override_apply.hpp"
+
+namespace hexad::config {
+
+Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides, const KnownKeys& known) {
+  Node root = read_with_parents(path);
+  for (const std::string& text : overrides) apply_override(root, parse_override(text), known);
+  return root;
+}
+
+Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  Node root = compose(path, overrides);
+  resolve_interpolations(root);
+  return root;
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,62 @@
+#include "core/config/merge.hpp"
+
+#include "core/base/error.hpp"
+#include "core/config/interpolation.hpp"
+
+namespace hexad::config {
+namespace {
+
+bool is_container(const Node& node) { return node.is_map() || node.is_list(); }
+bool is_missing(const Node& node) { return node.is_string() && node.as_string() == "???"; }
+
+Evaluator::Chain chain_to(const Node& root, const std::vector<std::string>& path) {
+  Evaluator::Chain chain = {&root};
+  for (const std::string& key : path) {
+    const Node& node = *chain.back();
+    chain.push_back(node.is_list() ? &node.items()[std::stoul(key)] : node.child(key));
+  }
+  return chain;
+}
+
+// Replaces a reference to a map or list by a copy of it.
+void expand_reference(const Node& root, const std::vector<std::string>& path, Node& node) {
+  if (!node.is_string() || !has_interpolation(node.as_string())) return;
+  const Evaluator::Chain target = Evaluator(root).dereference(chain_to(root, path));
+  if (!target.empty() && is_container(*target.back())) {
+    Node copy = *target.back();
+    node = std::move(copy);
+  }
+}
+
+}  // namespace
+
+void merge(Node& root, const std::vector<std::string>& path, const Node& source, NewKeys new_keys) {
+  Node& target = *const_cast<Node*>(chain_to(root, path).back());
+  for (const auto& [key, value] : source.entries()) {
+    std::vector<std::string> below = path;
+    below.push_back(key);
+    Node* old = target.child(key);
+    if (!old) {
+      if (new_keys == NewKeys::refused) {
+        fail(ErrorKind::config, "key {} does not exist", fmt::join(below, "."));
+      }
+      target.entries().emplace_back(key, value);
+      continue;
+    }
+    expand_reference(root, below, *old);
+    if (is_missing(value)) continue;
+    if (is_container(*old) && is_container(value)) {
+      if (old->is_map() != value.is_map()) {
+        fail(ErrorKind::config, "{}: {}: cannot merge {} with {}", value.location().text(), fmt::join(below, "."),
+             value.describe(), old->describe());
+      }
+      if (value.is_map()) {
+        merge(root, below, value, new_keys);
+        continue;
+      }
+    }
+    *old = value;
+  }
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,169 @@
+#include "core/config/override_apply.hpp"
+
+#include <charconv>
+
+#include "core/base/error.hpp"
+#include "core/base/suggest.hpp"
+#include "core/config/interpolation.hpp"
+#include "core/config/merge.hpp"
+
+namespace hexad::config {
+namespace {
+
+using Path = std::vector<std::string>;
+
+bool is_container(const Node& node) { return node.is_map() || node.is_list(); }
+
+Path split(const std::string& key) {
+  Path path(1);
+  for (const char c : key) {
+    if (c == '.') {
+      path.emplace_back();
+    } else {
+      path.back() += c;
+    }
+  }
+  return path;
+}
+
+[[noreturn]] void refuse(const Override& override, const std::string& what) {
+  fail(ErrorKind::config, "override '{}': {}", override.text, what);
+}
+
+// The entry under a key or index, interpolations unresolved; null if there is none.
+Node* entry(Node& node, const std::string& key) {
+  return key.find('.') == std::string::npos ? node.find(key) : nullptr;
+}
+
+// The position a dotted path leads to through interpolations; empty if there is none.
+Evaluator::Chain select(const Node& root, const std::string& path) {
+  for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
+    const Evaluator::Chain above = Evaluator(root).select({&root}, path.substr(0, end));
+    if (above.empty()) return {};
+    if (!is_container(Evaluator(root).evaluate(above))) return {};
+  }
+  return Evaluator(root).select({&root}, path);
+}
+
+// The value there, evaluated; nothing for a missing key, null and "???".
+std::optional<Node> selected(const Node& root, const std::string& path) {
+  const Evaluator::Chain chain = select(root, path);
+  if (chain.empty()) return std::nullopt;
+  Node value = Evaluator(root).evaluate(chain);
+  if (value.is_null() || (value.is_string() && value.as_string() == "???")) return std::nullopt;
+  return value;
+}
+
+[[noreturn]] void no_such_key(const Node& root, const Override& override, const KnownKeys& known) {
+  const Path path = split(override.key);
+  // The first part of the path that is not there is what was misspelt.
+  const Node* node = &root;
+  std::string above, here;
+  for (const std::string& key : path) {
+    above = here;
+    here += (here.empty() ? "" : ".") + key;
+    const Node* next = node->find(key);
+    if (!next) break;
+    node = next;
+  }
+  std::vector<std::string> candidates;
+  if (node->is_map()) {
+    for (const auto& [key, value] : node->entries()) candidates.push_back((above.empty() ? "" : above + ".") + key);
+  }
+  if (known.siblings) std::ranges::copy(known.siblings(here), std::back_inserter(candidates));
+  const std::optional<std::string> near = nearest(here, candidates);
+  refuse(override, fmt::format("there is no key {}{}; write +{}=... to add one", here,
+                               near ? fmt::format(", did you mean {}?", *near) : "", override.key));
+}
+
+// The container that holds the last key of the path. With `create`, maps are made on the way, in place of scalars too;
+// otherwise null if there is no such container.
+Node* holder(Node& root, const Path& path, bool create) {
+  Node* node = &root;
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    Node* next = entry(*node, path[i]);
+    if (!next || !is_container(*next)) {
+      if (!create) return nullptr;
+      if (!next) {
+        if (!node->is_map()) return nullptr;
+        next = &node->entries().emplace_back(path[i], Node(Node::Map{}, node->location())).second;
+      } else {
+        *next = Node(Node::Map{}, next->location());
+      }
+    }
+    node = next;
+  }
+  return node;
+}
+
+void set(Node& root, const Override& override, bool create, const KnownKeys& known) {
+  const Path path = split(override.key);
+  Node* parent = holder(root, path, create);
+  if (!parent) no_such_key(root, override, known);
+  Node* old = entry(*parent, path.back());
+  const Node& value = *override.value;
+  if (!old) {
+    if (!create || !parent->is_map()) no_such_key(root, override, known);
+    parent->entries().emplace_back(path.back(), value);
+    return;
+  }
+  if (!is_container(*old) || !is_container(value) || (old->is_list() && value.is_list())) {
+    *old = value;
+    return;
+  }
+  if (old->is_map() != value.is_map()) {
+    refuse(override, fmt::format("cannot merge {} with {}; remove the key first (~{})", value.describe(),
+                                 old->describe(), override.key));
+  }
+  try {
+    merge(root, path, value, create ? NewKeys::allowed : NewKeys::refused);
+  } catch (const Error& error) {
+    refuse(override, fmt::format("{}; write +{}=... to add keys", error.what(), override.key));
+  }
+}
+
+// Python's ==: 1 equals 1.0 and True.
+bool python_equal(const Node& a, const Node& b) {
+  const auto number = [](const Node& n) { return n.is_bool() ? static_cast<double>(n.as_bool()) : n.as_double(); };
+  const auto numeric = [](const Node& n) { return n.is_number() || n.is_bool(); };
+  if (numeric(a) && numeric(b)) return number(a) == number(b);
+  if (a.is_list() && b.is_list()) return std::ranges::equal(a.items(), b.items(), python_equal);
+  if (a.is_map() && b.is_map()) {
+    return a.entries().size() == b.entries().size() && std::ranges::all_of(a.entries(), [&](const auto& entry) {
+             const Node* other = b.child(entry.first);
+             return other && python_equal(entry.second, *other);
+           });
+  }
+  return same_value(a, b);
+}
+
+void remove(Node& root, const Override& override) {
+  const std::optional<Node> old = selected(root, override.key);
+  if (!old) refuse(override, fmt::format("cannot delete {}: it does not exist or is null", override.key));
+  if (override.value && !override.value->is_null() && !python_equal(*override.value, *old)) {
+    refuse(override, fmt::format("cannot delete {}: it is {} and not {}", override.key, old->describe(),
+                                 override.value->describe()));
+  }
+  const size_t dot = override.key.rfind('.');
+  const std::string last = dot == std::string::npos ? override.key : override.key.substr(dot + 1);
+  const Evaluator::Chain parent = dot == std::string::npos
+                                      ? Evaluator::Chain{&root}
+                                      : Evaluator(root).dereference(select(root, override.key.substr(0, dot)));
+  Node* map = parent.empty() ? nullptr : const_cast<Node*>(parent.back());
+  if (!map || !map->is_map()) refuse(override, "elements of a list cannot be deleted; set the whole list");
+  std::erase_if(map->entries(), [&](const auto& entry) { return entry.first == last; });
+}
+
+}  // namespace
+
+void apply_override(Node& root, const Override& override, const KnownKeys& known) {
+  using Kind = Override::Kind;
+  if (override.kind == Kind::remove) return remove(root, override);
+  if (override.kind == Kind::add && !is_container(*override.value) && selected(root, override.key)) {
+    refuse(override, fmt::format("{0} exists; write {0}=... to change it or ++{0}=... for either", override.key));
+  }
+  const bool create = override.kind != Kind::change || (known.contains && known.contains(override.key));
+  set(root, override, create, known);
+}
+
+}  // namespace hexad::config
