@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/base/error.hpp"
@@ -21,7 +22,9 @@ struct Moments {
   double mean() const { return sum / count; }
   double std() const {
     const double variance = (squares / count - mean() * mean()) * (count / (count - 1));
-    return std::isfinite(variance) && variance > 0 ? std::sqrt(variance) : 0.0;
+    // fp32's nan_to_num: an excluded sample of a group with two valid ones has n = 1, and gets the largest float.
+    if (std::isinf(variance) && variance > 0) return std::numeric_limits<float>::max();
+    return variance > 0 ? std::sqrt(variance) : 0.0;
   }
 };
 
