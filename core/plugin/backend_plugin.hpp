@@ -29,7 +29,8 @@ class BackendPlugin : public Instance {
   // What the backend said of itself when it was created; its lists live as long as the instance.
   const hexad_backend_info& info() const { return info_; }
 
-  // Fills `outputs` (one array of named tensors in host memory per batch, all of num_outputs) under the weights `which`.
+  // Fills `outputs` (one array of named tensors in host memory per batch, all of num_outputs) under the weights
+  // `which`.
   void forward(const CallContext& context, int32_t which, std::span<const hexad_batch* const> batches,
                std::span<hexad_named_tensor* const> outputs, int64_t num_outputs, const LogitTransform& transform);
   // Forward and backward over the micro-batches of one global batch. An exception of `loss` ends it and is thrown on.

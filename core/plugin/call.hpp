@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -15,7 +16,7 @@ namespace hexad::plugin {
 
 struct Metric {
   std::string name;
-  double value = 0;   // HEXAD_REDUCE_MEAN: the weighted sum
+  double value = 0;  // HEXAD_REDUCE_MEAN: the weighted sum
   double weight = 1;
   int32_t reduce = HEXAD_REDUCE_SUM;
 };
@@ -23,11 +24,11 @@ struct Metric {
 // What a worker tells its plugins about the work at hand. Callbacks are called from any thread.
 struct CallContext {
   int64_t step = 0;
-  uint64_t flags = 0;  // HEXAD_CALL_*
-  int64_t deadline_ns = std::numeric_limits<int64_t>::max();  // CLOCK_MONOTONIC
-  const std::atomic<bool>* cancelled = nullptr;               // set by whoever cancels; null: never
-  DLDevice device{kDLCPU, 0};                                 // the worker's
-  std::function<void(const Metric&)> metric;                  // empty: host->metric fails with UNIMPLEMENTED
+  uint64_t flags = 0;                                               // HEXAD_CALL_*
+  int64_t deadline_ns = std::numeric_limits<int64_t>::max();        // CLOCK_MONOTONIC
+  const std::atomic<bool>* cancelled = nullptr;                     // set by whoever cancels; null: never
+  DLDevice device{kDLCPU, 0};                                       // the worker's
+  std::function<void(const Metric&)> metric;                        // empty: host->metric fails with UNIMPLEMENTED
   std::function<std::string(std::span<const int32_t>)> detokenize;  // empty: host->detokenize fails
 };
 
@@ -47,6 +48,9 @@ class Call {
   hexad_code error_code() const;
   std::string error_text() const;
 
+  // Keeps bytes alive until the call ends.
+  const std::string& keep(std::string bytes);
+
   const CallContext& context() const { return context_; }
   std::string_view who() const { return who_; }
 
@@ -56,6 +60,7 @@ class Call {
   mutable std::mutex mutex_;
   hexad_code code_ = HEXAD_OK;
   std::string text_;
+  std::deque<std::string> kept_;
 };
 
 // "INVALID_ARGUMENT" of 3; "code 77" of a number that the ABI does not name.

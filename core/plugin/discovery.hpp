@@ -25,8 +25,8 @@ struct Folder {
 // A manifest found in a folder.
 struct Candidate {
   std::filesystem::path manifest_path;
-  std::optional<Manifest> manifest;  // empty: `problem` says why it cannot be read
-  std::string problem;               // why this one is refused (bad manifest, twice in one folder); else empty
+  std::optional<Manifest> manifest;   // empty: `problem` says why it cannot be read
+  std::string problem;                // why this one is refused (bad manifest, twice in one folder); else empty
   std::filesystem::path shadowed_by;  // manifest of the same kind and name in an earlier folder; else empty
   bool trusted = false;               // of a trusted folder
 
@@ -48,5 +48,11 @@ Discovery discover(const Options& options);
 // The one plugin that `name` means: an absolute path to a .so or a manifest, or a name of the search path. Throws
 // Error(plugin) with the searched folders and the nearest name, or with the reason why the one found is refused.
 Candidate find_plugin(const Options& options, Kind kind, const std::string& name);
+
+// The plugin of an absolute path, of whatever kind. Throws Error(plugin).
+Candidate find_path(const std::filesystem::path& path);
+
+// Throws the "not found" error for a plugin of `kind`, or of any kind.
+[[noreturn]] void fail_not_found(const Discovery& found, std::optional<Kind> kind, const std::string& name);
 
 }  // namespace hexad::plugin

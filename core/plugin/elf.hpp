@@ -12,9 +12,9 @@ struct ElfInfo {
   std::vector<std::string> needed;   // DT_NEEDED
 };
 
-// Reads a shared object for this machine. Throws Error(plugin) naming `path` if it is no 64-bit ELF shared object for this
-// machine, if a segment or table reaches outside the file (mapping it would raise SIGBUS), or if it has text relocations
-// or an executable stack.
+// Reads a shared object for this machine. Throws Error(plugin) naming `path` if it is no 64-bit ELF shared object for
+// this machine, if a segment or table reaches outside the file (mapping it would raise SIGBUS), or if it has text
+// relocations or an executable stack.
 ElfInfo read_elf(std::span<const std::byte> file, const std::string& path);
 
 // Throws Error(plugin) unless the exports hold hexad_plugin_query_v1 and no other hexad_* symbol but query functions of

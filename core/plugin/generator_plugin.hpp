@@ -19,8 +19,8 @@ class GeneratorPlugin : public Instance {
 
   // Thread class A: submit, poll (one poller), cancel may run at the same time from several threads.
   void submit(const CallContext& context, std::span<const hexad_request* const> requests);
-  // Waits for up to timeout_ms and calls `event` for each completion, which is borrowed until `event` returns. Returns how
-  // many there were.
+  // Waits for up to timeout_ms and calls `event` for each completion, which is borrowed until `event` returns. Returns
+  // how many there were.
   int64_t poll(const CallContext& context, int64_t max_events, int64_t timeout_ms,
                const std::function<void(const hexad_completion&)>& event);
   void cancel(const CallContext& context, std::span<const uint64_t> ids);

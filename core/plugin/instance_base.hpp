@@ -35,8 +35,8 @@ class Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  // Calls function(hexad_call*), which returns a hexad_code; throws PluginError if it is not HEXAD_OK, if the plugin gave no
-  // text (its fault, and said so), or if a C++ exception came across the ABI.
+  // Calls function(hexad_call*), which returns a hexad_code; throws PluginError if it is not HEXAD_OK, if the plugin
+  // gave no text (its fault, and said so), or if a C++ exception came across the ABI.
   template <typename Function>
   void invoke(const CallContext& context, std::string_view name, Function&& function) const {
     Call call(context, who_);
@@ -45,8 +45,19 @@ class Instance {
       code = function(call.handle());
     } catch (const std::exception& error) {
       raise_thrown(context, name, error.what());
+    } catch (...) {
+      raise_thrown(context, name, "no std::exception");
     }
     if (code != HEXAD_OK) raise(call, name, code);
+  }
+  // Calls the vtable's create; a plugin that succeeds without an instance is faulty.
+  template <typename Vtable, typename Handle>
+  void create_instance(const CallContext& context, const Vtable* vtable, Handle*& self) {
+    invoke(context, "create", [&](hexad_call* call) {
+      const hexad_code code = vtable->create(host(), call, config_.handle(), &self);
+      if (code != HEXAD_OK || self) return code;
+      return Call::from(call).set_error(HEXAD_INTERNAL, "returned OK and no instance: the plugin is faulty");
+    });
   }
   // Throws Error(config) if keys of plugin_config were not read by create.
   void require_all_keys_read() const;

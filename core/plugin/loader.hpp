@@ -26,12 +26,13 @@ struct LoadedPlugin {
 // Finds and loads plugins under one set of options. Libraries are never unloaded: two registries share them.
 class Registry {
  public:
-  // `runtime` is this process's device half, or null in a process without LibTorch; it must outlive the process's plugins.
+  // `runtime` is this process's device half, or null in a process without LibTorch; it must outlive the process's
+  // plugins.
   Registry(Options options, const hexad_runtime* runtime);
 
-  // Loads what `name` (a name or an absolute path) means. Throws Error(plugin) with every reason of the loading procedure:
-  // not found, insecure, not pinned, digest, ELF, versions of LibTorch, CUDA and glibc (all before the code is opened),
-  // undefined symbols, descriptor. The reference is valid for the life of the process. Thread-safe.
+  // Loads what `name` (a name or an absolute path) means. Throws Error(plugin) with every reason of the loading
+  // procedure: not found, insecure, not pinned, digest, ELF, versions of LibTorch, CUDA and glibc (all before the code
+  // is opened), undefined symbols, descriptor. The reference is valid for the life of the process. Thread-safe.
   const LoadedPlugin& load(Kind kind, const std::string& name);
 
   const Options& options() const { return options_; }
@@ -41,11 +42,5 @@ class Registry {
   Options options_;
   const hexad_runtime* runtime_;
 };
-
-// The checks that precede dlopen: permissions, pin, size, digest, ELF, required versions. Throws Error(plugin).
-void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime);
-
-// The checks of a descriptor: sizes, kind, name, min_host_minor, one vtable with all required functions.
-void check_descriptor(const hexad_plugin_desc* desc, const Manifest& manifest, const std::string& path);
 
 }  // namespace hexad::plugin

@@ -25,14 +25,14 @@ struct LossMetric {
 };
 
 struct LossValue {
-  double loss = 0;  // this micro-batch's share
+  double loss = 0;                  // this micro-batch's share
   std::vector<LossMetric> metrics;  // those that plan() kept, in declared order
 };
 
 class LossPlugin : public Instance {
  public:
-  // Creates the instance and asks for its plan. `config` is the `loss_fn` section. Throws PluginError, or Error(config) for
-  // keys of plugin_config that it did not read.
+  // Creates the instance and asks for its plan. `config` is the `loss_fn` section. Throws PluginError, or Error(config)
+  // for keys of plugin_config that it did not read.
   LossPlugin(const LoadedPlugin& plugin, const CallContext& context, PluginConfig config);
   ~LossPlugin();
 
@@ -43,14 +43,16 @@ class LossPlugin : public Instance {
 
   // Under the plan of this configuration: is this input (by name) needed or wanted at all?
   bool uses(std::string_view input) const;
-  // Names of used inputs that the backend differentiates (`required_only`: without the optional ones), and of the others.
+  // Names of used inputs that the backend differentiates (`required_only`: without the optional ones), and of the
+  // others.
   std::vector<std::string> differentiable_inputs(bool required_only = false) const;
   std::vector<std::string> plain_inputs() const;
 
-  // Computes the loss of one micro-batch. `inputs` hold the plain inputs by name, `outputs` the backend's differentiable
-  // outputs with grads[i] to write for outputs[i] (f32, like it; may be null). Tensors may lie in host or CUDA memory: they
-  // are staged when the loss cannot take them where they are. Names that the loss does not use are ignored, and their
-  // gradients are zeroed. Throws Error(data) if a required input is missing or has a wrong dtype or length.
+  // Computes the loss of one micro-batch. `inputs` hold the plain inputs by name, `outputs` the backend's
+  // differentiable outputs with grads[i] to write for outputs[i] (f32, like it; may be null). Tensors may lie in host
+  // or CUDA memory: they are staged when the loss cannot take them where they are. Names that the loss does not use are
+  // ignored, and their gradients are zeroed. Throws Error(data) if a required input is missing or has a wrong dtype or
+  // length.
   LossValue compute(const CallContext& context, const LossShape& shape, std::span<const hexad_named_tensor> inputs,
                     std::span<const hexad_named_tensor> outputs, std::span<DLTensor* const> grads);
 
@@ -64,6 +66,10 @@ class LossPlugin : public Instance {
   void load_state(const CallContext& context, std::string_view state);
 
  private:
+  std::vector<hexad_named_tensor> select_inputs(const LossShape& shape, std::span<const hexad_named_tensor> inputs,
+                                                std::span<const hexad_named_tensor> outputs) const;
+  LossValue read_value(const DLTensor& loss, const DLTensor& metrics) const;
+
   const hexad_loss_vtable* vtable_;
   hexad_loss* self_ = nullptr;
   uint64_t used_inputs_ = ~uint64_t{0};

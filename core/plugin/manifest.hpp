@@ -1,4 +1,5 @@
-// A plugin's manifest: libNAME.hexad.json beside libNAME.so, what is known of a plugin before a byte of its code is mapped.
+// A plugin's manifest: libNAME.hexad.json beside libNAME.so, what is known of a plugin before a byte of its code is
+// mapped.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -30,9 +31,9 @@ struct Manifest {
   std::string library;  // file name; the library lies in the manifest's own directory
   int64_t abi_major = 0;
   int64_t min_host_minor = 0;
-  std::string arch;    // "x86_64-linux-gnu"
-  std::string sha256;  // 64 lower-case hex digits
-  uint64_t size = 0;   // bytes
+  std::string arch;                                 // "x86_64-linux-gnu"
+  std::string sha256;                               // 64 lower-case hex digits
+  uint64_t size = 0;                                // bytes
   std::vector<std::string> memory;                  // "host", "cuda"
   std::map<std::string, std::string> requirements;  // "libtorch", "cuda", "glibc" -> version it was built with
   std::string license;

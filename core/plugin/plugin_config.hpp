@@ -13,12 +13,13 @@
 
 namespace hexad::plugin {
 
-// Where the value at a dotted path from the root of the configuration was written: "config.yaml:41:3", or "" if unknown.
+// Where the value at a dotted path from the root of the configuration was written: "config.yaml:41:3", or "" if
+// unknown.
 using Locate = std::function<std::string(std::string_view path)>;
 
 // A section ("loss_fn", "policy", "policy.generation") as a plugin reads it: a path is looked up in the section's
-// `plugin_config` first, then in the section itself. Null counts as absent. Lookups are thread-safe. Movable until handed
-// to a plugin; must stay in place until that instance is destroyed.
+// `plugin_config` first, then in the section itself. Null counts as absent. Lookups are thread-safe. Movable until
+// handed to a plugin; must stay in place until that instance is destroyed.
 class PluginConfig {
  public:
   using Json = nlohmann::ordered_json;

@@ -1,0 +1,45 @@
+#include "core/plugin/call.hpp"
+
+#include <fmt/format.h>
+
+namespace hexad::plugin {
+
+hexad_code Call::set_error(hexad_code code, std::string_view text) {
+  const std::scoped_lock lock(mutex_);
+  if (code_ == HEXAD_OK) code_ = code, text_ = text;
+  return code;
+}
+
+hexad_code Call::error_code() const {
+  const std::scoped_lock lock(mutex_);
+  return code_;
+}
+
+std::string Call::error_text() const {
+  const std::scoped_lock lock(mutex_);
+  return text_;
+}
+
+const std::string& Call::keep(std::string bytes) {
+  const std::scoped_lock lock(mutex_);
+  return kept_.emplace_back(std::move(bytes));
+}
+
+std::string code_name(hexad_code code) {
+  switch (code) {
+    case HEXAD_OK: return "OK";
+    case HEXAD_CANCELLED: return "CANCELLED";
+    case HEXAD_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
+    case HEXAD_DEADLINE_EXCEEDED: return "DEADLINE_EXCEEDED";
+    case HEXAD_NOT_FOUND: return "NOT_FOUND";
+    case HEXAD_RESOURCE_EXHAUSTED: return "RESOURCE_EXHAUSTED";
+    case HEXAD_FAILED_PRECONDITION: return "FAILED_PRECONDITION";
+    case HEXAD_UNIMPLEMENTED: return "UNIMPLEMENTED";
+    case HEXAD_INTERNAL: return "INTERNAL";
+    case HEXAD_UNAVAILABLE: return "UNAVAILABLE";
+    case HEXAD_DATA_LOSS: return "DATA_LOSS";
+    default: return fmt::format("code {}", code);
+  }
+}
+
+}  // namespace hexad::plugin

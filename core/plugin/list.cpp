@@ -1,0 +1,121 @@
+#include "core/plugin/list.hpp"
+
+#include "core/base/error.hpp"
+#include "core/plugin/discovery.hpp"
+#include "core/plugin/precheck.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "ok", "shadowed" or "refused", and why.
+struct Status {
+  std::string state;
+  std::string reason;
+};
+
+Status status_of(const Candidate& candidate, const Options& options) {
+  if (!candidate.problem.empty()) return {"refused", candidate.problem};
+  if (!candidate.shadowed_by.empty()) return {"shadowed", "by " + candidate.shadowed_by.string()};
+  if (!options.enabled) return {"refused", "plugins.enabled is false"};
+  try {
+    check_before_load(candidate, options, nullptr);
+    return {"ok", ""};
+  } catch (const Error& error) {
+    return {"refused", error.what()};
+  }
+}
+
+Json describe(const Candidate& candidate, const Options& options) {
+  Json json;
+  if (const auto& m = candidate.manifest) {
+    json["kind"] = kind_name(m->kind);
+    json["name"] = m->name;
+    json["version"] = m->version;
+    json["library"] = candidate.library().string();
+    json["sha256"] = m->sha256;
+    json["size"] = m->size;
+    json["abi"] = fmt::format("{}.{}", m->abi_major, m->min_host_minor);
+    json["arch"] = m->arch;
+    json["memory"] = m->memory;
+    json["requires"] = m->requirements;
+    json["license"] = m->license;
+  }
+  json["manifest"] = candidate.manifest_path.string();
+  const Status status = status_of(candidate, options);
+  json["status"] = status.state;
+  if (!status.reason.empty()) json["reason"] = status.reason;
+  return json;
+}
+
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text;
+  for (const auto& [key, element] : value.items()) {
+    if (!value.is_structured()) return value.dump();
+    text += (text.empty() ? "" : ", ") + (value.is_object() ? key + " " : "") + plain(element);
+  }
+  return text;
+}
+
+void print_info(const Json& plugin, std::ostream& out) {
+  for (const auto& [key, value] : plugin.items()) {
+    if (!value.empty()) out << fmt::format("{:<9} {}\n", key, plain(value));
+  }
+}
+
+}  // namespace
+
+int list_plugins(const Options& options, bool json, std::ostream& out) {
+  const Discovery found = discover(options);
+  Json plugins = Json::array(), searched = Json::array();
+  for (const Candidate& candidate : found.candidates) plugins.push_back(describe(candidate, options));
+  for (const Folder& folder : found.folders) {
+    searched.push_back({{"path", folder.path.string()},
+                        {"origin", folder.origin},
+                        {"exists", folder.exists},
+                        {"manifests", folder.manifests}});
+  }
+  if (json) {
+    out << Json{{"plugins", plugins}, {"searched", searched}}.dump(2) << '\n';
+    return 0;
+  }
+  for (const Json& plugin : plugins) {
+    if (!plugin.contains("name")) {
+      out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", "?", "?", "", "refused",
+                         plugin.at("manifest").get<std::string>());
+    } else {
+      out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", plain(plugin["kind"]), plain(plugin["name"]),
+                         plain(plugin["version"]), plain(plugin["status"]), plain(plugin["library"]));
+    }
+    if (plugin.contains("reason")) out << "          " << plain(plugin["reason"]) << '\n';
+  }
+  out << "searched:\n";
+  for (const Folder& folder : found.folders) out << fmt::format("  {:<18} {}\n", folder.origin, folder.text());
+  return 0;
+}
+
+int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out) {
+  Json matches = Json::array();
+  if (name.starts_with('/')) {
+    matches.push_back(describe(find_path(name), options));
+  } else {
+    const Discovery found = discover(options);
+    for (const Candidate& candidate : found.candidates) {
+      if (candidate.manifest && candidate.manifest->name == name) matches.push_back(describe(candidate, options));
+    }
+    if (matches.empty()) fail_not_found(found, std::nullopt, name);
+  }
+  if (json) {
+    out << matches.dump(2) << '\n';
+    return 0;
+  }
+  for (size_t i = 0; i < matches.size(); ++i) {
+    if (i > 0) out << '\n';
+    print_info(matches[i], out);
+  }
+  return 0;
+}
+
+}  // namespace hexad::plugin

@@ -1,0 +1,97 @@
+#include "core/plugin/loader.hpp"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <mutex>
+
+#include <spdlog/spdlog.h>
+#include <boost/dll/shared_library.hpp>
+
+#include "core/base/error.hpp"
+#include "core/plugin/descriptor.hpp"
+#include "core/plugin/host_table.hpp"
+#include "core/plugin/precheck.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everything that was ever loaded; leaked on purpose, because deleters of plugins may run until the process ends.
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<LoadedPlugin>> plugins;  // by "kind name path"
+  std::vector<std::unique_ptr<boost::dll::shared_library>> libraries;
+};
+Loaded& loaded() {
+  static Loaded* all = new Loaded;
+  return *all;
+}
+
+// What dlopen said, without the wrapping that Boost puts around it.
+std::string loader_text(const std::string& what, const std::string& path) {
+  constexpr std::string_view kBegin = "dlerror system message: ";
+  std::string text = what;
+  if (const size_t begin = text.find(kBegin); begin != std::string::npos) {
+    text = text.substr(begin + kBegin.size());
+    if (const size_t end = text.rfind(')'); end != std::string::npos) text.resize(end);
+  }
+  if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
+  return text;
+}
+
+hexad_plugin_query_fn open_library(const std::string& path) {
+  using boost::dll::load_mode::rtld_local;
+  using boost::dll::load_mode::rtld_now;
+  const auto mode = rtld_now | rtld_local | static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);
+  try {
+    auto library = std::make_unique<boost::dll::shared_library>(path, mode);
+    const hexad_plugin_query_fn query = &library->get<decltype(hexad_plugin_query_v1)>("hexad_plugin_query_v1");
+    loaded().libraries.push_back(std::move(library));
+    return query;
+  } catch (const boost::system::system_error& error) {
+    fail(ErrorKind::plugin,
+         "{}: cannot load: {}. A plugin must not link engine symbols; check its dependencies with ldd", path,
+         loader_text(error.what(), path));
+  }
+}
+
+}  // namespace
+
+std::string LoadedPlugin::label() const {
+  return fmt::format("{} '{}' {} ({}, sha256 {}...)", kind_name(manifest.kind), manifest.name, manifest.version, path,
+                     manifest.sha256.substr(0, 12));
+}
+
+Registry::Registry(Options options, const hexad_runtime* runtime) : options_(std::move(options)), runtime_(runtime) {}
+
+const LoadedPlugin& Registry::load(Kind kind, const std::string& name) {
+  if (!options_.enabled) {
+    fail(ErrorKind::plugin, "{} plugin '{}' is not loaded: plugins.enabled is false", kind_name(kind), name);
+  }
+  const Candidate candidate = find_plugin(options_, kind, name);
+  const std::scoped_lock lock(loaded().mutex);
+  trace("{} '{}': manifest {}", kind_name(kind), name, candidate.manifest_path.string());
+  check_before_load(candidate, options_, runtime_);
+  const std::string path = fs::canonical(candidate.library()).string();
+  const Manifest& manifest = *candidate.manifest;
+
+  auto& known = loaded().plugins[fmt::format("{} {} {}", kind_name(kind), manifest.name, path)];
+  if (known && known->manifest.sha256 != manifest.sha256) {
+    fail(ErrorKind::plugin, "{}: changed since this process loaded it (sha256 {}, now {}). Restart to use the new one",
+         path, known->manifest.sha256, manifest.sha256);
+  }
+  if (known) return *known;
+  const hexad_host* host = host_table(runtime_);
+  trace("{}: opening", path);
+  const hexad_plugin_query_fn query = open_library(path);
+  trace("{}: querying", path);
+  const hexad_plugin_desc* desc = select_descriptor(query(host), manifest, path);
+  note_loaded(manifest);
+  known = std::make_unique<LoadedPlugin>(LoadedPlugin{manifest, path, desc, host});
+  spdlog::info("loaded {}", known->label());
+  return *known;
+}
+
+}  // namespace hexad::plugin

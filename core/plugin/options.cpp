@@ -1,0 +1,53 @@
+#include "core/plugin/options.hpp"
+
+#include "core/base/error.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json* present(const Json& section, const char* key) {
+  const auto found = section.find(key);
+  return found == section.end() || found->is_null() ? nullptr : &*found;
+}
+
+[[noreturn]] void wrong(const char* key, const char* wanted, const Json& got) {
+  fail(ErrorKind::config, "plugins.{} must be {}, got {}", key, wanted, got.dump());
+}
+
+bool flag(const Json& section, const char* key, bool otherwise) {
+  const Json* value = present(section, key);
+  if (!value) return otherwise;
+  if (!value->is_boolean()) wrong(key, "true or false", *value);
+  return value->get<bool>();
+}
+
+}  // namespace
+
+Options options_from(const Json& section) {
+  Options options;
+  if (section.is_null()) return options;
+  if (!section.is_object()) fail(ErrorKind::config, "plugins must be a section, got {}", section.dump());
+  options.enabled = flag(section, "enabled", options.enabled);
+  options.allow_insecure_dirs = flag(section, "allow_insecure_dirs", options.allow_insecure_dirs);
+  if (const Json* paths = present(section, "paths")) {
+    if (!paths->is_array()) wrong("paths", "a list of directories", *paths);
+    for (const Json& path : *paths) {
+      if (!path.is_string()) wrong("paths", "a list of directories", *paths);
+      options.paths.emplace_back(path.get<std::string>());
+    }
+  }
+  if (const Json* pins = present(section, "pin")) {
+    if (!pins->is_object()) wrong("pin", "a map from plugin name to sha256:<hex digits>", *pins);
+    for (const auto& [name, digest] : pins->items()) {
+      if (!digest.is_string() || !digest.get<std::string>().starts_with("sha256:")) {
+        wrong("pin", "a map from plugin name to sha256:<hex digits>", *pins);
+      }
+      options.pin[name] = digest.get<std::string>();
+    }
+  }
+  return options;
+}
+
+}  // namespace hexad::plugin

@@ -1,0 +1,153 @@
+#include "core/plugin/precheck.hpp"
+
+#include <gnu/libc-version.h>
+
+#include <fstream>
+#include <mutex>
+#include <tuple>
+
+#include <spdlog/spdlog.h>
+
+#include "core/base/error.hpp"
+#include "core/plugin/elf.hpp"
+#include "core/plugin/permissions.hpp"
+#include "core/plugin/sha256.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+#if defined(__x86_64__)
+constexpr const char* kArch = "x86_64-linux-gnu";
+#else
+constexpr const char* kArch = "aarch64-linux-gnu";
+#endif
+
+// The LibTorch that is in this process, by a plugin that needed it; "" if none.
+std::string& libtorch_in_process() {
+  static std::string* version = new std::string;
+  return *version;
+}
+
+void check_abi(const Manifest& manifest, const std::string& path) {
+  if (manifest.abi_major != HEXAD_ABI_MAJOR) {
+    fail(ErrorKind::plugin, "{}: built for ABI {}, this engine supports {}. Rebuild it with this engine's SDK", path,
+         manifest.abi_major, HEXAD_ABI_MAJOR);
+  }
+  if (manifest.min_host_minor > HEXAD_ABI_MINOR) {
+    fail(ErrorKind::plugin,
+         "{}: needs host ABI {}.{}, this engine provides {}.{}. Upgrade the engine or rebuild with "
+         "-DHEXAD_TARGET_MINOR={}",
+         path, HEXAD_ABI_MAJOR, manifest.min_host_minor, HEXAD_ABI_MAJOR, HEXAD_ABI_MINOR, HEXAD_ABI_MINOR);
+  }
+  if (manifest.arch != kArch) {
+    fail(ErrorKind::plugin, "{}: built for {}, this engine runs on {}", path, manifest.arch, kArch);
+  }
+}
+
+void check_place(const Candidate& candidate, const Options& options, const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error)
+    fail(ErrorKind::plugin, "{}: {}. The manifest {} names it", path, error.message(),
+         candidate.manifest_path.string());
+  if (real.parent_path() != fs::canonical(candidate.manifest_path).parent_path()) {
+    fail(ErrorKind::plugin, "{}: is a link to {}, outside of its manifest's directory", path, real.string());
+  }
+  if (candidate.trusted) return;
+  for (const fs::path& file : {real, candidate.manifest_path}) {
+    const auto problem = insecure(file);
+    if (!problem) continue;
+    if (!options.allow_insecure_dirs) {
+      fail(ErrorKind::plugin,
+           "{}: refused, others could have changed it: {}. Mend the mode or owner, or set plugins.allow_insecure_dirs",
+           path, *problem);
+    }
+    spdlog::warn("{}: loaded although others could have changed it: {} (plugins.allow_insecure_dirs)", path, *problem);
+  }
+}
+
+void check_pin(const Manifest& manifest, const Options& options, const std::string& path) {
+  if (options.pin.empty()) return;
+  const auto pin = options.pin.find(manifest.name);
+  if (pin == options.pin.end()) {
+    fail(ErrorKind::plugin, "{}: '{}' is not listed in plugins.pin, and nothing unlisted loads", path, manifest.name);
+  }
+  const std::string digest = "sha256:" + manifest.sha256;
+  if (pin->second != digest) {
+    fail(ErrorKind::plugin, "{}: plugins.pin.{} is {}, the plugin has {}", path, manifest.name, pin->second, digest);
+  }
+}
+
+std::vector<std::byte> read_library(const Manifest& manifest, const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) fail(ErrorKind::plugin, "{}: not a regular file", path);
+  const uintmax_t size = fs::file_size(path, error);
+  if (error || size != manifest.size) {
+    fail(ErrorKind::plugin, "{}: {} bytes, manifest says {} (sha256 {}...); copy incomplete on this host?", path, size,
+         manifest.size, manifest.sha256.substr(0, 12));
+  }
+  std::vector<std::byte> bytes(size);
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
+    fail(ErrorKind::plugin, "{}: cannot be read", path);
+  }
+  return bytes;
+}
+
+std::string without_build(const std::string& version) { return version.substr(0, version.find('+')); }
+
+// "2.36" as (2, 36).
+std::pair<int, int> major_minor(const std::string& version) {
+  const size_t dot = version.find('.');
+  return {std::atoi(version.c_str()), dot == std::string::npos ? 0 : std::atoi(version.c_str() + dot + 1)};
+}
+
+void check_requirements(const Manifest& manifest, const std::string& path, const hexad_runtime* runtime) {
+  for (const auto& [what, wanted] : manifest.requirements) {
+    if (what == "libtorch") {
+      const std::string here = runtime ? runtime->libtorch_version() : libtorch_in_process();
+      if (!here.empty() && without_build(here) != without_build(wanted)) {
+        fail(ErrorKind::plugin,
+             "{}: built with LibTorch {}, this process has {}. Rebuild it with {}, or give it a worker of its own",
+             path, wanted, here, without_build(here));
+      }
+    } else if (what == "cuda") {
+      const std::string here = runtime ? runtime->cuda_version() : "";
+      if (!here.empty() && major_minor(here) != major_minor(wanted)) {
+        fail(ErrorKind::plugin, "{}: built with CUDA {}, this process has {}. Rebuild it with CUDA {}", path, wanted,
+             here, here);
+      }
+    } else if (what == "glibc") {
+      if (major_minor(gnu_get_libc_version()) < major_minor(wanted)) {
+        fail(ErrorKind::plugin, "{}: needs glibc {}, this machine has {}", path, wanted, gnu_get_libc_version());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime) {
+  const Manifest& manifest = *candidate.manifest;
+  const std::string path = candidate.library().string();
+  check_abi(manifest, path);
+  check_place(candidate, options, path);
+  check_pin(manifest, options, path);
+  trace("{}: size, sha256 and ELF", path);
+  const std::vector<std::byte> bytes = read_library(manifest, path);
+  if (const std::string digest = sha256_hex(bytes); digest != manifest.sha256) {
+    fail(ErrorKind::plugin, "{}: sha256 {}, manifest says {}; another build, or a damaged copy?", path, digest,
+         manifest.sha256);
+  }
+  check_exports(read_elf(bytes, path), path);
+  check_requirements(manifest, path, runtime);
+}
+
+void note_loaded(const Manifest& manifest) {
+  const auto libtorch = manifest.requirements.find("libtorch");
+  if (libtorch != manifest.requirements.end()) libtorch_in_process() = libtorch->second;
+}
+
+}  // namespace hexad::plugin

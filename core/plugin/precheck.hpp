@@ -1,0 +1,29 @@
+// The checks of a plugin file that need none of its code.
+#pragma once
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/plugin/discovery.hpp"
+#include "core/plugin/manifest.hpp"
+#include "core/plugin/options.hpp"
+#include "runtime/runtime.h"
+
+namespace hexad::plugin {
+
+// All of them, in this order: host ABI, architecture, place and permissions, pin, size and digest, ELF, versions of
+// LibTorch, CUDA and glibc. Throws Error(plugin).
+void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime);
+
+// Remembers what a loaded plugin brought into the process, so that a second one that needs another LibTorch is refused.
+void note_loaded(const Manifest& manifest);
+
+// A line on stderr for every step of loading, with HEXAD_PLUGIN_DEBUG=1.
+template <typename... Args>
+void trace(fmt::format_string<Args...> format, Args&&... args) {
+  const char* debug = std::getenv("HEXAD_PLUGIN_DEBUG");
+  if (debug && *debug == '1') fmt::print(stderr, "plugin: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace hexad::plugin
