@@ -13,12 +13,12 @@ namespace hexad::algorithm {
 using MetricLists = std::map<std::string, std::vector<double>>;
 using Metrics = std::map<std::string, double>;
 
-// Appends one micro-batch's metrics. A loss metric is divided by `num_global_batches` unless it is an extremum
-// (*_min, *_max): a step of several optimizer steps reports their mean.
+// Appends one micro-batch's metrics. What is summed is divided by `num_global_batches`, so that a step of several
+// optimizer steps reports their mean; means and extrema are kept.
 void add_metrics(MetricLists& lists, const Metrics& micro_batch, int64_t num_global_batches);
 
-// *_min and *_max: the extremum over finite values, -1 if there is none (probs_ratio*_min) ; lr, wd, reward,
-// filtered_reward, global_valid_seqs, global_valid_toks, mean_prompt_length: the mean; everything else: the sum.
+// *_min and *_max: the extremum over finite values, -1 if there is none. lr, wd, reward, filtered_reward,
+// global_valid_seqs, global_valid_toks, mean_prompt_length: the mean. Everything else: the sum.
 Metrics reduce_metrics(const MetricLists& lists);
 
 // mean, max and min of the advantages over tokens with mask 1, as advantages/mean, /max, /min; 0 without such tokens.

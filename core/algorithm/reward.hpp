@@ -18,11 +18,12 @@ int64_t scale_rewards(std::span<float> rewards, const RewardScaling& scaling);
 
 // grpo.reward_shaping.
 struct RewardShaping {
-  int64_t overlong_buffer_length = 128;
-  double overlong_buffer_penalty = 1;
-  int64_t max_response_length = 0;
+  // DAPO's penalty; all three must be set, unless the coefficient below is.
+  std::optional<int64_t> overlong_buffer_length = {};
+  std::optional<double> overlong_buffer_penalty = {};  // >= 0
+  std::optional<int64_t> max_response_length = {};
   // When set, truncated samples' rewards are multiplied by it and the overlong penalty is off; in [0, 1].
-  std::optional<double> stop_properly_penalty_coef;
+  std::optional<double> stop_properly_penalty_coef = {};
 };
 // DAPO's soft punishment of responses that enter the last `overlong_buffer_length` tokens before max_response_length:
 // reward += min(-(length - (max - buffer)) / buffer * penalty, 0), without a lower bound. In place.
@@ -35,8 +36,8 @@ void filter_overlong(std::span<float> sample_mask, std::span<const uint8_t> trun
 
 // grpo.seq_logprob_error_threshold: a sample whose mean exp(|generation - training log-prob|) over its tokens exceeds
 // the threshold leaves the loss. Arrays are packed [T]; position 0 of a sample never counts. `sample_mask` [B] is
-// changed when there is a threshold. Returns max/mean/min_seq_mult_prob_error, with a threshold also *_after_mask,
-// num_masked_seqs_by_logprob_error and masked_correct_pct (share of masked samples with reward 1).
+// changed when there is a threshold. Returns max/mean/min_seq_mult_prob_error, the same
+// with _after_mask, num_masked_seqs_by_logprob_error and masked_correct_pct (share of masked samples with reward 1).
 struct SequenceLogprobs {
   std::span<const int64_t> cu_seqlens;
   std::span<const float> token_mask;
@@ -45,8 +46,5 @@ struct SequenceLogprobs {
 };
 std::map<std::string, double> mask_logprob_errors(const SequenceLogprobs& input, std::span<const float> rewards,
                                                   std::optional<double> threshold, std::span<float> sample_mask);
-
-// grpo.use_dynamic_sampling: the rows whose group's rewards vary (std not 0).
-std::vector<int64_t> rows_with_spread(std::span<const float> std);
 
 }  // namespace hexad::algorithm
