@@ -1,0 +1,167 @@
+#include "core/text/unicode.hpp"
+
+#include <unicode/uchar.h>
+#include <unicode/uset.h>
+
+#include <cstring>
+#include <memory>
+
+namespace hexad::text {
+namespace {
+
+uint8_t class_of_category(const char* name) {
+  switch (name[0]) {
+    case 'L': return kLetter;
+    case 'N': return kNumber | kNumeric;
+    case 'P': return kPunctuation;
+    default: return 0;
+  }
+}
+
+uint8_t class_of_category(UCharCategory category) {
+  const uint32_t mask = U_MASK(category);
+  if (mask & U_GC_L_MASK) return kLetter;
+  if (mask & U_GC_N_MASK) return kNumber | kNumeric;
+  if (mask & U_GC_P_MASK) return kPunctuation;
+  return 0;
+}
+
+UBool fill_range(const void* table, UChar32 start, UChar32 limit, UCharCategory category) {
+  std::memset(static_cast<uint8_t*>(const_cast<void*>(table)) + start, class_of_category(category), limit - start);
+  return true;
+}
+
+std::unique_ptr<uint8_t[]> build_classes() {
+  auto table = std::make_unique<uint8_t[]>(0x110000);
+  u_enumCharTypes(fill_range, table.get());
+  for (const NewerRange& range : assigned_after_unicode_14()) {
+    std::memset(table.get() + range.first, class_of_category(range.category), range.last - range.first + 1);
+  }
+  // Decimal numbers of Unicode 17.
+  for (char32_t c = 0x11DE0; c <= 0x11DE9; ++c) table[c] = kNumeric;
+  for (char32_t c = 0x16FF4; c <= 0x16FF6; ++c) table[c] = kNumeric;
+  for (char32_t c = 0; c < 0x3001; ++c) {
+    if (u_isUWhiteSpace(static_cast<UChar32>(c))) table[c] |= kSpace;
+  }
+  table['\r'] |= kLineEnd;
+  table['\n'] |= kLineEnd;
+  return table;
+}
+
+// Lower case of the capitals that ICU 72 (Unicode 15) does not know, up to Unicode 17; 0 when not one of them.
+char32_t lowercase_after_unicode_15(char32_t c) {
+  if (c >= 0x10D50 && c <= 0x10D65) return c + 0x20;
+  if (c >= 0x16EA0 && c <= 0x16EB8) return c + 0x1B;
+  switch (c) {
+    case 0xA7CB: return 0x264;
+    case 0xA7DC: return 0x19B;
+    case 0x1C89:
+    case 0xA7CC:
+    case 0xA7CE:
+    case 0xA7D2:
+    case 0xA7D4:
+    case 0xA7DA: return c + 1;
+    default: return 0;
+  }
+}
+
+// Size of the valid UTF-8 sequence at the front of `text`, or 0 with `broken` set to the size of the maximal part.
+size_t sequence_size(std::string_view text, size_t& broken) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  broken = 1;
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  for (size_t i = 1; i < size; ++i) {
+    broken = i;
+    if (i >= text.size()) return 0;
+    const uint8_t b = byte(i);
+    if (i == 1 ? (b < low || b > high) : (b & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+size_t ascii_prefix(std::string_view text) {
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    if (word & 0x8080808080808080u) break;
+  }
+  while (at < text.size() && static_cast<uint8_t>(text[at]) < 0x80) ++at;
+  return at;
+}
+
+// Bytes at the front of `text` that are valid UTF-8; `broken` is the size of the part after them to be replaced.
+size_t valid_prefix(std::string_view text, size_t& broken) {
+  size_t at = 0;
+  while (at < text.size()) {
+    at += ascii_prefix(text.substr(at));
+    if (at == text.size()) break;
+    const size_t size = sequence_size(text.substr(at), broken);
+    if (size == 0) return at;
+    at += size;
+  }
+  return at;
+}
+
+}  // namespace
+
+const uint8_t* char_classes() {
+  static const std::unique_ptr<uint8_t[]> table = build_classes();
+  return table.get();
+}
+
+bool is_word_char(char32_t c) {
+  const auto point = static_cast<UChar32>(c);
+  const uint32_t mask = U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK;
+  return char_classes()[c] & kLetter || U_GET_GC_MASK(point) & mask || u_hasBinaryProperty(point, UCHAR_ALPHABETIC) ||
+         u_hasBinaryProperty(point, UCHAR_JOIN_CONTROL);
+}
+
+void append_lowercase(char32_t c, std::string& out) {
+  if (c < 0x80) {
+    out += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  } else if (c == 0x130) {
+    out += "i\xCC\x87";  // the only character with two in its lower case
+  } else if (const char32_t newer = lowercase_after_unicode_15(c)) {
+    append_utf8(newer, out);
+  } else {
+    append_utf8(static_cast<char32_t>(u_tolower(static_cast<UChar32>(c))), out);
+  }
+}
+
+void append_utf8(char32_t c, std::string& out) {
+  const auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | c >> 6), put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
+  }
+}
+
+bool is_ascii(std::string_view text) { return ascii_prefix(text) == text.size(); }
+
+std::string_view valid_utf8(std::string_view text, std::string& buffer) {
+  size_t broken = 0;
+  size_t good = valid_prefix(text, broken);
+  if (good == text.size()) return text;
+  buffer.clear();
+  while (true) {
+    buffer.append(text.substr(0, good));
+    text.remove_prefix(good);
+    if (text.empty()) return buffer;
+    buffer += "\xEF\xBF\xBD";
+    text.remove_prefix(broken);
+    good = valid_prefix(text, broken);
+  }
+}
+
+}  // namespace hexad::text
