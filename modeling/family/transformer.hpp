@@ -49,7 +49,7 @@ at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWe
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden);
 
 // Embedding, all blocks and the final norm: ids and positions int64 [T] -> [T, H]. The head is head_logprobs
-// (op/logprob_head.hpp) or, for logits, linear with the weight of head_weight_name().
+// (op/logprob_head.hpp) or, for logits, apply_linear with the weight of head_weight_name().
 at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup, const at::Tensor& ids,
                           const at::Tensor& positions, Attention& attention, const LinearOptions& options = {});
 

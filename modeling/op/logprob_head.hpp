@@ -13,7 +13,7 @@ struct LogprobOptions {
   double top_p = 1.0;           // 1 off; keeps p where the ascending cumulative probability > 1 - top_p, at least one
   bool entropy = false;         // also the entropy of the distribution that the log-probs are of
   bool unfiltered_too = false;  // also the log-probs without top_k and top_p (temperature stays)
-  int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: about 64 MiB of fp32
+  int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 512 on a GPU
 };
 
 struct LogprobResult {
@@ -28,10 +28,6 @@ struct LogprobResult {
 LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             const LogprobOptions& options = {});
 
-// fp32 logits [N, V], already divided by the temperature -> bool [N, V], true where top-k, then top-p keep the token
-// (NeMo-RL's apply_top_k_top_p).
-at::Tensor top_k_top_p_mask(const at::Tensor& logits, int64_t top_k, double top_p);
-
 // ids int64 [T], cu_seqlens int64 [B + 1] on the host -> int64 [T] on ids' device: the token after each position, -1 at
 // the last position of each sequence.
 at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlens);
@@ -39,5 +35,9 @@ at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlen
 // Moves values at the predicting position (head_logprobs' rows under next_token_targets) to the predicted token:
 // position i holds the log-prob of token i, 0 at each sequence start. [T] -> [T], differentiable.
 at::Tensor at_predicted_token(const at::Tensor& values);
+
+// logprobs * mask with -inf replaced by 0 (NeMo-RL's mask_out_neg_inf_logprobs): what a worker returns for tokens that
+// the filter excludes.
+at::Tensor mask_out_neg_inf(const at::Tensor& logprobs, const at::Tensor& mask);
 
 }  // namespace hexad::modeling

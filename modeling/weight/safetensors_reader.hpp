@@ -27,6 +27,7 @@ class SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::filesystem::path& path);
 
+  const std::string& origin() const { return origin_; }
   const std::map<std::string, StoredTensor>& entries() const { return entries_; }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
   // A CPU view of the file (private mapping: writing to it does not change the file) in the stored dtype.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ class SafetensorsWriter {
     TensorSpec spec;
     bool written = false;
   };
+  void open_shard(const std::string& name, const std::vector<TensorSpec>& specs);
+  void write_index() const;
+  void remove_older(const std::set<std::string>& kept) const;
+
   std::filesystem::path dir_;
   std::vector<Shard> shards_;
   std::map<std::string, Place> places_;

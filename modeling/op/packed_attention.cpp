@@ -1,0 +1,124 @@
+#include "modeling/op/packed_attention.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/ops/_flash_attention_forward.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+// bool [S, S]: may query i (row) see key j (column)?
+at::Tensor window_mask(int64_t length, int64_t window, at::Device device) {
+  const at::Tensor index = at::arange(length, at::TensorOptions(at::kLong).device(device));
+  const at::Tensor distance = index.unsqueeze(1) - index.unsqueeze(0);
+  return (distance >= 0).logical_and(distance < window);
+}
+
+bool flash_varlen_fits(const at::Tensor& q) {
+  const int64_t dim = q.size(-1);
+  return q.is_cuda() && (q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16) && dim % 8 == 0 &&
+         dim <= 256;
+}
+
+at::Tensor flash_varlen(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
+                        int64_t window) {
+  const std::optional<at::Tensor> offsets = layout.offsets_on_device;
+  const std::optional<double> scale = 1.0 / std::sqrt(double(q.size(-1)));
+  const std::optional<int64_t> left = window > 0 ? std::optional<int64_t>(window - 1) : std::nullopt;
+  const std::optional<int64_t> right = window > 0 ? std::optional<int64_t>(0) : std::nullopt;
+  return std::get<0>(at::_flash_attention_forward(q, k, v, offsets, offsets, layout.max_length, layout.max_length,
+                                                  /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
+                                                  scale, left, right));
+}
+
+// Sequences of similar length run as one right-padded batch: a bucket grows while at most a quarter of it is padding.
+std::vector<std::vector<int64_t>> length_buckets(const PackedLayout& layout) {
+  const auto length = [&](int64_t i) { return layout.offsets[i + 1] - layout.offsets[i]; };
+  std::vector<int64_t> order(layout.offsets.size() - 1);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+  std::vector<std::vector<int64_t>> buckets;
+  int64_t tokens = 0;
+  for (int64_t i : order) {
+    if (length(i) == 0) break;
+    const bool fits = !buckets.empty() && [&] {
+      const int64_t padded = length(buckets.back().front()) * (int64_t(buckets.back().size()) + 1);
+      return 4 * (tokens + length(i)) >= 3 * padded;
+    }();
+    if (!fits) buckets.emplace_back(), tokens = 0;
+    buckets.back().push_back(i);
+    tokens += length(i);
+  }
+  return buckets;
+}
+
+at::Tensor gather_rows(const at::Tensor& x, const PackedLayout& layout, const std::vector<int64_t>& bucket) {
+  const int64_t longest = layout.offsets[bucket.front() + 1] - layout.offsets[bucket.front()];
+  std::vector<at::Tensor> rows;
+  for (int64_t i : bucket) {
+    const at::Tensor row = x.slice(0, layout.offsets[i], layout.offsets[i + 1]);
+    rows.push_back(row.size(0) == longest ? row : at::constant_pad_nd(row, {0, 0, 0, 0, 0, longest - row.size(0)}));
+  }
+  return at::stack(rows);
+}
+
+at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
+                      int64_t window) {
+  std::vector<at::Tensor> parts(layout.offsets.size() - 1);
+  for (const std::vector<int64_t>& bucket : length_buckets(layout)) {
+    const at::Tensor out = padded_attention(gather_rows(q, layout, bucket), gather_rows(k, layout, bucket),
+                                            gather_rows(v, layout, bucket), window);
+    for (size_t row = 0; row < bucket.size(); ++row) {
+      const int64_t length = layout.offsets[bucket[row] + 1] - layout.offsets[bucket[row]];
+      parts[bucket[row]] = out[int64_t(row)].slice(0, 0, length);
+    }
+  }
+  std::erase_if(parts, [](const at::Tensor& part) { return !part.defined(); });
+  return parts.empty() ? at::zeros_like(q) : at::cat(parts);
+}
+
+}  // namespace
+
+PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device) {
+  const at::Tensor host = cu_seqlens.to(at::TensorOptions(at::kCPU).dtype(at::kLong)).contiguous();
+  if (host.dim() != 1 || host.numel() < 1)
+    fail("cu_seqlens: got shape [{}], wanted [B + 1]", fmt::join(host.sizes(), ", "));
+  PackedLayout layout;
+  layout.offsets.assign(host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + host.numel());
+  if (layout.offsets[0] != 0) fail("cu_seqlens: starts at {}, wanted 0", layout.offsets[0]);
+  at::Tensor positions = at::arange(layout.offsets.back(), at::kLong);
+  for (size_t i = 0; i + 1 < layout.offsets.size(); ++i) {
+    const int64_t begin = layout.offsets[i], end = layout.offsets[i + 1];
+    if (end < begin) fail("cu_seqlens: decreases from {} to {} at index {}", begin, end, i + 1);
+    layout.max_length = std::max(layout.max_length, end - begin);
+    positions.slice(0, begin, end).sub_(begin);
+  }
+  layout.positions = positions.to(device);
+  if (!device.is_cpu()) layout.offsets_on_device = host.to(at::TensorOptions(device).dtype(at::kInt));
+  return layout;
+}
+
+at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
+                            int64_t window) {
+  if (q.size(0) != layout.offsets.back()) {
+    fail("packed attention: got {} tokens, but cu_seqlens ends at {}", q.size(0), layout.offsets.back());
+  }
+  if (flash_varlen_fits(q)) return flash_varlen(q, k, v, layout, window);
+  return by_buckets(q, k, v, layout, window);
+}
+
+at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window) {
+  const int64_t length = q.size(1);
+  const bool masked = window > 0 && window < length;
+  const std::optional<at::Tensor> mask = masked ? std::optional(window_mask(length, window, q.device())) : std::nullopt;
+  return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask,
+                                          /*dropout_p=*/0.0, /*is_causal=*/!masked, /*scale=*/std::nullopt,
+                                          /*enable_gqa=*/q.size(2) != k.size(2))
+      .transpose(1, 2);
+}
+
+}  // namespace hexad::modeling

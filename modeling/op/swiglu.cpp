@@ -1,0 +1,58 @@
+#include "modeling/op/swiglu.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/swiglu_kernel.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kGrain = 16384;  // elements a thread takes at least
+
+struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_in, const at::Tensor& up_in) {
+    const at::Tensor gate = gate_in.contiguous(), up = up_in.contiguous();
+    at::Tensor y = at::empty_like(gate);
+    cpu::with_elements(gate, [&](auto element) {
+      using T = decltype(element);
+      const T *g = cpu::data<T>(gate), *u = cpu::data<T>(up);
+      T* out = cpu::mutable_data<T>(y);
+      at::parallel_for(0, gate.numel(), kGrain, [&](int64_t begin, int64_t end) {
+        cpu::swiglu_forward(g + begin, u + begin, out + begin, end - begin);
+      });
+    });
+    ctx->save_for_backward({gate, up});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &gate = saved[0], &up = saved[1];
+    const at::Tensor grad = grads[0].contiguous();
+    at::Tensor grad_gate = at::empty_like(gate), grad_up = at::empty_like(up);
+    cpu::with_elements(gate, [&](auto element) {
+      using T = decltype(element);
+      const T *d = cpu::data<T>(grad), *g = cpu::data<T>(gate), *u = cpu::data<T>(up);
+      T *dg = cpu::mutable_data<T>(grad_gate), *du = cpu::mutable_data<T>(grad_up);
+      at::parallel_for(0, gate.numel(), kGrain, [&](int64_t begin, int64_t end) {
+        cpu::swiglu_backward(d + begin, g + begin, u + begin, dg + begin, du + begin, end - begin);
+      });
+    });
+    return {grad_gate, grad_up};
+  }
+};
+
+}  // namespace
+
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  return cpu::has_kernels(gate) && gate.scalar_type() == up.scalar_type() ? SwigluOnCpu::apply(gate, up)
+                                                                          : at::silu(gate) * up;
+}
+
+}  // namespace hexad::modeling

@@ -1,0 +1,32 @@
+#include "modeling/parallel/group.hpp"
+
+#include <ATen/Functions.h>
+
+namespace hexad::modeling {
+
+Pending Group::all_gather(at::Tensor out, at::Tensor in) const {
+  if (group_) return Pending(group_->_allgather_base(out, in));
+  out.copy_(in.view_as(out));
+  return {};
+}
+
+Pending Group::reduce_scatter(at::Tensor out, at::Tensor in) const {
+  if (group_) return Pending(group_->_reduce_scatter_base(out, in));
+  out.copy_(in.view_as(out));
+  return {};
+}
+
+Pending Group::all_reduce(at::Tensor tensor, Reduce op) const {
+  if (!group_) return {};
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  c10d::AllreduceOptions options;
+  options.reduceOp = op == Reduce::max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+  return Pending(group_->allreduce(tensors, options));
+}
+
+void Group::barrier() const {
+  // An all-reduce of a host scalar: gloo carries it on every device, and the host waits for it.
+  if (group_) all_reduce(at::zeros({1}, at::kFloat)).wait();
+}
+
+}  // namespace hexad::modeling

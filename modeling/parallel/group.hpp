@@ -1,0 +1,48 @@
+// The collectives that sharded training needs, over a c10d process group or, with one rank, over nothing.
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+namespace hexad::modeling {
+
+enum class Reduce { sum, max };
+
+// A collective under way. wait() makes its result usable on the current stream (on the CPU: complete) and throws what
+// went wrong; the tensors must stay alive until then. A default-made one is complete.
+class Pending {
+ public:
+  Pending() = default;
+  explicit Pending(c10::intrusive_ptr<c10d::Work> work) : work_(std::move(work)) {}
+  void wait() {
+    if (work_) work_->wait();
+    work_.reset();
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> work_;
+};
+
+// Every rank of the group calls the same functions in the same order. Tensors are contiguous and of one dtype.
+class Group {
+ public:
+  Group() = default;                                            // one rank, no process group
+  explicit Group(c10d::ProcessGroup* group) : group_(group) {}  // borrowed; null: one rank
+
+  int64_t rank() const { return group_ ? group_->getRank() : 0; }
+  int64_t size() const { return group_ ? group_->getSize() : 1; }
+
+  // out: size() times in, ordered by rank.
+  Pending all_gather(at::Tensor out, at::Tensor in) const;
+  // in: size() times out; rank r receives the sum of everyone's part r.
+  Pending reduce_scatter(at::Tensor out, at::Tensor in) const;
+  Pending all_reduce(at::Tensor tensor, Reduce op = Reduce::sum) const;
+  // Blocks the host until every rank is here.
+  void barrier() const;
+
+ private:
+  c10d::ProcessGroup* group_ = nullptr;
+};
+
+}  // namespace hexad::modeling

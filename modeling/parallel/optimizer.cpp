@@ -1,0 +1,171 @@
+#include "modeling/parallel/optimizer.hpp"
+
+#include <ATen/Functions.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+// Arguments of torch.optim that choose an implementation: ours is one.
+const std::set<std::string> kIgnored = {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"};
+
+class Arguments {
+ public:
+  Arguments(const std::string& name, const nlohmann::json& kwargs) : name_(name), kwargs_(kwargs) {
+    if (!kwargs.is_null() && !kwargs.is_object()) fail("optimizer {}: kwargs must be a mapping", name);
+  }
+
+  void number(const char* key, double& value, double low, double high) {
+    known_.insert(key);
+    const nlohmann::json* given = find(key);
+    if (!given) return;
+    if (!given->is_number()) fail("optimizer {}: kwargs.{} must be a number, got {}", name_, key, given->dump());
+    value = given->get<double>();
+    if (!(value >= low && value < high))
+      fail("optimizer {}: kwargs.{} is {}, wanted [{}, {})", name_, key, value, low, high);
+  }
+
+  void flag(const char* key, bool& value) {
+    known_.insert(key);
+    const nlohmann::json* given = find(key);
+    if (!given) return;
+    if (!given->is_boolean()) fail("optimizer {}: kwargs.{} must be true or false, got {}", name_, key, given->dump());
+    value = given->get<bool>();
+  }
+
+  void betas(double& beta1, double& beta2) {
+    known_.insert("betas");
+    const nlohmann::json* given = find("betas");
+    if (!given) return;
+    if (!given->is_array() || given->size() != 2 || !(*given)[0].is_number() || !(*given)[1].is_number())
+      fail("optimizer {}: kwargs.betas must be two numbers, got {}", name_, given->dump());
+    beta1 = (*given)[0].get<double>(), beta2 = (*given)[1].get<double>();
+    if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
+      fail("optimizer {}: kwargs.betas are {} and {}, wanted [0, 1)", name_, beta1, beta2);
+  }
+
+  void refuse_unknown() const {
+    if (kwargs_.is_null()) return;
+    for (const auto& [key, value] : kwargs_.items())
+      if (!known_.count(key) && !kIgnored.count(key))
+        fail("optimizer {}: unknown argument kwargs.{}; known: {}", name_, key, fmt::join(known_, ", "));
+  }
+
+ private:
+  const nlohmann::json* find(const char* key) const {
+    if (kwargs_.is_null() || !kwargs_.contains(key) || kwargs_.at(key).is_null()) return nullptr;
+    return &kwargs_.at(key);
+  }
+
+  const std::string& name_;
+  const nlohmann::json& kwargs_;
+  std::set<std::string> known_;
+};
+
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+OptimizerOptions parse_optimizer(const std::string& name, const nlohmann::json& kwargs) {
+  const std::string bare = name.substr(name.find_last_of('.') + 1);
+  OptimizerOptions options;
+  if (bare == "AdamW") {
+    options.kind = OptimizerKind::adamw;
+  } else if (bare == "Adam") {
+    options.kind = OptimizerKind::adam;
+    options.weight_decay = 0;
+  } else if (bare == "SGD") {
+    options.kind = OptimizerKind::sgd;
+    options.weight_decay = 0;
+  } else {
+    fail("optimizer '{}' is not available; known: torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD", name);
+  }
+  Arguments arguments(name, kwargs);
+  arguments.number("lr", options.lr, 0, kAny);
+  arguments.number("weight_decay", options.weight_decay, 0, kAny);
+  arguments.flag("maximize", options.maximize);
+  if (options.kind == OptimizerKind::sgd) {
+    arguments.number("momentum", options.momentum, 0, kAny);
+    arguments.number("dampening", options.dampening, -kAny, kAny);
+    arguments.flag("nesterov", options.nesterov);
+    if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
+      fail("optimizer {}: nesterov needs a momentum and zero dampening", name);
+  } else {
+    arguments.betas(options.beta1, options.beta2);
+    arguments.number("eps", options.eps, 0, kAny);
+    arguments.flag("amsgrad", options.amsgrad);
+  }
+  arguments.refuse_unknown();
+  return options;
+}
+
+std::vector<std::string> Optimizer::state_names() const {
+  if (options_.kind == OptimizerKind::sgd)
+    return options_.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+  std::vector<std::string> names = {"exp_avg", "exp_avg_sq"};
+  if (options_.amsgrad) names.push_back("max_exp_avg_sq");
+  return names;
+}
+
+at::Tensor& Optimizer::state(const std::string& name, size_t i, const at::Tensor& param) {
+  std::vector<at::Tensor>& list = state_[name];
+  if (list.size() <= i) list.resize(i + 1);
+  if (!list[i].defined()) list[i] = at::zeros_like(param);
+  return list[i];
+}
+
+std::vector<at::Tensor> Optimizer::states(const std::string& name, const std::vector<at::Tensor>& params) {
+  std::vector<at::Tensor> list;
+  for (size_t i = 0; i < params.size(); ++i) list.push_back(state(name, i, params[i]));
+  return list;
+}
+
+void Optimizer::step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+                     double weight_decay) {
+  ++steps_;
+  if (params.empty()) return;
+  if (options_.kind == OptimizerKind::sgd)
+    step_sgd(params, grads, lr, weight_decay);
+  else
+    step_adam(params, grads, lr, weight_decay);
+}
+
+void Optimizer::step_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+                          double decay) {
+  const std::vector<at::Tensor> averages = states("exp_avg", params), squares = states("exp_avg_sq", params);
+  const std::vector<at::Tensor> largest =
+      options_.amsgrad ? states("max_exp_avg_sq", params) : std::vector<at::Tensor>{};
+  const at::Tensor step = at::full({}, steps_, params.front().options().dtype(at::kFloat));
+  const std::vector<at::Tensor> steps(params.size(), step);
+  const auto update =
+      options_.kind == OptimizerKind::adamw ? &at::_ops::_fused_adamw_::call : &at::_ops::_fused_adam_::call;
+  update(params, grads, averages, squares, largest, steps, lr, options_.beta1, options_.beta2, decay, options_.eps,
+         options_.amsgrad, options_.maximize, std::nullopt, std::nullopt);
+}
+
+void Optimizer::step_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+                         double decay) {
+  const std::vector<at::Tensor> momenta =
+      options_.momentum != 0 ? states("momentum_buffer", params) : std::vector<at::Tensor>{};
+  at::_fused_sgd_(params, grads, momenta, decay, options_.momentum, lr, options_.dampening, options_.nesterov,
+                  options_.maximize, /*is_first_step=*/steps_ == 1);
+}
+
+int64_t Optimizer::state_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, list] : state_)
+    for (const at::Tensor& tensor : list) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  return bytes;
+}
+
+void Optimizer::move_to(at::Device device) {
+  for (auto& [name, list] : state_)
+    for (at::Tensor& tensor : list)
+      if (tensor.defined()) tensor = tensor.to(device);
+}
+
+}  // namespace hexad::modeling

@@ -1,0 +1,62 @@
+// AdamW, Adam and SGD over flat shards, as torch.optim computes them, with state in the parameter's dtype (fp32
+// masters).
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+namespace hexad::modeling {
+
+enum class OptimizerKind { adamw, adam, sgd };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::adamw;
+  double lr = 1e-3;
+  double weight_decay = 1e-2;  // adamw: decoupled; adam, sgd: added to the gradient
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool amsgrad = false;
+  double momentum = 0, dampening = 0;  // sgd
+  bool nesterov = false;               // sgd
+  bool maximize = false;
+};
+
+// `name`: the class, dotted or bare ("torch.optim.AdamW", "SGD"). `kwargs`: its arguments (null: none) under torch's
+// names and with torch's defaults; foreach, fused, capturable and differentiable are accepted and mean nothing here.
+// Throws Error: unknown class or argument (lists the known ones), value out of range.
+OptimizerOptions parse_optimizer(const std::string& name, const nlohmann::json& kwargs);
+
+class Optimizer {
+ public:
+  explicit Optimizer(const OptimizerOptions& options) : options_(options) {}
+
+  const OptimizerOptions& options() const { return options_; }
+  int64_t steps() const { return steps_; }
+
+  // One update of params[i] in place from grads[i]. The list must be the same at every call: same order, shapes and
+  // devices.
+  void step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+            double weight_decay);
+
+  // Names of the tensors that are kept for each parameter ("exp_avg", ...): fixed by the options.
+  std::vector<std::string> state_names() const;
+  // State of parameter i, shaped like it; made (zeros) on first use.
+  at::Tensor& state(const std::string& name, size_t i, const at::Tensor& param);
+  void set_steps(int64_t steps) { steps_ = steps; }
+  // Bytes of all state, and its move to another device.
+  int64_t state_bytes() const;
+  void move_to(at::Device device);
+
+ private:
+  std::vector<at::Tensor> states(const std::string& name, const std::vector<at::Tensor>& params);
+  void step_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr, double decay);
+  void step_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr, double decay);
+
+  OptimizerOptions options_;
+  int64_t steps_ = 0;
+  std::map<std::string, std::vector<at::Tensor>> state_;
+};
+
+}  // namespace hexad::modeling

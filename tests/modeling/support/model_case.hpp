@@ -1,0 +1,81 @@
+// A golden model: config, weights that require gradients, recorded inputs and outputs.
+#pragma once
+#include <fstream>
+#include <map>
+
+#include <ATen/Functions.h>
+#include <doctest/doctest.h>
+
+#include "modeling/family/batch_attention.hpp"
+#include "modeling/family/families.hpp"
+#include "modeling/family/model_config.hpp"
+#include "modeling/family/weight_table.hpp"
+#include "modeling/weight/safetensors_reader.hpp"
+#include "tests/support/golden.hpp"
+
+namespace hexad::modeling {
+
+struct ModelCase {
+  std::filesystem::path dir;
+  ModelConfig config;
+  std::map<std::string, at::Tensor> weights;  // fp32 leaves
+  SafetensorsReader inputs;
+  golden::Json expected;
+
+  explicit ModelCase(const std::filesystem::path& folder)
+      : dir(folder), config(load_model_config(folder)), inputs(folder / "cases.safetensors") {
+    const SafetensorsReader reader(folder);
+    for (const WeightInfo& info : weight_table(config)) {
+      weights[info.hf_name] = reader.tensor(info.hf_name).clone().set_requires_grad(true);
+    }
+    std::ifstream in(folder / "cases.json");
+    expected = golden::Json::parse(in);
+  }
+
+  WeightLookup lookup() const {
+    return [this](const std::string& name) { return weights.at(name); };
+  }
+  at::Tensor head() const { return weights.at(head_weight_name(config)); }
+};
+
+// Calls check(case) for every folder below models/ whose family is supported, and counts its cases.
+template <typename Check>
+void for_each_model(size_t cases_each, const Check& check) {
+  size_t visited = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden::folder() / "models")) {
+    std::ifstream in(entry.path() / "config.json");
+    const std::string type = nlohmann::json::parse(in).at("model_type");
+    const auto& known = families();
+    if (std::none_of(known.begin(), known.end(), [&](const Family& family) { return family.model_type == type; }))
+      continue;
+    const std::string name = "models/" + entry.path().filename().string();
+    INFO("golden " << name);
+    check(ModelCase(entry.path()));
+    golden::count(name, cases_each);
+    ++visited;
+  }
+  CHECK(visited > 0);
+}
+
+// Largest absolute difference.
+inline double distance(const at::Tensor& a, const at::Tensor& b) {
+  REQUIRE(a.sizes() == b.sizes());
+  return a.numel() == 0 ? 0.0 : (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+}
+
+// ||a - b|| / ||b||.
+inline double relative_distance(const at::Tensor& a, const at::Tensor& b) {
+  REQUIRE(a.sizes() == b.sizes());
+  return ((a.to(at::kDouble) - b.to(at::kDouble)).norm() / (b.to(at::kDouble).norm() + 1e-30)).item<double>();
+}
+
+inline at::Tensor to_tensor(const golden::Json& json) {
+  const golden::Tensor value = golden::tensor(json);
+  const at::Tensor data = at::tensor(value.data, at::kDouble).reshape(value.shape);
+  const std::map<std::string, at::ScalarType> types = {
+      {"f32", at::kFloat}, {"f64", at::kDouble},    {"i64", at::kLong}, {"i32", at::kInt},
+      {"bool", at::kBool}, {"bf16", at::kBFloat16}, {"f16", at::kHalf}};
+  return data.to(types.at(value.dtype));
+}
+
+}  // namespace hexad::modeling
