@@ -1,0 +1,171 @@
+#include "core/algorithm/grpo_step.hpp"
+
+#include <cmath>
+
+#include "core/algorithm/advantage.hpp"
+#include "core/algorithm/baseline.hpp"
+#include "core/algorithm/metrics.hpp"
+#include "core/algorithm/reward.hpp"
+#include "core/base/error.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+std::vector<int64_t> response_lengths(const data::Batch& batch) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < batch.size(); ++i) lengths.push_back(batch.length(i) - batch.row<int64_t>("prompt_length", i)[0]);
+  return lengths;
+}
+
+// token_mask * sample_mask, with the first position of every sequence out: it has no log-prob.
+std::vector<float> loss_mask(const data::Batch& batch) {
+  std::vector<float> mask(batch.tokens(), 0.0f);
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const auto token_mask = batch.row<float>("token_mask", i);
+    const float sample = batch.row<float>("sample_mask", i)[0];
+    for (size_t t = 1; t < token_mask.size(); ++t) mask[batch.cu_seqlens()[i] + t] = token_mask[t] * sample;
+  }
+  return mask;
+}
+
+// Rows with equal prompts form a group, also when they came from different records of the data.
+std::vector<int64_t> prompt_groups(const data::Batch& batch) {
+  std::vector<std::span<const int64_t>> prompts;
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    prompts.push_back(batch.row<int64_t>("input_ids", i).first(batch.row<int64_t>("prompt_length", i)[0]));
+  }
+  return group_by_prompt(prompts);
+}
+
+AdvantageOptions advantage_options(const config::RunConfig& config) {
+  const config::AdvEstimatorConfig& estimator = config.grpo.adv_estimator;
+  AdvantageOptions options;
+  options.estimator = estimator_named(estimator.name);
+  options.normalize_rewards = estimator.normalize_rewards;
+  options.use_leave_one_out_baseline = estimator.use_leave_one_out_baseline;
+  options.minus_baseline = estimator.minus_baseline;
+  options.reward_weights = estimator.reward_weights;
+  options.use_kl_in_reward = config.loss_fn.use_kl_in_reward;
+  options.kl_coefficient = config.loss_fn.reference_policy_kl_penalty;
+  options.kl_type = kl_type_named(config.loss_fn.reference_policy_kl_type);
+  return options;
+}
+
+}  // namespace
+
+void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
+  data::Batch& batch = rollout.batch;
+  const auto rewards = batch.at("rewards").span<float>();
+  const auto truncated = std::as_const(batch).at("truncated").span<uint8_t>();
+  if (const auto& scaling = config.reward_scaling; scaling.enabled) {
+    scale_rewards(rewards, {scaling.source_min, scaling.source_max, scaling.target_min, scaling.target_max});
+  }
+  if (const auto& shaping = config.reward_shaping; shaping.enabled) {
+    shape_rewards(rewards, response_lengths(batch), truncated,
+                  {shaping.overlong_buffer_length, shaping.overlong_buffer_penalty, shaping.max_response_length, shaping.stop_properly_penalty_coef});
+  }
+  if (config.overlong_filtering) filter_overlong(batch.at("sample_mask").span<float>(), truncated);
+}
+
+void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch) {
+  const data::Tensor zeros(data::DType::f32, {batch.tokens()});
+  const cluster::LossNeeds& needs = policy.loss_needs();
+  const bool prev = needs.prev_logprobs || config.grpo.seq_logprob_error_threshold.has_value();
+  const bool reference = (needs.reference_logprobs || config.loss_fn.use_kl_in_reward) && !config.grpo.skip_reference_policy_logprobs_calculation;
+  batch.set("prev_logprobs", prev ? policy.logprobs(batch, cluster::Weights::current) : zeros, data::Axis::token);
+  batch.set("reference_policy_logprobs", reference ? policy.logprobs(batch, cluster::Weights::reference) : zeros, data::Axis::token);
+}
+
+Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout) {
+  data::Batch& batch = rollout.batch;
+  const std::vector<int64_t> groups = prompt_groups(batch);
+  const auto rewards = batch.at("rewards").span<float>();
+  Metrics metrics = mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(), batch.at("generation_logprobs").span<float>(),
+                                         batch.at("prev_logprobs").span<float>()},
+                                        rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
+  const std::vector<float> mask = loss_mask(batch);
+  AdvantageInput input;
+  input.cu_seqlens = batch.cu_seqlens();
+  input.group_of = groups;
+  input.rewards = rewards;
+  input.mask = mask;
+  input.logprobs = batch.at("prev_logprobs").span<float>();
+  input.reference = batch.at("reference_policy_logprobs").span<float>();
+  for (const auto& [name, values] : rollout.components) input.components[name] = values;
+  Advantages result = estimate_advantages(advantage_options(config), input);
+  clip_advantages(result.advantages, config.grpo.advantage_clip_low, config.grpo.advantage_clip_high);
+
+  metrics.merge(advantage_metrics(result.advantages, mask));
+  const BaselineStd baseline = baseline_and_std(groups, rewards, std::vector<float>(rewards.size(), 1.0f), config.grpo.use_leave_one_out_baseline);
+  metrics.merge(baseline_metrics(baseline.baseline));
+  metrics.insert(result.metrics.begin(), result.metrics.end());
+  batch.set("advantages", data::Tensor::of(result.advantages), data::Axis::token);
+  return metrics;
+}
+
+Metrics validate(Grpo& run, telemetry::Timer& timer) {
+  const config::GrpoConfig& grpo = run.config.grpo;
+  const auto& all = run.prompts.validation();
+  const int64_t count = std::min<int64_t>(grpo.max_val_samples, static_cast<int64_t>(all.size()));
+  if (count == 0) return {};
+  const auto time = timer.measure("validation");
+  if (run.generation.stale()) run.generation.refit();
+  std::vector<const data::Datum*> prompts;
+  for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
+  // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
+  const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
+  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling, prompts,
+                                                        grpo.val_num_generations_per_prompt, seed, 0);
+  Metrics metrics = rollout.metrics;
+  const auto rewards = rollout.batch.at("rewards").span<float>();
+  metrics["accuracy"] = mean(rewards);
+  metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
+  if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) {
+    double passed = 0;
+    for (int64_t i = 0; i < count; ++i) passed += std::any_of(rewards.begin() + i * k, rewards.begin() + (i + 1) * k, [](float r) { return r > 0; });
+    metrics["pass_k"] = passed / static_cast<double>(count);
+  }
+  for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
+    run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text, rollout.responses[i], rewards[i]));
+  }
+  return metrics;
+}
+
+void save(Grpo& run) {
+  checkpoint::TrainingInfo& info = run.progress;
+  info.loader = nlohmann::ordered_json(run.prompts.state());
+  info.identity = run.identity;
+  info.weight_version = run.generation.weight_version();
+  const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
+  run.policy.save(directory / "policy/weights", run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+  run.checkpoints->commit(info.total_steps, info, run.resolved_config);
+}
+
+double mean(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+bool due(int64_t step, int64_t period) { return period > 0 && step % period == 0; }
+
+void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
+  const data::Batch& batch = rollout.batch;
+  const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
+  std::vector<nlohmann::ordered_json> lines;
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
+                     {"response", rollout.responses[i]},
+                     {"rewards", batch.row<float>("rewards", i)[0]},
+                     {"input_lengths", batch.length(i)},
+                     {"token_ids", list(batch.row<int64_t>("input_ids", i))},
+                     {"token_loss_mask", list(batch.row<float>("token_mask", i))},
+                     {"sample_loss_mask", batch.row<float>("sample_mask", i)[0]},
+                     {"advantages", list(batch.row<float>("advantages", i))},
+                     {"generation_logprobs", list(batch.row<float>("generation_logprobs", i))},
+                     {"prev_logprobs", list(batch.row<float>("prev_logprobs", i))}});
+  }
+  run.log.samples("train_data", step, lines);
+}
+
+}  // namespace hexad::algorithm

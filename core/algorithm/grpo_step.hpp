@@ -1,0 +1,34 @@
+// The parts of a GRPO step between rollout and training, each a function of the batch.
+#pragma once
+#include "core/algorithm/grpo.hpp"
+#include "core/telemetry/timer.hpp"
+
+namespace hexad::algorithm {
+
+using telemetry::Metrics;
+
+// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`.
+void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
+
+// Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros otherwise.
+void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
+
+// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, *seq_mult_prob_error).
+Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout);
+
+// Runs the validation prompts; returns accuracy, avg_length and, with several samples a prompt, pass_k.
+Metrics validate(Grpo& run, telemetry::Timer& timer);
+
+// Writes checkpoint step_N. `metrics` hold "val:..." and "train:..." for retention.
+void save(Grpo& run);
+
+// The mean, 0 of nothing.
+double mean(std::span<const float> values);
+
+// Whether a period's turn has come at this step; period 0 is never.
+bool due(int64_t step, int64_t period);
+
+// The step's lines of train_data_step<N>.jsonl.
+void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step);
+
+}  // namespace hexad::algorithm

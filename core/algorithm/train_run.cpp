@@ -1,0 +1,117 @@
+#include "core/algorithm/train_run.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/algorithm/grpo.hpp"
+#include "core/base/error.hpp"
+#include "core/cluster/start_workers.hpp"
+#include "core/telemetry/report.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> environment_names_of(const config::RunConfig& run) {
+  std::vector<std::string> names;
+  for (const auto* list : {&run.data.train, &run.data.validation}) {
+    for (const config::DatasetConfig& dataset : *list) names.push_back(dataset.env_name);
+  }
+  return names;
+}
+
+// What must be the same for a checkpoint to go on: another model or other data is another run.
+Json identity_of(const config::RunConfig& run, const std::string& model_dir, const rollout::Prompts& prompts) {
+  std::ifstream in(fs::path(model_dir) / "config.json");
+  const Json model = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+  Json identity = {{"model", Json::object()}, {"data", Json::array()}, {"train_prompts", prompts.train_size()}};
+  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size", "intermediate_size"}) {
+    if (model.contains(key)) identity["model"][key] = model.at(key);
+  }
+  for (const config::DatasetConfig& dataset : run.data.train) identity["data"].push_back(dataset.dataset_name);
+  return identity;
+}
+
+// Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
+void resume(Grpo& run) {
+  const auto found = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
+  if (!found) return;
+  checkpoint::Store::require_same(*found, run.identity);
+  const fs::path policy = found->directory / "policy";
+  const bool optimizer = fs::exists(policy / "optimizer");
+  run.policy.load(policy / "weights", optimizer ? (policy / "optimizer").string() : "");
+  run.progress = found->info;
+  run.lr.advance_to(found->info.total_steps);
+  run.prompts.restore(found->info.loader.get<data::LoaderState>());
+  run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
+                               optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
+}
+
+double base_learning_rate(const config::OptimizerConfig& optimizer) {
+  return optimizer.kwargs.value("lr", 1e-3);  // torch's default for Adam and AdamW
+}
+
+}  // namespace
+
+std::string model_directory(const std::string& model_name) {
+  const fs::path path(model_name);
+  if (fs::exists(path / "config.json")) return fs::canonical(path).string();
+  if (path.extension() == ".gguf" && fs::exists(path)) {
+    fail(ErrorKind::config, "policy.model_name: {} is a GGUF file. Convert it once: hexad convert {} <directory>", model_name, model_name);
+  }
+  if (fs::is_directory(path)) {
+    fail(ErrorKind::config, "policy.model_name: {} has no config.json. Wanted: a Hugging Face model directory (config.json, tokenizer.json, *.safetensors)", model_name);
+  }
+  fail(ErrorKind::config, "policy.model_name: no directory '{}'. Hexad does not download models: give the path of a Hugging Face model directory "
+       "(hf download {} --local-dir <directory>)", model_name, model_name);
+}
+
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
+  const config::RunConfig run = config::run_config(resolved.root);
+  const std::string yaml = resolved.root.to_yaml();
+  const std::string model_dir = model_directory(run.policy.model_name);
+  telemetry::Console console;
+  telemetry::RunLog log(run.logger.log_dir, yaml);
+  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
+
+  const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
+  rollout::Prompts prompts(run, text.tools());
+  const rollout::Environments environments = rollout::make_environments(run.env, environment_names_of(run));
+  const Json identity = identity_of(run, model_dir, prompts);
+  std::optional<checkpoint::Store> checkpoints;
+  if (run.checkpointing.enabled) checkpoints.emplace(run.checkpointing);
+
+  cluster::WorkerGroupOptions worker_options;
+  worker_options.world_size = options.spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
+  worker_options.program = options.program;
+  worker_options.log_dir = fs::absolute(log.directory()).string();
+  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
+  cluster::WorkerGroup workers(options.spawner, worker_options);
+  workers.on_event([&](int, const Json& event) {
+    console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
+                     fmt::format("{} tokens", event.value("tokens", int64_t{0})));
+  });
+  const std::vector<Json> started =
+      cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir);
+  for (const char* role : {"backend", "loss", "generator"}) {
+    const Json& plugin = started[0].at(role);
+    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""), plugin.value("version", ""), plugin.value("path", ""),
+                             plugin.value("sha256", "").substr(0, 8)));
+  }
+
+  cluster::Policy policy(workers, run.policy, started);
+  rollout::Generation generation(workers);
+  LrSchedule lr(run.policy.scheduler, base_learning_rate(run.policy.optimizer));
+  Grpo grpo{run, yaml, identity, policy, generation, prompts, environments, text, rollout::sampling_from(run.policy, text.eos_ids), lr,
+            checkpoints ? &*checkpoints : nullptr, log, console, interrupted, workers.size(), {}};
+  if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
+  resume(grpo);
+  const Ending ending = grpo_train(grpo);
+  workers.stop();
+  if (grpo.progress.total_steps > 0) telemetry::write_report(log.directory());
+  return {log.directory().string(), grpo.progress.total_steps, ending == Ending::interrupted};
+}
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,31 @@
+// From a resolved configuration to a finished run: makes the parts, resumes, trains, reports.
+#pragma once
+#include <atomic>
+#include <string>
+
+#include "core/cluster/spawner.hpp"
+#include "core/config/check.hpp"
+
+namespace hexad::algorithm {
+
+struct TrainOptions {
+  std::string program;                  // absolute path of this executable: workers are started from it
+  cluster::Spawner* spawner = nullptr;  // null: one worker on a thread of this process
+};
+
+// What a run leaves behind, for the caller to print.
+struct TrainOutcome {
+  std::string run_dir;
+  int64_t steps = 0;
+  bool interrupted = false;
+};
+
+// Runs the algorithm of the configuration. `interrupted` > 0 ends it after the running step, with a checkpoint.
+// Throws Error.
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+
+// policy.model_name as a local directory with a config.json. Throws Error(config) that says what was found instead (a
+// GGUF file, a hub id, nothing) and how to get a directory.
+std::string model_directory(const std::string& model_name);
+
+}  // namespace hexad::algorithm

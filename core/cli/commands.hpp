@@ -1,0 +1,17 @@
+// One function a command: adds it to the program and, when it was chosen, runs it and sets the exit code.
+#pragma once
+#include <CLI/CLI.hpp>
+
+namespace hexad::cli {
+
+void add_train(CLI::App& app, int& exit_code);
+void add_config(CLI::App& app, int& exit_code);
+void add_plugin(CLI::App& app, int& exit_code);
+void add_generate(CLI::App& app, int& exit_code);
+void add_score(CLI::App& app, int& exit_code);
+void add_tokenize(CLI::App& app, int& exit_code);
+void add_convert(CLI::App& app, int& exit_code);
+void add_report(CLI::App& app, int& exit_code);
+void add_worker(CLI::App& app, int& exit_code);  // hidden: what `hexad train` starts
+
+}  // namespace hexad::cli

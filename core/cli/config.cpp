@@ -1,0 +1,38 @@
+// hexad config check|show CONFIG [key=value ...]
+#include <iostream>
+
+#include "core/cli/commands.hpp"
+#include "core/config/commands.hpp"
+
+namespace hexad::cli {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Arguments>& arguments) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->add_option("CONFIG", arguments->config, "YAML file")->required();
+  command->add_option("OVERRIDES", arguments->overrides, "key=value, +key=value, ++key=value, ~key");
+  command->add_flag("--json", arguments->json, "One JSON object");
+  return command;
+}
+
+}  // namespace
+
+void add_config(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* config = app.add_subcommand("config", "Validate or print a config");
+  config->require_subcommand(1);
+  add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)->callback([arguments, &exit_code] {
+    exit_code = config::config_check(arguments->config, arguments->overrides, arguments->json, std::cout);
+  });
+  add(*config, "show", "Print the resolved config", arguments)->callback([arguments, &exit_code] {
+    exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr);
+  });
+}
+
+}  // namespace hexad::cli

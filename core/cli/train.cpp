@@ -1,0 +1,75 @@
+// hexad train CONFIG [key=value ...]
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <unistd.h>
+
+#include "core/algorithm/train_run.hpp"
+#include "core/base/error.hpp"
+#include "core/cli/commands.hpp"
+
+namespace hexad::cli {
+namespace {
+
+std::atomic<int> interrupts{0};
+
+// The first Ctrl-C asks for an orderly end; the second ends at once (the workers end with us).
+void on_interrupt(int) {
+  if (interrupts.fetch_add(1) > 0) ::_exit(130);
+  const char text[] = "\ninterrupted: finishing this step and saving; press again to stop at once\n";
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
+}
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool in_process = false;
+  bool json = false;
+};
+
+int run_with_restarts(const Arguments& arguments, const config::Resolved& resolved, const algorithm::TrainOptions& options) {
+  const int64_t max_restarts = config::run_config(resolved.root).cluster.max_restarts;
+  for (int64_t restart = 0;; ++restart) {
+    try {
+      const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interrupts);
+      if (arguments.json) {
+        std::cout << nlohmann::ordered_json{{"run_dir", outcome.run_dir}, {"steps", outcome.steps}, {"interrupted", outcome.interrupted}} << '\n';
+      } else {
+        std::cout << (outcome.interrupted ? "interrupted and saved after step " : "done after step ") << outcome.steps << ": "
+                  << outcome.run_dir << "/report.html\n";
+      }
+      return outcome.interrupted ? 130 : 0;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::worker || restart >= max_restarts) throw;
+      std::cerr << "hexad: " << error.what() << "\nrestarting from the newest checkpoint (" << restart + 1 << " of at most " << max_restarts << ")\n";
+    }
+  }
+}
+
+int run(const Arguments& arguments) {
+  // Before anything that may start a thread.
+  std::optional<cluster::Spawner> spawner;
+  if (!arguments.in_process) spawner.emplace();
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  return run_with_restarts(arguments, resolved, {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr});
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("train", "Run the algorithm that a config names");
+  command->add_option("CONFIG", arguments->config, "YAML file")->required();
+  command->add_option("OVERRIDES", arguments->overrides, "key=value, +key=value, ++key=value, ~key");
+  command->add_flag("--in-process", arguments->in_process, "One worker on a thread of this process, for a debugger");
+  command->add_flag("--json", arguments->json, "Print the outcome as one JSON object");
+  command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace hexad::cli

@@ -1,0 +1,103 @@
+#include "core/cluster/message.hpp"
+
+#include <cstring>
+
+#include "core/base/error.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+data::Tensor wrap(const Json& description, const Frame& frame) {
+  const data::DType dtype = data::dtype_named(description.at(0).get<std::string>());
+  const auto shape = description.at(1).get<std::vector<int64_t>>();
+  int64_t elements = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 0 || (extent > 0 && elements > kMaxElements / extent)) fail(ErrorKind::worker, "message: bad shape {}", description.dump());
+    elements *= extent;
+  }
+  const size_t want = static_cast<size_t>(elements) * data::item_size(dtype);
+  if (frame.size != want) {
+    fail(ErrorKind::worker, "message: a tensor frame has {} bytes, its header says {} ({})", frame.size, want, description.dump());
+  }
+  // Small frames live inside the ZeroMQ message, where nothing promises the alignment of the element type.
+  if (reinterpret_cast<uintptr_t>(frame.data) % data::item_size(dtype) != 0) {
+    data::Tensor copy(dtype, shape);
+    std::memcpy(copy.data(), frame.data, frame.size);
+    return copy;
+  }
+  return data::Tensor(dtype, shape, frame.owner, frame.data);
+}
+
+}  // namespace
+
+void Message::put(const std::string& key, const data::Batch& batch) {
+  Json columns = Json::array();
+  const auto add = [this](const data::Tensor& tensor) {
+    tensors.push_back(tensor);
+    return tensors.size() - 1;
+  };
+  const size_t cu_seqlens = add(batch.cu_seqlens_tensor());
+  for (const auto& [name, column] : batch.columns()) {
+    columns.push_back({name, std::string(data::name_of(column.axis)), add(column.tensor)});
+  }
+  Json description = {{"cu_seqlens", cu_seqlens}, {"columns", columns}};
+  if (!batch.group_of().empty()) {
+    description["groups"] = batch.groups();
+    description["group_of"] = add(data::Tensor::of<int64_t>(batch.group_of()));
+  }
+  header[key] = description;
+}
+
+data::Batch Message::batch(const std::string& key) const {
+  try {
+    const Json& description = header.at(key);
+    const auto numbers = [&](const Json& index) {
+      const auto span = tensors.at(index.get<size_t>()).span<int64_t>();
+      return std::vector<int64_t>(span.begin(), span.end());
+    };
+    data::Batch batch = data::Batch::of_cu_seqlens(numbers(description.at("cu_seqlens")));
+    if (description.contains("groups")) {
+      batch.set_groups(numbers(description.at("group_of")), description.at("groups").get<int64_t>());
+    }
+    for (const Json& column : description.at("columns")) {
+      batch.set(column.at(0).get<std::string>(), tensors.at(column.at(2).get<size_t>()),
+                data::axis_named(column.at(1).get<std::string>()));
+    }
+    return batch;
+  } catch (const std::exception& error) {
+    fail(ErrorKind::worker, "message '{}': no valid batch '{}': {}", header.value("command", "reply"), key, error.what());
+  }
+}
+
+std::string encode_header(const Message& message) {
+  Json descriptions = Json::array();
+  for (const data::Tensor& tensor : message.tensors) {
+    descriptions.push_back({std::string(data::name_of(tensor.dtype())), tensor.shape()});
+  }
+  Json header = message.header;
+  header["tensors"] = descriptions;
+  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Message decode(const std::vector<Frame>& frames) {
+  if (frames.empty()) fail(ErrorKind::worker, "message: no frames");
+  Message message;
+  const auto* text = static_cast<const char*>(frames[0].data);
+  message.header = Json::parse(text, text + frames[0].size, nullptr, /*allow_exceptions=*/false);
+  if (!message.header.is_object()) fail(ErrorKind::worker, "message: the header of {} bytes is no JSON object", frames[0].size);
+  const Json descriptions = message.header.value("tensors", Json::array());
+  if (!descriptions.is_array() || descriptions.size() + 1 != frames.size()) {
+    fail(ErrorKind::worker, "message: {} frames, its header describes {} tensors", frames.size(), descriptions.size());
+  }
+  try {
+    for (size_t i = 0; i < descriptions.size(); ++i) message.tensors.push_back(wrap(descriptions[i], frames[i + 1]));
+  } catch (const nlohmann::json::exception& error) {
+    fail(ErrorKind::worker, "message: bad tensor description: {}", error.what());
+  }
+  message.header.erase("tensors");
+  return message;
+}
+
+}  // namespace hexad::cluster

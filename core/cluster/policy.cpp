@@ -1,0 +1,196 @@
+#include "core/cluster/policy.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.hpp"
+#include "core/cluster/metric_sum.hpp"
+#include "core/data/batching.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+Json micro_batch_lists(const data::Shard& shard, size_t global_batch, std::span<const int64_t> local_of, bool padded) {
+  Json lists = Json::array();
+  for (const data::MicroBatch& micro_batch : shard.global_batches[global_batch]) {
+    Json rows = Json::array();
+    for (const int64_t row : micro_batch.rows) rows.push_back(local_of[row]);
+    lists.push_back({{"rows", rows}, {"padded_length", padded ? micro_batch.length : 0}});
+  }
+  return lists;
+}
+
+// Tokens that the loss counts: the first position of a sequence has no log-prob and never counts.
+double valid_tokens(const data::Batch& batch, std::span<const int64_t> rows) {
+  double sum = 0;
+  for (const int64_t row : rows) {
+    const float sample = batch.row<float>("sample_mask", row)[0];
+    const auto mask = batch.row<float>("token_mask", row);
+    for (size_t i = 1; i < mask.size(); ++i) sum += static_cast<double>(mask[i]) * sample;
+  }
+  return sum;
+}
+
+double valid_sequences(const data::Batch& batch, std::span<const int64_t> rows) {
+  double sum = 0;
+  for (const int64_t row : rows) sum += batch.row<float>("sample_mask", row)[0];
+  return sum;
+}
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+struct Policy::Plan {
+  data::Sharding sharding;
+  bool padded = false;
+  int64_t multiple = 1;
+};
+
+Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started)
+    : workers_(workers), config_(config) {
+  for (const Json& answer : started) {
+    const Json& backend = answer.at("backend");
+    dp_rank_of_.push_back(backend.at("dp_rank"));
+    counts_loss_.push_back(backend.at("counts_loss").get<int64_t>() != 0);
+    dp_size_ = backend.at("dp_size");
+    sequence_multiple_ = std::max<int64_t>(1, backend.at("sequence_multiple"));
+  }
+  const Json& loss = started.at(0).value("loss", Json::object());
+  const auto wants = [&](const char* name) {
+    const Json inputs = loss.value("inputs", Json::array());
+    return std::find(inputs.begin(), inputs.end(), name) != inputs.end();
+  };
+  needs_ = {wants("prev_logprobs"), wants("reference_policy_logprobs")};
+}
+
+Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
+  data::ShardOptions options;
+  options.shards = dp_size_;
+  const int64_t multiple = std::lcm(sequence_multiple_, config_.make_sequence_length_divisible_by);
+  Plan plan;
+  plan.multiple = multiple;
+  if (training) options.batch_size = std::min(config_.train_global_batch_size, batch.size());
+  if (config_.sequence_packing.enabled) {
+    const auto& packing = config_.sequence_packing;
+    options.packing = data::SequencePacking{data::packing_algorithm_named(packing.algorithm),
+                                            training ? packing.train_mb_tokens : packing.logprob_mb_tokens, multiple,
+                                            data::micro_batch_order_named(packing.microbatch_order), 0};
+  } else if (config_.dynamic_batching.enabled) {
+    const auto& dynamic = config_.dynamic_batching;
+    options.dynamic = data::DynamicBatching{training ? dynamic.train_mb_tokens : dynamic.logprob_mb_tokens,
+                                            std::lcm(dynamic.sequence_length_round, multiple)};
+    plan.padded = true;
+  } else {
+    options.micro_batch_size = training ? config_.train_micro_batch_size : config_.logprob_batch_size;
+    plan.padded = true;
+  }
+  // Log-probs of a rollout whose rows do not divide over the ranks: the last ranks run fewer.
+  if (!training && !options.packing && batch.size() % dp_size_ != 0) options.allow_uneven_shards = true;
+  plan.sharding = data::shard(batch.lengths(), options);
+  if (plan.padded) {
+    for (data::Shard& shard : plan.sharding.shards) {
+      for (auto& global_batch : shard.global_batches) {
+        for (data::MicroBatch& micro_batch : global_batch) micro_batch.length = round_up(micro_batch.length, multiple);
+      }
+    }
+  }
+  return plan;
+}
+
+data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
+  const Plan plan = this->plan(batch, /*training=*/false);
+  const auto answers = workers_.call_all("forward", [&](int rank) {
+    const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
+    const std::vector<int64_t> rows = shard.rows();
+    std::vector<int64_t> local(batch.size(), -1);
+    for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
+    data::Batch inputs = data::Batch::of_lengths(batch.lengths());
+    inputs.set("input_ids", batch.at("input_ids"), data::Axis::token);
+    Message message;
+    message.put("batch", inputs.select(rows));
+    message.header["micro_batches"] = micro_batch_lists(shard, 0, local, plan.padded);
+    message.header["outputs"] = {"logprobs"};
+    message.header["which"] = static_cast<int>(which);
+    return message;
+  });
+  data::Tensor result(data::DType::f32, {batch.tokens()});
+  const auto out = result.span<float>();
+  for (int rank = 0; rank < workers_.size(); ++rank) {
+    if (!counts_loss_[rank]) continue;
+    const data::Batch part = answers[rank].batch("outputs");
+    const std::vector<int64_t> rows = plan.sharding.shards[dp_rank_of_[rank]].rows();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto values = part.row<float>("logprobs", static_cast<int64_t>(i));
+      std::copy(values.begin(), values.end(), out.begin() + batch.cu_seqlens()[rows[i]]);
+    }
+  }
+  return result;
+}
+
+TrainResult Policy::train(const data::Batch& batch, double lr, double weight_decay) {
+  const Plan plan = this->plan(batch, /*training=*/true);
+  const size_t global_batches = plan.sharding.shards.at(0).global_batches.size();
+  MetricSum metrics;
+  TrainResult result;
+  for (size_t step = 0; step < global_batches; ++step) {
+    std::vector<int64_t> all_rows;
+    for (const data::Shard& shard : plan.sharding.shards) {
+      for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
+        all_rows.insert(all_rows.end(), micro_batch.rows.begin(), micro_batch.rows.end());
+      }
+    }
+    const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
+    const auto answers = workers_.call_all("train", [&](int rank) {
+      const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
+      std::vector<int64_t> rows, local(batch.size(), -1);
+      for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
+        for (const int64_t row : micro_batch.rows) local[row] = static_cast<int64_t>(rows.size()), rows.push_back(row);
+      }
+      Message message;
+      message.put("batch", batch.select(rows));
+      message.header["micro_batches"] = micro_batch_lists(shard, step, local, plan.padded);
+      message.header["global_valid_tokens"] = tokens;
+      message.header["global_valid_sequences"] = sequences;
+      message.header["lr"] = lr;
+      message.header["weight_decay"] = std::isnan(weight_decay) ? Json() : Json(weight_decay);
+      message.header["max_grad_norm"] = config_.max_grad_norm.value_or(0);
+      return message;
+    });
+    MetricSum of_step;
+    for (int rank = 0; rank < workers_.size(); ++rank) {
+      if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
+    }
+    of_step.set("global_valid_seqs", sequences, ReduceAs::mean);
+    of_step.set("global_valid_toks", tokens, ReduceAs::mean);
+    metrics.merge_global_batch(of_step, global_batches);
+    const Json& step_stats = answers[0].header.at("step");
+    result.grad_norm = step_stats.at("grad_norm").is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                                            : step_stats.at("grad_norm").get<double>();
+    const bool skipped = step_stats.at("skipped").get<bool>();
+    result.skipped_steps += skipped;
+    result.optimizer_steps += !skipped;
+  }
+  result.metrics = metrics.values();
+  return result;
+}
+
+void Policy::keep(Weights which) {
+  Message message;
+  message.header["which"] = static_cast<int>(which);
+  workers_.call_all("keep", message);
+}
+
+void Policy::save(const std::string& weights_dir, const std::string& optimizer_dir) {
+  Message message;
+  message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}};
+  workers_.call_all("save", message);
+}
+
+void Policy::load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which) {
+  Message message;
+  message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}, {"which", static_cast<int>(which)}};
+  workers_.call_all("load", message);
+}
+
+}  // namespace hexad::cluster

@@ -1,0 +1,63 @@
+// The policy as the algorithm sees it: log-probs, training steps and checkpoints, whatever backend and layout run them.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/cluster/worker_group.hpp"
+#include "core/config/policy_config.hpp"
+#include "core/data/batch.hpp"
+
+namespace hexad::cluster {
+
+enum class Weights { current = 0, reference = 1, snapshot = 2 };  // HEXAD_WEIGHTS_*
+
+// What one call of train() came to, over all its global batches, micro-batches and ranks.
+struct TrainResult {
+  std::map<std::string, double> metrics;  // the loss plugin's, reduced as it declared; "loss", "global_valid_seqs", ...
+  double grad_norm = 0;                   // of the last global batch, before clipping (as NeMo-RL reports it)
+  int64_t optimizer_steps = 0;
+  int64_t skipped_steps = 0;              // the gradient was not finite
+};
+
+// What the loss needs and the data must bring.
+struct LossNeeds {
+  bool prev_logprobs = true;
+  bool reference_logprobs = true;
+};
+
+// Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
+class Policy {
+ public:
+  // The workers have been started (start_workers) with a backend and a loss. Borrows them.
+  Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started);
+
+  const LossNeeds& loss_needs() const { return needs_; }
+  int64_t data_parallel_size() const { return dp_size_; }
+
+  // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights.
+  data::Tensor logprobs(const data::Batch& batch, Weights which);
+
+  // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
+  // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...).
+  TrainResult train(const data::Batch& batch, double lr, double weight_decay);
+
+  // Keeps a copy of the current weights under `which`.
+  void keep(Weights which);
+  void save(const std::string& weights_dir, const std::string& optimizer_dir);  // optimizer_dir empty: weights alone
+  void load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which = Weights::current);
+
+ private:
+  struct Plan;  // which rows each rank runs, in which micro-batches
+  Plan plan(const data::Batch& batch, bool training) const;
+
+  WorkerGroup& workers_;
+  config::PolicyConfig config_;
+  std::vector<int64_t> dp_rank_of_;  // world rank -> dp rank
+  std::vector<bool> counts_loss_;
+  int64_t dp_size_ = 1;
+  int64_t sequence_multiple_ = 1;
+  LossNeeds needs_;
+};
+
+}  // namespace hexad::cluster

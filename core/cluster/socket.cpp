@@ -1,0 +1,149 @@
+#include "core/cluster/socket.hpp"
+
+#include <atomic>
+#include <zmq.hpp>
+
+#include "core/base/error.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+constexpr size_t kKeyChars = 41;  // 40 of Z85 and the NUL
+
+zmq::context_t& process_context() {
+  static zmq::context_t* context = new zmq::context_t(1);  // outlives every static: threads may still hold sockets at exit
+  return *context;
+}
+
+void set_common_options(zmq::socket_t& socket) {
+  socket.set(zmq::sockopt::linger, 2000);
+  socket.set(zmq::sockopt::sndhwm, 0);
+  socket.set(zmq::sockopt::rcvhwm, 0);
+}
+
+}  // namespace
+
+KeyPair make_keys() {
+  char public_key[kKeyChars], secret_key[kKeyChars];
+  if (zmq_curve_keypair(public_key, secret_key) != 0) {
+    fail(ErrorKind::worker, "cannot make CURVE keys: {}. libzmq must be built with libsodium", zmq_strerror(zmq_errno()));
+  }
+  return {public_key, secret_key};
+}
+
+struct Socket::State {
+  zmq::socket_t socket;
+  std::string endpoint;
+  bool router = false;
+  int64_t dropped = 0;
+};
+
+Socket::Socket(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Socket::Socket(Socket&&) noexcept = default;
+Socket& Socket::operator=(Socket&&) noexcept = default;
+Socket::~Socket() = default;
+
+Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
+  auto state = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::router), "", true, 0});
+  set_common_options(state->socket);
+  state->socket.set(zmq::sockopt::curve_server, true);
+  state->socket.set(zmq::sockopt::curve_secretkey, keys.secret_key);
+  state->socket.set(zmq::sockopt::router_mandatory, true);
+  try {
+    state->socket.bind("tcp://" + interface + ":*");
+  } catch (const zmq::error_t& error) {
+    fail(ErrorKind::worker, "cannot listen on {}: {}", interface, error.what());
+  }
+  state->endpoint = state->socket.get(zmq::sockopt::last_endpoint);
+  return Socket(std::move(state));
+}
+
+Socket Socket::connect(const std::string& endpoint, const std::string& name, const std::string& server_key) {
+  auto state = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::dealer), endpoint, false, 0});
+  set_common_options(state->socket);
+  const KeyPair own = make_keys();
+  state->socket.set(zmq::sockopt::curve_serverkey, server_key);
+  state->socket.set(zmq::sockopt::curve_publickey, own.public_key);
+  state->socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+  state->socket.set(zmq::sockopt::routing_id, name);
+  try {
+    state->socket.connect(endpoint);
+  } catch (const zmq::error_t& error) {
+    fail(ErrorKind::worker, "cannot connect to {}: {}", endpoint, error.what());
+  }
+  return Socket(std::move(state));
+}
+
+std::pair<Socket, Socket> Socket::pair() {
+  static std::atomic<int> counter{0};
+  const std::string endpoint = fmt::format("inproc://pair-{}", counter++);
+  auto first = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
+  auto second = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
+  set_common_options(first->socket);
+  set_common_options(second->socket);
+  first->socket.bind(endpoint);
+  second->socket.connect(endpoint);
+  return {Socket(std::move(first)), Socket(std::move(second))};
+}
+
+const std::string& Socket::endpoint() const { return state_->endpoint; }
+int64_t Socket::dropped() const { return state_->dropped; }
+
+void Socket::send(const Message& message, const std::string& peer) {
+  zmq::socket_t& socket = state_->socket;
+  try {
+    if (state_->router) socket.send(zmq::buffer(peer), zmq::send_flags::sndmore);
+    const bool has_tensors = !message.tensors.empty();
+    socket.send(zmq::buffer(encode_header(message)), has_tensors ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    for (size_t i = 0; i < message.tensors.size(); ++i) {
+      // The frame shares the tensor's buffer; ZeroMQ drops the reference when it has been sent.
+      auto* keep = new data::Tensor(message.tensors[i]);
+      zmq::message_t frame(keep->data(), keep->nbytes(), [](void*, void* hint) { delete static_cast<data::Tensor*>(hint); }, keep);
+      socket.send(frame, i + 1 < message.tensors.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    }
+  } catch (const zmq::error_t& error) {
+    fail(ErrorKind::worker, "cannot send '{}' to {}: {}", message.header.value("command", "reply"), peer.empty() ? endpoint() : peer, error.what());
+  }
+}
+
+std::optional<Socket::Received> Socket::receive(int timeout_ms) {
+  state_->socket.set(zmq::sockopt::rcvtimeo, timeout_ms);
+  std::vector<Frame> frames;
+  std::string peer;
+  bool first = state_->router;
+  while (true) {
+    auto part = std::make_shared<zmq::message_t>();
+    try {
+      if (!state_->socket.recv(*part)) return std::nullopt;
+    } catch (const zmq::error_t& error) {
+      if (error.num() == EINTR) return std::nullopt;
+      fail(ErrorKind::worker, "cannot receive from {}: {}", endpoint(), error.what());
+    }
+    const bool more = part->more();
+    if (first) {
+      peer = part->to_string();
+    } else {
+      frames.push_back({part, part->data(), part->size()});
+    }
+    first = false;
+    if (!more) break;
+  }
+  try {
+    return Received{peer, decode(frames)};
+  } catch (const Error&) {
+    ++state_->dropped;
+    return std::nullopt;
+  }
+}
+
+void Socket::wait_any(std::initializer_list<Socket*> sockets, int timeout_ms) {
+  std::vector<zmq::pollitem_t> items;
+  for (Socket* socket : sockets) items.push_back({socket->state_->socket.handle(), 0, ZMQ_POLLIN, 0});
+  try {
+    zmq::poll(items, std::chrono::milliseconds(timeout_ms));
+  } catch (const zmq::error_t& error) {
+    if (error.num() != EINTR) fail(ErrorKind::worker, "cannot wait for messages: {}", error.what());
+  }
+}
+
+}  // namespace hexad::cluster

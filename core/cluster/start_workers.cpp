@@ -1,0 +1,78 @@
+#include "core/cluster/start_workers.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/error.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+bool port_is_free(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return free;
+}
+
+// A port of [low, high), begun at a place that differs between runs so that two that start together rarely meet.
+int rendezvous_port(int64_t low, int64_t high) {
+  const int64_t count = high - low;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t port = low + (::getpid() + i) % count;
+    if (port_is_free(static_cast<int>(port))) return static_cast<int>(port);
+  }
+  fail(ErrorKind::worker, "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
+}
+
+void collect_locations(const config::Node& node, const std::string& path, Json& out) {
+  const std::string place = node.location().text();
+  if (!path.empty() && !place.empty()) out[path] = place;
+  if (!node.is_map()) return;
+  for (const auto& [key, child] : node.entries()) collect_locations(child, path.empty() ? key : path + "." + key, out);
+}
+
+}  // namespace
+
+std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run, const Roles& roles,
+                                const std::string& model_dir) {
+  Message message;
+  Json& header = message.header;
+  Json policy = root.at("policy").to_json();
+  policy["model_name"] = model_dir;
+  Json generation = policy.value("generation", Json::object());
+  generation["model_name"] = model_dir;
+  generation["precision"] = run.policy.precision;
+  generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
+  const config::GenerationConfig& sampling = run.policy.generation;
+
+  header["world_size"] = workers.size();
+  header["device"] = run.cluster.device;
+  header["deterministic"] = run.policy.deterministic;
+  header["master_address"] = "127.0.0.1";
+  header["master_port"] = workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
+  header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
+  header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
+  header["roles"] = {{"backend", roles.backend}, {"loss", roles.loss}, {"generator", roles.generator}};
+  header["policy"] = policy;
+  header["generation"] = generation;
+  header["loss_fn"] = root.find("loss_fn") ? root.at("loss_fn").to_json() : Json::object();
+  header["tokenizer"] = model_dir;
+  // Training log-probs pass the same temperature and filters as the sampled tokens did.
+  header["transform"] = {{"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
+  Json locations = Json::object();
+  collect_locations(root, "", locations);
+  header["locations"] = locations;
+
+  std::vector<Json> started;
+  for (const Message& answer : workers.call_all("start", message)) started.push_back(answer.header);
+  return started;
+}
+
+}  // namespace hexad::cluster

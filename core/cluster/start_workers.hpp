@@ -1,0 +1,21 @@
+// The message that makes a worker of a process: which plugins it hosts, on which device, with whom.
+#pragma once
+#include <string>
+
+#include "core/cluster/worker_group.hpp"
+#include "core/config/node.hpp"
+#include "core/config/run_config.hpp"
+
+namespace hexad::cluster {
+
+// Which plugins the workers host; an empty name leaves the role out.
+struct Roles {
+  std::string backend, loss, generator;
+};
+
+// Sends `start` to every worker and returns their answers in rank order. `root` is the resolved configuration: plugins
+// read its sections and its places in files; `model_dir` replaces policy.model_name with a local directory.
+std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run, const Roles& roles,
+                                const std::string& model_dir);
+
+}  // namespace hexad::cluster

@@ -1,0 +1,63 @@
+#include "core/cluster/worker.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/base/error.hpp"
+#include "core/cluster/worker_engine.hpp"
+#include "core/cluster/worker_link.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+Message error_answer(ErrorKind kind, const std::string& text) {
+  Message answer;
+  answer.header["error"] = text;
+  answer.header["error_kind"] = static_cast<int>(kind);
+  return answer;
+}
+
+Message carry_out(WorkerEngine& engine, const Message& command) {
+  try {
+    return engine.handle(command);
+  } catch (const Error& error) {
+    return error_answer(error.kind(), error.what());
+  } catch (const std::exception& error) {
+    return error_answer(ErrorKind::internal, fmt::format("{}: {}", command.header.value("command", "?"), error.what()));
+  }
+}
+
+void serve(const Bootstrap& bootstrap) {
+  WorkerLink link(bootstrap);
+  WorkerEngine engine(bootstrap.rank, link);
+  while (true) {
+    const Message command = link.next_command();
+    if (command.header.value("command", "") == "shutdown") break;
+    link.answer(carry_out(engine, command));
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Bootstrap& bootstrap) {
+  return Json{{"endpoint", bootstrap.endpoint}, {"server_key", bootstrap.server_key}, {"rank", bootstrap.rank}}.dump();
+}
+
+Bootstrap bootstrap_from_text(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    return {json.at("endpoint"), json.at("server_key"), json.at("rank")};
+  } catch (const nlohmann::json::exception&) {
+    fail(ErrorKind::worker, "`hexad worker` is started by `hexad train`, which tells it where to connect; it is not for the command line");
+  }
+}
+
+void run_worker(const Bootstrap& bootstrap, bool own_process) {
+  serve(bootstrap);
+  if (!own_process) return;
+  std::fflush(nullptr);
+  ::_exit(0);
+}
+
+}  // namespace hexad::cluster

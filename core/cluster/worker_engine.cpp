@@ -1,0 +1,57 @@
+#include "core/cluster/worker_engine.hpp"
+
+#include "core/base/error.hpp"
+#include "core/cluster/worker_state.hpp"
+
+namespace hexad::cluster {
+
+WorkerState::~WorkerState() {
+  generator.reset();
+  loss.reset();
+  backend.reset();
+  if (runtime_started) runtime->stop();
+}
+
+plugin::CallContext WorkerState::context() {
+  plugin::CallContext context;
+  context.step = step;
+  context.flags = deterministic ? HEXAD_CALL_DETERMINISTIC : 0;
+  context.cancelled = &link.cancelled();
+  context.device = device;
+  context.metric = [this](const plugin::Metric& metric) {
+    metrics.add(metric.name, metric.value, metric.weight, static_cast<ReduceAs>(metric.reduce));
+  };
+  if (tokenizer) {
+    context.detokenize = [this](std::span<const int32_t> ids) { return tokenizer->decode(ids, /*skip_special_tokens=*/false); };
+  }
+  return context;
+}
+
+plugin::BackendPlugin& WorkerState::need_backend(const char* command) const {
+  if (!backend) fail(ErrorKind::worker, "'{}' needs a training backend, and this worker was started without one", command);
+  return *backend;
+}
+
+plugin::GeneratorPlugin& WorkerState::need_generator(const char* command) const {
+  if (!generator) fail(ErrorKind::worker, "'{}' needs a generator, and this worker was started without one", command);
+  return *generator;
+}
+
+WorkerEngine::WorkerEngine(int rank, WorkerLink& link) : state_(std::make_unique<WorkerState>(rank, link)) {}
+WorkerEngine::~WorkerEngine() = default;
+
+Message WorkerEngine::handle(const Message& message) {
+  using Command = Message (*)(WorkerState&, const Message&);
+  static const std::map<std::string, Command> commands = {
+      {"start", command::start}, {"forward", command::forward}, {"train", command::train},     {"generate", command::generate},
+      {"refit", command::refit}, {"keep", command::keep},       {"save", command::save},       {"load", command::load},
+      {"offload", command::offload}, {"onload", command::onload}};
+  const std::string name = message.header.value("command", "");
+  const auto found = commands.find(name);
+  if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);
+  state_->step = message.header.value("step", state_->step);
+  state_->metrics = {};
+  return found->second(*state_, message);
+}
+
+}  // namespace hexad::cluster

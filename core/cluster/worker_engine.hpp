@@ -1,0 +1,24 @@
+// What a worker hosts: runtime, plugins, tokenizer; and the commands that the controller gives it.
+#pragma once
+#include <memory>
+
+#include "core/cluster/message.hpp"
+#include "core/cluster/worker_link.hpp"
+
+namespace hexad::cluster {
+
+struct WorkerState;
+
+class WorkerEngine {
+ public:
+  WorkerEngine(int rank, WorkerLink& link);
+  ~WorkerEngine();  // instances first, then process groups
+
+  // Carries out one command and returns its answer. Throws Error; the worker reports it and goes on serving.
+  Message handle(const Message& command);
+
+ private:
+  std::unique_ptr<WorkerState> state_;
+};
+
+}  // namespace hexad::cluster

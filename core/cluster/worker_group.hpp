@@ -1,0 +1,78 @@
+// The controller's side of its workers: starts them, sends commands, waits with a deadline, reports what went wrong.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/cluster/message.hpp"
+#include "core/cluster/socket.hpp"
+#include "core/cluster/spawner.hpp"
+
+namespace hexad::cluster {
+
+struct WorkerGroupOptions {
+  int world_size = 1;
+  std::string program;               // absolute path of `hexad`
+  std::string log_dir;               // worker-<rank>.log goes there; empty: our own output
+  double call_timeout_s = 600;       // for the answer to one command
+  double start_timeout_s = 120;      // for a worker's first sign of life
+  double heartbeat_timeout_s = 60;   // without any sign of life a worker counts as hung
+};
+
+// Workers are named by rank, 0 .. size-1. One thread uses a group. A worker that dies, hangs or does not answer in time
+// ends the call with an Error(worker) that names rank, host, last call and its log; all other workers are ended too.
+class WorkerGroup {
+ public:
+  // spawner null: one worker on a thread of this process (`--in-process`), for a debugger.
+  WorkerGroup(Spawner* spawner, WorkerGroupOptions options);
+  ~WorkerGroup();
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+
+  int size() const { return options_.world_size; }
+  const std::string& host(int rank) const { return workers_[rank].host; }
+  pid_t pid(int rank) const { return workers_[rank].pid; }
+
+  // Sends `command` with make(rank) to every rank and returns their answers in rank order. A worker's own error comes
+  // back as Error of the kind it was, prefixed with the rank when there are several.
+  std::vector<Message> call_all(const std::string& command, const std::function<Message(int rank)>& make);
+  std::vector<Message> call_all(const std::string& command, const Message& message = {});
+
+  // Called with events that workers send during a call ({"event": "progress", ...}).
+  void on_event(std::function<void(int rank, const Json& event)> handler) { event_handler_ = std::move(handler); }
+
+  // Ends the workers in order; kills those that do not end in time. Never throws.
+  void stop() noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Worker {
+    pid_t pid = 0;
+    std::string host = "localhost";
+    std::string last_call = "start";
+    Clock::time_point call_began{}, last_heard{};
+    bool greeted = false, answered = false, exited = false;
+    Message answer;
+  };
+
+  void start_worker(int rank);
+  void await(const std::string& what, const std::function<bool(const Worker&)>& done, double timeout_s);
+  void receive_one(int timeout_ms);
+  void check_exits();
+  [[noreturn]] void lost(int rank, const std::string& how);
+  void throw_worker_error(int rank);
+
+  Spawner* spawner_;
+  WorkerGroupOptions options_;
+  KeyPair keys_;
+  Socket socket_;
+  std::vector<Worker> workers_;
+  std::thread in_process_;
+  std::function<void(int, const Json&)> event_handler_;
+  bool broken_ = false, stopped_ = false;
+};
+
+}  // namespace hexad::cluster

@@ -1,0 +1,76 @@
+#include "core/cluster/worker_link.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+
+namespace hexad::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+
+Message event_message(const std::string& name, Json details) {
+  Message message;
+  message.header = std::move(details);
+  message.header["event"] = name;
+  return message;
+}
+
+std::string host_name() {
+  char name[256] = "?";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+WorkerLink::WorkerLink(const Bootstrap& bootstrap) : WorkerLink(bootstrap, Socket::pair()) {}
+
+WorkerLink::WorkerLink(const Bootstrap& bootstrap, std::pair<Socket, Socket> ends)
+    : main_end_(std::move(ends.first)),
+      thread_([this, bootstrap, inner = std::move(ends.second)]() mutable { serve(bootstrap, std::move(inner)); }) {}
+
+WorkerLink::~WorkerLink() {
+  closing_ = true;
+  thread_.join();
+}
+
+Message WorkerLink::next_command() {
+  while (true) {
+    if (auto received = main_end_.receive(-1)) {
+      cancelled_ = false;
+      return std::move(received->message);
+    }
+  }
+}
+
+void WorkerLink::answer(const Message& message) { main_end_.send(message); }
+void WorkerLink::event(const std::string& name, Json details) { main_end_.send(event_message(name, std::move(details))); }
+
+void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
+  Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key);
+  outer.send(event_message("hello", {{"host", host_name()}, {"pid", ::getpid()}}));
+  auto next_heartbeat = Clock::now() + kHeartbeat;
+  while (true) {
+    Socket::wait_any({&outer, &inner}, 100);
+    while (auto received = outer.receive(0)) {
+      if (received->message.header.value("command", "") == "cancel") {
+        cancelled_ = true;
+      } else {
+        inner.send(received->message);
+      }
+    }
+    while (auto received = inner.receive(0)) outer.send(received->message);
+    if (Clock::now() >= next_heartbeat) {
+      outer.send(event_message("heartbeat", Json::object()));
+      next_heartbeat = Clock::now() + kHeartbeat;
+    }
+    if (closing_) {
+      while (auto received = inner.receive(0)) outer.send(received->message);
+      return;
+    }
+  }
+}
+
+}  // namespace hexad::cluster

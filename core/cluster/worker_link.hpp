@@ -1,0 +1,37 @@
+// A worker's line to its controller: a thread that keeps it alive while the main thread works.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "core/cluster/socket.hpp"
+#include "core/cluster/worker.hpp"
+
+namespace hexad::cluster {
+
+// The main thread receives commands and sends answers and events; a thread of the link owns the network socket, sends
+// a heartbeat every second whatever the main thread does, and hears "cancel" at once.
+class WorkerLink {
+ public:
+  explicit WorkerLink(const Bootstrap& bootstrap);
+  ~WorkerLink();  // sends what is still queued
+
+  // The next command; blocks. Empty when the link is closing.
+  Message next_command();
+  void answer(const Message& message);
+  // {"event": name, ...}: progress while a command runs.
+  void event(const std::string& name, Json details);
+
+  const std::atomic<bool>& cancelled() const { return cancelled_; }
+
+ private:
+  WorkerLink(const Bootstrap& bootstrap, std::pair<Socket, Socket> ends);
+  void serve(Bootstrap bootstrap, Socket inner);
+
+  Socket main_end_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> closing_{false};
+  std::thread thread_;
+};
+
+}  // namespace hexad::cluster

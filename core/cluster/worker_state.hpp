@@ -1,0 +1,57 @@
+// The parts of a worker that its commands share.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cluster/message.hpp"
+#include "core/cluster/metric_sum.hpp"
+#include "core/cluster/worker_link.hpp"
+#include "core/plugin/instance.hpp"
+#include "core/plugin/loader.hpp"
+#include "core/text/tokenizer/tokenizer.hpp"
+#include "runtime/runtime.h"
+
+namespace hexad::cluster {
+
+struct WorkerState {
+  WorkerState(int rank, WorkerLink& link) : rank(rank), link(link) {}
+  ~WorkerState();  // instances, then process groups
+
+  // The context of a call into a plugin at the current step; host->metric lands in `metrics`.
+  plugin::CallContext context();
+  // The instance, or an Error(worker) that says that the command needs one.
+  plugin::BackendPlugin& need_backend(const char* command) const;
+  plugin::GeneratorPlugin& need_generator(const char* command) const;
+
+  int rank;
+  WorkerLink& link;
+  const hexad_runtime* runtime = nullptr;
+  bool runtime_started = false;
+  DLDevice device{kDLCPU, 0};
+  bool deterministic = false;
+  int64_t step = 0;
+  plugin::LogitTransform transform;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::unique_ptr<plugin::Registry> registry;
+  std::unique_ptr<plugin::BackendPlugin> backend;
+  std::unique_ptr<plugin::LossPlugin> loss;
+  std::unique_ptr<plugin::GeneratorPlugin> generator;
+  MetricSum metrics;  // of the running command
+};
+
+// The commands, one file each group. Each takes the command's message and returns its answer.
+namespace command {
+Message start(WorkerState& state, const Message& message);     // worker_start.cpp
+Message forward(WorkerState& state, const Message& message);   // worker_training.cpp
+Message train(WorkerState& state, const Message& message);
+Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
+Message refit(WorkerState& state, const Message& message);     // worker_weights.cpp
+Message keep(WorkerState& state, const Message& message);
+Message save(WorkerState& state, const Message& message);
+Message load(WorkerState& state, const Message& message);
+Message offload(WorkerState& state, const Message& message);
+Message onload(WorkerState& state, const Message& message);
+}  // namespace command
+
+}  // namespace hexad::cluster

@@ -1,0 +1,117 @@
+// Commands on the training backend: forward (log-probs) and train (forward, backward, optimizer step).
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/cluster/tensor_view.hpp"
+#include "core/cluster/worker_state.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+struct MicroBatches {
+  std::deque<BatchView> views;
+  std::vector<const hexad_batch*> pointers;
+};
+
+MicroBatches micro_batches(const Message& message, const data::Batch& batch, const plugin::BackendPlugin& backend) {
+  const hexad_backend_info& info = backend.info();
+  const std::vector<std::string> names(info.inputs, info.inputs + info.num_inputs);
+  MicroBatches result;
+  for (const Json& entry : message.header.at("micro_batches")) {
+    const auto rows = entry.at("rows").get<std::vector<int64_t>>();
+    result.views.emplace_back(batch.select(rows), names, entry.at("padded_length").get<int64_t>(), entry.value("dummy", false));
+    result.pointers.push_back(result.views.back().get());
+  }
+  return result;
+}
+
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+}  // namespace
+
+namespace command {
+
+Message forward(WorkerState& state, const Message& message) {
+  plugin::BackendPlugin& backend = state.need_backend("forward");
+  const data::Batch batch = message.batch("batch");
+  const MicroBatches parts = micro_batches(message, batch, backend);
+  const auto names = message.header.at("outputs").get<std::vector<std::string>>();
+
+  // Outputs of all micro-batches first, in the order of their rows; then back to the order that was sent.
+  std::deque<TensorView> views;
+  std::deque<std::vector<hexad_named_tensor>> tensors;
+  std::vector<hexad_named_tensor*> outputs;
+  for (const BatchView& part : parts.views) {
+    auto& row = tensors.emplace_back();
+    for (const std::string& name : names) {
+      const data::Tensor values(data::DType::f32, {part.batch().tokens()});
+      row.push_back({name.c_str(), views.emplace_back(values).get(), nullptr, HEXAD_AXIS_TOKEN, 0});
+    }
+    outputs.push_back(row.data());
+  }
+  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs, static_cast<int64_t>(names.size()), state.transform);
+
+  data::Batch result = data::Batch::of_lengths(batch.lengths());
+  for (size_t k = 0; k < names.size(); ++k) {
+    data::Tensor column(data::DType::f32, {batch.tokens()});
+    const auto out = column.span<float>();
+    size_t part_index = 0;
+    for (const Json& entry : message.header.at("micro_batches")) {
+      const auto values = views[part_index * names.size() + k].tensor().span<float>();
+      size_t offset = 0;
+      for (const Json& row : entry.at("rows")) {
+        const int64_t index = row.get<int64_t>();
+        std::copy_n(values.begin() + offset, batch.length(index), out.begin() + batch.cu_seqlens()[index]);
+        offset += batch.length(index);
+      }
+      ++part_index;
+    }
+    result.set(names[k], column, data::Axis::token);
+  }
+  Message answer;
+  answer.put("outputs", result);
+  return answer;
+}
+
+Message train(WorkerState& state, const Message& message) {
+  plugin::BackendPlugin& backend = state.need_backend("train");
+  if (!state.loss) fail(ErrorKind::worker, "'train' needs a loss, and this worker was started without one");
+  plugin::LossPlugin& loss = *state.loss;
+  const Json& header = message.header;
+  const data::Batch batch = message.batch("batch");
+  const MicroBatches parts = micro_batches(message, batch, backend);
+
+  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at start.
+  const hexad_backend_info& info = backend.info();
+  std::vector<std::string> outputs;
+  for (const std::string& name : loss.differentiable_inputs()) {
+    if (std::find(info.outputs, info.outputs + info.num_outputs, name) != info.outputs + info.num_outputs) outputs.push_back(name);
+  }
+
+  double total = 0;
+  const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
+    const BatchView& part = parts.views.at(index);
+    const data::Batch& micro_batch = part.batch();
+    const plugin::LossShape shape{micro_batch.size(), micro_batch.tokens(), micro_batch.cu_seqlens().data(),
+                                  header.at("global_valid_tokens"), header.at("global_valid_sequences")};
+    const ColumnViews columns(micro_batch);
+    const plugin::LossValue value = loss.compute(state.context(), shape, columns.get(), made, grads);
+    if (part.get()->is_dummy || !info.counts_loss) return;
+    total += value.loss;
+    for (const plugin::LossMetric& metric : value.metrics) {
+      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<ReduceAs>(metric.reduce));
+    }
+  };
+  backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
+  state.metrics.add("loss", total, 1, ReduceAs::sum);
+  const double weight_decay = header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
+  const hexad_step_stats stats = backend.step(state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"));
+
+  Message answer;
+  answer.header["metrics"] = state.metrics.to_json();
+  answer.header["step"] = {{"grad_norm", json_number(stats.grad_norm)}, {"skipped", stats.skipped != 0}};
+  return answer;
+}
+
+}  // namespace command
+}  // namespace hexad::cluster

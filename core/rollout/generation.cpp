@@ -1,0 +1,99 @@
+#include "core/rollout/generation.hpp"
+
+#include "core/base/error.hpp"
+
+namespace hexad::rollout {
+namespace {
+
+using cluster::Json;
+using cluster::Message;
+
+// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
+std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
+  std::vector<std::vector<int64_t>> shares(workers);
+  std::vector<int64_t> load(workers, 0);
+  for (size_t begin = 0; begin < requests.size();) {
+    size_t end = begin;
+    int64_t tokens = static_cast<int64_t>(requests[begin].prompt.size());
+    while (end < requests.size() && requests[end].group == requests[begin].group) ++end, tokens += sampling.max_new_tokens;
+    const size_t target = std::min_element(load.begin(), load.end()) - load.begin();
+    for (; begin < end; ++begin) shares[target].push_back(static_cast<int64_t>(begin));
+    load[target] += tokens;
+  }
+  return shares;
+}
+
+data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_t> share, const Sampling& sampling) {
+  std::vector<int64_t> lengths, groups, seeds, budgets;
+  std::vector<int32_t> tokens;
+  for (const int64_t index : share) {
+    const Request& request = requests[index];
+    lengths.push_back(static_cast<int64_t>(request.prompt.size()));
+    groups.push_back(request.group);
+    seeds.push_back(static_cast<int64_t>(request.seed));
+    budgets.push_back(std::min(sampling.max_new_tokens, sampling.max_total_tokens - lengths.back()));
+    tokens.insert(tokens.end(), request.prompt.begin(), request.prompt.end());
+  }
+  data::Batch batch = data::Batch::of_lengths(lengths);
+  batch.set("tokens", data::Tensor::of(tokens), data::Axis::token);
+  batch.set("group", data::Tensor::of(groups), data::Axis::sample);
+  batch.set("seed", data::Tensor::of(seeds), data::Axis::sample);
+  batch.set("max_new_tokens", data::Tensor::of(budgets), data::Axis::sample);
+  return batch;
+}
+
+Json to_json(const Sampling& sampling) {
+  return {{"temperature", sampling.temperature}, {"top_p", sampling.top_p},   {"min_p", sampling.min_p},
+          {"top_k", sampling.top_k},             {"greedy", sampling.greedy}, {"ignore_eos", sampling.ignore_eos},
+          {"stop_token_ids", sampling.stop_token_ids}, {"stop_strings", sampling.stop_strings}};
+}
+
+}  // namespace
+
+Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int64_t>& eos) {
+  const config::GenerationConfig& generation = policy.generation;
+  Sampling sampling;
+  sampling.temperature = generation.temperature;
+  sampling.top_p = generation.top_p;
+  sampling.min_p = generation.min_p.value_or(0);
+  sampling.top_k = generation.top_k.value_or(0);
+  sampling.ignore_eos = generation.ignore_eos;
+  sampling.max_new_tokens = generation.max_new_tokens;
+  sampling.max_total_tokens = policy.max_total_sequence_length;
+  sampling.stop_token_ids = generation.stop_token_ids.value_or(eos);
+  sampling.stop_strings = generation.stop_strings;
+  return sampling;
+}
+
+data::Batch Generation::generate(std::span<const Request> requests, const Sampling& sampling) {
+  for (const Request& request : requests) {
+    if (request.prompt.empty() || static_cast<int64_t>(request.prompt.size()) >= sampling.max_total_tokens) {
+      fail(ErrorKind::data, "generate: a prompt of {} tokens; it needs 1 to {} to leave room within policy.max_total_sequence_length={}",
+           request.prompt.size(), sampling.max_total_tokens - 1, sampling.max_total_tokens);
+    }
+  }
+  const auto shares = deal(requests, workers_.size(), sampling);
+  const auto answers = workers_.call_all("generate", [&](int rank) {
+    Message message;
+    message.put("prompts", prompts_of(requests, shares[rank], sampling));
+    message.header["sampling"] = to_json(sampling);
+    return message;
+  });
+  std::vector<data::Batch> parts;
+  std::vector<int64_t> order;
+  for (int rank = 0; rank < workers_.size(); ++rank) {
+    if (shares[rank].empty()) continue;
+    parts.push_back(answers[rank].batch("completions"));
+    order.insert(order.end(), shares[rank].begin(), shares[rank].end());
+  }
+  return data::Batch::concat(parts).reorder(data::inverse_permutation(order));
+}
+
+void Generation::refit() {
+  Message message;
+  message.header["version"] = ++version_;
+  workers_.call_all("refit", message);
+  stale_ = false;
+}
+
+}  // namespace hexad::rollout

@@ -1,0 +1,59 @@
+// The rollout engine as the algorithm sees it: prompts in, completions with log-probs out, weights kept fresh.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cluster/worker_group.hpp"
+#include "core/config/policy_config.hpp"
+#include "core/data/batch.hpp"
+
+namespace hexad::rollout {
+
+// One sample to draw.
+struct Request {
+  std::span<const int32_t> prompt;  // borrowed until generate returns
+  int64_t group = 0;                // samples of one prompt share a group: the prompt is computed once
+  uint64_t seed = 0;                // draws are keyed by (seed, position)
+};
+
+enum class Finish : int32_t { stop = 1, length = 2, aborted = 3 };  // HEXAD_FINISH_*
+
+// How tokens are chosen; from policy.generation.
+struct Sampling {
+  double temperature = 1, top_p = 1, min_p = 0;
+  int64_t top_k = 0;  // 0: off
+  bool greedy = false, ignore_eos = false;
+  int64_t max_new_tokens = 1;
+  int64_t max_total_tokens = 1;  // prompt and completion
+  std::vector<int64_t> stop_token_ids;
+  std::vector<std::string> stop_strings;
+};
+// `eos` stands in for an absent policy.generation.stop_token_ids.
+Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int64_t>& eos);
+
+// Every worker hosts a generator with all the weights; groups are dealt over the workers. One thread.
+class Generation {
+ public:
+  // The workers have been started with a generator. Borrows them.
+  explicit Generation(cluster::WorkerGroup& workers) : workers_(workers) {}
+
+  // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and weight_version
+  // i64 (sample). Log-probs are of the distribution that was drawn from.
+  data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
+
+  // Hands the backend's current weights to the generators; the next completions carry the new version.
+  void refit();
+  // Whether training has changed the weights since the last refit.
+  void mark_stale() { stale_ = true; }
+  bool stale() const { return stale_; }
+  int64_t weight_version() const { return version_; }
+
+ private:
+  cluster::WorkerGroup& workers_;
+  bool stale_ = true;
+  int64_t version_ = 0;
+};
+
+}  // namespace hexad::rollout

@@ -1,0 +1,96 @@
+#include "core/rollout/model_text.hpp"
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "core/text/tokenizer/tokenizer_config.hpp"
+
+namespace hexad::rollout {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json read_json(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) return Json::object();
+  Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path.string());
+  return json;
+}
+
+void add_ids(const Json& value, std::set<int64_t>& ids) {
+  if (value.is_number_integer()) ids.insert(value.get<int64_t>());
+  if (!value.is_array()) return;
+  for (const Json& id : value) {
+    if (id.is_number_integer()) ids.insert(id.get<int64_t>());
+  }
+}
+
+std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
+  if (!config.chat_template) return std::nullopt;
+  const std::string& wanted = *config.chat_template;
+  if (wanted == "default") return text::ChatTemplate::for_model(model_dir);
+  if (!wanted.ends_with(".jinja")) return text::ChatTemplate::parse(wanted, "policy.tokenizer.chat_template");
+  std::ifstream in(wanted);
+  if (!in) fail(ErrorKind::data, "policy.tokenizer.chat_template: cannot read {}", wanted);
+  std::stringstream source;
+  source << in.rdbuf();
+  return text::ChatTemplate::parse(source.str(), wanted);
+}
+
+}  // namespace
+
+ModelText load_model_text(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
+  ModelText result;
+  const std::filesystem::path tokenizer_dir = std::filesystem::is_directory(config.name) ? std::filesystem::path(config.name) : model_dir;
+  result.tokenizer = text::Tokenizer::load(tokenizer_dir);
+  const text::TokenizerConfig tokens = text::TokenizerConfig::load(tokenizer_dir);
+  result.bos_token = tokens.bos_token.value_or("");
+  result.eos_token = tokens.eos_token.value_or("");
+  result.pad_token = tokens.pad_token.value_or("");
+  result.chat_template = choose_template(tokenizer_dir, config);
+  result.chat_template_kwargs = config.chat_template_kwargs;
+
+  std::set<int64_t> eos;
+  const Json model = read_json(model_dir / "config.json");
+  for (const Json& source : {read_json(model_dir / "generation_config.json"), model}) {
+    if (source.contains("eos_token_id")) add_ids(source.at("eos_token_id"), eos);
+  }
+  if (const auto id = result.tokenizer->token_to_id(result.eos_token)) eos.insert(*id);
+  result.eos_ids.assign(eos.begin(), eos.end());
+
+  const int64_t rows = model.value("vocab_size", int64_t{0});
+  if (rows > 0 && result.tokenizer->vocab_size() > rows) {
+    fail(ErrorKind::data, "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
+         tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string());
+  }
+  return result;
+}
+
+data::TextTools ModelText::tools() const {
+  data::TextTools tools;
+  tools.encode = [this](std::string_view text) {
+    const std::vector<int32_t> ids = tokenizer->encode(text, /*add_special_tokens=*/false);
+    return std::vector<int64_t>(ids.begin(), ids.end());
+  };
+  tools.render = [this](const Json& messages, const data::RenderOptions& options) {
+    if (!chat_template) {
+      std::string text;
+      for (const Json& message : messages) text += message.value("content", "");
+      return text;
+    }
+    text::ChatOptions chat;
+    chat.tools = options.tools;
+    chat.add_generation_prompt = options.add_generation_prompt;
+    if (!bos_token.empty()) chat.bos_token = bos_token;
+    if (!eos_token.empty()) chat.eos_token = eos_token;
+    if (!pad_token.empty()) chat.pad_token = pad_token;
+    chat.extra = chat_template_kwargs;
+    return chat_template->render(messages, chat);
+  };
+  return tools;
+}
+
+}  // namespace hexad::rollout

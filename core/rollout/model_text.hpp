@@ -1,0 +1,30 @@
+// A model's text side: tokenizer, chat template, special tokens, the tokens that end a response.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/policy_config.hpp"
+#include "core/data/dataset/processor.hpp"
+#include "core/text/template/chat_template.hpp"
+#include "core/text/tokenizer/tokenizer.hpp"
+
+namespace hexad::rollout {
+
+struct ModelText {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::optional<text::ChatTemplate> chat_template;  // empty: messages are concatenated
+  std::string bos_token, eos_token, pad_token;
+  std::vector<int64_t> eos_ids;  // of generation_config.json, config.json and tokenizer_config.json, together
+  nlohmann::ordered_json chat_template_kwargs = nlohmann::ordered_json::object();
+
+  // encode and render as the data processors need them; borrows this object.
+  data::TextTools tools() const;
+};
+
+// Reads `model_dir` and policy.tokenizer. Throws Error(data) if the tokenizer has ids beyond the model's vocabulary.
+ModelText load_model_text(const std::filesystem::path& model_dir, const config::TokenizerConfig& config);
+
+}  // namespace hexad::rollout

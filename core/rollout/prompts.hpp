@@ -1,0 +1,35 @@
+// The prompts of a run: training ones in their order, validation ones, ready as token ids.
+#pragma once
+#include <vector>
+
+#include "core/config/run_config.hpp"
+#include "core/data/dataset/dataset.hpp"
+#include "core/data/dataset/loader.hpp"
+#include "core/data/dataset/processor.hpp"
+
+namespace hexad::rollout {
+
+class Prompts {
+ public:
+  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming file:line.
+  Prompts(const config::RunConfig& run, const data::TextTools& tools);
+
+  // The next `num_prompts_per_step` prompts; goes on into the next epoch. Empty once max_num_epochs are through.
+  std::vector<const data::Datum*> next();
+  const std::vector<data::Datum>& validation() const { return validation_; }
+  int64_t train_size() const { return static_cast<int64_t>(train_.size()); }
+  int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
+  int64_t epoch() const { return loader_.epoch(); }
+
+  data::LoaderState state() const { return loader_.state(); }
+  void restore(const data::LoaderState& state) { loader_.restore(state); }
+
+ private:
+  Prompts(const config::RunConfig& run, std::pair<std::vector<data::Datum>, std::vector<data::Datum>> datums);
+
+  std::vector<data::Datum> train_, validation_;
+  data::DataLoader loader_;
+  int64_t max_epochs_;
+};
+
+}  // namespace hexad::rollout

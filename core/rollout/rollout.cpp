@@ -1,0 +1,147 @@
+#include "core/rollout/rollout.hpp"
+
+#include "core/base/error.hpp"
+#include "core/data/random.hpp"
+
+namespace hexad::rollout {
+namespace {
+
+struct Drawn {
+  std::vector<std::vector<int32_t>> prompts;  // one a prompt
+  data::Batch completions;                    // one a sample
+};
+
+Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<const data::Datum*>& prompts, int64_t samples, uint64_t seed,
+           int64_t step) {
+  Drawn drawn;
+  for (const data::Datum* prompt : prompts) drawn.prompts.emplace_back(prompt->token_ids.begin(), prompt->token_ids.end());
+  std::vector<Request> requests;
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    for (int64_t g = 0; g < samples; ++g) {
+      const uint64_t row = p * samples + g;
+      requests.push_back({drawn.prompts[p], static_cast<int64_t>(p), data::CounterRandom(seed, static_cast<uint64_t>(step)).at(row)});
+    }
+  }
+  drawn.completions = generation.generate(requests, sampling);
+  return drawn;
+}
+
+// Prompt and completion of every sample as one sequence.
+data::Batch join(const Drawn& drawn, int64_t samples, const std::vector<const data::Datum*>& prompts) {
+  const data::Batch& completions = drawn.completions;
+  const int64_t rows = completions.size();
+  std::vector<int64_t> lengths(rows), prompt_lengths(rows), ids;
+  std::vector<float> token_mask, logprobs, sample_mask(rows);
+  std::vector<uint8_t> truncated(rows);
+  for (int64_t i = 0; i < rows; ++i) {
+    const std::vector<int32_t>& prompt = drawn.prompts[i / samples];
+    const auto tokens = completions.row<int32_t>("tokens", i);
+    const auto drawn_logprobs = completions.row<float>("logprobs", i);
+    lengths[i] = static_cast<int64_t>(prompt.size() + tokens.size());
+    prompt_lengths[i] = static_cast<int64_t>(prompt.size());
+    sample_mask[i] = prompts[i / samples]->loss_multiplier;
+    truncated[i] = completions.row<int32_t>("finish", i)[0] == static_cast<int32_t>(Finish::length);
+    ids.insert(ids.end(), prompt.begin(), prompt.end());
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
+    token_mask.resize(ids.size() - tokens.size(), 0.0f);
+    token_mask.resize(ids.size(), 1.0f);
+    logprobs.resize(ids.size() - tokens.size(), 0.0f);
+    logprobs.insert(logprobs.end(), drawn_logprobs.begin(), drawn_logprobs.end());
+  }
+  data::Batch batch = data::Batch::of_lengths(lengths);
+  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
+  batch.set("token_mask", data::Tensor::of(token_mask), data::Axis::token);
+  batch.set("generation_logprobs", data::Tensor::of(logprobs), data::Axis::token);
+  batch.set("prompt_length", data::Tensor::of(prompt_lengths), data::Axis::sample);
+  batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
+  batch.set("truncated", data::Tensor::of(truncated), data::Axis::sample);
+  return batch;
+}
+
+// Scores every sample in the environment that its prompt names. Invalid ones leave the loss.
+void score(Rollout& rollout, const Environments& environments, int64_t samples) {
+  const int64_t rows = rollout.batch.size();
+  std::vector<environment::Sample> all(rows);
+  std::map<std::string, std::vector<int64_t>> by_environment;
+  for (int64_t i = 0; i < rows; ++i) {
+    const data::Datum& prompt = *rollout.prompts[i];
+    const int64_t prompt_tokens = rollout.batch.row<int64_t>("prompt_length", i)[0];
+    all[i] = {prompt.text, rollout.responses[i], prompt.answer, prompt_tokens, rollout.batch.length(i) - prompt_tokens,
+              rollout.batch.row<uint8_t>("truncated", i)[0] != 0, &prompt.metadata};
+    by_environment[prompt.env_name].push_back(i);
+  }
+  environment::Scores scores;
+  scores.rewards.resize(rows);
+  scores.invalid.resize(rows);
+  for (const auto& [name, indices] : by_environment) {
+    std::vector<environment::Sample> part;
+    for (const int64_t i : indices) part.push_back(all[i]);
+    const environment::Scores of_part = environments.at(name)->score(part);
+    for (size_t k = 0; k < indices.size(); ++k) {
+      scores.rewards[indices[k]] = of_part.rewards[k];
+      scores.invalid[indices[k]] = of_part.invalid[k];
+    }
+    for (const auto& [component, values] : of_part.components) {
+      auto& column = rollout.components[component];
+      column.resize(rows);
+      for (size_t k = 0; k < indices.size(); ++k) column[indices[k]] = values[k];
+    }
+  }
+  const auto mask = rollout.batch.at("sample_mask").span<float>();
+  for (int64_t i = 0; i < rows; ++i) {
+    if (scores.invalid[i]) mask[i] = 0;
+  }
+  rollout.batch.set("rewards", data::Tensor::of(scores.rewards), data::Axis::sample);
+  rollout.metrics = environment::environment_metrics(all, scores, samples);
+}
+
+void add_length_metrics(Rollout& rollout) {
+  double total = 0, generated = 0, longest = 0, truncated = 0;
+  const double rows = static_cast<double>(rollout.batch.size());
+  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+    const double length = static_cast<double>(rollout.batch.length(i));
+    const double response = length - static_cast<double>(rollout.batch.row<int64_t>("prompt_length", i)[0]);
+    total += length;
+    generated += response;
+    longest = std::max(longest, response);
+    truncated += rollout.batch.row<uint8_t>("truncated", i)[0];
+  }
+  auto& metrics = rollout.metrics;
+  metrics["total_turns"] = rows;
+  metrics["avg_turns_per_sample"] = metrics["max_turns_per_sample"] = 1;
+  metrics["truncation_rate"] = truncated / rows;
+  metrics["natural_termination_rate"] = 1 - truncated / rows;
+  metrics["mean_total_tokens_per_sample"] = total / rows;
+  metrics["mean_gen_tokens_per_sample"] = generated / rows;
+  metrics["max_gen_tokens_per_sample"] = longest;
+  metrics["mean_prompt_length"] = (total - generated) / rows;
+  metrics["total_num_tokens"] = total;
+}
+
+}  // namespace
+
+Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names) {
+  Environments environments;
+  for (const std::string& name : names) {
+    if (environments.contains(name)) continue;
+    const auto found = config.find(name);
+    environments[name] = environment::make_environment(name, found == config.end() ? nlohmann::ordered_json::object() : found->second);
+  }
+  return environments;
+}
+
+Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text, const Sampling& sampling,
+                    const std::vector<const data::Datum*>& prompts, int64_t generations_per_prompt, uint64_t seed, int64_t step) {
+  const Drawn drawn = draw(generation, sampling, prompts, generations_per_prompt, seed, step);
+  Rollout rollout;
+  rollout.batch = join(drawn, generations_per_prompt, prompts);
+  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+    rollout.prompts.push_back(prompts[i / generations_per_prompt]);
+    rollout.responses.push_back(text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
+  }
+  score(rollout, environments, generations_per_prompt);
+  add_length_metrics(rollout);
+  return rollout;
+}
+
+}  // namespace hexad::rollout

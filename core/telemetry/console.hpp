@@ -1,0 +1,34 @@
+// What a person sees while a run goes on: a progress bar on a terminal, plain lines in a pipe, one line a step.
+#pragma once
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "core/telemetry/run_log.hpp"
+
+namespace hexad::telemetry {
+
+// Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width; elsewhere
+// only finished lines are written. One thread.
+class Console {
+ public:
+  explicit Console(std::FILE* out = stderr);
+  ~Console();  // leaves the cursor on a line of its own
+
+  // A line of text above the bar.
+  void line(const std::string& text);
+  // The bar: "generation  [#####.....] 12/32  340 tok/s".
+  void progress(const std::string& what, int64_t done, int64_t total, const std::string& detail = "");
+  // "step 12/200  reward 0.412  loss 0.013  ...  3.2 s" from the step's metrics, and NeMo-RL's timing breakdown below it
+  // (largest first, with the share of total_step_time) when `timing` is not empty and verbose.
+  void step(int64_t step, int64_t steps, const Metrics& train, const Metrics& timing);
+
+ private:
+  void clear_bar();
+
+  std::FILE* out_;
+  bool terminal_;
+  bool bar_shown_ = false;
+};
+
+}  // namespace hexad::telemetry
