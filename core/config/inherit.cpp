@@ -67,7 +67,13 @@ class Inheritance {
     for (auto& [key, section] : config.entries()) {
       // As in NeMo-RL, a top-level reference must hold within its own file.
       if (section.is_string() && has_interpolation(section.as_string())) {
-        Evaluator(config).evaluate({&config, &section});
+        Evaluator evaluator(config);
+        const Evaluator::Chain target = evaluator.follow({&config, &section});
+        if (is_missing(*target.back())) {
+          fail(ErrorKind::config, "{}: {}: it refers to a mandatory value that is not set", section.location().text(),
+               key);
+        }
+        if (target.back()->is_string()) evaluator.evaluate(target);
       }
       const Node* marker = section.child("_override_");
       if (!marker || !truthy(Evaluator(config).evaluate({&config, &section, marker}))) continue;

@@ -31,11 +31,19 @@ std::vector<std::string> split_keys(std::string_view path) {
   return keys;
 }
 
-const Node* element(const Node& list, std::string_view key) {
+std::optional<size_t> list_index(std::string_view key) {
   size_t index = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-  const bool valid = error == std::errc() && end == key.data() + key.size() && index < list.items().size();
-  return valid ? &list.items()[index] : nullptr;
+  if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
+  return index;
+}
+
+// The entry under a key, the element under a number; null if there is none.
+const Node* next_node(const Node& node, const std::string& key, std::string_view path) {
+  if (!node.is_list()) return node.child(key);
+  const std::optional<size_t> index = list_index(key);
+  if (!index) fail(ErrorKind::config, "in {} the key {} is below a list, which has numbers for keys", path, key);
+  return *index < node.items().size() ? &node.items()[*index] : nullptr;
 }
 
 // Marks a node as being evaluated for as long as it lives.
@@ -151,39 +159,30 @@ Evaluator::Chain Evaluator::referred(const Expression& expression, const Chain& 
   return target;
 }
 
-Evaluator::Chain Evaluator::select(Chain from, std::string_view path) {
+Evaluator::Chain Evaluator::select(Chain from, std::string_view path, BelowScalar below_scalar) {
   const std::vector<std::string> keys = split_keys(path);
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i > 0) {
+    if (i > 0 && is_interpolation(*from.back())) {
+      from = follow(std::move(from));
       if (is_interpolation(*from.back())) {
-        from = follow(std::move(from));
-        if (is_interpolation(*from.back())) {
-          from = {results_.emplace_back(std::make_unique<Node>(evaluate_text(from))).get()};
-        }
+        from = {results_.emplace_back(std::make_unique<Node>(evaluate_text(from))).get()};
       }
-      if (is_missing(*from.back())) return {};
     }
-    from = step(std::move(from), keys[i], path);
-    if (from.empty()) return {};
+    const Node& node = *from.back();
+    if (node.is_null() || is_missing(node)) return {};
+    const bool container = node.is_map() || node.is_list();
+    if (!container && below_scalar == BelowScalar::absent) return {};
+    if (!container) fail(ErrorKind::config, "in {} the key {} is below {}", path, keys[i], node.describe());
+    const Node* next = next_node(node, keys[i], path);
+    if (!next) return {};
+    from.push_back(next);
   }
   return from;
 }
 
-Evaluator::Chain Evaluator::step(Chain chain, std::string_view key, std::string_view path) {
-  const Node& node = *chain.back();
-  if (!node.is_map() && !node.is_list() && !node.is_null()) {
-    fail(ErrorKind::config, "in {} the key {} is below {}, which has no keys", path, key, node.describe());
-  }
-  const Node* next = node.is_list() ? element(node, key) : node.child(key);
-  if (!next) return {};
-  chain.push_back(next);
-  return chain;
-}
-
-// Goes where a plain reference leads; stays at any other text.
 Evaluator::Chain Evaluator::follow(Chain chain) {
   if (!is_interpolation(*chain.back())) return chain;
-  const Activity activity(active_, chain.back());
+  const Activity activity(following_, chain.back());
   const Expression expression = parse_interpolation(chain.back()->as_string());
   return expression.kind == Expression::Kind::reference ? follow(referred(expression, chain)) : chain;
 }
@@ -204,11 +203,15 @@ Node Evaluator::evaluate_call(const Expression& expression, const Chain& chain) 
   }
   if (name == "oc.decode" && arguments.size() == 1) return decode(arguments[0], chain);
   if (name == "oc.select" && !arguments.empty() && arguments.size() <= 2 && arguments[0].is_string()) {
-    const Chain target = select({root_}, arguments[0].as_string());
-    if (!target.empty() && !is_missing(*target.back())) return evaluate(target);
-    return arguments.size() == 2 ? arguments[1] : Node();
+    return select_or_default(arguments);
   }
   return call_resolver(name, arguments);
+}
+
+Node Evaluator::select_or_default(const std::vector<Node>& arguments) {
+  const Node otherwise = arguments.size() == 2 ? arguments[1] : Node();
+  const Chain target = select({root_}, arguments[0].as_string(), BelowScalar::absent);
+  return target.empty() || is_missing(*target.back()) ? otherwise : evaluate(target);
 }
 
 Node Evaluator::decode(const Node& text, const Chain& chain) {

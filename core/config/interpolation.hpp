@@ -22,12 +22,16 @@ class Evaluator {
   // Throws Error(config) with the place of the text: missing key, cycle, "???" referred to, a resolver's complaint.
   Node evaluate(const Chain& chain);
 
-  // The position of a dotted path, following interpolations on the way (not at the end). Empty if there is none.
-  // Throws where the way leads through a value that is neither map nor list.
-  Chain select(Chain from, std::string_view path);
+  // What a path that leads below a number or a text comes to.
+  enum class BelowScalar { error, absent };
 
-  // The position that the interpolation at `chain`, if it is a plain reference, leads to in the end; else `chain`.
-  // Empty where it cannot be resolved.
+  // The position of a dotted path, following interpolations on the way (not at the end). Empty if there is none.
+  // A list element by name is an error.
+  Chain select(Chain from, std::string_view path, BelowScalar below_scalar = BelowScalar::error);
+
+  // Goes where a plain reference leads in the end, and stays at any other value. Throws where it leads nowhere;
+  // dereference() gives an empty chain then.
+  Chain follow(Chain chain);
   Chain dereference(Chain chain);
 
  private:
@@ -35,13 +39,13 @@ class Evaluator {
   Node evaluate_expression(const Expression& expression, const Chain& chain);
   Node evaluate_reference(const Expression& expression, const Chain& chain);
   Node evaluate_call(const Expression& expression, const Chain& chain);
+  Node select_or_default(const std::vector<Node>& arguments);
   Node decode(const Node& text, const Chain& chain);
-  Chain follow(Chain chain);
   Chain referred(const Expression& expression, const Chain& chain);
-  Chain step(Chain chain, std::string_view key, std::string_view path);
 
   const Node* root_;
   std::vector<const Node*> active_;             // the texts being evaluated, to find cycles
+  std::vector<const Node*> following_;          // the references being followed, likewise
   std::vector<std::unique_ptr<Node>> results_;  // values made on the way to a reference's end
   size_t evaluations_ = 0;
 };

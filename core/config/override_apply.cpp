@@ -37,12 +37,7 @@ Node* entry(Node& node, const std::string& key) {
 
 // The position a dotted path leads to through interpolations; empty if there is none.
 Evaluator::Chain select(const Node& root, const std::string& path) {
-  for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
-    const Evaluator::Chain above = Evaluator(root).select({&root}, path.substr(0, end));
-    if (above.empty()) return {};
-    if (!is_container(Evaluator(root).evaluate(above))) return {};
-  }
-  return Evaluator(root).select({&root}, path);
+  return Evaluator(root).select({&root}, path, Evaluator::BelowScalar::absent);
 }
 
 // The value there, evaluated; nothing for a missing key, null and "???".

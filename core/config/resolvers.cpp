@@ -26,6 +26,11 @@ Node checked(const std::string& name, int64_t result, bool overflow) {
 
 Node add(const Node& a, const Node& b) {
   if (a.is_string() && b.is_string()) return Node(a.as_string() + b.as_string());
+  if (a.is_list() && b.is_list()) {
+    Node::List both = a.items();
+    std::ranges::copy(b.items(), std::back_inserter(both));
+    return Node(std::move(both));
+  }
   if (!is_numeric(a) || !is_numeric(b)) wrong_kinds("add", a, b);
   if (!is_integral(a) || !is_integral(b)) return Node(real(a) + real(b));
   int64_t sum = 0;

@@ -4,8 +4,8 @@
 
 namespace hexad::config {
 
-// Throws Error(config) with file:line:column for a tab where indentation belongs, control characters, and bytes that
-// are not UTF-8.
+// Throws Error(config) with file:line:column for a tab outside quotations, comments and block texts, a quotation that
+// does not end, a missing element in a flow list, and control characters.
 void check_strict_yaml(const std::string& text, const std::string& name);
 
 }  // namespace hexad::config
