@@ -31,7 +31,7 @@ struct ProcessorOptions {
   std::string env_name = "math";
   int64_t max_seq_length = 512;  // data.max_input_seq_length
   // sft_processor only.
-  bool add_bos = false;
+  bool add_bos = true;
   bool add_eos = true;
   bool add_generation_prompt = false;
   std::string bos_token, eos_token;

@@ -1,0 +1,16 @@
+// Rows of JSON files as records.
+#pragma once
+#include "core/data/dataset/dataset.hpp"
+#include "core/data/dataset/json_file.hpp"
+
+namespace hexad::data {
+
+// {input_key: question, output_key: answer} (defaults "input", "output") as a user's and an assistant's message. The
+// other fields become metadata.
+Record response_record(const Row& row, const config::DatasetConfig& config);
+
+// {"messages": [...]} (chat_key) as it is, with a system message from the field system_key or else from system_prompt,
+// and tools from tool_key ("tools"). An assistant's last message is the answer.
+Record conversation_record(const Row& row, const config::DatasetConfig& config);
+
+}  // namespace hexad::data

@@ -1,0 +1,110 @@
+#include "core/data/dataset/dataset.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "core/base/error.hpp"
+#include "core/data/dataset/conversation.hpp"
+#include "core/data/dataset/json_file.hpp"
+#include "core/data/dataset/procedural.hpp"
+#include "core/data/random.hpp"
+
+namespace hexad::data {
+namespace {
+
+namespace fs = std::filesystem;
+using config::DatasetConfig;
+
+constexpr uint64_t kSplitStream = 2;
+
+fs::path data_path(const DatasetConfig& config, const std::string& root) {
+  const fs::path path = config.data_path.value_or(config.dataset_name);
+  return path.is_absolute() ? path : fs::path(root) / path;
+}
+
+// The last two components of the path without what follows the first dot: data/math/train.jsonl is math-train.
+std::string task_name(const fs::path& path) {
+  const std::string parent = path.parent_path().filename();
+  std::string name =
+      parent.empty() || parent == "." ? path.filename().string() : parent + "-" + path.filename().string();
+  name = name.substr(0, name.find('.'));
+  return name.empty() ? "data" : name;
+}
+
+[[noreturn]] void refuse_name(const DatasetConfig& config) {
+  fail(ErrorKind::config,
+       "dataset_name: '{}' is neither a built-in dataset (ResponseDataset, openai_format, arithmetic, puzzle) nor a "
+       "local "
+       "folder; nothing is downloaded: export it once to JSONL and set dataset_name: ResponseDataset, data_path, "
+       "input_key and output_key",
+       config.dataset_name);
+}
+
+// Takes split_validation_size records (a share when under 1) away from the training ones, both in their old order.
+void split_off_validation(DatasetSplit& split, const DatasetConfig& config) {
+  const double asked = config.split_validation_size;
+  if (asked == 0) return;
+  const int64_t total = static_cast<int64_t>(split.train.records.size());
+  const double count = asked < 1 ? std::ceil(asked * static_cast<double>(total)) : asked;
+  if (asked < 0 || std::floor(count) != count || count >= static_cast<double>(total)) {
+    fail(ErrorKind::config,
+         "split_validation_size: {} of {} records; want a share under 1 or a number of records that leaves "
+         "some for training",
+         asked, total);
+  }
+  const std::vector<int64_t> order = random_permutation(total, static_cast<uint64_t>(config.seed), kSplitStream);
+  const std::set<int64_t> chosen(order.begin(), order.begin() + static_cast<int64_t>(count));
+  std::vector<Record> train;
+  Dataset validation{split.train.task_name, {}};
+  for (int64_t i = 0; i < total; ++i) {
+    (chosen.contains(i) ? validation.records : train).push_back(std::move(split.train.records[i]));
+  }
+  split.train.records = std::move(train);
+  split.validation = std::move(validation);
+}
+
+void repeat_training(Dataset& train, int64_t repeat) {
+  if (repeat < 1) fail(ErrorKind::config, "repeat: want at least 1, got {}", repeat);
+  const size_t once = train.records.size();
+  train.records.reserve(once * static_cast<size_t>(repeat));
+  for (int64_t copy = 1; copy < repeat; ++copy) {
+    for (size_t i = 0; i < once; ++i) train.records.push_back(train.records[i]);
+  }
+}
+
+DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
+  const fs::path path = data_path(config, root);
+  const bool named = config.dataset_name == "ResponseDataset" || config.dataset_name == "openai_format";
+  if (!named && !fs::exists(path)) refuse_name(config);
+  if (named && !config.data_path) {
+    fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
+         config.dataset_name);
+  }
+  DatasetSplit split{{task_name(path), {}}, std::nullopt};
+  for (const Row& row : read_data_path(path, config.split.value_or("train"))) {
+    split.train.records.push_back(config.dataset_name == "openai_format" ? conversation_record(row, config)
+                                                                         : response_record(row, config));
+  }
+  return split;
+}
+
+}  // namespace
+
+DatasetSplit load_dataset(const DatasetConfig& config, const std::string& root) {
+  const uint64_t seed = static_cast<uint64_t>(config.seed);
+  DatasetSplit split;
+  if (config.dataset_name == "arithmetic") {
+    split = make_arithmetic(config.spec, seed);
+  } else if (config.dataset_name == "puzzle") {
+    split = make_puzzle(config.spec, seed);
+  } else {
+    split = load_rows(config, root);
+    split_off_validation(split, config);
+  }
+  repeat_training(split.train, config.repeat);
+  return split;
+}
+
+}  // namespace hexad::data

@@ -1,0 +1,61 @@
+#include <cctype>
+#include <fstream>
+
+#include "core/base/error.hpp"
+#include "core/data/dataset/processor.hpp"
+
+namespace hexad::data {
+namespace {
+
+[[noreturn]] void refuse(std::string_view where, std::string_view what) {
+  fail(ErrorKind::data, "{}: {}; a literal brace is written twice: {{{{ or }}}}", where, what);
+}
+
+}  // namespace
+
+std::string format_template(std::string_view text, const std::vector<std::string>& arguments, std::string_view where) {
+  std::string result;
+  size_t automatic = 0;
+  bool numbered = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '{' && c != '}') {
+      result += c;
+      continue;
+    }
+    if (i + 1 < text.size() && text[i + 1] == c) {
+      result += c;
+      ++i;
+      continue;
+    }
+    if (c == '}') refuse(where, "single '}' in the template");
+    const size_t end = text.find('}', i);
+    if (end == std::string_view::npos) refuse(where, "'{' without '}' in the template");
+    const std::string field(text.substr(i + 1, end - i - 1));
+    size_t index = automatic;
+    if (field.empty()) {
+      if (numbered) refuse(where, "{} and numbered fields do not mix");
+      ++automatic;
+    } else {
+      const bool digits = field.size() < 4 && field.find_first_not_of("0123456789") == std::string::npos;
+      if (!digits) refuse(where, fmt::format("unknown replacement field '{{{}}}', want {{}}", field));
+      if (automatic > 0) refuse(where, "{} and numbered fields do not mix");
+      numbered = true;
+      index = std::stoul(field);
+    }
+    if (index >= arguments.size()) {
+      refuse(where, fmt::format("replacement field {} of {} value(s)", index + 1, arguments.size()));
+    }
+    result += arguments[index];
+    i = end;
+  }
+  return result;
+}
+
+std::string read_prompt_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) fail(ErrorKind::data, "{}: the prompt file cannot be read (prompt_file, system_prompt_file)", path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace hexad::data

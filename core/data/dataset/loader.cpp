@@ -1,0 +1,86 @@
+#include "core/data/dataset/loader.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/data/random.hpp"
+
+namespace hexad::data {
+namespace {
+
+// Epochs take the streams from here on; other uses of the seed have small ones.
+constexpr uint64_t kEpochStream = uint64_t{1} << 32;
+
+}  // namespace
+
+void to_json(nlohmann::ordered_json& json, const LoaderState& state) {
+  json = {{"epoch", state.epoch}, {"position", state.position}, {"size", state.size}, {"seed", state.seed}};
+}
+
+void from_json(const nlohmann::ordered_json& json, LoaderState& state) {
+  json.at("epoch").get_to(state.epoch);
+  json.at("position").get_to(state.position);
+  json.at("size").get_to(state.size);
+  json.at("seed").get_to(state.seed);
+}
+
+DataLoader::DataLoader(int64_t size, const LoaderOptions& options) : size_(size), options_(options) {
+  if (options.batch_size < 1)
+    fail(ErrorKind::config, "data loader: want a positive batch size, got {}", options.batch_size);
+  if (size < 1 || (options.drop_last && size < options.batch_size)) {
+    fail(ErrorKind::data,
+         "data loader: the dataset has {} records, fewer than the {} prompts of a step; lower "
+         "grpo.num_prompts_per_step or "
+         "raise the dataset's repeat",
+         size, options.batch_size);
+  }
+  order_epoch();
+}
+
+void DataLoader::order_epoch() {
+  if (options_.shuffle) {
+    order_ = random_permutation(size_, options_.seed, kEpochStream + static_cast<uint64_t>(epoch_));
+  } else if (order_.empty()) {
+    order_.resize(size_);
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+}
+
+int64_t DataLoader::batches_per_epoch() const {
+  return options_.drop_last ? size_ / options_.batch_size : (size_ + options_.batch_size - 1) / options_.batch_size;
+}
+
+std::optional<std::vector<int64_t>> DataLoader::next() {
+  const int64_t count = std::min(options_.batch_size, size_ - position_);
+  if (count == 0 || (options_.drop_last && count < options_.batch_size)) {
+    ++epoch_;
+    position_ = 0;
+    order_epoch();
+    return std::nullopt;
+  }
+  const auto begin = order_.begin() + position_;
+  position_ += count;
+  return std::vector<int64_t>(begin, begin + count);
+}
+
+LoaderState DataLoader::state() const { return {epoch_, position_, size_, options_.seed}; }
+
+void DataLoader::restore(const LoaderState& state) {
+  if (state.size != size_ || state.seed != options_.seed) {
+    fail(ErrorKind::data,
+         "data loader: the checkpoint was taken with {} records and seed {}, the data now has {} records and seed {}; "
+         "resume "
+         "with the same data and seed, or start anew in another checkpoint_dir",
+         state.size, state.seed, size_, options_.seed);
+  }
+  if (state.epoch < 0 || state.position < 0 || state.position > size_) {
+    fail(ErrorKind::data, "data loader: impossible state, epoch {} position {} of {} records", state.epoch,
+         state.position, size_);
+  }
+  epoch_ = state.epoch;
+  position_ = state.position;
+  order_epoch();
+}
+
+}  // namespace hexad::data

@@ -1,0 +1,33 @@
+// Datasets that are generated: the same records for the same specification on every machine. Questions held out for
+// validation never occur in training: a question belongs to one side by a hash of it and the seed.
+#pragma once
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/data/dataset/dataset.hpp"
+
+namespace hexad::data {
+
+// dataset_name: arithmetic. Keys: operators (list of "+", "-", "*"; default all of + and -), min_operand (0),
+// max_operand (99), question ("What is {0} {1} {2}? Answer with only the number."), size (training records, default
+// 4096 or all there are), validation_size (256 or all there are), held_out (share of the unordered operand pairs kept
+// for validation, 0.1). A pair is held out for every operator and order.
+DatasetSplit make_arithmetic(const nlohmann::ordered_json& spec, uint64_t seed);
+
+// dataset_name: puzzle. Keys: kind, length (symbols of an instance; a number or [min, max]), alphabet (string of
+// distinct ASCII characters; default by kind), question (template with {} for the instance), size, validation_size,
+// held_out. Kinds: see puzzle_kinds().
+DatasetSplit make_puzzle(const nlohmann::ordered_json& spec, uint64_t seed);
+
+// Name and what the answer is, for messages and documentation.
+std::map<std::string, std::string> puzzle_kinds();
+
+// Share of `records` whose answer is the most frequent one: what the best constant answer earns.
+struct ConstantAnswer {
+  std::string answer;
+  double share = 0;
+};
+ConstantAnswer best_constant_answer(const std::vector<Record>& records);
+
+}  // namespace hexad::data
