@@ -1,0 +1,41 @@
+# The commands of the project. `make quickstart` and `make test` are all a newcomer needs.
+PRESET ?= dev
+JOBS ?= $(shell nproc)
+HEXAD = build/$(PRESET)/bin/hexad
+
+.PHONY: build setup quickstart smollm2 test golden lint format bundle clean
+
+build: setup
+	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+	@rm -f build-configure.log
+	cmake --build --preset $(PRESET) -j $(JOBS)
+
+setup:
+	@tools/setup.sh
+
+# Trains the embedded tiny model to a rising reward (about a minute after the build).
+quickstart: build
+	$(HEXAD) train configs/quickstart.yaml
+
+# The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores.
+smollm2: build
+	@test -e results/SmolLM2-135M-Instruct || $(HEXAD) convert "$$(tools/fetch_smollm2.sh)" results/SmolLM2-135M-Instruct
+	$(HEXAD) train configs/smollm2_arithmetic.yaml
+
+test: build lint
+	ctest --preset $(PRESET) -j $(JOBS)
+
+golden: build
+	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'
+
+lint:
+	tools/check_includes.sh
+
+format:
+	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -v '^sdk/include/dlpack.h$$' | xargs clang-format -i
+
+bundle:
+	tools/bundle.sh build/$(PRESET)
+
+clean:
+	rm -rf build

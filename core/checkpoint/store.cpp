@@ -1,0 +1,198 @@
+#include "core/checkpoint/store.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "core/base/error.hpp"
+
+namespace hexad::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+fs::path step_directory(const fs::path& root, int64_t step, const char* prefix = "") { return root / fmt::format("{}step_{}", prefix, step); }
+
+// N of "step_N", or -1.
+int64_t step_of(const fs::path& directory) {
+  const std::string name = directory.filename().string();
+  if (!name.starts_with("step_") || name.size() == 5 || name.find_first_not_of("0123456789", 5) != std::string::npos) return -1;
+  return std::stoll(name.substr(5));
+}
+
+void sync_path(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+void write_synced(const fs::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) fail(ErrorKind::data, "checkpoint: cannot write {}: is the disk full?", path.string());
+  out.close();
+  sync_path(path);
+}
+
+void sync_tree(const fs::path& root) {
+  for (const auto& entry : fs::recursive_directory_iterator(root)) sync_path(entry.path());
+  sync_path(root);
+}
+
+Json to_json(const TrainingInfo& info) {
+  Json json = {{"consumed_samples", info.consumed_samples}, {"current_step", info.current_step},       {"current_epoch", info.current_epoch},
+               {"total_steps", info.total_steps},           {"total_valid_tokens", info.total_valid_tokens}, {"weight_version", info.weight_version},
+               {"loader", info.loader},                     {"identity", info.identity}};
+  for (const auto& [name, value] : info.metrics) json[name] = std::isfinite(value) ? Json(value) : Json();
+  return json;
+}
+
+TrainingInfo info_from(const fs::path& path) {
+  std::ifstream in(path);
+  if (!in) fail(ErrorKind::data, "checkpoint: cannot read {}", path.string());
+  try {
+    const Json json = Json::parse(in);
+    TrainingInfo info;
+    info.consumed_samples = json.at("consumed_samples");
+    info.current_step = json.at("current_step");
+    info.current_epoch = json.at("current_epoch");
+    info.total_steps = json.at("total_steps");
+    info.total_valid_tokens = json.at("total_valid_tokens");
+    info.weight_version = json.value("weight_version", int64_t{0});
+    info.loader = json.at("loader");
+    info.identity = json.at("identity");
+    for (const auto& [name, value] : json.items()) {
+      if (name.find(':') != std::string::npos && value.is_number()) info.metrics[name] = value.get<double>();
+    }
+    return info;
+  } catch (const nlohmann::json::exception& error) {
+    fail(ErrorKind::data, "checkpoint: {} is damaged: {}. Delete that step_N directory to resume from the one before", path.string(), error.what());
+  }
+}
+
+std::vector<std::pair<int64_t, fs::path>> complete_steps(const fs::path& root) {
+  std::vector<std::pair<int64_t, fs::path>> steps;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root, error)) {
+    const int64_t step = step_of(entry.path());
+    if (step >= 0 && fs::exists(entry.path() / "training_info.json")) steps.emplace_back(step, entry.path());
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+void list_differences(const Json& saved, const Json& now, const std::string& path, std::string& out) {
+  if (saved.is_object() && now.is_object()) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : saved.items()) keys.insert(key);
+    for (const auto& [key, value] : now.items()) keys.insert(key);
+    for (const std::string& key : keys) {
+      list_differences(saved.value(key, Json()), now.value(key, Json()), path.empty() ? key : path + "." + key, out);
+    }
+  } else if (saved != now) {
+    out += fmt::format("\n  {}: saved {}, now {}", path, saved.dump(), now.dump());
+  }
+}
+
+}  // namespace
+
+Store::Store(const config::CheckpointingConfig& config) : config_(config), root_(config.checkpoint_dir) {
+  std::error_code error;
+  fs::create_directories(root_, error);
+  if (error) fail(ErrorKind::data, "checkpointing.checkpoint_dir: cannot make {}: {}", root_.string(), error.message());
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("tmp_step_")) fs::remove_all(entry.path());
+    if (!name.starts_with("old_step_")) continue;
+    // The process died between the two renames of commit(): the old one is the newest whole one of its number.
+    const fs::path current = root_ / name.substr(4);
+    if (fs::exists(current)) {
+      fs::remove_all(entry.path());
+    } else {
+      fs::rename(entry.path(), current);
+    }
+  }
+}
+
+std::optional<Store::Found> Store::latest() const {
+  const auto steps = complete_steps(root_);
+  if (steps.empty()) return std::nullopt;
+  const auto& [step, directory] = steps.back();
+  return Found{step, directory, info_from(directory / "training_info.json")};
+}
+
+void Store::require_same(const Found& found, const Json& identity) {
+  std::string differences;
+  list_differences(found.info.identity, identity, "", differences);
+  if (differences.empty()) return;
+  fail(ErrorKind::data, "checkpointing.checkpoint_dir holds the checkpoint of another run ({}):{}\nGive this run a checkpoint_dir of its own, or "
+       "restore the model and data that the checkpoint was made with", found.directory.string(), differences);
+}
+
+fs::path Store::begin(int64_t step) {
+  const fs::path directory = step_directory(root_, step, "tmp_");
+  fs::remove_all(directory);
+  std::error_code error;
+  fs::create_directories(directory / "policy/weights", error);
+  fs::create_directories(directory / "policy/optimizer", error);
+  if (error) fail(ErrorKind::data, "checkpoint: cannot make {}: {}", directory.string(), error.message());
+  return fs::absolute(directory);
+}
+
+void Store::commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config) {
+  const fs::path temporary = step_directory(root_, step, "tmp_"), final = step_directory(root_, step), old = step_directory(root_, step, "old_");
+  write_synced(temporary / "training_info.json", to_json(info).dump(2) + "\n");
+  write_synced(temporary / "config.yaml", resolved_config);
+  if (fs::is_empty(temporary / "policy/optimizer")) fs::remove(temporary / "policy/optimizer");
+  sync_tree(temporary);
+  std::error_code error;
+  fs::remove_all(old, error);
+  if (fs::exists(final)) fs::rename(final, old, error);
+  fs::rename(temporary, final, error);
+  if (error) fail(ErrorKind::data, "checkpoint: cannot rename {} to {}: {}", temporary.string(), final.string(), error.message());
+  fs::remove_all(old);
+  sync_path(root_);
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const fs::path status = root_ / "latest_checkpoint_status.json";
+  write_synced(status.string() + ".tmp", Json{{"step", step}, {"time", now}}.dump() + "\n");
+  fs::rename(status.string() + ".tmp", status);
+  retain();
+}
+
+void Store::retain() const {
+  if (!config_.keep_top_k) return;
+  auto steps = complete_steps(root_);
+  std::set<int64_t> kept = {steps.back().first};
+  struct Ranked {
+    double score;
+    int64_t step;
+  };
+  std::vector<Ranked> ranked;
+  for (const auto& [step, directory] : steps) {
+    if (config_.save_period > 0 && step % config_.save_period != 0) continue;
+    double score = 0;
+    if (config_.metric_name) {
+      const TrainingInfo info = info_from(directory / "training_info.json");
+      const auto found = info.metrics.find(*config_.metric_name);
+      score = found == info.metrics.end() ? -std::numeric_limits<double>::infinity() : config_.higher_is_better ? found->second : -found->second;
+    }
+    ranked.push_back({score, step});
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return std::pair(a.score, a.step) > std::pair(b.score, b.step); });
+  for (size_t i = 0; i < ranked.size() && i < static_cast<size_t>(*config_.keep_top_k); ++i) kept.insert(ranked[i].step);
+  const size_t latest = static_cast<size_t>(config_.ft_keep_latest_k.value_or(0));
+  for (size_t i = 0; i < steps.size() && i < latest; ++i) kept.insert(steps[steps.size() - 1 - i].first);
+  for (const auto& [step, directory] : steps) {
+    if (!kept.contains(step)) fs::remove_all(directory);
+  }
+}
+
+}  // namespace hexad::checkpoint

@@ -1,0 +1,102 @@
+#include "core/checkpoint/store.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/base/error.hpp"
+
+using namespace hexad;
+using checkpoint::Store;
+using checkpoint::TrainingInfo;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct TempStore {
+  config::CheckpointingConfig config;
+  TempStore() {
+    config.checkpoint_dir = (fs::temp_directory_path() / ("hexad-store-" + std::to_string(::getpid()))).string();
+    fs::remove_all(config.checkpoint_dir);
+    config.save_period = 1;
+  }
+  ~TempStore() { fs::remove_all(config.checkpoint_dir); }
+  fs::path path(const std::string& name) const { return fs::path(config.checkpoint_dir) / name; }
+};
+
+void save(Store& store, int64_t step, double accuracy) {
+  const fs::path directory = store.begin(step);
+  std::ofstream(directory / "policy/weights/model.safetensors") << "weights of " << step;
+  TrainingInfo info;
+  info.total_steps = step;
+  info.loader = {{"epoch", 1}};
+  info.identity = {{"model", {{"hidden_size", 64}}}};
+  info.metrics["val:accuracy"] = accuracy;
+  store.commit(step, info, "grpo: {}\n");
+}
+
+}  // namespace
+
+TEST_CASE("a committed step is found again with what was saved") {
+  TempStore temp;
+  Store store(temp.config);
+  CHECK_FALSE(store.latest());
+  save(store, 3, 0.5);
+  const auto found = Store(temp.config).latest();
+  REQUIRE(found);
+  CHECK(found->step == 3);
+  CHECK(found->info.metrics.at("val:accuracy") == 0.5);
+  CHECK(found->info.loader.at("epoch") == 1);
+  CHECK(fs::exists(found->directory / "config.yaml"));
+  CHECK_FALSE(fs::exists(found->directory / "policy/optimizer"));  // nothing was put there
+  CHECK(fs::exists(temp.path("latest_checkpoint_status.json")));
+}
+
+TEST_CASE("retention keeps the best, the newer of ties, and the latest") {
+  TempStore temp;
+  temp.config.keep_top_k = 2;
+  Store store(temp.config);
+  save(store, 1, 0.9);
+  save(store, 2, 0.7);
+  save(store, 3, 0.7);
+  save(store, 4, 0.1);
+  CHECK(fs::exists(temp.path("step_1")));
+  CHECK_FALSE(fs::exists(temp.path("step_2")));
+  CHECK(fs::exists(temp.path("step_3")));
+  CHECK(fs::exists(temp.path("step_4")));
+}
+
+TEST_CASE("whatever was half done when the process died, the newest whole step is found") {
+  TempStore temp;
+  {
+    Store store(temp.config);
+    save(store, 1, 0.5);
+    store.begin(2);  // died while writing
+  }
+  SUBCASE("while writing") {}
+  SUBCASE("between the two renames") { fs::rename(temp.path("step_1"), temp.path("old_step_1")); }
+  Store store(temp.config);
+  REQUIRE(store.latest());
+  CHECK(store.latest()->step == 1);
+  CHECK_FALSE(fs::exists(temp.path("tmp_step_2")));
+}
+
+TEST_CASE("the checkpoint of another model is refused with the differences") {
+  TempStore temp;
+  Store store(temp.config);
+  save(store, 1, 0.5);
+  const auto found = store.latest();
+  REQUIRE(found);
+  Store::require_same(*found, {{"model", {{"hidden_size", 64}}}});
+  CHECK_THROWS_WITH_AS(Store::require_same(*found, {{"model", {{"hidden_size", 128}}}}),
+                       doctest::Contains("model.hidden_size: saved 64, now 128"), Error);
+}
+
+TEST_CASE("a damaged training_info.json is named, with what to do") {
+  TempStore temp;
+  Store store(temp.config);
+  save(store, 1, 0.5);
+  std::ofstream(temp.path("step_1") / "training_info.json") << "{";
+  CHECK_THROWS_WITH_AS(store.latest(), doctest::Contains("is damaged"), Error);
+}
