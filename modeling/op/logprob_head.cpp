@@ -190,6 +190,10 @@ void check(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor&
     fail("log-prob head: got hidden [{}], weight [{}], targets [{}]; wanted [N, H], [V, H], [N]",
          fmt::join(hidden.sizes(), ", "), fmt::join(weight.sizes(), ", "), fmt::join(targets.sizes(), ", "));
   }
+  const int64_t largest = targets.numel() > 0 ? targets.max().item<int64_t>() : -1;
+  if (largest >= weight.size(0)) {
+    fail("log-prob head: target {} is outside the vocabulary of {}", largest, weight.size(0));
+  }
   if (!(options.temperature > 0)) fail("log-prob head: temperature is {}, wanted more than 0", options.temperature);
   if (!(options.top_p > 0 && options.top_p <= 1)) fail("log-prob head: top_p is {}, wanted (0, 1]", options.top_p);
 }

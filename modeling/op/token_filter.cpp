@@ -14,7 +14,7 @@ at::Tensor top_k_top_p_mask(const at::Tensor& logits, int64_t top_k, double top_
   }
   if (top_p < 1.0) {
     const at::Tensor kept = logits.masked_fill(keep.logical_not(), -std::numeric_limits<float>::infinity());
-    const auto [ascending, order] = kept.sort(1, /*descending=*/false);
+    const auto [ascending, order] = kept.sort(/*stable=*/true, 1, /*descending=*/false);
     at::Tensor in_nucleus = ascending.softmax(1).cumsum(1) > 1.0 - top_p;
     in_nucleus.slice(1, vocab - 1).fill_(true);
     keep = keep.logical_and(at::zeros_like(keep).scatter_(1, order, in_nucleus));

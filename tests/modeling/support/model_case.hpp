@@ -11,7 +11,8 @@
 #include "modeling/family/model_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/weight/safetensors_reader.hpp"
-#include "tests/support/golden.hpp"
+#include "tests/modeling/support/compare.hpp"
+#include "tests/modeling/support/golden_tensor.hpp"
 
 namespace hexad::modeling {
 
@@ -55,27 +56,6 @@ void for_each_model(size_t cases_each, const Check& check) {
     ++visited;
   }
   CHECK(visited > 0);
-}
-
-// Largest absolute difference.
-inline double distance(const at::Tensor& a, const at::Tensor& b) {
-  REQUIRE(a.sizes() == b.sizes());
-  return a.numel() == 0 ? 0.0 : (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-}
-
-// ||a - b|| / ||b||.
-inline double relative_distance(const at::Tensor& a, const at::Tensor& b) {
-  REQUIRE(a.sizes() == b.sizes());
-  return ((a.to(at::kDouble) - b.to(at::kDouble)).norm() / (b.to(at::kDouble).norm() + 1e-30)).item<double>();
-}
-
-inline at::Tensor to_tensor(const golden::Json& json) {
-  const golden::Tensor value = golden::tensor(json);
-  const at::Tensor data = at::tensor(value.data, at::kDouble).reshape(value.shape);
-  const std::map<std::string, at::ScalarType> types = {
-      {"f32", at::kFloat}, {"f64", at::kDouble},    {"i64", at::kLong}, {"i32", at::kInt},
-      {"bool", at::kBool}, {"bf16", at::kBFloat16}, {"f16", at::kHalf}};
-  return data.to(types.at(value.dtype));
 }
 
 }  // namespace hexad::modeling

@@ -1,0 +1,67 @@
+#include "modeling/op/packed_attention.hpp"
+
+#include "modeling/error.hpp"
+#include "tests/modeling/support/compare.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+using Offsets = std::vector<int64_t>;
+
+PackedLayout layout_of(const Offsets& offsets) { return packed_layout(at::tensor(offsets), at::kCPU); }
+
+// Scores of every pair of tokens, masked to the same sequence, the past and the window.
+at::Tensor reference(const std::vector<at::Tensor>& in, const Offsets& offsets, int64_t window) {
+  const at::Tensor &q = in[0], &k = in[1], &v = in[2];
+  const int64_t tokens = q.size(0), group = q.size(1) / k.size(1);
+  at::Tensor sequence = at::zeros({tokens}, at::kLong);
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) sequence.slice(0, offsets[i], offsets[i + 1]).fill_(int64_t(i));
+  const at::Tensor distance = at::arange(tokens).unsqueeze(1) - at::arange(tokens).unsqueeze(0);
+  at::Tensor seen = (sequence.unsqueeze(1) == sequence.unsqueeze(0)).logical_and(distance >= 0);
+  if (window > 0) seen = seen.logical_and(distance < window);
+  const at::Tensor keys = k.repeat_interleave(group, 1).transpose(0, 1);
+  const at::Tensor values = v.repeat_interleave(group, 1).transpose(0, 1);
+  const at::Tensor scores = at::matmul(q.transpose(0, 1), keys.transpose(1, 2)) / std::sqrt(double(q.size(2)));
+  return at::matmul(scores.masked_fill(seen.logical_not(), -INFINITY).softmax(-1), values).transpose(0, 1);
+}
+
+void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_heads) {
+  CAPTURE(window);
+  at::manual_seed(4);
+  const int64_t tokens = offsets.back();
+  const PackedLayout layout = layout_of(offsets);
+  check_op_in_both(
+      [&](const auto& in) { return packed_attention(in[0], in[1], in[2], layout, window); },
+      [&](const auto& in) { return reference(in, offsets, window); },
+      {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}), at::randn({tokens, kv_heads, 16})});
+}
+
+TEST_CASE("packed attention equals masked attention over all tokens") { check({0, 5, 6, 40, 47, 54}, 0, 6, 2); }
+TEST_CASE("packed attention with a sliding window") { check({0, 19, 22, 60}, 7, 4, 4); }
+TEST_CASE("packed attention with a window longer than every sequence") { check({0, 9, 12}, 100, 4, 1); }
+TEST_CASE("packed attention passes over empty sequences") { check({0, 0, 4, 4, 11, 11}, 0, 2, 2); }
+TEST_CASE("packed attention over one sequence") { check({0, 33}, 0, 3, 3); }
+
+TEST_CASE("packed attention: no sequence sees another one") {
+  at::manual_seed(5);
+  const PackedLayout layout = layout_of({0, 8, 20});
+  const at::Tensor q = at::randn({20, 2, 8}), k = at::randn({20, 2, 8}), v = at::randn({20, 2, 8});
+  const at::Tensor before = packed_attention(q, k, v, layout);
+  k.slice(0, 0, 8).normal_();
+  v.slice(0, 0, 8).normal_();
+  CHECK(packed_attention(q, k, v, layout).slice(0, 8).equal(before.slice(0, 8)));
+}
+
+TEST_CASE("packed layout: positions and refusals") {
+  const PackedLayout layout = layout_of({0, 2, 2, 5});
+  CHECK(layout.max_length == 3);
+  CHECK(layout.positions.equal(at::tensor(Offsets{0, 1, 0, 1, 2})));
+  CHECK_THROWS_WITH_AS(layout_of({1, 3}), "cu_seqlens: starts at 1, wanted 0", Error);
+  CHECK_THROWS_WITH_AS(layout_of({0, 3, 2}), "cu_seqlens: decreases from 3 to 2 at index 2", Error);
+  const at::Tensor x = at::zeros({4, 1, 8});
+  CHECK_THROWS_WITH_AS(packed_attention(x, x, x, layout), "packed attention: got 4 tokens, but cu_seqlens ends at 5",
+                       Error);
+}
+
+}  // namespace
+}  // namespace hexad::modeling
