@@ -163,12 +163,13 @@ LossValue LossPlugin::compute(const CallContext& context, const LossShape& shape
   }
 
   hexad_loss_batch batch{};
-  batch.struct_size = HEXAD_STRUCT_SIZE(hexad_loss_batch, num_inputs);
+  batch.struct_size = HEXAD_STRUCT_SIZE(hexad_loss_batch, padded_length);
   batch.num_sequences = shape.num_sequences;
   batch.num_tokens = shape.num_tokens;
   batch.cu_seqlens = shape.cu_seqlens;
   batch.global_valid_tokens = shape.global_valid_tokens;
   batch.global_valid_sequences = shape.global_valid_sequences;
+  batch.padded_length = shape.padded_length;
   batch.inputs = selected.data();
   batch.num_inputs = static_cast<int64_t>(selected.size());
 

@@ -15,6 +15,7 @@ struct LossShape {
   const int64_t* cu_seqlens = nullptr;
   double global_valid_tokens = 0;
   double global_valid_sequences = 0;
+  int64_t padded_length = 0;  // as hexad_batch's
 };
 
 struct LossMetric {

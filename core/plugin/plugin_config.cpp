@@ -9,7 +9,7 @@ namespace {
 
 using Json = PluginConfig::Json;
 
-// The value at a dotted path, or null; a number selects a list element. JSON null counts as absent.
+// The value at a dotted path (perhaps a JSON null), or no value; a number selects a list element.
 const Json* value_at(const Json* node, std::string_view path) {
   while (node && !path.empty()) {
     const size_t dot = std::min(path.find('.'), path.size());
@@ -27,8 +27,11 @@ const Json* value_at(const Json* node, std::string_view path) {
     }
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
-  return node && !node->is_null() ? node : nullptr;
+  return node;
 }
+
+// JSON null counts as absent.
+const Json* not_null(const Json* value) { return value && !value->is_null() ? value : nullptr; }
 
 // True if `path` is `prefix` or lies below it; everything lies below "".
 bool below(std::string_view path, std::string_view prefix) {
@@ -59,9 +62,9 @@ const Json* PluginConfig::find(std::string_view path) const {
     const std::scoped_lock lock(state_->mutex);
     state_->asked.emplace(path);
   }
-  const Json* own = value_at(&section_, "plugin_config");
-  const Json* found = own ? value_at(own, path) : nullptr;
-  return found ? found : value_at(&section_, path);
+  const Json* own = not_null(value_at(&section_, "plugin_config"));
+  const Json* found = own ? not_null(value_at(own, path)) : nullptr;
+  return found ? found : not_null(value_at(&section_, path));
 }
 
 const char* PluginConfig::json_text(std::string_view path) const {
@@ -70,7 +73,9 @@ const char* PluginConfig::json_text(std::string_view path) const {
     state_->whole.emplace(path);
   }
   // "" is the whole section, not the whole of plugin_config.
-  const Json* found = path.empty() ? value_at(&section_, path) : find(path);
+  const Json* own = path.empty() ? nullptr : not_null(value_at(&section_, "plugin_config"));
+  const Json* found = own ? value_at(own, path) : nullptr;
+  if (!found) found = value_at(&section_, path);
   return found ? keep(found->dump(-1, ' ', false, Json::error_handler_t::replace)) : nullptr;
 }
 
@@ -88,14 +93,14 @@ std::string PluginConfig::place(std::string_view path, bool in_plugin_config) co
 }
 
 std::string PluginConfig::type_error(std::string_view path, std::string_view wanted, const Json& got) const {
-  const Json* own = value_at(&section_, "plugin_config");
+  const Json* own = not_null(value_at(&section_, "plugin_config"));
   const std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
   return fmt::format("{} must be {}, got {} {}", place(path, own && value_at(own, path) == &got), wanted,
                      got.type_name(), text);
 }
 
 std::vector<std::string> PluginConfig::unread_keys(const std::string& plugin_name) const {
-  const Json* own = value_at(&section_, "plugin_config");
+  const Json* own = not_null(value_at(&section_, "plugin_config"));
   std::vector<std::string> leaves, messages;
   if (own) collect_leaves(*own, "", leaves);
   const std::scoped_lock lock(state_->mutex);

@@ -32,7 +32,8 @@ class PluginConfig {
 
   // The value, or null. Marks the path as read.
   const Json* find(std::string_view path) const;
-  // The subtree as JSON text, or null; marks all of it as read. The text lives as long as this object.
+  // The subtree as JSON text ("null" where that is written), or a null pointer; marks all of it as read. The text lives
+  // as long as this object.
   const char* json_text(std::string_view path) const;
   // A text value kept alive as long as this object.
   const char* keep(std::string text) const;

@@ -151,7 +151,8 @@ typedef struct hexad_host {
   hexad_code (*config_f64)(hexad_call* call, const hexad_config* config, const char* path, double* inout);
   hexad_code (*config_bool)(hexad_call* call, const hexad_config* config, const char* path, int32_t* inout);
   hexad_code (*config_str)(hexad_call* call, const hexad_config* config, const char* path, const char** inout);
-  /* The subtree as JSON text (whole section: path ""); *out = NULL when absent. Counts as reading all of it. */
+  /* The subtree as JSON text (whole section: path ""); *out = NULL when absent, "null" where null is written. Counts as
+   * reading all of it. */
   hexad_code (*config_json)(hexad_call* call, const hexad_config* config, const char* path, const char** out);
 
   /* The call. */
@@ -218,6 +219,7 @@ typedef struct hexad_loss_batch {
   double global_valid_sequences;    /* likewise */
   const hexad_named_tensor* inputs; /* in the order of hexad_loss_vtable.inputs */
   int64_t num_inputs;
+  int64_t padded_length;            /* as hexad_batch's: 0 if the backend ran it packed. The arrays are packed anyway */
 } hexad_loss_batch;
 
 /* Preallocated and zeroed, in the memory of the inputs, so that no device has to be waited for. */

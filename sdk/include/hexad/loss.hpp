@@ -40,6 +40,9 @@ class LossBatch {
   double global_valid_tokens() const { return batch_->global_valid_tokens; }
   double global_valid_sequences() const { return batch_->global_valid_sequences; }
 
+  // True if the backend ran the sequences as rows of one padded [B, S] batch.
+  bool padded() const { return HEXAD_HAS(batch_, padded_length) && batch_->padded_length > 0; }
+
   bool has(size_t input) const { return batch_->inputs[input].tensor != nullptr; }
   const DLTensor* tensor(size_t input) const { return batch_->inputs[input].tensor; }
   // Empty if the batch does not have it.

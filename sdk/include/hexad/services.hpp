@@ -182,7 +182,7 @@ class Config {
     }
   }
 
-  // The subtree as JSON text; nothing if absent. The whole section: "".
+  // The subtree as JSON text; nothing if absent, "null" where null is written. The whole section: "".
   std::optional<std::string> json(const char* path) const {
     const char* text = nullptr;
     call_.check(call_.host()->config_json(call_.raw(), config_, path, &text));

@@ -1,0 +1,78 @@
+// One sequence of a batch, without its first position, which has no log-prob.
+#pragma once
+#include <cmath>
+#include <span>
+
+#include "numbers.hpp"
+#include "options.hpp"
+
+namespace clipped_pg {
+
+// The values of one token; `mask` is token_mask.
+struct Token {
+  double current, unfiltered, previous, generation, reference, advantage, mask;
+};
+
+// What is one number a sequence.
+struct SequenceSums {
+  double tokens = 0;          // sum of the mask
+  double ratio = 1;           // GSPO: exp of the mean log-ratio current - previous
+  double weight = 1;          // GSPO: importance weight, exp of the sum of previous - generation
+  double mean_log_drift = 0;  // seq-mask-tis: mean of previous - generation
+};
+
+// Views of a sequence's arrays; those that the options do not need are empty.
+struct Sequence {
+  std::span<const float> logprobs, unfiltered, previous, generation, reference, advantages, mask;
+  std::span<float> grad, grad_unfiltered;  // of the loss; the second is empty if `unfiltered` is
+  double sample_mask = 1;
+  double reward = 0;
+  double per_token = 1;     // 1 / global token count
+  double per_sequence = 1;  // 1 / global sequence count
+  SequenceSums sums;
+
+  size_t size() const { return logprobs.size(); }
+
+  // True if the sampling filter (top-k, top-p) removes the token under the current policy. NeMo-RL takes 0 for its
+  // log-prob and goes on counting it; it has no gradient.
+  bool removed(size_t t) const { return logprobs[t] == -INFINITY; }
+
+  // Without `previous` the previous policy is the current one.
+  Token token(size_t t) const {
+    Token token;
+    token.current = removed(t) ? 0 : logprobs[t];
+    token.mask = mask[t];
+    token.unfiltered = unfiltered.empty() ? token.current : unfiltered[t];
+    token.previous = previous.empty() ? token.current : previous[t];
+    token.generation = generation[t];
+    token.reference = reference.empty() ? 0 : reference[t];
+    token.advantage = advantages[t];
+    return token;
+  }
+
+  // A token's share in a mean over the tokens of the global batch.
+  double token_weight(const Token& token) const { return token.mask * sample_mask * per_token; }
+  // Its share in the loss: the same, or in the mean over sequences of the means over their tokens.
+  double loss_weight(const Options& options, const Token& token) const {
+    if (options.token_level) return token_weight(token);
+    return token.mask / denominator(sums.tokens) * sample_mask * per_sequence;
+  }
+};
+
+inline SequenceSums sum_sequence(const Sequence& sequence) {
+  SequenceSums sums;
+  double log_ratio = 0, drift = 0;
+  for (size_t t = 0; t < sequence.size(); ++t) {
+    const Token token = sequence.token(t);
+    sums.tokens += token.mask;
+    log_ratio += (token.current - token.previous) * token.mask;
+    drift += (token.previous - token.generation) * token.mask;
+  }
+  const double count = denominator(sums.tokens);
+  sums.ratio = exp_f32(log_ratio / count);
+  sums.weight = finite_or_zero(exp_f32(drift * sequence.sample_mask));
+  sums.mean_log_drift = drift / count;
+  return sums;
+}
+
+}  // namespace clipped_pg
