@@ -55,10 +55,29 @@ std::vector<std::vector<TensorSpec>> split(const std::vector<TensorSpec>& specs,
 
 }  // namespace
 
+// A file under its temporary name; removed unless committed.
 struct SafetensorsWriter::Shard {
   std::string name;  // final file name
   std::filesystem::path temporary;
-  int fd = -1;
+  int fd;
+
+  Shard(std::string final_name, const std::filesystem::path& dir)
+      : name(std::move(final_name)), temporary(dir / ("." + name + ".partial")) {
+    fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) fail("cannot create {}: {}", temporary.string(), std::strerror(errno));
+  }
+  Shard(Shard&& other) noexcept
+      : name(std::move(other.name)), temporary(std::move(other.temporary)), fd(std::exchange(other.fd, -1)) {}
+  ~Shard() {
+    if (fd < 0) return;
+    close(fd);
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+  }
+  void commit(const std::filesystem::path& dir) {
+    std::filesystem::rename(temporary, dir / name);
+    close(std::exchange(fd, -1));
+  }
 };
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& dir, const std::vector<TensorSpec>& specs,
@@ -91,25 +110,14 @@ void SafetensorsWriter::open_shard(const std::string& name, const std::vector<Te
   for (const TensorSpec& spec : specs) places_.at(spec.name).begin += 8 + length;
   total_bytes_ += offset;
 
-  const std::filesystem::path temporary = dir_ / ("." + name + ".partial");
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) fail("cannot create {}: {}", temporary.string(), std::strerror(errno));
-  shards_.push_back({name, temporary, fd});
-  write_all(fd, &length, 8, 0, temporary.string());
-  write_all(fd, text.data(), length, 8, temporary.string());
-  if (ftruncate(fd, off_t(8 + length + offset)) != 0) {
-    fail("cannot write {}: {}", temporary.string(), std::strerror(errno));
-  }
+  Shard& shard = shards_.emplace_back(name, dir_);
+  const std::string file = shard.temporary.string();
+  write_all(shard.fd, &length, 8, 0, file);
+  write_all(shard.fd, text.data(), length, 8, file);
+  if (ftruncate(shard.fd, off_t(8 + length + offset)) != 0) fail("cannot write {}: {}", file, std::strerror(errno));
 }
 
-SafetensorsWriter::~SafetensorsWriter() {
-  for (Shard& shard : shards_) {
-    if (shard.fd < 0) continue;
-    close(shard.fd);
-    std::error_code ignored;
-    std::filesystem::remove(shard.temporary, ignored);
-  }
-}
+SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::write(const std::string& name, const at::Tensor& tensor) {
   const auto found = places_.find(name);
@@ -135,9 +143,7 @@ void SafetensorsWriter::finish() {
   }
   std::set<std::string> kept;
   for (Shard& shard : shards_) {
-    std::filesystem::rename(shard.temporary, dir_ / shard.name);
-    close(shard.fd);
-    shard.fd = -1;
+    shard.commit(dir_);
     kept.insert(shard.name);
   }
   if (shards_.size() > 1) write_index(), kept.insert(kIndexName);
