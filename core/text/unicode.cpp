@@ -10,24 +10,21 @@ namespace hexad::text {
 namespace {
 
 uint8_t class_of_category(const char* name) {
-  switch (name[0]) {
-    case 'L': return kLetter;
-    case 'N': return kNumber | kNumeric;
-    case 'P': return kPunctuation;
-    default: return 0;
-  }
+  return name[0] == 'L' ? kLetter : name[0] == 'N' ? kNumber | kNumeric : 0;
 }
 
-uint8_t class_of_category(UCharCategory category) {
+bool is_in_unicode_8(UChar32 c) {
+  UVersionInfo age;
+  u_charAge(c, age);
+  return age[0] <= 8;
+}
+
+UBool fill_range(const void* context, UChar32 start, UChar32 limit, UCharCategory category) {
+  auto* table = static_cast<uint8_t*>(const_cast<void*>(context));
   const uint32_t mask = U_MASK(category);
-  if (mask & U_GC_L_MASK) return kLetter;
-  if (mask & U_GC_N_MASK) return kNumber | kNumeric;
-  if (mask & U_GC_P_MASK) return kPunctuation;
-  return 0;
-}
-
-UBool fill_range(const void* table, UChar32 start, UChar32 limit, UCharCategory category) {
-  std::memset(static_cast<uint8_t*>(const_cast<void*>(table)) + start, class_of_category(category), limit - start);
+  const uint8_t bits = mask & U_GC_L_MASK ? kLetter : mask & U_GC_N_MASK ? kNumber | kNumeric : 0;
+  std::memset(table + start, bits, static_cast<size_t>(limit - start));
+  for (UChar32 c = start; mask & U_GC_P_MASK && c < limit; ++c) table[c] = is_in_unicode_8(c) ? kPunctuation : 0;
   return true;
 }
 
@@ -40,6 +37,7 @@ std::unique_ptr<uint8_t[]> build_classes() {
   // Decimal numbers of Unicode 17.
   for (char32_t c = 0x11DE0; c <= 0x11DE9; ++c) table[c] = kNumeric;
   for (char32_t c = 0x16FF4; c <= 0x16FF6; ++c) table[c] = kNumeric;
+  table[0x166D] = table[0x111C9] = kPunctuation;  // were, in Unicode 8
   for (char32_t c = 0; c < 0x3001; ++c) {
     if (u_isUWhiteSpace(static_cast<UChar32>(c))) table[c] |= kSpace;
   }

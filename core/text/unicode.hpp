@@ -7,13 +7,14 @@
 
 namespace hexad::text {
 
-// Bits of `char_classes`. Classes are those of Oniguruma 6.9.10 (Unicode 16), which `tokenizers` is built with.
+// Bits of `char_classes`, as `tokenizers` 0.23 has them: where nothing else is said, those of its Oniguruma
+// (Unicode 16).
 enum CharClass : uint8_t {
   kLetter = 1,        // \p{L}
   kNumber = 2,        // \p{N}
   kSpace = 4,         // \s, White_Space
   kLineEnd = 8,       // \r and \n
-  kPunctuation = 16,  // \p{P}
+  kPunctuation = 16,  // \p{P} of Unicode 8, which the Punctuation pre-tokenizer cuts at
   kNumeric = 32,      // Rust's char::is_numeric: \p{N} of Unicode 17
 };
 

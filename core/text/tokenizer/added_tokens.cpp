@@ -79,7 +79,8 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Section>& secti
     if (rule.lstrip) begin = std::max(skip_space_back(text, begin), done);
     if (rule.rstrip) end = skip_space(text, end);
     if (done < begin) sections.push_back({done, begin, -1});
-    sections.push_back({begin, end, rule.id});
+    // Not so when rstrip of the token before took all of it in.
+    if (begin < end) sections.push_back({begin, end, rule.id});
     done = end;
   }
   if (done < text.size()) sections.push_back({done, text.size(), -1});
@@ -103,7 +104,10 @@ AddedTokens::AddedTokens(const Component& document, const Vocabulary& model, con
   }
   const std::map<int32_t, AddedToken> in_order(tokens_.begin(), tokens_.end());
   for (const auto& [id, token] : in_order) {
-    (token.normalized ? normalized_ : plain_).add(*decoder_text(id), id, token);
+    if (token.normalized)
+      normalized_.add(*decoder_text(id), id, token);
+    else
+      plain_.add(token.content, id, token);
   }
 }
 

@@ -147,8 +147,9 @@ void Pieces::reset(std::string_view all, size_t from_start) {
 }
 
 void Pieces::add_part(const Piece& piece, size_t begin, size_t end) {
-  if (begin < end)
-    next.push_back({piece.begin + begin, end - begin, piece.from_start > begin ? piece.from_start - begin : 0});
+  if (begin >= end) return;
+  const size_t from_start = piece.from_start > begin ? std::min(piece.from_start, end) - begin : 0;
+  next.push_back({piece.begin + begin, end - begin, from_start});
 }
 
 PreTokenizerChain make_pre_tokenizer(const Component& component) {

@@ -11,16 +11,32 @@ namespace {
 // White_Space; PCRE2's \s has U+180E besides.
 constexpr std::string_view kSpaces =
     R"(\x{9}-\x{D} \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
-// Oniguruma's \w; PCRE2's is \p{L}\p{N}_.
-constexpr std::string_view kWords = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+std::string code_points(const NewerRange& range) {
+  return fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<uint32_t>(range.first), static_cast<uint32_t>(range.last));
+}
 
 // Content of a class for a general category ("L", "Lo"), with the characters that an older PCRE2 does not know.
 std::string category_class(std::string_view name) {
   std::string result = fmt::format("\\p{{{}}}", name);
   for (const NewerRange& range : assigned_after_unicode_14()) {
     if (!std::string_view(range.category).starts_with(name)) continue;
-    result +=
-        fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<uint32_t>(range.first), static_cast<uint32_t>(range.last));
+    result += code_points(range);
+  }
+  return result;
+}
+
+// Content of a class for Oniguruma's \w; PCRE2's is \p{L}\p{N}_. Outside a class it takes in six characters of Latin-1
+// that are numbers but not alphabetic.
+std::string word_class(bool in_class) {
+  return std::string(R"(\p{Alphabetic}\p{Nl})") + (in_class ? "" : R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})") +
+         category_class("L") + category_class("M") + category_class("Nd") + category_class("Pc");
+}
+
+// Content of a class for \p{Han} with the ideographs that an older PCRE2 does not know.
+std::string han_class() {
+  std::string result = R"(\p{Han})";
+  for (const NewerRange& range : assigned_after_unicode_14()) {
+    if (range.first >= 0x20000) result += code_points(range);
   }
   return result;
 }
@@ -155,7 +171,7 @@ class Translator {
           emit_class(kSpaces, true);
         break;
       case 'w':
-      case 'W': emit_class(kWords, c == 'W'); break;
+      case 'W': emit_class(word_class(in_class_), c == 'W'); break;
       case 'h':
       case 'H': emit_class("0-9a-fA-F", c == 'H'); break;
       case 'd':
@@ -178,7 +194,9 @@ class Translator {
     std::string_view name = in_.substr(at_ + 3, end - at_ - 3);
     bool negative = in_[at_ + 1] == 'P';
     if (name.starts_with('^')) negative = !negative, name.remove_prefix(1);
-    if (!is_general_category(name)) {
+    if (name == "Han" && !(in_class_ && negative)) {
+      emit_class(han_class(), negative);
+    } else if (!is_general_category(name)) {
       out_ += fmt::format("\\{}{{{}}}", negative ? 'P' : 'p', name);
     } else if (in_class_ && negative) {
       out_ += fmt::format("\\P{{{}}}", name);

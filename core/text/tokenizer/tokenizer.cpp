@@ -123,7 +123,7 @@ void Tokenizer::Parts::encode_section(std::string_view text, bool at_start, Scra
       ids.push_back(section.id);
       continue;
     }
-    const size_t from_start = normalized.from_start > section.begin ? normalized.from_start - section.begin : 0;
+    const size_t from_start = std::max(std::min(normalized.from_start, section.end), section.begin) - section.begin;
     scratch.pieces.reset(normalized.text.substr(section.begin, section.end - section.begin), from_start);
     for (const auto& step : pre_tokenizer) step->apply(scratch.pieces);
     for (const Piece& piece : scratch.pieces.list) model->encode(scratch.pieces.view(piece), *scratch.model, ids);

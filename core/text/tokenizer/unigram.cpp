@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "core/text/unicode.hpp"
@@ -13,6 +15,31 @@ namespace {
 // What an unknown character costs below the worst token (SentencePiece).
 constexpr double kUnknownPenalty = 10.0;
 
+// The score as `tokenizers` has it. Its JSON reader divides the digits by a power of ten, which may differ from the
+// nearest double in the last bit, and that bit decides between ways of equal cost. The digits of the file are those of
+// the shortest text of the double, as writers of such files print it.
+double score_as_read_by_serde(double nearest) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, std::abs(nearest), std::chars_format::scientific).ptr;
+  const char* mark = std::find(text, end, 'e');
+  uint64_t digits = 0;
+  int exponent = 0;
+  for (const char* at = text; at < mark; ++at) {
+    if (*at == '.')
+      exponent -= static_cast<int>(mark - at) - 1;
+    else
+      digits = digits * 10 + static_cast<uint64_t>(*at - '0');
+  }
+  int written = 0;
+  std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, written);
+  exponent += written;
+  double power = 1.0;
+  const std::string power_text = fmt::format("1e{}", std::min(std::abs(exponent), 308));
+  std::from_chars(power_text.data(), power_text.data() + power_text.size(), power);
+  const double value = exponent < 0 ? static_cast<double>(digits) / power : static_cast<double>(digits) * power;
+  return std::copysign(value, nearest);
+}
+
 Vocabulary read_vocabulary(const Component& component, std::vector<double>& scores) {
   Vocabulary vocabulary;
   const nlohmann::json& list = component.array("vocab");
@@ -22,7 +49,7 @@ Vocabulary read_vocabulary(const Component& component, std::vector<double>& scor
       component.refuse("vocab[{}] wants [\"token\", score]", scores.size());
     }
     vocabulary.add(entry[0].get<std::string>(), static_cast<int32_t>(scores.size()));
-    scores.push_back(entry[1].get<double>());
+    scores.push_back(score_as_read_by_serde(entry[1].get<double>()));
   }
   return vocabulary;
 }
