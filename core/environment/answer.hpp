@@ -1,0 +1,28 @@
+// Finding and comparing short answers in text.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hexad::environment {
+
+// Without white space at the ends, inner runs of it as one space; optionally without case (ASCII) and without a final
+// full stop.
+std::string normalized(std::string_view text, bool ignore_case);
+
+// A decimal number in a canonical form: "1,234.50" and "+1234.5" are "1234.5", "-0" is "0". Nothing if it is not a
+// number.
+std::optional<std::string> canonical_number(std::string_view text);
+
+// The last number in the text, canonical. A minus sign belongs to it unless a digit or letter precedes ("3-4" ends in
+// 4).
+std::optional<std::string> last_number(std::string_view text);
+
+// The content of the last complete \boxed{...} or \fbox{...}, braces balanced.
+std::optional<std::string> last_boxed(std::string_view text);
+
+// Do two mathematical answers agree: as numbers, as fractions (a/b, \frac{a}{b}) of equal value, or as text without
+// spaces, dollar signs and LaTeX spacing.
+bool same_answer(std::string_view a, std::string_view b);
+
+}  // namespace hexad::environment

@@ -1,0 +1,177 @@
+// The environments that need nothing but the texts, and their registry.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/base/error.hpp"
+#include "core/base/suggest.hpp"
+#include "core/environment/answer.hpp"
+#include "core/environment/environment.hpp"
+
+namespace hexad::environment {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// env.<name>.*; refuses keys that are not named in the allowed list.
+class Arguments {
+ public:
+  Arguments(const std::string& name, const Json& values, std::vector<std::string> known)
+      : path_("env." + name), values_(values) {
+    if (values.is_null()) return;
+    if (!values.is_object()) fail(ErrorKind::config, "{}: want a mapping, got {}", path_, values.dump());
+    // Workers and implementation are NeMo-RL's; scoring here is in-process.
+    for (const char* accepted : {"num_workers", "stop_strings", "env_name"}) known.emplace_back(accepted);
+    for (const auto& entry : values.items()) {
+      if (std::find(known.begin(), known.end(), entry.key()) != known.end()) continue;
+      const auto suggestion = nearest(entry.key(), known);
+      fail(ErrorKind::config, "{}: unknown key '{}'{}", path_, entry.key(),
+           suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "");
+    }
+  }
+  bool flag(const std::string& key, bool otherwise) const {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_boolean()) fail(ErrorKind::config, "{}.{}: want true or false, got {}", path_, key, value->dump());
+    return value->get<bool>();
+  }
+  std::string choice(const std::string& key, const std::string& otherwise,
+                     const std::vector<std::string>& allowed) const {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    const bool good = value->is_string() && std::find(allowed.begin(), allowed.end(), *value) != allowed.end();
+    if (!good)
+      fail(ErrorKind::config, "{}.{}: want one of {}, got {}", path_, key, fmt::join(allowed, ", "), value->dump());
+    return value->get<std::string>();
+  }
+
+ private:
+  const Json* find(const std::string& key) const {
+    return values_.is_object() && values_.contains(key) && !values_.at(key).is_null() ? &values_.at(key) : nullptr;
+  }
+  std::string path_;
+  const Json& values_;
+};
+
+// Most environments judge each sample on its own.
+class PerSample : public Environment {
+ public:
+  Scores score(std::span<const Sample> samples) const override {
+    Scores scores;
+    scores.invalid.assign(samples.size(), 0);
+    for (const Sample& sample : samples) scores.rewards.push_back(reward(sample));
+    return scores;
+  }
+
+ protected:
+  virtual float reward(const Sample& sample) const = 0;
+};
+
+class ExactAnswer : public PerSample {
+ public:
+  explicit ExactAnswer(const Json& values) {
+    const Arguments arguments("exact_answer", values, {"ignore_case", "require_end"});
+    ignore_case_ = arguments.flag("ignore_case", true);
+    require_end_ = arguments.flag("require_end", false);
+  }
+  float reward(const Sample& sample) const override {
+    if (require_end_ && sample.truncated) return 0;
+    return normalized(sample.response, ignore_case_) == normalized(sample.ground_truth, ignore_case_) ? 1.0f : 0.0f;
+  }
+
+ private:
+  bool ignore_case_ = true, require_end_ = false;
+};
+
+class LastNumber : public PerSample {
+ public:
+  explicit LastNumber(const Json& values) {
+    bare_ = Arguments("last_number", values, {"format"}).choice("format", "any", {"any", "bare"}) == "bare";
+  }
+  float reward(const Sample& sample) const override {
+    if (sample.truncated) return 0;
+    const auto want = canonical_number(sample.ground_truth);
+    const auto got = bare_ ? canonical_number(sample.response) : last_number(sample.response);
+    return want && got && *want == *got ? 1.0f : 0.0f;
+  }
+
+ private:
+  bool bare_ = false;
+};
+
+// The last \boxed{} against the ground truth, or else the last number.
+class Math : public PerSample {
+ public:
+  explicit Math(const Json& values) {
+    const Arguments arguments("math", values, {"math_verify_impl", "verifier_type"});
+    arguments.choice("math_verify_impl", "hf_math_verify", {"hf_math_verify"});
+    arguments.choice("verifier_type", "math", {"math"});
+    spdlog::info(
+        "env.math compares the last \\boxed{} or the last number with the answer; what math-verify also accepts "
+        "(expressions, sets, intervals) counts as wrong");
+  }
+  float reward(const Sample& sample) const override {
+    std::optional<std::string> got = last_boxed(sample.response);
+    if (!got) got = last_number(sample.response);
+    const std::string want = last_boxed(sample.ground_truth).value_or(std::string(sample.ground_truth));
+    return got && same_answer(*got, want) ? 1.0f : 0.0f;
+  }
+};
+
+// The share of characters in their place: a dense reward for short answers.
+class TokenTask : public PerSample {
+ public:
+  explicit TokenTask(const Json& values) { Arguments("token_task", values, {}); }
+  float reward(const Sample& sample) const override {
+    const std::string got = normalized(sample.response, false), want = normalized(sample.ground_truth, false);
+    const size_t longest = std::max(got.size(), want.size());
+    if (longest == 0) return 1;
+    size_t right = 0;
+    for (size_t i = 0; i < std::min(got.size(), want.size()); ++i) right += got[i] == want[i];
+    return static_cast<float>(right) / static_cast<float>(longest);
+  }
+};
+
+struct Entry {
+  std::string describes;
+  std::function<std::unique_ptr<Environment>(const Json&)> make;
+};
+
+template <typename T>
+Entry entry(std::string describes) {
+  return {std::move(describes), [](const Json& values) { return std::make_unique<T>(values); }};
+}
+
+const std::map<std::string, Entry>& registry() {
+  static const std::map<std::string, Entry> all = {
+      {"exact_answer",
+       entry<ExactAnswer>("1 when the response equals the answer (white space, case and a final full stop aside)")},
+      {"last_number",
+       entry<LastNumber>(
+           "1 when the last number of a response that ended is the answer; format: bare wants nothing else")},
+      {"math", entry<Math>("1 when the last \\boxed{} or else the last number agrees with the answer")},
+      {"token_task", entry<TokenTask>("share of the answer's characters that stand in their place")},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Environment> make_environment(const std::string& name, const Json& arguments) {
+  const auto found = registry().find(name);
+  if (found != registry().end()) return found->second.make(arguments);
+  std::vector<std::string> names;
+  for (const auto& known : registry()) names.push_back(known.first);
+  const auto suggestion = nearest(name, names);
+  fail(ErrorKind::config, "env_name: unknown environment '{}'{}; known: {}", name,
+       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(names, ", "));
+}
+
+std::map<std::string, std::string> environment_names() {
+  std::map<std::string, std::string> names;
+  for (const auto& [name, known] : registry()) names[name] = known.describes;
+  return names;
+}
+
+}  // namespace hexad::environment

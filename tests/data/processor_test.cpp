@@ -1,0 +1,105 @@
+#include "core/data/dataset/processor.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+
+using namespace hexad;
+using namespace hexad::data;
+using Json = nlohmann::ordered_json;
+using Ids = std::vector<int64_t>;
+
+namespace {
+
+// One token a byte; the template writes <role>content; and "<assistant>" as the generation prompt.
+TextTools bytes() {
+  TextTools tools;
+  tools.encode = [](std::string_view text) { return Ids(text.begin(), text.end()); };
+  tools.render = [](const Json& messages, const RenderOptions& options) {
+    std::string text;
+    for (const Json& message : messages) {
+      text += fmt::format("<{}>{};", message.at("role").get<std::string>(), message.at("content").get<std::string>());
+    }
+    return options.add_generation_prompt ? text + "<assistant>" : text;
+  };
+  return tools;
+}
+
+Record conversation() {
+  Record record;
+  record.messages = Json::parse(R"([{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}])");
+  record.answer = "2";
+  record.source = "t.jsonl:1";
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("a prompt is templated, rendered and tokenised without the answer") {
+  ProcessorOptions options;
+  options.prompt = "Solve {}: {{x}}";
+  options.system_prompt = "Be brief.";
+  const Datum datum = process(conversation(), 5, "math", options, bytes());
+  CHECK(datum.text == "<system>Be brief.;<user>Solve 1+1: {x};<assistant>");
+  CHECK(datum.token_ids.size() == datum.text.size());
+  CHECK(datum.answer == "2");
+  CHECK(datum.index == 5);
+  CHECK(datum.env_name == "math");
+  CHECK(datum.loss_multiplier == 1);
+  CHECK(datum.token_mask.empty());
+}
+
+TEST_CASE("an over-long prompt keeps four tokens and leaves the loss") {
+  ProcessorOptions options;
+  options.max_seq_length = 21;  // "<user>1+1;<assistant>" has 21
+  const Datum cut = process(conversation(), 0, "math", options, bytes());
+  CHECK(cut.loss_multiplier == 0);
+  CHECK(cut.token_ids == Ids{'<', 'u', 's', 'e'});
+  options.max_seq_length = 22;
+  CHECK(process(conversation(), 0, "math", options, bytes()).loss_multiplier == 1);
+}
+
+TEST_CASE("a conversation trains on the assistant's tokens") {
+  ProcessorOptions options;
+  options.processor = "sft_processor";
+  options.bos_token = "^";
+  options.eos_token = "$";
+  const Datum datum = process(conversation(), 0, "chat", options, bytes());
+  CHECK(datum.text == "^<user>1+1;<assistant>2;$");
+  std::string trained;
+  for (size_t i = 0; i < datum.text.size(); ++i) {
+    if (datum.token_mask[i] == 1) trained += datum.text[i];
+  }
+  CHECK(trained == "<assistant>2;$");
+
+  options.add_generation_prompt = true;
+  const Datum prompted = process(conversation(), 0, "chat", options, bytes());
+  CHECK(prompted.text == datum.text);
+  CHECK(std::count(prompted.token_mask.begin(), prompted.token_mask.end(), 1.0f) == 3);
+
+  options.max_seq_length = 10;
+  const Datum cut = process(conversation(), 0, "chat", options, bytes());
+  CHECK(cut.loss_multiplier == 0);
+  CHECK(cut.token_ids.size() == 7);
+}
+
+TEST_CASE("templates follow Python's str.format") {
+  CHECK(format_template("{} and {}", {"a", "b"}, "t") == "a and b");
+  CHECK(format_template("{1}{0}{{}}", {"a", "b"}, "t") == "ba{}");
+  CHECK_THROWS_WITH_AS(format_template("{} {}", {"a"}, "cot.txt"),
+                       doctest::Contains("cot.txt: replacement field 2 of 1"), Error);
+  CHECK_THROWS_WITH_AS(format_template("\\boxed{}}", {"a"}, "cot.txt"), doctest::Contains("single '}'"), Error);
+  CHECK_THROWS_WITH_AS(format_template("{", {"a"}, "cot.txt"), doctest::Contains("'{' without '}'"), Error);
+  CHECK_THROWS_WITH_AS(format_template("{name}", {"a"}, "cot.txt"),
+                       doctest::Contains("unknown replacement field '{name}'"), Error);
+  CHECK_THROWS_WITH_AS(format_template("{}{0}", {"a"}, "cot.txt"), doctest::Contains("do not mix"), Error);
+  CHECK_THROWS_WITH_AS(read_prompt_file("/nowhere.txt"), doctest::Contains("the prompt file cannot be read"), Error);
+}
+
+TEST_CASE("processor errors") {
+  CHECK_THROWS_WITH_AS(check_processor("sft_procesor"), doctest::Contains("did you mean 'sft_processor'?"), Error);
+  Record record = conversation();
+  record.messages = Json::array();
+  CHECK_THROWS_WITH_AS(process(record, 0, "math", {}, bytes()),
+                       doctest::Contains("t.jsonl:1: a prompt ends with a user's message"), Error);
+}

@@ -1,0 +1,86 @@
+#include "core/environment/environment.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+
+using namespace hexad;
+using namespace hexad::environment;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+float reward(const std::string& name, const Json& arguments, const std::string& response, const std::string& truth,
+             bool truncated = false) {
+  Sample sample;
+  sample.response = response;
+  sample.ground_truth = truth;
+  sample.truncated = truncated;
+  return make_environment(name, arguments)->score(std::span(&sample, 1)).rewards[0];
+}
+
+}  // namespace
+
+TEST_CASE("exact_answer compares normalised text") {
+  CHECK(reward("exact_answer", {}, "  Two  words.\n", "two words") == 1);
+  CHECK(reward("exact_answer", {}, "two", "three") == 0);
+  CHECK(reward("exact_answer", {{"ignore_case", false}}, "Two", "two") == 0);
+  CHECK(reward("exact_answer", {}, "b", "b", true) == 1);
+  CHECK(reward("exact_answer", {{"require_end", true}}, "b", "b", true) == 0);
+}
+
+TEST_CASE("last_number wants the right last number of a response that ended") {
+  CHECK(reward("last_number", {}, "3 + 4 is 7.", "7") == 1);
+  CHECK(reward("last_number", {}, "3 + 4 is 7.", "7", true) == 0);
+  CHECK(reward("last_number", {}, "7 or maybe 8", "7") == 0);
+  CHECK(reward("last_number", {}, "-1,234.50", "-1234.5") == 1);
+  CHECK(reward("last_number", {}, "none", "7") == 0);
+  CHECK(reward("last_number", {{"format", "bare"}}, " 7\n", "7") == 1);
+  CHECK(reward("last_number", {{"format", "bare"}}, "It is 7", "7") == 0);
+}
+
+TEST_CASE("math compares the boxed answer") {
+  CHECK(reward("math", {}, "so \\boxed{\\frac{1}{2}}", "0.5") == 1);
+  CHECK(reward("math", {}, "\\boxed{3} then \\boxed{4}", "4") == 1);
+  CHECK(reward("math", {}, "the answer is 12", "\\boxed{12}") == 1);
+  CHECK(reward("math", {}, "\\boxed{x^2 + 1}", "x^2+1") == 1);
+  CHECK(reward("math", {}, "\\boxed{", "1") == 0);
+}
+
+TEST_CASE("token_task pays for each character in its place") {
+  CHECK(reward("token_task", {}, "abcd", "abcd") == 1);
+  CHECK(reward("token_task", {}, "abxx", "abcd") == 0.5f);
+  CHECK(reward("token_task", {}, "ab", "a") == 0.5f);
+  CHECK(reward("token_task", {}, "", "a") == 0);
+}
+
+TEST_CASE("metrics of the math environment") {
+  std::vector<Sample> samples(4);
+  for (int i = 0; i < 4; ++i) {
+    samples[i].prompt_tokens = 10;
+    samples[i].response_tokens = i + 1;
+  }
+  samples[3].truncated = true;
+  const Scores scores{{0, 1, 0, 1}, {0, 0, 0, 0}, {}};
+  const auto metrics = environment_metrics(samples, scores, 2);
+  CHECK(metrics.at("accuracy") == 0.25);
+  CHECK(metrics.at("pass@samples_per_prompt") == 0.5);
+  CHECK(metrics.at("fraction_of_samples_properly_ended") == 0.75);
+  CHECK(metrics.at("num_problems_in_batch") == 4);
+  CHECK(metrics.at("generation_lengths") == 2.5);
+  CHECK(metrics.at("prompt_lengths") == 10);
+  CHECK(metrics.at("correct_solution_generation_lengths") == 2);
+  CHECK_FALSE(metrics.contains("num_invalid_samples"));
+  CHECK(environment_metrics(samples, {{0, 1, 0, 1}, {0, 0, 1, 0}, {}}).at("num_invalid_samples") == 1);
+}
+
+TEST_CASE("environments are checked by name and key") {
+  CHECK(environment_names().size() == 4);
+  CHECK_THROWS_WITH_AS(make_environment("exact_anwser", {}), doctest::Contains("did you mean 'exact_answer'?"), Error);
+  CHECK_THROWS_WITH_AS(make_environment("last_number", {{"formt", "bare"}}),
+                       doctest::Contains("env.last_number: unknown key 'formt'"), Error);
+  CHECK_THROWS_WITH_AS(make_environment("last_number", {{"format", "loose"}}),
+                       doctest::Contains("env.last_number.format: want one of any, bare"), Error);
+  CHECK_THROWS_WITH_AS(make_environment("exact_answer", {{"ignore_case", 1}}), doctest::Contains("want true or false"),
+                       Error);
+}
