@@ -24,6 +24,9 @@ struct Problem {
 // Unknown keys, types, ranges, choices, features that are not available, rules between keys.
 std::vector<Problem> check(const Node& root);
 
+// Load + defaults, without the check: what there is to check.
+Node load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
 // A configuration that is valid, with the schema's defaults filled in.
 struct Resolved {
   Node root;

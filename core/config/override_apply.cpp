@@ -67,8 +67,8 @@ std::optional<Node> selected(const Node& root, const std::string& path) {
   }
   if (known.siblings) std::ranges::copy(known.siblings(here), std::back_inserter(candidates));
   const std::optional<std::string> near = nearest(here, candidates);
-  refuse(override, fmt::format("there is no key {}{}; write +{}=... to add one", here,
-                               near ? fmt::format(", did you mean {}?", *near) : "", override.key));
+  refuse(override, near ? fmt::format("there is no key {}; did you mean {}?", here, *near)
+                        : fmt::format("there is no key {}; write +{}=... to add one", here, override.key));
 }
 
 // The container that holds the last key of the path. With `create`, maps are made on the way, in place of scalars too;

@@ -79,6 +79,7 @@ struct PolicyConfig {
   std::string backend = "dtensor";  // the plugin; from policy.backend, or from which *_cfg is enabled
   nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
   std::string model_name;
+  std::optional<int64_t> random_init_seed;  // absent: weights come from the files
   TokenizerConfig tokenizer;
   nlohmann::ordered_json hf_config_overrides = nlohmann::ordered_json::object();
   int64_t train_global_batch_size = 512;

@@ -1,0 +1,96 @@
+#include "core/config/check_keys.hpp"
+
+#include "core/base/suggest.hpp"
+#include "core/config/check_value.hpp"
+#include "core/config/schema/schema.hpp"
+
+namespace hexad::config {
+namespace {
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+
+// False, null, or nothing but those in it: it asks for nothing.
+bool asks_for_nothing(const Node& value) {
+  if (value.is_bool()) return !value.as_bool();
+  if (value.is_list()) return value.items().empty();
+  if (value.is_map()) {
+    return std::ranges::all_of(value.entries(), [](const auto& entry) { return asks_for_nothing(entry.second); });
+  }
+  return value.is_null();
+}
+
+// The key that was probably meant: the nearest beside it, else one of the same name in another section.
+std::optional<std::string> meant(const std::string& path) {
+  const std::string above = path.find('.') == std::string::npos ? "" : path.substr(0, path.rfind('.'));
+  const std::string name = last_part(path);
+  std::vector<std::string> names;
+  for (const std::string& beside : schema().children(above)) names.push_back(last_part(beside));
+  if (const std::optional<std::string> near = nearest(name, names)) return join(above, *near);
+  for (const Key& key : schema().keys()) {
+    if (last_part(key.path) == name) return key.path;
+  }
+  return std::nullopt;
+}
+
+class Walk {
+ public:
+  std::vector<Problem> run(const Node& root) {
+    walk_map(root, "", "");
+    return std::move(problems_);
+  }
+
+ private:
+  void add(Problem::Severity severity, const Node& node, const std::string& path, std::string message) {
+    problems_.push_back({severity, node.location(), path, std::move(message)});
+  }
+
+  // `path` is where the map stands, `pattern` the same without list indexes.
+  void walk_map(const Node& map, const std::string& path, const std::string& pattern) {
+    for (const auto& [name, value] : map.entries()) {
+      const std::string full = join(path, name), key_path = join(pattern, name);
+      const Key* key = name.find('.') == std::string::npos ? schema().find(key_path) : nullptr;
+      if (key) {
+        check(*key, value, full, key_path);
+      } else if (!schema().is_free(key_path)) {
+        unknown(name, value, full, key_path);
+      }
+    }
+  }
+
+  void unknown(const std::string& name, const Node& value, const std::string& path, const std::string& key_path) {
+    if (name.find('.') != std::string::npos) {
+      return add(Problem::Severity::error, value, path,
+                 "unknown key; a key with dots in it is written as nested mappings");
+    }
+    const std::optional<std::string> suggestion = meant(key_path);
+    add(Problem::Severity::error, value, path,
+        suggestion ? fmt::format("unknown key; did you mean {}?", *suggestion)
+                   : "unknown key; `docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config");
+  }
+
+  void check(const Key& key, const Node& value, const std::string& path, const std::string& pattern) {
+    if (const std::optional<std::string> problem = value_problem(key, value)) {
+      return add(Problem::Severity::error, value, path, *problem);
+    }
+    if (key.status == Status::accepted && !key.note.empty() && !asks_for_nothing(value)) {
+      add(Problem::Severity::notice, value, path, key.note);
+    }
+    if (key.open) return;
+    if (value.is_map()) walk_map(value, path, pattern);
+    if (!value.is_list()) return;
+    for (size_t i = 0; i < value.items().size(); ++i) {
+      const Node& item = value.items()[i];
+      if (item.is_map()) walk_map(item, fmt::format("{}.{}", path, i), pattern);
+    }
+  }
+
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> check_keys(const Node& root) { return Walk().run(root); }
+
+}  // namespace hexad::config

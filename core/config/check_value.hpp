@@ -1,0 +1,20 @@
+// Checks one value against its key.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/config/node.hpp"
+#include "core/config/schema/schema.hpp"
+
+namespace hexad::config {
+
+// What is wrong with the value (kind, range, choice, a feature that is not available), or nothing.
+std::optional<std::string> value_problem(const Key& key, const Node& value);
+
+// The kinds as text: "an integer or null".
+std::string kinds_text(Kinds kinds);
+
+// The range and choices as text, "" if there are none: "at least 1", "one of k1, k2, k3".
+std::string range_text(const Key& key);
+
+}  // namespace hexad::config

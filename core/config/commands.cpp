@@ -1,0 +1,69 @@
+#include "core/config/commands.hpp"
+
+#include "core/base/error.hpp"
+#include "core/config/check.hpp"
+
+namespace hexad::config {
+namespace {
+
+constexpr int kInvalid = 2;
+
+nlohmann::ordered_json to_json(const Problem& problem) {
+  nlohmann::ordered_json result = {{"key", problem.key}, {"message", problem.message}, {"file", problem.location.file}};
+  if (problem.location.line > 0) result["line"] = problem.location.line, result["column"] = problem.location.column;
+  return result;
+}
+
+bool is_error(const Problem& problem) { return problem.severity == Problem::Severity::error; }
+
+// The problems of a configuration; one that cannot be read at all is one error.
+std::vector<Problem> problems_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  try {
+    return check(load_with_defaults(path, overrides));
+  } catch (const Error& error) {
+    return {{Problem::Severity::error, {}, "", error.what()}};
+  }
+}
+
+std::string line_of(const Problem& problem) {
+  return problem.key.empty() ? "error: " + problem.message : problem.text();
+}
+
+}  // namespace
+
+int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
+                 std::ostream& out) {
+  const std::vector<Problem> problems = problems_of(path, overrides);
+  const auto errors = std::ranges::count_if(problems, is_error);
+  if (json) {
+    nlohmann::ordered_json answer = {{"valid", errors == 0},
+                                     {"errors", nlohmann::ordered_json::array()},
+                                     {"notices", nlohmann::ordered_json::array()}};
+    for (const Problem& problem : problems)
+      answer[is_error(problem) ? "errors" : "notices"].push_back(to_json(problem));
+    out << answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  } else {
+    for (const Problem& problem : problems) out << line_of(problem) << '\n';
+    out << path.string()
+        << (errors == 0 ? ": valid" : fmt::format(": not valid, {} error{}", errors, errors == 1 ? "" : "s")) << '\n';
+  }
+  return errors == 0 ? 0 : kInvalid;
+}
+
+int config_show(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
+                std::ostream& out, std::ostream& errors) {
+  try {
+    const Resolved resolved = resolve(path, overrides);
+    if (json) {
+      out << resolved.root.to_json().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    } else {
+      out << resolved.root.to_yaml();
+    }
+    return 0;
+  } catch (const Error& error) {
+    errors << error.what() << '\n';
+    return error.exit_code();
+  }
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,115 @@
+#include "core/config/reference.hpp"
+
+#include "core/config/check_value.hpp"
+#include "core/config/schema/schema.hpp"
+
+namespace hexad::config {
+namespace {
+
+constexpr const char* kIntroduction = R"(# Configuration
+
+All keys of a Hexad config. They are NeMo-RL's, with a few of Hexad's own. This page is generated from the schema in
+`core/config/schema/`; `tools/update_config_docs.sh` writes it anew.
+
+## Files and overrides
+
+- YAML 1.1 as OmegaConf reads it: `1e-8` is a number, `yes` and `on` are booleans, `None` is text, `012` is 10; a key
+  written twice is an error.
+- `defaults: base.yaml` (or a list) inherits from other files, relative to the file that names them; later ones win, the
+  file itself wins over all. Mappings merge, everything else replaces. `_override_: true` in a top-level section drops
+  what the parents say there. `???` marks a value that a child or the command line must give.
+- `${a.b}` refers to another key, `${.b}` to one beside, `${..b}` to one above. There are `${add:x,y}`, `${mul:x,y}`,
+  `${div:x,y}`, `${max:x,y}`, `${oc.env:NAME,default}`, `${oc.select:key,default}`, `${oc.decode:text}`.
+- On the command line: `a.b=1` sets a key, `+a.b=1` adds one, `++a.b=1` does either, `~a.b` removes one. Values are
+  numbers, `true`, `null`, text, `[lists]`, `{maps: 1}`; text with other characters is quoted: `a.b='x, y'`.
+- `hexad config check CONFIG` names every mistake with file, line and column; `hexad config show CONFIG` prints what
+  a config comes to, defaults included.
+
+## How to read the tables
+
+A key without a default has none. `*`: any name. What becomes of a key:
+
+- Where nothing is said, it has its effect.
+- *Accepted:* it may stay in a config, and means here what is said.
+- *Not available:* only the values that leave the feature off are accepted; others are refused before anything starts.
+- *With that feature:* a detail of a feature that is not available; it may stay in a config.
+)";
+
+std::string escaped(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, "\\");
+  return text;
+}
+
+std::string type_text(const Key& key) {
+  if (key.kinds == kAny) return "any";
+  static const std::pair<Kinds, const char*> names[] = {{kBool, "bool"}, {kInt, "int"},   {kFloat, "float"},
+                                                        {kText, "str"},  {kList, "list"}, {kMap, "map"},
+                                                        {kNull, "null"}};
+  std::string result;
+  for (const auto& [kind, name] : names) {
+    if (!(key.kinds & kind)) continue;
+    result += (result.empty() ? "" : " or ") + std::string(name);
+    if (kind == kList && key.element_kinds != kAny) {
+      for (const auto& [element, element_name] : names) {
+        if (key.element_kinds & element) result += fmt::format(" of {}", element_name);
+      }
+    }
+  }
+  return result;
+}
+
+std::string status_text(const Key& key) {
+  switch (key.status) {
+    case Status::effective: return "";
+    case Status::accepted: return key.note.empty() ? "" : fmt::format(" *Accepted:* {}.", key.note);
+    case Status::dormant: return " *With that feature.*";
+    case Status::unavailable:
+      return key.off.empty() ? " *Not available.*"
+                             : fmt::format(" *Not available:* only `{}`.", fmt::join(key.off, "`, `"));
+  }
+  return "";
+}
+
+std::string description(const Key& key) {
+  std::string text = key.meaning;
+  const std::string range = range_text(key);
+  if (!range.empty()) text += (text.empty() ? "" : "; ") + range;
+  if (!key.not_built.empty()) text += fmt::format("; not available: {}", fmt::join(key.not_built, ", "));
+  if (!text.empty()) text += ".";
+  text += status_text(key);
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+bool is_section(const Key& key) { return (key.kinds & kMap) && !key.open && !schema().children(key.path).empty(); }
+
+void write_section(const Key& section, std::string& out) {
+  out += fmt::format("\n## {}\n\n{}.{}\n", section.path, section.meaning, status_text(section));
+  std::string rows;
+  for (const std::string& path : schema().children(section.path)) {
+    const Key& key = *schema().find(path);
+    if (is_section(key) && !(key.kinds & kList)) continue;
+    rows += fmt::format("| `{}` | {} | {} | {} |\n", key.path.substr(key.path.rfind('.') + 1), type_text(key),
+                        key.default_yaml.empty() ? "" : "`" + key.default_yaml + "`", escaped(description(key)));
+  }
+  if (section.path == "env") rows += "| `*` | map | | arguments of the environment of this name. |\n";
+  if (!rows.empty()) out += "\n| key | type | default | meaning |\n|---|---|---|---|\n" + rows;
+}
+
+}  // namespace
+
+std::string reference_markdown() {
+  std::string out = kIntroduction;
+  std::string alone;
+  for (const Key& key : schema().keys()) {
+    if (is_section(key)) {
+      write_section(key, out);
+    } else if (key.path.find('.') == std::string::npos) {
+      alone += fmt::format("| `{}` | {} | {} |\n", key.path, type_text(key), escaped(description(key)));
+    }
+  }
+  out += "\n## Other top-level blocks\n\nKeys that begin with `_` are free: they are there to be referred to.\n\n";
+  out += "| key | type | meaning |\n|---|---|---|\n" + alone;
+  return out;
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,74 @@
+#include "core/config/rules.hpp"
+
+#include "core/config/defaults.hpp"
+#include "core/config/interpolation_grammar.hpp"
+#include "core/config/schema/schema.hpp"
+
+namespace hexad::config {
+
+const Node* RuleContext::value(const std::string& path) const {
+  if (const Node* found = root_.find(path)) return found->is_null() ? nullptr : found;
+  const Key* key = schema().find(path);
+  if (!key || key->default_yaml.empty() || has_interpolation(key->default_yaml)) return nullptr;
+  defaults_.push_back(std::make_unique<Node>(default_value(key->default_yaml)));
+  return defaults_.back()->is_null() ? nullptr : defaults_.back().get();
+}
+
+bool RuleContext::flag(const std::string& path) const {
+  const Node* node = value(path);
+  return node && node->is_bool() && node->as_bool();
+}
+
+std::optional<int64_t> RuleContext::integer(const std::string& path) const {
+  const std::optional<double> found = number(path);
+  if (!found || *found != static_cast<double>(static_cast<int64_t>(*found))) return std::nullopt;
+  return static_cast<int64_t>(*found);
+}
+
+std::optional<double> RuleContext::number(const std::string& path) const {
+  const Node* node = value(path);
+  if (!node || !node->is_number()) return std::nullopt;
+  const double number = node->as_double();
+  if (!(number > -9e15 && number < 9e15)) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> RuleContext::text(const std::string& path) const {
+  const Node* node = value(path);
+  if (!node || !node->is_string()) return std::nullopt;
+  return node->as_string();
+}
+
+std::string RuleContext::backend() const {
+  if (const std::optional<std::string> named = text("policy.backend")) return *named;
+  return flag("policy.megatron_cfg.enabled") ? "megatron" : "dtensor";
+}
+
+std::optional<int64_t> RuleContext::data_parallel_size() const {
+  const std::optional<int64_t> devices = integer("cluster.gpus_per_node"), nodes = integer("cluster.num_nodes");
+  if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > 1'000'000 || *nodes > 1'000'000)
+    return std::nullopt;
+  const int64_t world = *devices * *nodes;
+  if (backend() == "dtensor") return world;
+  if (backend() != "megatron") return std::nullopt;
+  int64_t model = 1;
+  for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"}) {
+    const std::optional<int64_t> ranks = integer(std::string("policy.megatron_cfg.") + size);
+    if (!ranks || *ranks < 1 || *ranks > 1'000'000) return std::nullopt;
+    model *= *ranks;
+  }
+  return world % model == 0 ? std::optional(world / model) : std::nullopt;
+}
+
+void RuleContext::add(Problem::Severity severity, const std::string& path, std::string message) {
+  // Of a key that is absent, the nearest section that is there gives the place.
+  const Node* node = root_.find(path);
+  for (std::string above = path; !node && !above.empty();) {
+    const size_t dot = above.rfind('.');
+    above = dot == std::string::npos ? "" : above.substr(0, dot);
+    node = root_.find(above);
+  }
+  problems_.push_back({severity, node->location(), path, std::move(message)});
+}
+
+}  // namespace hexad::config

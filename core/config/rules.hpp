@@ -1,0 +1,52 @@
+// Rules between keys, checked before anything starts. Sources: NeMo-RL's grpo.py setup, ClippedPGLossFn's assertions,
+// BatchedDataDict's divisibility.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/check.hpp"
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+// Reads a configuration that may hold wrong values (they are reported elsewhere): a value of the wrong kind counts as
+// absent, and an absent one as its default.
+class RuleContext {
+ public:
+  explicit RuleContext(const Node& root) : root_(root) {}
+
+  const Node& root() const { return root_; }
+  bool flag(const std::string& path) const;
+  std::optional<int64_t> integer(const std::string& path) const;
+  std::optional<double> number(const std::string& path) const;
+  std::optional<std::string> text(const std::string& path) const;
+
+  // The plugin that trains: policy.backend, or what the *_cfg blocks say.
+  std::string backend() const;
+  // Data-parallel ranks of that backend; nothing for a plugin whose layout is its own.
+  std::optional<int64_t> data_parallel_size() const;
+
+  void error(const std::string& path, std::string message) { add(Problem::Severity::error, path, std::move(message)); }
+  void notice(const std::string& path, std::string message) {
+    add(Problem::Severity::notice, path, std::move(message));
+  }
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  void add(Problem::Severity severity, const std::string& path, std::string message);
+  const Node* value(const std::string& path) const;
+
+  const Node& root_;
+  mutable std::vector<std::unique_ptr<Node>> defaults_;
+  std::vector<Problem> problems_;
+};
+
+void check_loss_rules(RuleContext& context);        // what ClippedPGLossFn asserts
+void check_batch_rules(RuleContext& context);       // divisibility, packing, padding
+void check_grpo_rules(RuleContext& context);        // rewards, advantages, validation
+void check_generation_rules(RuleContext& context);  // sampling and the native generator
+void check_run_rules(RuleContext& context);         // model, backend, data, checkpoints, cluster, plugins
+void check_schedule_rules(RuleContext& context);    // optimizer and policy.scheduler
+
+}  // namespace hexad::config

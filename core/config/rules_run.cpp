@@ -1,0 +1,87 @@
+#include "core/config/duration.hpp"
+#include "core/config/rules.hpp"
+
+namespace hexad::config {
+namespace {
+
+void check_backend(RuleContext& c) {
+  const bool dtensor = c.flag("policy.dtensor_cfg.enabled"), megatron = c.flag("policy.megatron_cfg.enabled");
+  if (c.text("policy.backend")) return;
+  if (dtensor && megatron && c.root().find("policy.dtensor_cfg.enabled")) {
+    c.error("policy.megatron_cfg.enabled", "policy.dtensor_cfg.enabled is true as well; one of them trains");
+  }
+  if (!dtensor && !megatron) {
+    c.error("policy.dtensor_cfg.enabled",
+            "no backend: enable policy.dtensor_cfg or policy.megatron_cfg, or name a plugin in policy.backend");
+  }
+}
+
+void check_data(RuleContext& c) {
+  const Node* train = c.root().find("data.train");
+  if (train && !train->is_null()) {
+    const Node::List one = {*train};
+    const Node::List& sets = train->is_list() ? train->items() : one;
+    if (sets.empty()) c.error("data.train", "an empty list; wanted at least one dataset");
+    for (const Node& set : sets) {
+      if (set.is_map() && !set.has("dataset_name") && !c.root().has("data.default.dataset_name")) {
+        c.error("data.train", "a dataset has no dataset_name");
+      }
+    }
+    return;
+  }
+  if (!c.text("data.dataset_name")) {
+    c.error("data.train", "there is no training data: give data.train with a dataset_name (or data.dataset_name)");
+  }
+}
+
+void check_checkpointing(RuleContext& c) {
+  const std::string metric_key = "checkpointing.metric_name";
+  const std::optional<std::string> metric = c.text(metric_key);
+  if (metric && !metric->starts_with("val:") && !metric->starts_with("train:")) {
+    c.notice(metric_key,
+             fmt::format("a name without val: or train: is NeMo-RL 0.3's; it means {} here", ranked_metric(*metric)));
+  }
+  const std::string limit_key = "checkpointing.checkpoint_must_save_by";
+  if (const std::optional<std::string> limit = c.text(limit_key); limit && !duration_seconds(*limit)) {
+    c.error(limit_key, fmt::format("got '{}', wanted \"DD:HH:MM:SS\"", *limit));
+  }
+  if (c.integer("checkpointing.ft_keep_latest_k") && !c.integer("checkpointing.ft_save_period")) {
+    c.error("checkpointing.ft_keep_latest_k", "needs checkpointing.ft_save_period");
+  }
+}
+
+void check_cluster(RuleContext& c) {
+  const std::optional<int64_t> low = c.integer("cluster.master_port_range_low");
+  const std::optional<int64_t> high = c.integer("cluster.master_port_range_high");
+  if (low && high && *low >= *high) {
+    c.error("cluster.master_port_range_low",
+            fmt::format("got {}, wanted less than cluster.master_port_range_high, which is {}", *low, *high));
+  }
+}
+
+void check_pins(RuleContext& c) {
+  const Node* pins = c.root().find("plugins.pin");
+  if (!pins || !pins->is_map()) return;
+  for (const auto& [name, hash] : pins->entries()) {
+    const std::string text = hash.is_string() ? hash.as_string() : "";
+    const bool hex = text.size() == 71 && text.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
+    if (!hex || !text.starts_with("sha256:")) {
+      c.error("plugins.pin." + name, fmt::format("got {}, wanted sha256: and 64 hexadecimal digits", hash.describe()));
+    }
+  }
+}
+
+}  // namespace
+
+void check_run_rules(RuleContext& c) {
+  if (!c.root().find("policy.model_name")) {
+    c.error("policy.model_name", "is missing: give the Hugging Face directory of the model");
+  }
+  check_backend(c);
+  if (c.root().child("data") || c.root().child("grpo")) check_data(c);
+  check_checkpointing(c);
+  check_cluster(c);
+  check_pins(c);
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,90 @@
+#include "core/config/run_config.hpp"
+
+#include "core/config/duration.hpp"
+#include "core/config/run_config_read.hpp"
+
+namespace hexad::config {
+namespace {
+
+CheckpointingConfig read_checkpointing(const Reader& r) {
+  CheckpointingConfig c;
+  r.read("enabled", c.enabled);
+  r.read("checkpoint_dir", c.checkpoint_dir);
+  r.read("metric_name", c.metric_name);
+  if (c.metric_name) c.metric_name = ranked_metric(*c.metric_name);
+  r.read("higher_is_better", c.higher_is_better);
+  r.read("keep_top_k", c.keep_top_k);
+  r.read("save_period", c.save_period);
+  if (const auto limit = r.optional_text("checkpoint_must_save_by"))
+    c.checkpoint_must_save_by_s = duration_seconds(*limit);
+  r.read("model_save_format", c.model_save_format);
+  r.read("save_consolidated", c.save_consolidated);
+  r.read("save_optimizer", c.save_optimizer);
+  r.read("ft_keep_latest_k", c.ft_keep_latest_k);
+  r.read("ft_save_period", c.ft_save_period);
+  return c;
+}
+
+LoggerConfig read_logger(const Reader& r) {
+  LoggerConfig c;
+  r.read("log_dir", c.log_dir);
+  r.read("num_val_samples_to_print", c.num_val_samples_to_print);
+  r.read("tensorboard_enabled", c.tensorboard_enabled);
+  r.read("monitor_gpus", c.monitor_gpus);
+  r.read("gpu_monitoring.collection_interval", c.collection_interval);
+  r.read("gpu_monitoring.flush_interval", c.flush_interval);
+  return c;
+}
+
+ClusterConfig read_cluster(const Reader& r) {
+  ClusterConfig c;
+  r.read("gpus_per_node", c.gpus_per_node);
+  r.read("num_nodes", c.num_nodes);
+  r.read("master_port_range_low", c.master_port_range_low);
+  r.read("master_port_range_high", c.master_port_range_high);
+  r.read("device", c.device);
+  r.read("worker_timeout_s", c.worker_timeout_s);
+  r.read("max_restarts", c.max_restarts);
+  return c;
+}
+
+PluginsConfig read_plugins(const Reader& r) {
+  PluginsConfig c;
+  r.read("enabled", c.enabled);
+  r.read("paths", c.paths);
+  r.read("allow_insecure_dirs", c.allow_insecure_dirs);
+  if (const Node* pins = r.find("pin")) {
+    for (const auto& [name, hash] : pins->entries()) c.pin[name] = hash.as_string();
+  }
+  return c;
+}
+
+EnvConfig read_env(const Node& root) {
+  EnvConfig result;
+  const Node* env = root.child("env");
+  if (!env || !env->is_map()) return result;
+  for (const auto& [name, arguments] : env->entries()) {
+    if (arguments.is_map() || arguments.is_null()) {
+      result[name] = arguments.is_null() ? nlohmann::ordered_json::object() : arguments.to_json();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+RunConfig run_config(const Node& root) {
+  RunConfig run;
+  run.grpo = read_grpo(root);
+  run.loss_fn = read_loss(root);
+  run.policy = read_policy(root);
+  run.data = read_data(root);
+  run.env = read_env(root);
+  run.checkpointing = read_checkpointing(Reader(root, "checkpointing"));
+  run.logger = read_logger(Reader(root, "logger"));
+  run.cluster = read_cluster(Reader(root, "cluster"));
+  run.plugins = read_plugins(Reader(root, "plugins"));
+  return run;
+}
+
+}  // namespace hexad::config

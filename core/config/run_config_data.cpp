@@ -1,0 +1,84 @@
+#include "core/config/run_config_read.hpp"
+
+namespace hexad::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The keys of data.default, and of NeMo-RL 0.3's flat block, that a dataset takes over where it lacks them.
+Json inherited_keys(const Node& root) {
+  Json result = Json::object();
+  const Node* shared = root.find("data.default");
+  if (shared && shared->is_map()) result = shared->to_json();
+  for (const char* key : {"prompt_file", "system_prompt_file", "split", "output_key", "input_key", "data_path",
+                          "processor", "env_name", "repeat"}) {
+    const std::string path = std::string("data.") + key;
+    if (!result.contains(key) && root.has(path)) result[key] = root.at(path).to_json();
+  }
+  return result;
+}
+
+// Makes one dataset of a mapping whose kinds the schema has checked.
+DatasetConfig dataset(const Node& root, const Node& node, const Json& inherited) {
+  Node complete = node;
+  if (!node.is_map()) complete.set_value(Node::Map{});
+  DatasetConfig c;
+  c.spec = complete.to_json();
+  for (const auto& [key, value] : inherited.items()) {
+    if (!c.spec.contains(key)) c.spec[key] = value;
+  }
+  Reader(root, "grpo").read("seed", c.seed);
+  const auto text = [&](const char* key, std::optional<std::string>& out) {
+    if (c.spec.contains(key) && c.spec[key].is_string()) out = c.spec[key].get<std::string>();
+  };
+  std::optional<std::string> name, processor, env_name;
+  text("dataset_name", name);
+  text("processor", processor);
+  text("env_name", env_name);
+  c.dataset_name = name.value_or("");
+  c.processor = processor.value_or(c.processor);
+  c.env_name = env_name.value_or(c.env_name);
+  text("data_path", c.data_path);
+  text("input_key", c.input_key);
+  text("output_key", c.output_key);
+  text("subset", c.subset);
+  text("split", c.split);
+  text("prompt_file", c.prompt_file);
+  text("system_prompt_file", c.system_prompt_file);
+  if (c.spec.value("split_validation_size", Json()).is_number())
+    c.split_validation_size = c.spec["split_validation_size"];
+  if (c.spec.value("seed", Json()).is_number()) c.seed = c.spec["seed"];
+  if (c.spec.value("repeat", Json()).is_number()) c.repeat = c.spec["repeat"];
+  return c;
+}
+
+std::vector<DatasetConfig> datasets(const Node& root, const std::string& path, const Json& inherited) {
+  std::vector<DatasetConfig> result;
+  const Node* node = root.find(path);
+  if (!node || node->is_null()) return result;
+  if (node->is_map()) return {dataset(root, *node, inherited)};
+  for (const Node& item : node->items()) result.push_back(dataset(root, item, inherited));
+  return result;
+}
+
+}  // namespace
+
+DataConfig read_data(const Node& root) {
+  const Reader r(root, "data");
+  DataConfig c;
+  r.read("max_input_seq_length", c.max_input_seq_length);
+  r.read("shuffle", c.shuffle);
+  r.read("num_workers", c.num_workers);
+  r.read("use_multiple_dataloader", c.use_multiple_dataloader);
+  const Json inherited = inherited_keys(root);
+  c.train = datasets(root, "data.train", inherited);
+  c.validation = datasets(root, "data.validation", inherited);
+  if (c.train.empty() && root.has("data.dataset_name")) {
+    Node flat(Node::Map{}, root.at("data").location());
+    flat.set("dataset_name", root.at("data.dataset_name"));
+    c.train = {dataset(root, flat, inherited)};
+  }
+  return c;
+}
+
+}  // namespace hexad::config

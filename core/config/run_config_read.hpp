@@ -1,0 +1,51 @@
+// Reading parts of RunConfig from a resolved tree.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/config/run_config.hpp"
+
+namespace hexad::config {
+
+// Reads the keys of one section by their full paths, so that errors name them. A field whose key is absent keeps its
+// value; null empties an optional one and leaves any other.
+class Reader {
+ public:
+  Reader(const Node& root, std::string section) : root_(root), section_(std::move(section)) {}
+
+  void read(const std::string& key, bool& out) const;
+  void read(const std::string& key, int64_t& out) const;
+  void read(const std::string& key, double& out) const;
+  void read(const std::string& key, std::string& out) const;
+  void read(const std::string& key, std::vector<std::string>& out) const;
+  void read(const std::string& key, std::vector<double>& out) const;
+  // The value as JSON; null as null.
+  void read(const std::string& key, nlohmann::ordered_json& out) const;
+  template <typename T>
+  void read(const std::string& key, std::optional<T>& out) const {
+    if (!find_any(key)) return;
+    out.reset();
+    if (find(key)) read(key, out.emplace());
+  }
+
+  std::optional<std::string> optional_text(const std::string& key) const { return root_.optional_string(path(key)); }
+  // The value, or null if it is absent or null.
+  const Node* find(const std::string& key) const;
+
+ private:
+  std::string path(const std::string& key) const { return section_ + "." + key; }
+  const Node* find_any(const std::string& key) const { return root_.find(path(key)); }
+
+  const Node& root_;
+  std::string section_;
+};
+
+GrpoConfig read_grpo(const Node& root);
+LossConfig read_loss(const Node& root);
+PolicyConfig read_policy(const Node& root);
+DataConfig read_data(const Node& root);
+
+}  // namespace hexad::config

@@ -1,0 +1,73 @@
+#include "core/config/schema/blocks.hpp"
+
+namespace hexad::config {
+namespace {
+
+void add_lora(Schema& s) {
+  const std::string at = "policy.dtensor_cfg.lora_cfg";
+  s.section(at, "low-rank adapters").unavailable("LoRA", {});
+  s.add(at + ".enabled", kBool, "false", "train adapters only").unavailable("LoRA");
+  s.add(at + ".target_modules", kList, "[]", "names of the linear layers").elements(kText);
+  s.add(at + ".exclude_modules", kList, "[]", "names left out").elements(kText);
+  s.add(at + ".match_all_linear", kBool, "true", "all linear layers");
+  s.add(at + ".dim", kInt, "8", "rank").at_least(1);
+  s.add(at + ".alpha", kFloat, "32", "scale is alpha / dim");
+  s.add(at + ".dropout", kFloat, "0.0", "dropout").at_least(0).at_most(1);
+  s.add(at + ".dropout_position", kText, "post", "before or after the adapter").one_of({"pre", "post"});
+  s.add(at + ".lora_A_init", kText, "xavier", "initialisation of A").one_of({"xavier", "uniform"});
+  s.add(at + ".use_triton", kBool, "true", "Triton kernels");
+}
+
+void add_automodel(Schema& s) {
+  s.add("policy.dtensor_cfg._v2", kBool, "true", "which of NeMo-RL's two workers")
+      .accepted("there is one dtensor backend; both of NeMo-RL's workers map to it");
+  s.add("policy.dtensor_cfg.automodel_kwargs", kMap | kNull, "{}", "arguments of NeMo Automodel")
+      .open()
+      .accepted("the model is this engine's own; NeMo Automodel's arguments have no meaning for it");
+  s.add("policy.dtensor_cfg.clear_cache_every_n_steps", kInt | kNull, "null", "empty PyTorch's allocator cache")
+      .at_least(1)
+      .accepted("the allocator's cache is kept");
+  s.add("policy.dtensor_cfg.env_vars", kMap | kNull, "{}", "environment of the Ray workers")
+      .open()
+      .accepted("set variables in the environment of `hexad train`; the workers inherit it");
+  s.section("policy.dtensor_cfg.moe_parallelizer", "expert parallelism of NeMo Automodel")
+      .unavailable("expert parallelism in the dtensor backend", {});
+  for (const char* key : {"ignore_router_for_ac", "reshard_after_forward", "wrap_outer_model"}) {
+    s.add(std::string("policy.dtensor_cfg.moe_parallelizer.") + key, kBool, "false", "of expert parallelism");
+  }
+  s.add("policy.dtensor_cfg.moe_parallelizer.lm_head_precision", kText | kNull, "null", "of expert parallelism");
+}
+
+}  // namespace
+
+void add_dtensor(Schema& s) {
+  s.section("policy.dtensor_cfg", "the dtensor backend (FSDP2)");
+  s.add("policy.dtensor_cfg.enabled", kBool, "true", "train with it (not with megatron_cfg.enabled)").not_filled();
+  s.add("policy.dtensor_cfg.activation_checkpointing", kBool, "false", "recompute activations block by block");
+  s.add("policy.dtensor_cfg.reshard_after_forward", kBool, "true",
+        "free gathered weights between forward and backward");
+  s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer")
+      .at_least(1)
+      .unavailable("tensor parallelism in the dtensor backend", {"1"});
+  s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence")
+      .at_least(1)
+      .unavailable("context parallelism in the dtensor backend", {"1"});
+  s.add("policy.dtensor_cfg.expert_parallel_size", kInt, "1", "ranks that share the experts")
+      .at_least(1)
+      .unavailable("expert parallelism in the dtensor backend", {"1"});
+  s.add("policy.dtensor_cfg.dp_replicate_size", kInt, "1", "groups that each hold all weights (HSDP)")
+      .at_least(1)
+      .unavailable("HSDP", {"1"});
+  s.add("policy.dtensor_cfg.sequence_parallel", kBool, "false",
+        "share norms along the sequence, with tensor parallelism")
+      .unavailable("sequence parallelism in the dtensor backend");
+  s.add("policy.dtensor_cfg.cpu_offload", kBool, "false", "keep weights and optimizer in host memory");
+  s.add("policy.dtensor_cfg.custom_parallel_plan", kText | kNull, "null", "Python path of a parallel plan")
+      .unavailable("a parallel plan in Python", {"null"});
+  s.add("policy.dtensor_cfg.defer_fsdp_grad_sync", kBool, "true", "reduce gradients once after the last micro-batch")
+      .accepted("gradients are reduced once after the last micro-batch");
+  add_lora(s);
+  add_automodel(s);
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,13 @@
+#include "core/config/schema/blocks.hpp"
+
+namespace hexad::config {
+
+void add_plugins(Schema& s) {
+  s.section("plugins", "where plugins are looked for, and which may load");
+  s.add("plugins.enabled", kBool, "true", "load plugins; false: none at all");
+  s.add("plugins.paths", kList, "[]", "folders searched first, in order").elements(kText);
+  s.add("plugins.pin", kMap, "{}", "plugin name: sha256:<hex>; if not empty, nothing else loads").open();
+  s.add("plugins.allow_insecure_dirs", kBool, "false", "load from folders that others may write to");
+}
+
+}  // namespace hexad::config

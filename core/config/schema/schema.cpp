@@ -1,0 +1,125 @@
+#include "core/config/schema/schema.hpp"
+
+#include "core/config/schema/blocks.hpp"
+
+namespace hexad::config {
+namespace {
+
+bool is_index(std::string_view key) {
+  return !key.empty() && std::ranges::all_of(key, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const size_t dot = path.find('.');
+    parts.push_back(path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return parts;
+}
+
+bool matches(std::string_view pattern, std::string_view path) {
+  if (pattern.find('*') == std::string_view::npos) return pattern == path;
+  const std::vector<std::string_view> a = split(pattern), b = split(path);
+  return std::ranges::equal(a, b, [](std::string_view x, std::string_view y) { return x == "*" || x == y; });
+}
+
+std::string_view parent(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
+}  // namespace
+
+Schema::Entry& Schema::Entry::accepted(std::string note) {
+  key_.status = Status::accepted;
+  key_.note = std::move(note);
+  return *this;
+}
+
+Schema::Entry& Schema::Entry::unavailable(std::string feature, std::vector<std::string> off) {
+  key_.status = Status::unavailable;
+  key_.note = std::move(feature);
+  key_.off = std::move(off);
+  return *this;
+}
+
+Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning) {
+  Key key;
+  key.path = std::move(path);
+  key.kinds = kinds;
+  key.default_yaml = std::move(default_yaml);
+  key.meaning = std::move(meaning);
+  const Key* section = find(parent(key.path));
+  if (section && section->status != Status::effective) {
+    key.status = section->status == Status::unavailable ? Status::dormant : section->status;
+  }
+  return Entry(keys_.emplace_back(std::move(key)));
+}
+
+Schema::Entry Schema::section(std::string path, std::string meaning, Kinds kinds) {
+  return add(std::move(path), kinds, "", std::move(meaning));
+}
+
+const Key* Schema::find(std::string_view path) const {
+  const Key* wildcard = nullptr;
+  for (const Key& key : keys_) {
+    if (key.path == path) return &key;
+    if (!wildcard && matches(key.path, path)) wildcard = &key;
+  }
+  return wildcard;
+}
+
+bool Schema::is_free(std::string_view path) const {
+  for (std::string_view above = parent(path); !above.empty(); above = parent(above)) {
+    const Key* key = find(above);
+    if (key) return key->open;
+  }
+  return path.starts_with('_');  // private top-level keys, there to be referred to
+}
+
+std::vector<std::string> Schema::children(std::string_view path) const {
+  std::vector<std::string> result;
+  for (const Key& key : keys_) {
+    if (key.path.find('*') == std::string::npos && parent(key.path) == path) result.push_back(key.path);
+  }
+  return result;
+}
+
+const Schema& schema() {
+  static const Schema instance = [] {
+    Schema made;
+    add_grpo(made);
+    add_loss_fn(made);
+    add_checkpointing(made);
+    add_policy(made);
+    add_dtensor(made);
+    add_megatron(made);
+    add_batching(made);
+    add_optimizer(made);
+    add_generation(made);
+    add_vllm(made);
+    add_other_generators(made);
+    add_data(made);
+    add_env(made);
+    add_logger(made);
+    add_cluster(made);
+    add_plugins(made);
+    add_other_algorithms(made);
+    return made;
+  }();
+  return instance;
+}
+
+std::string schema_path(std::string_view path) {
+  std::string result;
+  for (const std::string_view part : split(path)) {
+    if (is_index(part)) continue;
+    if (!result.empty()) result += '.';
+    result += part;
+  }
+  return result;
+}
+
+}  // namespace hexad::config

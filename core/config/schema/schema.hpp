@@ -1,0 +1,102 @@
+// Every configuration key: its type, default, range, meaning, and what becomes of it here.
+#pragma once
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+// The kinds of value that a key takes; combined with |.
+enum Kinds : unsigned {
+  kBool = 1,
+  kInt = 2,
+  kFloat = 4,  // integers too
+  kText = 8,
+  kList = 16,
+  kMap = 32,
+  kNull = 64,
+  kAny = 127,
+};
+constexpr Kinds operator|(Kinds a, Kinds b) {
+  return static_cast<Kinds>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+enum class Status {
+  effective,    // does what it says
+  accepted,     // read, without effect on this engine itself: `note` says what it means here
+  unavailable,  // belongs to a feature that is not built: any value but the off ones is an error; `note` names the
+                // feature
+  dormant,      // a detail of such a feature, read when the feature is
+};
+
+struct Key {
+  std::string path;  // dotted; the index of a list element is no part of it; `*` stands for any one name
+  Kinds kinds = kAny;
+  std::string default_yaml;  // as YAML, interpolations included; empty: none
+  std::string meaning;
+  Status status = Status::effective;
+  std::string note;
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  bool minimum_excluded = false;
+  Kinds element_kinds = kAny;          // of a list
+  std::vector<std::string> choices;    // texts that it takes; empty: any
+  std::vector<std::string> not_built;  // texts that NeMo-RL takes and that are not available here
+  std::vector<std::string> off;        // unavailable: as YAML, the values that leave the feature off
+  bool open = false;                   // a map whose keys are free
+  bool filled = true;                  // an absent effective key gets its default
+};
+
+// The keys in the order in which they were added, which is that of the reference page.
+class Schema {
+ public:
+  // Sets one property of the key that was added last, so that a key is one readable statement.
+  class Entry {
+   public:
+    explicit Entry(Key& key) : key_(key) {}
+    Entry& at_least(double bound) { return key_.minimum = bound, *this; }
+    Entry& above(double bound) { return key_.minimum = bound, key_.minimum_excluded = true, *this; }
+    Entry& at_most(double bound) { return key_.maximum = bound, *this; }
+    Entry& one_of(std::vector<std::string> texts) { return key_.choices = std::move(texts), *this; }
+    Entry& not_built(std::vector<std::string> texts) { return key_.not_built = std::move(texts), *this; }
+    Entry& elements(Kinds kinds) { return key_.element_kinds = kinds, *this; }
+    Entry& open() { return key_.open = true, *this; }
+    Entry& not_filled() { return key_.filled = false, *this; }
+    // The key is read and has no effect; `note` says what that means for the user.
+    Entry& accepted(std::string note);
+    // The key switches on a feature that is not built, unless its value is one of `off` (YAML).
+    Entry& unavailable(std::string feature, std::vector<std::string> off = {"false", "null"});
+    Entry& dormant() { return key_.status = Status::dormant, *this; }
+
+   private:
+    Key& key_;
+  };
+
+  // Adds a key. `default_yaml` is what it is when absent ("" if that has no value).
+  Entry add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning);
+  // Adds a mapping; keys below it that are added later take over its status, except from `effective`.
+  Entry section(std::string path, std::string meaning, Kinds kinds = kMap);
+
+  const std::vector<Key>& keys() const { return keys_; }
+  // The key at a path (list indexes left out), or null.
+  const Key* find(std::string_view path) const;
+  // True if the path lies inside a map with free keys.
+  bool is_free(std::string_view path) const;
+  // The keys directly below a path.
+  std::vector<std::string> children(std::string_view path) const;
+
+ private:
+  std::vector<Key> keys_;
+};
+
+// The schema of this version.
+const Schema& schema();
+
+// "policy.scheduler.0.kwargs" without its list indexes: "policy.scheduler.kwargs".
+std::string schema_path(std::string_view path);
+
+}  // namespace hexad::config

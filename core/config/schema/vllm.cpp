@@ -1,0 +1,52 @@
+#include "core/config/schema/blocks.hpp"
+
+namespace hexad::config {
+
+void add_vllm(Schema& s) {
+  const std::string at = "policy.generation.vllm_cfg";
+  const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
+    return s.add(at + "." + name, kinds, value, meaning);
+  };
+  s.section(at, "the vLLM server").accepted("read by the vllm_bridge generator (policy.generation.backend: vllm)");
+  key("async_engine", kBool, "false", "NeMo-RL's asynchronous workers; a server is always asynchronous");
+  key("precision", kText, "${policy.precision}", "type of the weights").not_built({"fp8"});
+  key("kv_cache_dtype", kText, "auto", "type of the KV cache").not_built({"fp8", "fp8_e4m3", "fp8_e5m2"});
+  key("logprobs_mode", kText, "processed_logprobs", "log-probs after temperature and filters");
+  key("tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
+  key("pipeline_parallel_size", kInt, "1", "ranks that share the layers").at_least(1);
+  key("expert_parallel_size", kInt, "1", "ranks that share the experts").at_least(1);
+  key("gpu_memory_utilization", kFloat, "0.6", "part of a device's memory").above(0).at_most(1);
+  key("max_model_len", kInt, "${policy.max_total_sequence_length}", "most tokens of a sequence").at_least(1);
+  key("enforce_eager", kBool, "false", "without CUDA graphs and compilation");
+  key("enable_prefix_caching", kBool | kNull, "null", "prefix cache; null: vLLM's choice");
+  key("enable_expert_parallel", kBool, "false", "expert parallelism");
+  key("distributed_executor_backend", kText | kNull, "null", "how vLLM starts its ranks");
+  key("load_format", kText, "dummy", "where first weights come from; they are replaced by the first update");
+  key("skip_tokenizer_init", kBool, "true", "the server needs no tokenizer");
+  key("use_tqdm", kBool, "true", "progress bars of vLLM's own");
+  key("use_deep_gemm", kBool, "false", "fp8 kernels");
+  key("pow2_weight_scaling_factors", kBool, "false", "fp8 scales");
+  key("num_first_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0);
+  key("num_last_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0);
+  key("quantization_ignored_layer_kws", kList | kNull, "null", "layers left out of fp8").elements(kText);
+  key("is_mx", kBool, "false", "MX formats");
+  key("enable_vllm_metrics_logger", kBool, "true", "sample the server's metrics");
+  key("vllm_metrics_logger_interval", kFloat, "0.5", "seconds between samples").above(0);
+  key("expose_http_server", kBool, "false", "an OpenAI server for agents");
+  s.add(at + ".http_server_serving_chat_kwargs", kMap | kNull, "{}", "its settings").open();
+  key("http_refit_api_key_env_var", kText | kNull, "null", "variable that holds the key of weight updates");
+  key("http_refit_server_port", kInt | kNull, "null", "port of weight updates");
+  key("zmq_refit_server_port", kInt | kNull, "null", "port of weight updates");
+  key("reset_encoder_cache_after_weight_update", kBool, "false", "of vision models");
+  key("tool_parser_plugin", kText | kNull, "null", "tool calls");
+  key("reasoning_parser_plugin", kText | kNull, "null", "thinking");
+  key("cap_max_tokens_to_context", kBool, "false", "shorten responses to what fits");
+  s.add(at + ".env_vars", kMap | kNull, "{}", "environment of the server").open();
+  s.add(at + ".limit_mm_per_prompt", kMap | kNull, "null", "images in a prompt").open();
+  s.add(at + ".video", kMap | kNull, "null", "video settings").open();
+  s.add("policy.generation.vllm_kwargs", kMap | kNull, "{}", "further arguments of the vLLM server")
+      .open()
+      .accepted("read by the vllm_bridge generator (policy.generation.backend: vllm)");
+}
+
+}  // namespace hexad::config
