@@ -93,3 +93,16 @@ TEST_CASE("procedural specifications are checked") {
   CHECK_THROWS_WITH_AS(make_arithmetic({{"question", "{0} {3}"}}, 1), doctest::Contains("replacement field 4 of 3"),
                        Error);
 }
+
+TEST_CASE("the quickstart task cannot be earned by a constant answer") {
+  const Json spec = {{"kind", "successor"}, {"question", "{0}="}, {"size", 2048}, {"validation_size", 256}};
+  const DatasetSplit split = make_puzzle(spec, 42);
+  REQUIRE(split.validation);
+  CHECK(split.train.records.size() == 2048);
+  CHECK(split.validation->records.size() == 256);
+  // Eight letters, each the answer of an eighth of all instances.
+  CHECK(best_constant_answer(split.train.records).share < 0.15);
+  CHECK(best_constant_answer(split.validation->records).share < 0.2);
+  const std::set<std::string> train = questions(split.train);
+  for (const Record& record : split.validation->records) CHECK_FALSE(train.contains(question(record)));
+}

@@ -16,8 +16,10 @@ namespace hexad::data {
 DatasetSplit make_arithmetic(const nlohmann::ordered_json& spec, uint64_t seed);
 
 // dataset_name: puzzle. Keys: kind, length (symbols of an instance; a number or [min, max]), alphabet (string of
-// distinct ASCII characters; default by kind), question (template with {} for the instance), size, validation_size,
-// held_out. Kinds: see puzzle_kinds().
+// distinct ASCII characters; default by kind), question (template with {0} for the instance), size, validation_size,
+// held_out. Kinds: see puzzle_kinds(). `successor` (after the last letter of "bdca" comes "b") suits a fresh tiny
+// model: its answer is one symbol, and the best constant answer earns one in as many as the alphabet has letters (an
+// eighth by default).
 DatasetSplit make_puzzle(const nlohmann::ordered_json& spec, uint64_t seed);
 
 // Name and what the answer is, for messages and documentation.
