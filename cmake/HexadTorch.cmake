@@ -31,4 +31,5 @@ target_precompile_headers(hexad_torch_pch PRIVATE ${CMAKE_SOURCE_DIR}/modeling/t
 function(hexad_use_torch target)
   target_link_libraries(${target} PUBLIC hexad_torch)
   target_precompile_headers(${target} REUSE_FROM hexad_torch_pch)
+  target_compile_options(${target} PRIVATE -fPIC)  # programs too: the header was compiled with it, and -fPIE differs
 endfunction()

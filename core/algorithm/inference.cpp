@@ -124,7 +124,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
   });
   if (rows.empty()) return 0;
   const auto workers = start_group(options, run);
-  cluster::Policy policy(*workers, run.policy, cluster::start_workers(*workers, resolved.root, run, {run.policy.backend, "", ""}, model_dir));
+  cluster::Policy policy(*workers, run.policy, cluster::start_workers(*workers, resolved.root, run, {run.policy.backend, "", ""}, model_dir, ""));
   for (size_t begin = 0; begin < rows.size(); begin += kRowsPerCall) {
     const size_t count = std::min<size_t>(kRowsPerCall, rows.size() - begin);
     data::Batch batch = batch_of(std::span(rows).subspan(begin, count));
@@ -163,7 +163,7 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   sampling.greedy = input.greedy;
 
   const auto workers = start_group(options, run);
-  cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir);
+  cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir, text.tokenizer_dir);
   rollout::Generation generation(*workers);
   const data::Batch completions = generation.generate(requests, sampling);
   for (int64_t i = 0; i < completions.size(); ++i) {

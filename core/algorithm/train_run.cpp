@@ -94,7 +94,8 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
                      fmt::format("{} tokens", event.value("tokens", int64_t{0})));
   });
   const std::vector<Json> started =
-      cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir);
+      cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir,
+                             text.tokenizer_dir);
   for (const char* role : {"backend", "loss", "generator"}) {
     const Json& plugin = started[0].at(role);
     console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""), plugin.value("version", ""), plugin.value("path", ""),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unistd.h>
 
+#include "core/config/run_config.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
 #include "core/cli/commands.hpp"

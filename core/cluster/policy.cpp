@@ -10,13 +10,17 @@
 namespace hexad::cluster {
 namespace {
 
-Json micro_batch_lists(const data::Shard& shard, size_t global_batch, std::span<const int64_t> local_of, bool padded) {
+// A rank with fewer micro-batches than another gets dummies: it has nothing to compute, and collectives to take part in.
+Json micro_batch_lists(const data::Sharding& sharding, const data::Shard& shard, size_t global_batch, std::span<const int64_t> local_of, bool padded) {
+  size_t count = 0;
+  for (const data::Shard& any : sharding.shards) count = std::max(count, any.global_batches[global_batch].size());
   Json lists = Json::array();
   for (const data::MicroBatch& micro_batch : shard.global_batches[global_batch]) {
     Json rows = Json::array();
     for (const int64_t row : micro_batch.rows) rows.push_back(local_of[row]);
     lists.push_back({{"rows", rows}, {"padded_length", padded ? micro_batch.length : 0}});
   }
+  while (lists.size() < count) lists.push_back({{"rows", Json::array()}, {"padded_length", 0}, {"dummy", true}});
   return lists;
 }
 
@@ -109,7 +113,7 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
     inputs.set("input_ids", batch.at("input_ids"), data::Axis::token);
     Message message;
     message.put("batch", inputs.select(rows));
-    message.header["micro_batches"] = micro_batch_lists(shard, 0, local, plan.padded);
+    message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, 0, local, plan.padded);
     message.header["outputs"] = {"logprobs"};
     message.header["which"] = static_cast<int>(which);
     return message;
@@ -149,7 +153,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       }
       Message message;
       message.put("batch", batch.select(rows));
-      message.header["micro_batches"] = micro_batch_lists(shard, step, local, plan.padded);
+      message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, step, local, plan.padded);
       message.header["global_valid_tokens"] = tokens;
       message.header["global_valid_sequences"] = sequences;
       message.header["lr"] = lr;

@@ -41,7 +41,7 @@ void collect_locations(const config::Node& node, const std::string& path, Json& 
 }  // namespace
 
 std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run, const Roles& roles,
-                                const std::string& model_dir) {
+                                const std::string& model_dir, const std::string& tokenizer_dir) {
   Message message;
   Json& header = message.header;
   Json policy = root.at("policy").to_json();
@@ -63,7 +63,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   header["policy"] = policy;
   header["generation"] = generation;
   header["loss_fn"] = root.find("loss_fn") ? root.at("loss_fn").to_json() : Json::object();
-  header["tokenizer"] = model_dir;
+  header["tokenizer"] = tokenizer_dir;
   // Training log-probs pass the same temperature and filters as the sampled tokens did.
   header["transform"] = {{"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
   Json locations = Json::object();

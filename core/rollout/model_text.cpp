@@ -40,11 +40,19 @@ std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& m
   return text::ChatTemplate::parse(source.str(), wanted);
 }
 
+std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
+  if (config.name.empty()) return model_dir;
+  if (std::filesystem::is_directory(config.name)) return config.name;
+  fail(ErrorKind::config, "policy.tokenizer.name: no directory '{}'. Wanted: a directory with tokenizer.json; leave the key out to use the model's",
+       config.name);
+}
+
 }  // namespace
 
 ModelText load_model_text(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
   ModelText result;
-  const std::filesystem::path tokenizer_dir = std::filesystem::is_directory(config.name) ? std::filesystem::path(config.name) : model_dir;
+  const std::filesystem::path tokenizer_dir = tokenizer_directory(model_dir, config);
+  result.tokenizer_dir = tokenizer_dir;
   result.tokenizer = text::Tokenizer::load(tokenizer_dir);
   const text::TokenizerConfig tokens = text::TokenizerConfig::load(tokenizer_dir);
   result.bos_token = tokens.bos_token.value_or("");

@@ -14,6 +14,7 @@
 namespace hexad::rollout {
 
 struct ModelText {
+  std::filesystem::path tokenizer_dir;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<text::ChatTemplate> chat_template;  // empty: messages are concatenated
   std::string bos_token, eos_token, pad_token;

@@ -68,12 +68,88 @@ at::Tensor make_buffer(const Rows& rows, int64_t chunk) {
                    rows.hidden.options().dtype(at::kFloat));
 }
 
-at::Tensor filter_(at::Tensor& logits, const LogprobOptions& options) {
-  return logits.masked_fill_(top_k_top_p_mask(logits, options.top_k, options.top_p).logical_not(), -kInfinity);
+void filter_(at::Tensor& logits, const LogprobOptions& options) {
+  logits.masked_fill_(top_k_top_p_mask(logits, options.top_k, options.top_p).logical_not(), -kInfinity);
 }
 
-at::Tensor target_logprobs(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& log_sum) {
-  return logits.gather(1, targets.unsqueeze(1)).squeeze(1) - log_sum;
+at::Tensor at_targets(const at::Tensor& logits, const at::Tensor& targets) {
+  return logits.gather(1, targets.unsqueeze(1)).squeeze(1);
+}
+
+// What is known of each computed row, fp32 [n]; the unfiltered pair is only filled when both softmaxes are wanted.
+struct RowValues {
+  at::Tensor logprobs, entropy, log_sum, unfiltered, unfiltered_log_sum;
+
+  RowValues(int64_t count, const at::TensorOptions& fp32)
+      : logprobs(at::empty({count}, fp32)),
+        entropy(at::empty({count}, fp32)),
+        log_sum(at::empty({count}, fp32)),
+        unfiltered(at::empty({count}, fp32)),
+        unfiltered_log_sum(at::empty({count}, fp32)) {}
+};
+
+void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end, at::Tensor& buffer,
+                   RowValues& values) {
+  const auto put = [&](at::Tensor& all, const at::Tensor& part) { all.slice(0, begin, end).copy_(part); };
+  at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
+  const at::Tensor targets = rows.targets.slice(0, begin, end);
+  if (filters_tokens(options.top_k, options.top_p, logits.size(1))) {
+    if (options.unfiltered_too) {
+      const at::Tensor log_sum = softmax_statistics(logits).log_sum;
+      put(values.unfiltered_log_sum, log_sum);
+      put(values.unfiltered, at_targets(logits, targets) - log_sum);
+    }
+    filter_(logits, options);
+  }
+  const SoftmaxStatistics statistics = softmax_statistics(logits);
+  put(values.log_sum, statistics.log_sum);
+  put(values.entropy, statistics.entropy);
+  put(values.logprobs, at_targets(logits, targets) - statistics.log_sum);
+}
+
+// Gradients of the outputs at the computed rows, fp32 [n]; `unfiltered` is undefined unless it has a softmax of its
+// own.
+struct RowGradients {
+  at::Tensor logprobs, entropy, unfiltered;
+};
+
+// The gradient of the chunk's logits, in `buffer`.
+at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end,
+                          at::Tensor& buffer, const RowValues& values, const RowGradients& grads) {
+  const auto part = [&](const at::Tensor& all) { return all.slice(0, begin, end); };
+  at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
+  const at::Tensor targets = part(rows.targets);
+  at::Tensor grad = part(grads.logprobs), unfiltered;
+  if (grads.unfiltered.defined()) {
+    unfiltered = logits.clone();
+    const at::Tensor none = at::zeros_like(grad);
+    softmax_gradient_(unfiltered, {part(values.unfiltered_log_sum), none}, part(grads.unfiltered), none, targets);
+  }
+  if (filters_tokens(options.top_k, options.top_p, logits.size(1))) {
+    filter_(logits, options);
+    grad = grad.masked_fill(at_targets(logits, targets) == -kInfinity, 0.0);
+  }
+  softmax_gradient_(logits, {part(values.log_sum), part(values.entropy)}, grad, part(grads.entropy), targets);
+  if (unfiltered.defined()) logits.add_(unfiltered);
+  if (options.temperature != 1.0) logits.div_(options.temperature);
+  return logits;
+}
+
+// grad_hidden[begin, end) = g W and grad_weight += g^T h, where they are defined.
+void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& grad_logits, at::Tensor& grad_hidden,
+                at::Tensor& grad_weight) {
+  const at::Tensor hidden = rows.hidden.slice(0, begin, end);
+  const at::Tensor grad = grad_logits.to(hidden.scalar_type());
+  if (grad_hidden.defined()) {
+    at::Tensor out = grad_hidden.slice(0, begin, end);
+    at::mm_out(out, grad, rows.weight);
+  }
+  if (!grad_weight.defined()) return;
+  if (grad.scalar_type() == at::kFloat) {
+    grad_weight.addmm_(grad.t(), hidden);
+  } else {
+    grad_weight.add_(at::mm(grad.t(), hidden, at::kFloat));
+  }
 }
 
 struct Head : torch::autograd::Function<Head> {
@@ -82,82 +158,45 @@ struct Head : torch::autograd::Function<Head> {
                                const at::Tensor& targets, const LogprobOptions& options) {
     const Rows rows(hidden, weight, targets);
     const int64_t count = rows.hidden.size(0), total = targets.size(0), chunk = chunk_rows(options, weight);
-    const bool filtered = filters_tokens(options.top_k, options.top_p, weight.size(0));
     const auto fp32 = hidden.options().dtype(at::kFloat);
-    at::Tensor logprobs = at::empty({count}, fp32), entropy = at::empty({count}, fp32);
-    at::Tensor log_sum = at::empty({count}, fp32), unfiltered = at::empty({count}, fp32);
-    at::Tensor unfiltered_log_sum = at::empty({filtered ? count : 0}, fp32);
+    RowValues values(count, fp32);
     at::Tensor buffer = make_buffer(rows, chunk);
     for (int64_t begin = 0; begin < count; begin += chunk) {
-      const int64_t end = std::min(count, begin + chunk);
-      at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
-      const at::Tensor target = rows.targets.slice(0, begin, end);
-      if (filtered && options.unfiltered_too) {
-        unfiltered_log_sum.slice(0, begin, end).copy_(softmax_statistics(logits).log_sum);
-        unfiltered.slice(0, begin, end).copy_(target_logprobs(logits, target, unfiltered_log_sum.slice(0, begin, end)));
-      }
-      if (filtered) filter_(logits, options);
-      const SoftmaxStatistics statistics = softmax_statistics(logits);
-      log_sum.slice(0, begin, end).copy_(statistics.log_sum);
-      entropy.slice(0, begin, end).copy_(statistics.entropy);
-      logprobs.slice(0, begin, end).copy_(target_logprobs(logits, target, statistics.log_sum));
+      forward_chunk(rows, options, begin, std::min(count, begin + chunk), buffer, values);
     }
-    if (!filtered) unfiltered = logprobs;
-    ctx->save_for_backward({hidden, weight, targets, log_sum, entropy, unfiltered_log_sum});
+    if (!filters_tokens(options.top_k, options.top_p, weight.size(0))) values.unfiltered = values.logprobs.clone();
+    ctx->save_for_backward({hidden, weight, targets, values.log_sum, values.entropy, values.unfiltered_log_sum});
     ctx->saved_data["temperature"] = options.temperature;
     ctx->saved_data["top_k"] = options.top_k;
     ctx->saved_data["top_p"] = options.top_p;
     ctx->saved_data["chunk"] = chunk;
-    const at::Tensor none = at::empty({0}, fp32);
-    return {rows.scatter(logprobs, total), options.entropy ? rows.scatter(entropy, total) : none,
-            options.unfiltered_too ? rows.scatter(unfiltered, total).clone() : none};
+    const auto none = [&] { return at::empty({0}, fp32); };
+    return {rows.scatter(values.logprobs, total), options.entropy ? rows.scatter(values.entropy, total) : none(),
+            options.unfiltered_too ? rows.scatter(values.unfiltered, total) : none()};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &hidden = saved[0], &weight = saved[1], &log_sum = saved[3], &entropy = saved[4];
+    const at::Tensor &hidden = saved[0], &weight = saved[1];
     LogprobOptions options;
     options.temperature = ctx->saved_data["temperature"].toDouble();
     options.top_k = ctx->saved_data["top_k"].toInt();
     options.top_p = ctx->saved_data["top_p"].toDouble();
     const int64_t chunk = ctx->saved_data["chunk"].toInt();
-    const bool filtered = filters_tokens(options.top_k, options.top_p, weight.size(0));
 
     const Rows rows(hidden, weight, saved[2]);
     const int64_t count = rows.hidden.size(0);
-    const at::Tensor zeros = at::zeros({count}, log_sum.options());
-    const auto gather = [&](const at::Tensor& grad) {
-      return grad.defined() && grad.numel() > 0 ? rows.gather(grad) : zeros;
-    };
-    at::Tensor grad_logprob = gather(grads[0]);
-    const at::Tensor grad_entropy = gather(grads[1]);
-    at::Tensor grad_unfiltered = gather(grads[2]);
-    if (!filtered) grad_logprob = grad_logprob + grad_unfiltered;
-    const bool two_softmaxes = filtered && !grad_unfiltered.is_same(zeros);
-
+    RowValues values(0, saved[3].options());
+    values.log_sum = saved[3], values.entropy = saved[4], values.unfiltered_log_sum = saved[5];
+    const RowGradients row_grads = gradients_of_rows(rows, grads, options);
     at::Tensor grad_hidden, grad_weight;
     if (ctx->needs_input_grad(0)) grad_hidden = at::empty_like(rows.hidden);
     if (ctx->needs_input_grad(1)) grad_weight = at::zeros_like(rows.weight, rows.weight.options().dtype(at::kFloat));
     at::Tensor buffer = make_buffer(rows, chunk);
     for (int64_t begin = 0; begin < count; begin += chunk) {
       const int64_t end = std::min(count, begin + chunk);
-      const auto part = [&](const at::Tensor& x) { return x.slice(0, begin, end); };
-      at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
-      const at::Tensor target = part(rows.targets);
-      at::Tensor unfiltered = two_softmaxes ? logits.clone() : at::Tensor();
-      at::Tensor grad = part(grad_logprob);
-      if (filtered) {
-        filter_(logits, options);
-        const at::Tensor excluded = logits.gather(1, target.unsqueeze(1)).squeeze(1) == -kInfinity;
-        grad = grad.masked_fill(excluded, 0.0);
-      }
-      softmax_gradient_(logits, {part(log_sum), part(entropy)}, grad, part(grad_entropy), target);
-      if (two_softmaxes) {
-        softmax_gradient_(unfiltered, {part(saved[5]), part(zeros)}, part(grad_unfiltered), part(zeros), target);
-        logits.add_(unfiltered);
-      }
-      if (options.temperature != 1.0) logits.div_(options.temperature);
-      accumulate(rows, begin, end, logits, grad_hidden, grad_weight);
+      const at::Tensor grad = chunk_gradient(rows, options, begin, end, buffer, values, row_grads);
+      accumulate(rows, begin, end, grad, grad_hidden, grad_weight);
     }
     if (grad_hidden.defined()) grad_hidden = rows.scatter(grad_hidden, hidden.size(0)).to(hidden.scalar_type());
     if (grad_weight.defined()) grad_weight = grad_weight.to(weight.scalar_type());
@@ -165,21 +204,22 @@ struct Head : torch::autograd::Function<Head> {
   }
 
  private:
-  // grad_hidden = g W, grad_weight += g^T h.
-  static void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& grad_logits,
-                         at::Tensor& grad_hidden, at::Tensor& grad_weight) {
-    const at::Tensor hidden = rows.hidden.slice(0, begin, end);
-    const at::Tensor grad = grad_logits.to(hidden.scalar_type());
-    if (grad_hidden.defined()) {
-      at::Tensor out = grad_hidden.slice(0, begin, end);
-      at::mm_out(out, grad, rows.weight);
-    }
-    if (!grad_weight.defined()) return;
-    if (grad.scalar_type() == at::kFloat) {
-      grad_weight.addmm_(grad.t(), hidden);
+  // Without a filter both log-probs are one, and so are their gradients.
+  static RowGradients gradients_of_rows(const Rows& rows, const variable_list& grads, const LogprobOptions& options) {
+    const auto gather = [&](const at::Tensor& grad) {
+      return grad.defined() && grad.numel() > 0
+                 ? rows.gather(grad)
+                 : at::zeros({rows.hidden.size(0)}, rows.hidden.options().dtype(at::kFloat));
+    };
+    RowGradients result{gather(grads[0]), gather(grads[1]), {}};
+    const bool has_unfiltered = grads[2].defined() && grads[2].numel() > 0;
+    if (!has_unfiltered) return result;
+    if (filters_tokens(options.top_k, options.top_p, rows.weight.size(0))) {
+      result.unfiltered = gather(grads[2]);
     } else {
-      grad_weight.add_(at::mm(grad.t(), hidden, at::kFloat));
+      result.logprobs = result.logprobs + gather(grads[2]);
     }
+    return result;
   }
 };
 

@@ -2,8 +2,6 @@
 #
 # Builds lib/hexad/plugins/lib<NAME>.so with the single exported symbol hexad_plugin_query_v1 and writes the manifest
 # lib<NAME>.hexad.json beside it. First-party plugins and a stranger's are built by this same function.
-set(HEXAD_PLUGIN_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
-
 function(hexad_add_plugin)
   cmake_parse_arguments(arg "" "NAME;KIND;VERSION;TORCH;LICENSE" "SOURCES;MEMORY;LIBS" ${ARGN})
   foreach(needed NAME KIND SOURCES)
@@ -27,12 +25,12 @@ function(hexad_add_plugin)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME} PREFIX lib
     LIBRARY_OUTPUT_DIRECTORY ${folder} C_VISIBILITY_PRESET hidden)
   target_link_options(${target} PRIVATE
-    -Wl,--version-script=${HEXAD_PLUGIN_CMAKE_DIR}/plugin.map -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--build-id)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${HEXAD_PLUGIN_CMAKE_DIR}/plugin.map)
+    -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--build-id)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map)
   string(REPLACE ";" "," memory "${arg_MEMORY}")
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DLIBRARY=$<TARGET_FILE:${target}> -DKIND=${arg_KIND} -DNAME=${arg_NAME}
-      -DVERSION=${arg_VERSION} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DLICENSE=${arg_LICENSE}
-      -P ${HEXAD_PLUGIN_CMAKE_DIR}/write_manifest.cmake
+      -DVERSION=${arg_VERSION} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu
+      -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/write_manifest.cmake
     VERBATIM)
 endfunction()

@@ -16,7 +16,7 @@ file(WRITE ${folder}/${stem}.hexad.json "{
   \"version\": \"${VERSION}\",
   \"library\": \"${file}\",
   \"abi\": {\"major\": 1, \"min_host_minor\": 0},
-  \"arch\": \"x86_64-linux-gnu\",
+  \"arch\": \"${ARCH}\",
   \"sha256\": \"${sha256}\",
   \"size\": ${size},
   \"memory\": [\"${memory}\"],

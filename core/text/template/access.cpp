@@ -136,12 +136,16 @@ Value get_slice(const Value& object, const Value& start, const Value& stop, cons
   if (!is_indexable(object)) return make_undefined(fmt::format("'{}' object cannot be sliced", type_name(object)));
   const Bounds bounds = slice_bounds(start, stop, step, length(object, budget));
   if (const Text* text = object.text()) return slice_text(*text, bounds, budget);
+  if (const Range* range = object.range()) {
+    budget.allocate(sizeof(Range));
+    return std::make_shared<const Range>(
+        Range{range->at(bounds.start), range->at(bounds.stop), range->step * bounds.step});
+  }
   std::vector<Value> items;
   for (int64_t i = bounds.start; bounds.step > 0 ? i < bounds.stop : i > bounds.stop; i += bounds.step) {
     budget.step();
     items.push_back(element(object, i, budget));
   }
-  if (object.range()) return make_list(std::move(items), budget);
   return make_sequence(object.sequence()->kind, std::move(items), budget);
 }
 

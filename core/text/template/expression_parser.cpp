@@ -32,12 +32,14 @@ void ExpressionParser::count_chain(int& length) const {
 
 ExpressionPtr ExpressionParser::parse_expression(bool with_conditional) {
   const Level level(*this);
+  const auto unknown_before = static_cast<std::ptrdiff_t>(unknown_.size());
   ExpressionPtr expression = parse_or();
   int chain = 0;
   while (with_conditional && tokens_.at_name("if")) {
     const int line = tokens_.next().line;
     count_chain(chain);
     ExpressionPtr condition = parse_or();
+    unknown_.erase(unknown_.begin() + unknown_before, unknown_.end());
     ++conditional_depth_;
     ExpressionPtr no = tokens_.skip_name("else") ? parse_expression() : nullptr;
     --conditional_depth_;
@@ -346,9 +348,9 @@ ExpressionPtr ExpressionParser::parse_dict() {
   return dict;
 }
 
-void ExpressionParser::require_known(std::string_view name, bool is_filter) const {
+void ExpressionParser::require_known(std::string_view name, bool is_filter) {
   if (conditional_depth_ > 0 || (is_filter ? is_filter_name(name) : is_test_name(name))) return;
-  throw SyntaxFault(tokens_.line(), is_filter ? unknown_filter(name) : unknown_test(name));
+  unknown_.emplace_back(tokens_.line(), is_filter ? unknown_filter(name) : unknown_test(name));
 }
 
 }  // namespace hexad::text::jinja

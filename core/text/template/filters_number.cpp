@@ -68,7 +68,8 @@ Value round(Evaluator&, const Value& input, Arguments& arguments) {
     return static_cast<Int>(round_to(input.real(), digits));
   }
   const double scale = std::pow(10.0, digits);
-  return (method == "ceil" ? std::ceil(input.real() * scale) : std::floor(input.real() * scale)) / scale;
+  const double scaled = method == "ceil" ? std::ceil(input.real() * scale) : std::floor(input.real() * scale);
+  return (scaled + 0.0) / scale;  // never -0.0
 }
 
 Value length_filter(Evaluator& evaluator, const Value& input, Arguments& arguments) {

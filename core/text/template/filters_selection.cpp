@@ -24,8 +24,14 @@ Value attr(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   return get_attribute(input, name, evaluator.budget);
 }
 
+// What Jinja gives for every false value, none and 0 too: no items.
+Value nothing(Evaluator& evaluator) {
+  return make_generator([](Value&) { return false; }, 1, evaluator.budget);
+}
+
 // map('filter', arguments...) or map(attribute='a.b', default=x)
 Value map(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  if (!truth(input)) return nothing(evaluator);
   const bool by_attribute = arguments.positional.empty();
   std::function<Value(const Value&)> change;
   if (by_attribute) {
@@ -60,6 +66,7 @@ Value map(Evaluator& evaluator, const Value& input, Arguments& arguments) {
 // truth.
 template <bool wanted, bool by_attribute>
 Value select(Evaluator& evaluator, const Value& input, Arguments& arguments) {
+  if (!truth(input)) return nothing(evaluator);
   Arguments rest = arguments;
   Value path;
   if (by_attribute) {

@@ -58,6 +58,7 @@ Value replace_filter(Evaluator& evaluator, const Value& input, Arguments& argume
 
 Value indent(Evaluator& evaluator, const Value& input, Arguments& arguments) {
   const Bound bound("indent", arguments, {"width", "first", "blank"});
+  if (!input.text()) fault("indent wants a str, not {}", type_name(input));
   const bool is_text = bound.has(0) && bound.at(0).text();
   const int64_t width = is_text ? 0 : std::clamp<int64_t>(bound.integer(0, 4), 0, 10'000);
   const std::string indentation = is_text ? bound.text(0, "") : std::string(static_cast<size_t>(width), ' ');

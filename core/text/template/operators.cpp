@@ -30,6 +30,8 @@ Int floor_divide(Int a, Int b) {
   return quotient - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
+Value real_arithmetic(std::string_view op, double a, double b);
+
 Value integer_arithmetic(std::string_view op, Int a, Int b) {
   Int result = 0;
   if (op == "+" && !__builtin_add_overflow(a, b, &result)) return result;
@@ -43,7 +45,7 @@ Value integer_arithmetic(std::string_view op, Int a, Int b) {
       return power(a, b);
     }
     if (a == 0) fault("0.0 cannot be raised to a negative power");
-    return std::pow(static_cast<double>(a), static_cast<double>(b));
+    return real_arithmetic(op, static_cast<double>(a), static_cast<double>(b));
   }
   if (b == 0) fault("{}", op == "/" ? "division by zero" : "integer division or modulo by zero");
   if (op == "/") return static_cast<double>(a) / static_cast<double>(b);
@@ -59,7 +61,9 @@ Value real_arithmetic(std::string_view op, double a, double b) {
   if (op == "**") {
     if (a == 0 && b < 0) fault("0.0 cannot be raised to a negative power");
     if (a < 0 && b != std::floor(b)) fault("a negative number cannot be raised to a fraction");
-    return std::pow(a, b);
+    const double result = std::pow(a, b);
+    if (std::isinf(result) && std::isfinite(a) && std::isfinite(b)) fault("the result is too large for a float");
+    return result;
   }
   if (b == 0)
     fault("{}", op == "/" ? "float division by zero" : op == "%" ? "float modulo" : "float floor division by zero");
@@ -67,14 +71,14 @@ Value real_arithmetic(std::string_view op, double a, double b) {
   double remainder = std::fmod(a, b);
   if (remainder != 0 && (remainder < 0) != (b < 0)) remainder += b;
   if (op == "%") return remainder == 0 ? std::copysign(0.0, b) : remainder;
-  return std::floor((a - remainder) / b + 0.5);
+  const double quotient = (a - remainder) / b;  // a whole number, but for rounding
+  return quotient == 0 ? std::copysign(0.0, a / b) : std::round(quotient);
 }
 
 Value repeat(const Value& value, Int count, Budget& budget) {
-  if (count < 0) count = 0;
+  count = std::clamp<Int>(count, 0, Int{1} << 40);  // beyond any budget, within the arithmetic below
   const uint64_t size = value.text() ? value.text()->bytes.size() : value.sequence()->items.size() * sizeof(Value);
-  constexpr Int most = Int{1} << 62;
-  budget.allocate(static_cast<uint64_t>(std::min(most, count * static_cast<Int>(size))));
+  budget.allocate(static_cast<uint64_t>(std::min<Int>(INT64_MAX, count * static_cast<Int>(size))));
   if (size == 0) return value;
   const auto times = static_cast<size_t>(count);
   if (const Text* text = value.text()) {

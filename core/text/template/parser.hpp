@@ -36,7 +36,9 @@ class ExpressionParser {
   };
 
   TokenStream tokens_;
-  int conditional_depth_ = 0;         // inside {% if %} an unknown filter is an error only when it is reached
+  // Filters and tests that do not exist. Inside {% if %} and `a if b` they are errors only when they are reached.
+  std::vector<SyntaxFault> unknown_;
+  int conditional_depth_ = 0;
   std::set<std::string> seen_names_;  // names read so far in the innermost macro
 
  private:
@@ -56,7 +58,7 @@ class ExpressionParser {
   ExpressionPtr parse_dict();
   ExpressionPtr parse_name();
   void count_chain(int& length) const;
-  void require_known(std::string_view name, bool is_filter) const;
+  void require_known(std::string_view name, bool is_filter);
 
   int depth_ = 0;
 };

@@ -150,7 +150,10 @@ Value format_percent(const Value& format, const Value& values, Budget& budget) {
       out += format_field(items[used++], field, budget);
     }
   }
-  if (used < items.size() && !values.dict()) fault("not all arguments converted during string formatting");
+  // Python lets what could be a mapping go unused.
+  const bool subscriptable =
+      values.dict() || values.range() || values.is_undefined() || values.is_sequence(SequenceKind::list);
+  if (used < items.size() && !subscriptable) fault("not all arguments converted during string formatting");
   budget.allocate(text.size());
   return make_text(std::move(out), budget);
 }

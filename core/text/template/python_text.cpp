@@ -134,7 +134,9 @@ std::string str(const Value& value, Budget& budget) {
   return repr(value, budget);
 }
 
-std::optional<Int> parse_integer(std::string_view text, int base) {
+std::optional<Int> parse_integer(std::string_view source, int base) {
+  const std::string ascii = with_ascii_digits(source);
+  std::string_view text = ascii;
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));
   const bool negative = text.starts_with('-');
@@ -167,7 +169,9 @@ std::optional<Int> parse_integer(std::string_view text, int base) {
   return negative ? -value : value;
 }
 
-std::optional<double> parse_real(std::string_view text) {
+std::optional<double> parse_real(std::string_view source) {
+  const std::string ascii = with_ascii_digits(source);
+  std::string_view text = ascii;
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));
   std::string digits;

@@ -30,6 +30,7 @@ Block Parser::parse_until(const std::vector<std::string_view>& ends, std::string
   const Level level(*this);
   Block block;
   for (;;) {
+    if (!unknown_.empty()) throw unknown_.front();
     switch (tokens_.peek().kind) {
       case TokenKind::end:
         if (ends.empty()) return block;

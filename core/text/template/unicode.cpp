@@ -118,6 +118,16 @@ size_t trailing_space(std::string_view text) {
   return text.size() - end;
 }
 
+std::string with_ascii_digits(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const uint32_t code = next_code_point(text, i);
+    const int digit = code < 0x80 ? -1 : u_charDigitValue(static_cast<UChar32>(code));
+    append_code_point(out, digit < 0 ? code : '0' + static_cast<uint32_t>(digit));
+  }
+  return out;
+}
+
 std::string to_upper(std::string_view text) { return utf8(utf16(text).toUpper(icu::Locale::getRoot())); }
 std::string to_lower(std::string_view text) { return utf8(utf16(text).toLower(icu::Locale::getRoot())); }
 std::string case_fold(std::string_view text) { return utf8(utf16(text).foldCase()); }

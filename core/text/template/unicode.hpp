@@ -20,6 +20,9 @@ bool is_printable(uint32_t code);  // str.isprintable: what repr() leaves as it 
 size_t leading_space(std::string_view text);
 size_t trailing_space(std::string_view text);
 
+// Decimal digits of every script as 0 to 9, as int() and float() read them.
+std::string with_ascii_digits(std::string_view text);
+
 // str.upper, str.lower, str.title, str.capitalize, str.swapcase, str.casefold
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);

@@ -21,6 +21,7 @@ int deeper(int depth) {
 std::string hash_key(const Value& key, Budget& budget) {
   budget.step();
   if (key.is_none()) return "n";
+  if (key.is_undefined()) return "u";
   if (key.is_integer()) return "i" + integer_text(key.integer());
   if (key.is<double>()) {
     const double real = key.real();

@@ -27,8 +27,9 @@ bool word_before(std::string_view text, size_t at) {
 
 bool word_after(std::string_view text, size_t at) { return at < text.size() && is_word_char(character_at(text, at)); }
 
-size_t skip_space_back(std::string_view text, size_t at) {
-  while (at > 0) {
+// Not further back than `floor`.
+size_t skip_space_back(std::string_view text, size_t at, size_t floor) {
+  while (at > floor) {
     const size_t before = character_before(text, at);
     if (!(char_classes()[character_at(text, before)] & kSpace)) break;
     at = before;
@@ -63,7 +64,8 @@ size_t AddedTokenMatcher::next_candidate(std::string_view text, size_t from) con
 }
 
 void AddedTokenMatcher::split(std::string_view text, std::vector<Section>& sections) const {
-  size_t done = 0;  // the end of the last section
+  size_t done = 0;       // the end of the last section
+  size_t space_end = 0;  // where the space that rstrip looked at last ends; no space is looked at twice
   for (size_t at = next_candidate(text, 0); at < text.size(); at = next_candidate(text, at)) {
     size_t size = 0;
     int32_t index = 0;
@@ -76,8 +78,8 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Section>& secti
     size_t begin = at, end = at + size;
     at = end;
     if (rule.single_word && (word_before(text, begin) || word_after(text, end))) continue;
-    if (rule.lstrip) begin = std::max(skip_space_back(text, begin), done);
-    if (rule.rstrip) end = skip_space(text, end);
+    if (rule.lstrip) begin = std::max(skip_space_back(text, begin, done), done);
+    if (rule.rstrip) end = end <= space_end ? space_end : (space_end = skip_space(text, end));
     if (done < begin) sections.push_back({done, begin, -1});
     // Not so when rstrip of the token before took all of it in.
     if (begin < end) sections.push_back({begin, end, rule.id});

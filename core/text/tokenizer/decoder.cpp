@@ -18,14 +18,14 @@ std::string joined(const std::vector<std::string>& tokens) {
   return all;
 }
 
-// Characters back to bytes; a token with a character that stands for no byte is taken as it is.
 class ByteLevelDecoder final : public Decoder {
  public:
   void apply(std::vector<std::string>& tokens) const override {
     std::string bytes, buffer;
-    for (const std::string& token : tokens) bytes += bytes_of_token(token).value_or(token);
+    for (const std::string& token : tokens) bytes += byte_level_text(token);
     tokens.assign(1, std::string(valid_utf8(bytes, buffer)));
   }
+  bool is_byte_level() const override { return true; }
 };
 
 class MetaspaceDecoder final : public Decoder {
@@ -163,6 +163,8 @@ class DecoderSequence final : public Decoder {
 };
 
 }  // namespace
+
+std::string byte_level_text(const std::string& token) { return bytes_of_token(token).value_or(token); }
 
 std::unique_ptr<Decoder> make_decoder(const Component& component) {
   const std::string type = component.type();

@@ -68,7 +68,9 @@ struct Tokenizer::Parts {
   std::unique_ptr<Model> model;
   std::unique_ptr<AddedTokens> added;
   PostProcessor post_processor;
-  std::unique_ptr<Decoder> decoder;  // null: tokens are joined by spaces
+  std::unique_ptr<Decoder> decoder;     // null: tokens are joined by spaces
+  std::vector<std::string> byte_texts;  // by id, for a byte-level decoder: decoding is putting these together
+  std::vector<bool> special;            // by id
   mutable ScratchPool pool;
 
   explicit Parts(const Component& document);
@@ -77,6 +79,10 @@ struct Tokenizer::Parts {
   std::vector<int32_t> encode(std::string_view text) const;
   void encode_section(std::string_view text, bool at_start, Scratch& scratch, std::vector<int32_t>& ids) const;
   const std::string* token(int32_t id) const;
+  int32_t size() const { return std::max(model->vocabulary().size(), added->size()); }
+  bool is_special(int32_t id) const { return id >= 0 && id < size() && special[static_cast<size_t>(id)]; }
+  std::string decode_bytes(std::span<const int32_t> ids, bool skip_special_tokens) const;
+  std::string decode_tokens(std::span<const int32_t> ids, bool skip_special_tokens) const;
 };
 
 Tokenizer::Parts::Parts(const Component& document) : model(make_model(document.child("model"))) {
@@ -85,6 +91,15 @@ Tokenizer::Parts::Parts(const Component& document) : model(make_model(document.c
   if (document.has("post_processor")) post_processor = PostProcessor(document.child("post_processor"));
   if (document.has("decoder")) decoder = make_decoder(document.child("decoder"));
   added = std::make_unique<AddedTokens>(document, model->vocabulary(), normalizer.get());
+  const bool bytes = decoder && decoder->is_byte_level();
+  special.resize(static_cast<size_t>(size()));
+  if (bytes) byte_texts.resize(special.size());
+  for (int32_t id = 0; id < size(); ++id) {
+    const std::string* text = token(id);
+    if (text == nullptr) continue;
+    special[static_cast<size_t>(id)] = added->is_special_text(*text);
+    if (bytes) byte_texts[static_cast<size_t>(id)] = byte_level_text(*text);
+  }
 }
 
 void Tokenizer::Parts::read_pre_tokenizer(const Component& document) {
@@ -166,25 +181,34 @@ std::vector<int32_t> Tokenizer::encode_pair(std::string_view text, std::string_v
   return parts_->post_processor.pair(parts_->encode(text), parts_->encode(pair), add_special_tokens);
 }
 
-std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+std::string Tokenizer::Parts::decode_bytes(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  std::string bytes, buffer;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= size() || (skip_special_tokens && is_special(id))) continue;
+    bytes += byte_texts[static_cast<size_t>(id)];
+  }
+  return valid_utf8(bytes, buffer).data() == bytes.data() ? bytes : buffer;
+}
+
+std::string Tokenizer::Parts::decode_tokens(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   for (const int32_t id : ids) {
-    const std::string* token = parts_->token(id);
-    if (token == nullptr || (skip_special_tokens && parts_->added->is_special_text(*token))) continue;
-    tokens.push_back(*token);
+    const std::string* text = token(id);
+    if (text && !(skip_special_tokens && is_special(id))) tokens.push_back(*text);
   }
+  if (decoder) decoder->apply(tokens);
   std::string text;
-  if (parts_->decoder) {
-    parts_->decoder->apply(tokens);
-    for (const std::string& token : tokens) text += token;
-  } else {
-    for (size_t i = 0; i < tokens.size(); ++i) text.append(i == 0 ? "" : " ").append(tokens[i]);
-  }
+  for (size_t i = 0; i < tokens.size(); ++i) text.append(i == 0 || decoder ? "" : " ").append(tokens[i]);
   return text;
 }
 
-int32_t Tokenizer::vocab_size() const { return std::max(parts_->model->vocabulary().size(), parts_->added->size()); }
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  return parts_->byte_texts.empty() ? parts_->decode_tokens(ids, skip_special_tokens)
+                                    : parts_->decode_bytes(ids, skip_special_tokens);
+}
+
+int32_t Tokenizer::vocab_size() const { return parts_->size(); }
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   const auto added = parts_->added->find(token);
@@ -196,9 +220,6 @@ std::string Tokenizer::id_to_token(int32_t id) const {
   return token ? *token : "";
 }
 
-bool Tokenizer::is_special(int32_t id) const {
-  const std::string* token = parts_->token(id);
-  return token && parts_->added->is_special_text(*token);
-}
+bool Tokenizer::is_special(int32_t id) const { return parts_->is_special(id); }
 
 }  // namespace hexad::text

@@ -8,15 +8,18 @@ namespace {
 
 using Offsets = std::vector<int64_t>;
 
-PackedLayout layout_of(const Offsets& offsets) { return packed_layout(at::tensor(offsets), at::kCPU); }
+PackedLayout layout_of(const Offsets& offsets, at::Device device = at::kCPU) {
+  return packed_layout(at::tensor(offsets), device);
+}
 
 // Scores of every pair of tokens, masked to the same sequence, the past and the window.
 at::Tensor reference(const std::vector<at::Tensor>& in, const Offsets& offsets, int64_t window) {
   const at::Tensor &q = in[0], &k = in[1], &v = in[2];
   const int64_t tokens = q.size(0), group = q.size(1) / k.size(1);
-  at::Tensor sequence = at::zeros({tokens}, at::kLong);
+  at::Tensor sequence = at::zeros({tokens}, q.options().dtype(at::kLong));
   for (size_t i = 0; i + 1 < offsets.size(); ++i) sequence.slice(0, offsets[i], offsets[i + 1]).fill_(int64_t(i));
-  const at::Tensor distance = at::arange(tokens).unsqueeze(1) - at::arange(tokens).unsqueeze(0);
+  const at::Tensor index = at::arange(tokens, sequence.options());
+  const at::Tensor distance = index.unsqueeze(1) - index.unsqueeze(0);
   at::Tensor seen = (sequence.unsqueeze(1) == sequence.unsqueeze(0)).logical_and(distance >= 0);
   if (window > 0) seen = seen.logical_and(distance < window);
   const at::Tensor keys = k.repeat_interleave(group, 1).transpose(0, 1);
@@ -29,10 +32,11 @@ void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_hea
   CAPTURE(window);
   at::manual_seed(4);
   const int64_t tokens = offsets.back();
-  const PackedLayout layout = layout_of(offsets);
-  check_op_in_both(
-      [&](const auto& in) { return packed_attention(in[0], in[1], in[2], layout, window); },
-      [&](const auto& in) { return reference(in, offsets, window); },
+  const auto op = [&](const std::vector<at::Tensor>& in) {
+    return packed_attention(in[0], in[1], in[2], layout_of(offsets, in[0].device()), window);
+  };
+  check_op_everywhere(
+      op, [&](const auto& in) { return reference(in, offsets, window); },
       {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}), at::randn({tokens, kv_heads, 16})});
 }
 

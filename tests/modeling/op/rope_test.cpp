@@ -15,9 +15,10 @@ at::Tensor reference(const at::Tensor& x, const Rope& rope) {
 
 TEST_CASE("apply_rope rotates pairs, forward and backward") {
   at::manual_seed(3);
-  const Rope rope = make_rope({}, 24, at::randint(0, 5000, {41}));
-  check_op_in_both([&](const auto& in) { return apply_rope(in[0], rope); },
-                   [&](const auto& in) { return reference(in[0], rope); }, {at::randn({41, 3, 24})});
+  const at::Tensor positions = at::randint(0, 5000, {41}, at::kLong);
+  const auto rope = [&](const at::Tensor& x) { return make_rope({}, 24, positions.to(x.device())); };
+  check_op_everywhere([&](const auto& in) { return apply_rope(in[0], rope(in[0])); },
+                      [&](const auto& in) { return reference(in[0], rope(in[0])); }, {at::randn({41, 3, 24})});
 }
 
 TEST_CASE("apply_rope takes a strided input") {

@@ -17,18 +17,18 @@
 namespace hexad::modeling {
 
 struct ModelCase {
-  std::filesystem::path dir;
   ModelConfig config;
-  std::map<std::string, at::Tensor> weights;  // fp32 leaves
-  SafetensorsReader inputs;
+  std::map<std::string, at::Tensor> weights;   // fp32 leaves
+  std::map<std::string, at::Tensor> recorded;  // inputs and outputs
   golden::Json expected;
 
-  explicit ModelCase(const std::filesystem::path& folder)
-      : dir(folder), config(load_model_config(folder)), inputs(folder / "cases.safetensors") {
+  ModelCase(const std::filesystem::path& folder, at::Device device) : config(load_model_config(folder)) {
     const SafetensorsReader reader(folder);
     for (const WeightInfo& info : weight_table(config)) {
-      weights[info.hf_name] = reader.tensor(info.hf_name).clone().set_requires_grad(true);
+      weights[info.hf_name] = reader.tensor(info.hf_name).to(device, at::kFloat, false, true).set_requires_grad(true);
     }
+    const SafetensorsReader cases(folder / "cases.safetensors");
+    for (const auto& [name, entry] : cases.entries()) recorded[name] = cases.tensor(name).to(device);
     std::ifstream in(folder / "cases.json");
     expected = golden::Json::parse(in);
   }
@@ -51,7 +51,10 @@ void for_each_model(size_t cases_each, const Check& check) {
       continue;
     const std::string name = "models/" + entry.path().filename().string();
     INFO("golden " << name);
-    check(ModelCase(entry.path()));
+    for (const at::Device device : test_devices()) {
+      INFO("device " << device.str());
+      check(ModelCase(entry.path(), device));
+    }
     golden::count(name, cases_each);
     ++visited;
   }

@@ -1,0 +1,270 @@
+#include "plugins/dtensor/backend.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/StreamGuard.h>
+
+#include <cmath>
+
+#include "modeling/parallel/grad_norm.hpp"
+#include "plugins/dtensor/checkpoint.hpp"
+#include "plugins/dtensor/guarded.hpp"
+#include "plugins/dtensor/loss_bridge.hpp"
+#include "plugins/dtensor/random_weights.hpp"
+#include "plugins/dtensor/tensor_view.hpp"
+
+namespace hexad::dtensor {
+namespace {
+
+at::Device device_of(const sdk::Call& call) {
+  const DLDevice device = call.device();
+  return device.device_type == kDLCPU ? at::Device(at::kCPU)
+                                      : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device.device_id));
+}
+
+modeling::Group dp_group(const sdk::Call& call) {
+  hexad_comm* comm = call.comm("dp");
+  if (!comm) return {};
+  void* native = nullptr;
+  call.check(call.host()->comm_native(call.raw(), comm, "c10d", &native));
+  return modeling::Group(static_cast<c10d::ProcessGroup*>(native));
+}
+
+UnitOptions unit_options(const Settings& settings, at::Device device) {
+  return {settings.compute_dtype, device, settings.cpu_offload ? at::Device(at::kCPU) : device};
+}
+
+Settings guarded_settings(const sdk::Config& config) {
+  Settings settings;
+  guarded([&] { settings = read_settings(config); });
+  return settings;
+}
+
+template <typename Args>
+modeling::LogprobOptions head_options(const Args& args, const Settings& settings) {
+  modeling::LogprobOptions options;
+  options.temperature = args.temperature;
+  options.top_k = args.top_k;
+  options.top_p = args.top_p;
+  options.chunk_tokens = settings.logprob_chunk_tokens;
+  return options;
+}
+
+std::optional<MicroBatch> micro_batch(const hexad_batch& batch, const modeling::ModelConfig& config,
+                                      at::Device device) {
+  if (batch.is_dummy || batch.num_tokens == 0) return std::nullopt;
+  return make_micro_batch(batch, config, device);
+}
+
+double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
+
+}  // namespace
+
+Backend::Backend(const sdk::Call& call, const sdk::Config& config)
+    : settings_(guarded_settings(config)),
+      device_(device_of(call)),
+      model_(settings_.model, dp_group(call), unit_options(settings_, device_)),
+      runner_(model_, {settings_.activation_checkpointing, settings_.reshard_after_forward}),
+      optimizer_(settings_.optimizer),
+      export_(model_) {
+  on_device(call, [&] { load_or_make_weights(call); });
+}
+
+void Backend::load_or_make_weights(const sdk::Call& call) {
+  const std::filesystem::path& dir = settings_.model_dir;
+  const std::optional<int64_t> seed = settings_.random_init_seed;
+  if (!has_weights(dir) && !seed)
+    modeling::fail(
+        "policy.model_name '{}': found neither model.safetensors nor model.safetensors.index.json; to start from "
+        "random weights, made from its config.json, set policy.random_init_seed",
+        dir.string());
+  if (!has_weights(dir)) {
+    randomize_weights(model_, *seed);
+    call.log(HEXAD_LOG_INFO,
+             fmt::format("{}: no weights, so they start random (policy.random_init_seed {})", dir.string(), *seed));
+    return;
+  }
+  if (seed)
+    call.log(HEXAD_LOG_INFO, fmt::format("{}: has weights, so policy.random_init_seed is not used", dir.string()));
+  for (const std::string& warning : load_weights(model_, dir, HEXAD_WEIGHTS_CURRENT)) call.log(HEXAD_LOG_WARN, warning);
+}
+
+template <typename Body>
+void Backend::on_device(const sdk::Call& call, Body&& body) {
+  std::optional<c10::StreamGuard> stream;
+  if (device_.is_cuda()) {
+    // c10 names an external stream by its address.
+    const auto id = reinterpret_cast<intptr_t>(call.stream({kDLCUDA, device_.index()}));
+    stream.emplace(c10::Stream(c10::Stream::UNSAFE, device_, static_cast<c10::StreamId>(id)));
+  }
+  guarded(body);
+  measure_memory();
+}
+
+void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
+  static const char* const inputs[] = {"input_ids"};
+  info.num_parameters = model_.num_parameters();
+  info.dp_rank = model_.group().rank();
+  info.dp_size = model_.group().size();
+  info.tp_size = info.pp_size = info.cp_size = info.ep_size = 1;
+  info.sequence_multiple = info.micro_batch_multiple = info.counts_loss = 1;
+  info.outputs = kOutputNames.data();
+  info.num_outputs = static_cast<int64_t>(kOutputNames.size());
+  info.inputs = inputs;
+  info.num_inputs = 1;
+}
+
+void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
+  on_device(call, [&] {
+    try {
+      for (int64_t b = 0; b < args.num_batches; ++b) {
+        const std::optional<MicroBatch> batch = micro_batch(*args.batches[b], settings_.model, device_);
+        modeling::LogprobOptions options = head_options(args, settings_);
+        for (int64_t k = 0; k < args.num_outputs; ++k) request_output(args.outputs[b][k].name, options);
+        const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
+        if (!batch) continue;
+        for (int64_t k = 0; k < args.num_outputs; ++k)
+          from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
+              .copy_(output_named(result, args.outputs[b][k].name));
+      }
+    } catch (...) {
+      runner_.abandon();
+      throw;
+    }
+  });
+}
+
+void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
+  on_device(call, [&] {
+    try {
+      for (int64_t b = 0; b < args.num_batches; ++b) train_batch(call, args, b);
+      trained_ = true;
+    } catch (...) {
+      runner_.abandon();
+      for (ShardedUnit& unit : model_.units()) unit.drop_grad();
+      trained_ = false;
+      throw;
+    }
+  });
+}
+
+void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index) {
+  const sdk::Range range(call, "dtensor micro-batch");
+  const std::optional<MicroBatch> batch = micro_batch(*args.batches[index], settings_.model, device_);
+  modeling::LogprobOptions options = head_options(args, settings_);
+  for (int64_t k = 0; k < args.num_outputs; ++k) request_output(args.outputs[k], options);
+  runner_.train(batch ? &*batch : nullptr, options,
+                [&](const modeling::LogprobResult& outputs) { return loss_gradient(call, args, index, outputs); });
+}
+
+void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
+  on_device(call, [&] {
+    const at::NoGradGuard no_grad;
+    const bool discard = (args.flags & HEXAD_STEP_DISCARD) != 0;
+    if (!trained_ && !discard) sdk::fail(HEXAD_FAILED_PRECONDITION, "step without gradients: call train first");
+    trained_ = false;
+    std::vector<at::Tensor> masters, grads;
+    for (ShardedUnit& unit : model_.units()) {
+      masters.push_back(unit.master());
+      grads.push_back(unit.grad().defined() ? unit.grad() : at::zeros_like(unit.master()));
+    }
+    const double norm = discard ? 0.0 : modeling::global_grad_norm(grads, 2.0, model_.group());
+    stats.grad_norm = norm;
+    stats.skipped = !discard && !std::isfinite(norm);
+    if (!discard && !stats.skipped) {
+      const double coefficient = args.max_grad_norm > 0 ? modeling::clip_coefficient(norm, args.max_grad_norm) : 1.0;
+      if (coefficient < 1.0)
+        for (at::Tensor& grad : grads) grad.mul_(coefficient);
+      optimizer_.step(masters, grads, or_default(args.lr, settings_.optimizer.lr),
+                      or_default(args.weight_decay, settings_.optimizer.weight_decay));
+    }
+    for (ShardedUnit& unit : model_.units()) {
+      unit.drop_grad();
+      unit.weights_changed();
+    }
+  });
+}
+
+void Backend::keep(const sdk::Call& call, int32_t which) {
+  on_device(call, [&] { model_.keep(which); });
+}
+
+void Backend::load(const sdk::Call& call, const hexad_checkpoint_args& args) {
+  on_device(call, [&] {
+    if (args.what & HEXAD_CHECKPOINT_MODEL)
+      for (const std::string& warning : load_weights(model_, args.weights_uri, args.which))
+        call.log(HEXAD_LOG_WARN, warning);
+    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) load_optimizer(model_, optimizer_, args.optimizer_uri);
+  });
+}
+
+void Backend::save(const sdk::Call& call, const hexad_checkpoint_args& args) {
+  on_device(call, [&] {
+    if (args.which != HEXAD_WEIGHTS_CURRENT)
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "save writes the current weights (0), got %d", args.which);
+    if (args.what & HEXAD_CHECKPOINT_MODEL) save_weights(model_, settings_.model_dir, args.weights_uri);
+    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) save_optimizer(model_, optimizer_, args.optimizer_uri);
+  });
+}
+
+void Backend::weight_layout(const sdk::Call&, hexad_weight_list& out) { export_.layout(out); }
+
+void Backend::weights_begin(const sdk::Call& call, const hexad_weights_request& request) {
+  on_device(call, [&] { export_.begin(request); });
+}
+
+void Backend::weights_next(const sdk::Call& call, hexad_weight_list& out) {
+  on_device(call, [&] { export_.next(out); });
+}
+
+void Backend::weights_end() { export_.end(); }
+
+void Backend::offload(const sdk::Call& call, uint64_t what) {
+  on_device(call, [&] { move(what, at::kCPU); });
+}
+
+void Backend::onload(const sdk::Call& call, uint64_t what) {
+  on_device(call, [&] { move(what, model_.options().shard_device); });
+}
+
+void Backend::move(uint64_t what, at::Device device) {
+  // Kept weights lie on the host always. A moved unit forgets its full weights too.
+  if (model_.options().shard_device.is_cpu()) return;
+  if (what & HEXAD_OFFLOAD_PARAMS)
+    for (ShardedUnit& unit : model_.units()) unit.move_to(device);
+  if (what & HEXAD_OFFLOAD_OPTIMIZER) optimizer_.move_to(device);
+}
+
+void Backend::measure_memory() {
+  hexad_memory_stats stats{};
+  for (ShardedUnit& unit : model_.units()) {
+    stats.parameter_bytes += static_cast<int64_t>(unit.master().nbytes());
+    if (unit.grad().defined()) stats.gradient_bytes += static_cast<int64_t>(unit.grad().nbytes());
+  }
+  stats.parameter_bytes += model_.kept_bytes();
+  stats.optimizer_bytes = optimizer_.state_bytes();
+  stats.allocated_bytes = stats.parameter_bytes + stats.gradient_bytes + stats.optimizer_bytes;
+  stats.reserved_bytes = stats.allocated_bytes;
+  if (device_.is_cuda()) {
+    const auto device = c10::getDeviceAllocator(at::kCUDA)->getDeviceStats(device_.index());
+    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    stats.allocated_bytes = device.allocated_bytes[all].current;
+    stats.reserved_bytes = device.reserved_bytes[all].current;
+    stats.activation_peak_bytes = device.allocated_bytes[all].peak - device.allocated_bytes[all].current;
+  }
+  const std::lock_guard lock(memory_mutex_);
+  memory_ = stats;
+}
+
+void Backend::memory(const sdk::Call&, hexad_memory_stats& out) {
+  const std::lock_guard lock(memory_mutex_);
+  out.parameter_bytes = memory_.parameter_bytes;
+  out.gradient_bytes = memory_.gradient_bytes;
+  out.optimizer_bytes = memory_.optimizer_bytes;
+  out.activation_peak_bytes = memory_.activation_peak_bytes;
+  out.allocated_bytes = memory_.allocated_bytes;
+  out.reserved_bytes = memory_.reserved_bytes;
+}
+
+}  // namespace hexad::dtensor

@@ -1,0 +1,52 @@
+// The backend plugin: the functions of hexad_backend_vtable over the sharded model.
+#pragma once
+#include <hexad/backend.hpp>
+
+#include <mutex>
+
+#include "plugins/dtensor/runner.hpp"
+#include "plugins/dtensor/settings.hpp"
+#include "plugins/dtensor/weight_export.hpp"
+
+namespace hexad::dtensor {
+
+class Backend {
+ public:
+  Backend(const sdk::Call& call, const sdk::Config& config);
+
+  void describe(const sdk::Call& call, hexad_backend_info& info);
+  void forward(const sdk::Call& call, const hexad_forward_args& args);
+  void train(const sdk::Call& call, const hexad_train_args& args);
+  void step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats);
+  void keep(const sdk::Call& call, int32_t which);
+  void load(const sdk::Call& call, const hexad_checkpoint_args& args);
+  void save(const sdk::Call& call, const hexad_checkpoint_args& args);
+  void weight_layout(const sdk::Call& call, hexad_weight_list& out);
+  void weights_begin(const sdk::Call& call, const hexad_weights_request& request);
+  void weights_next(const sdk::Call& call, hexad_weight_list& out);
+  void weights_end();
+  void offload(const sdk::Call& call, uint64_t what);
+  void onload(const sdk::Call& call, uint64_t what);
+  void memory(const sdk::Call& call, hexad_memory_stats& out);
+
+ private:
+  // Device, stream and error translation of one call; remembers the memory in use afterwards.
+  template <typename Body>
+  void on_device(const sdk::Call& call, Body&& body);
+  void load_or_make_weights(const sdk::Call& call);
+  void train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index);
+  void move(uint64_t what, at::Device device);
+  void measure_memory();
+
+  Settings settings_;
+  at::Device device_;
+  ShardedModel model_;
+  Runner runner_;
+  modeling::Optimizer optimizer_;
+  WeightExport export_;
+  bool trained_ = false;  // gradients are waiting for step
+  std::mutex memory_mutex_;
+  hexad_memory_stats memory_{};
+};
+
+}  // namespace hexad::dtensor

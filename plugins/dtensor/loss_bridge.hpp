@@ -1,0 +1,21 @@
+// Outputs by name, and the host's loss: tensors out over the ABI, gradients back.
+#pragma once
+#include <array>
+
+#include <hexad/backend.hpp>
+
+#include "modeling/op/logprob_head.hpp"
+
+namespace hexad::dtensor {
+
+inline constexpr std::array<const char*, 3> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered"};
+
+// Makes the head compute the output `name`. Throws sdk::Error for an unknown name.
+void request_output(const char* name, modeling::LogprobOptions& options);
+const at::Tensor& output_named(const modeling::LogprobResult& result, const char* name);
+
+// Calls the loss of micro-batch `index` with the outputs that args asks for and returns its gradients.
+modeling::LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args, int64_t index,
+                                      const modeling::LogprobResult& outputs);
+
+}  // namespace hexad::dtensor

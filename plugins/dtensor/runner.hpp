@@ -1,0 +1,58 @@
+// The schedule of FSDP: which unit is gathered, computed, freed and reduced when. Written out unit by unit instead of
+// hooked into autograd: each unit's graph ends at its inputs, and this file joins them.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "modeling/op/logprob_head.hpp"
+#include "plugins/dtensor/micro_batch.hpp"
+#include "plugins/dtensor/sharded_model.hpp"
+
+namespace hexad::dtensor {
+
+struct RunnerOptions {
+  bool activation_checkpointing = false;  // keep each block's input alone, and run the block again in the backward pass
+  bool reshard_after_forward = true;      // free a block's weights between its forward and its backward
+};
+
+class Runner {
+ public:
+  Runner(ShardedModel& model, const RunnerOptions& options) : model_(model), options_(options) {}
+
+  // Per-token results [T] fp32 at the predicted token (0 at each sequence's start), under weights `which`.
+  // A null batch computes nothing and takes part in the collectives.
+  modeling::LogprobResult forward(const MicroBatch* batch, int32_t which, const modeling::LogprobOptions& options);
+
+  // Gradient of the loss by each of logprobs, entropy and logprobs_unfiltered, as they were given; undefined: none.
+  using LossGradient = std::function<modeling::LogprobResult(const modeling::LogprobResult& outputs)>;
+  // Forward and backward; the gradients are summed over ranks into the units' grad(). A null batch contributes nothing.
+  void train(const MicroBatch* batch, const modeling::LogprobOptions& options, const LossGradient& loss);
+  // After an exception out of forward or train: waits for what is under way, so that the next call starts clean.
+  void abandon();
+
+ private:
+  // What the forward pass of a block leaves for its backward pass.
+  struct BlockRecord {
+    at::Tensor input;   // leaf
+    at::Tensor output;  // undefined when the block will run again
+  };
+
+  at::Tensor embed(const MicroBatch* batch, int32_t which);
+  at::Tensor run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden);
+  modeling::LogprobResult run_head(const MicroBatch& batch, const at::Tensor& hidden,
+                                   const modeling::LogprobOptions& options);
+  std::vector<BlockRecord> forward_blocks(const MicroBatch* batch, at::Tensor& hidden);
+  at::Tensor backward_head(const MicroBatch* batch, const at::Tensor& hidden, const modeling::LogprobOptions& options,
+                           const LossGradient& loss);
+  at::Tensor backward_block(const MicroBatch& batch, int64_t layer, BlockRecord& record, const at::Tensor& grad);
+  void reduce(ShardedUnit& unit);
+
+  void unshard(ShardedUnit& unit, int32_t which);
+  void prefetch(ShardedUnit& unit, int32_t which);
+
+  ShardedModel& model_;
+  RunnerOptions options_;
+  ShardedUnit* reducing_ = nullptr;  // its reduce-scatter is under way
+};
+
+}  // namespace hexad::dtensor

@@ -1,0 +1,54 @@
+// The whole model as sharded units, in forward order, with the copies of weights that are kept beside the current ones.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "modeling/family/model_config.hpp"
+#include "modeling/family/weight_table.hpp"
+#include "plugins/dtensor/sharded_unit.hpp"
+
+namespace hexad::dtensor {
+
+class ShardedModel {
+ public:
+  ShardedModel(const modeling::ModelConfig& config, const modeling::Group& group, const UnitOptions& options);
+
+  const modeling::ModelConfig& config() const { return config_; }
+  const modeling::Group& group() const { return group_; }
+  const UnitOptions& options() const { return options_; }
+  const std::vector<modeling::WeightInfo>& table() const { return table_; }
+  int64_t num_parameters() const;
+
+  std::vector<ShardedUnit>& units() { return units_; }
+  ShardedUnit& embedding() { return units_.front(); }
+  ShardedUnit& block(int64_t layer) { return units_[static_cast<size_t>(layer) + 1]; }
+  ShardedUnit& head() { return units_.back(); }
+  // The unit that holds the weight of the logits: the embedding's when tied.
+  ShardedUnit& logits_unit() { return config_.tie_word_embeddings ? units_.front() : units_.back(); }
+
+  // Flat shards of a unit under HEXAD_WEIGHTS_CURRENT, _REFERENCE, _SNAPSHOT or _GRADIENTS (zeros before the first
+  // micro-batch). Throws sdk::Error when such weights were never kept.
+  at::Tensor shards(size_t unit, int32_t which);
+  // Keeps a copy in the compute dtype on the host: what the full weights are made of does not change by it.
+  void keep(int32_t which);
+  // Replaces the rows of this rank: fill(name, rows) returns them, in any dtype.
+  using RowSource = std::function<at::Tensor(const ShardedParam& param)>;
+  void set_weights(int32_t which, const RowSource& fill);
+
+  // Calls visit(unit index, parameter index) in the order of table().
+  void each_param(const std::function<void(size_t unit, size_t param)>& visit) const;
+
+  int64_t kept_bytes() const;
+
+ private:
+  modeling::ModelConfig config_;
+  modeling::Group group_;
+  UnitOptions options_;
+  std::vector<modeling::WeightInfo> table_;
+  std::vector<ShardedUnit> units_;
+  std::map<int32_t, std::vector<at::Tensor>> kept_;  // by which, flat shards a unit
+};
+
+}  // namespace hexad::dtensor

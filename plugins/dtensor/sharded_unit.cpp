@@ -1,0 +1,222 @@
+#include "plugins/dtensor/sharded_unit.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "modeling/error.hpp"
+
+namespace hexad::dtensor {
+namespace {
+
+using modeling::Placement;
+
+constexpr int64_t kAlignment = 16;  // elements: every weight starts on a cache line
+
+int64_t align(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+int64_t product(const std::vector<int64_t>& shape, size_t from) {
+  int64_t result = 1;
+  for (size_t d = from; d < shape.size(); ++d) result *= shape[d];
+  return result;
+}
+
+// Storage that shrinks to nothing and comes back under the tensors that refer to it.
+void free_storage(const at::Tensor& tensor) {
+  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(c10::DataPtr(nullptr, storage->device()));
+  storage->set_nbytes(0);
+}
+
+void allocate_storage(const at::Tensor& tensor) {
+  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+  const size_t bytes = tensor.nbytes();
+  if (storage->nbytes() == bytes) return;
+  storage->set_data_ptr_noswap(storage->allocator()->allocate(bytes));
+  storage->set_nbytes(bytes);
+}
+
+}  // namespace
+
+ShardedUnit::ShardedUnit(const std::vector<modeling::WeightInfo>& weights, const modeling::Group& group,
+                         const UnitOptions& options)
+    : group_(group), options_(options) {
+  for (const modeling::WeightInfo& info : weights) {
+    ShardedParam param;
+    param.name = info.hf_name;
+    param.shape = info.shape;
+    param.rows = modeling::chunk_range(info.shape[0], group.size(), group.rank());
+    param.chunk = modeling::chunk_length(info.shape[0], group.size());
+    param.row_size = product(info.shape, 1);
+    param.offset = shard_size_;
+    param.full_offset = full_size_;
+    shard_size_ += align(param.chunk * param.row_size);
+    full_size_ += align(info.shape[0] * param.row_size);
+    params_.push_back(std::move(param));
+  }
+  master_ = at::zeros({shard_size_}, at::TensorOptions(options.shard_device).dtype(at::kFloat));
+  full_grads_.resize(params_.size());
+}
+
+at::Tensor ShardedUnit::rows_of(const at::Tensor& flat, size_t i) const {
+  const ShardedParam& param = params_[i];
+  const std::vector<int64_t> shape =
+      modeling::local_shape(param.shape, Placement::shard(0), group_.size(), group_.rank());
+  return flat.narrow(0, param.offset, param.rows.size() * param.row_size).view(shape);
+}
+
+void ShardedUnit::weights_changed() {
+  // Weights that are views of the master have changed with it; copies are stale.
+  if (state_ != State::full || aliases(source_)) return;
+  state_ = State::sharded;
+  free_storage(full_);
+}
+
+void ShardedUnit::move_to(at::Device device) {
+  master_ = master_.to(device);
+  if (grad_.defined()) grad_ = grad_.to(device);
+  state_ = State::sharded;
+  source_ = full_ = at::Tensor();
+  weights_.clear();
+}
+
+bool ShardedUnit::aliases(const at::Tensor& source) const {
+  return one_rank() && source.scalar_type() == options_.compute_dtype && source.device() == options_.compute_device;
+}
+
+void ShardedUnit::bind(const at::Tensor& flat) {
+  const at::NoGradGuard no_grad;
+  weights_.clear();
+  for (const ShardedParam& param : params_) {
+    at::Tensor leaf = at::empty({0}, flat.options());
+    leaf.set_(flat.storage(), flat.storage_offset() + param.full_offset, param.shape);
+    weights_.push_back(leaf.requires_grad_(true));
+  }
+}
+
+void ShardedUnit::prefetch(const at::Tensor& source) {
+  if (state_ != State::sharded && source_.is_same(source)) return;
+  if (state_ == State::gathering) gathering_.wait();
+  const at::NoGradGuard no_grad;
+  source_ = source;
+  state_ = State::gathering;
+  if (one_rank()) return;
+  gather_in_ = source.to(at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
+  gathered_ = at::empty({group_.size(), shard_size_}, gather_in_.options());
+  gathering_ = group_.all_gather(gathered_, gather_in_);
+}
+
+void ShardedUnit::unshard(const at::Tensor& source) {
+  prefetch(source);
+  if (state_ == State::full) return;
+  const at::NoGradGuard no_grad;
+  if (aliases(source)) {
+    full_ = at::Tensor();
+    bind(source);
+  } else {
+    if (!full_.defined()) {
+      full_ = at::empty({full_size_}, at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
+      bind(full_);
+    }
+    allocate_storage(full_);
+    if (one_rank()) {
+      full_.copy_(source);  // one rank: both layouts are the same
+    } else {
+      copy_out();
+    }
+  }
+  state_ = State::full;
+}
+
+void ShardedUnit::copy_out() {
+  gathering_.wait();
+  for (const ShardedParam& param : params_) {
+    const at::Tensor parts = gathered_.narrow(1, param.offset, param.chunk * param.row_size);
+    const at::Tensor full = full_.narrow(0, param.full_offset, param.shape[0] * param.row_size);
+    const int64_t whole_ranks = param.shape[0] / param.chunk, part_size = param.chunk * param.row_size;
+    full.narrow(0, 0, whole_ranks * part_size).view({whole_ranks, part_size}).copy_(parts.narrow(0, 0, whole_ranks));
+    const int64_t rest = full.size(0) - whole_ranks * part_size;
+    if (rest > 0) full.narrow(0, whole_ranks * part_size, rest).copy_(parts[whole_ranks].narrow(0, 0, rest));
+  }
+  gathered_ = gather_in_ = at::Tensor();
+}
+
+void ShardedUnit::reshard() {
+  if (one_rank() || state_ != State::full) return;
+  state_ = State::sharded;
+  free_storage(full_);
+}
+
+const at::Tensor& ShardedUnit::weight(const std::string& name) const {
+  for (size_t i = 0; i < params_.size(); ++i)
+    if (params_[i].name == name) return weights_[i];
+  modeling::fail("the unit has no weight '{}'", name);
+}
+
+void ShardedUnit::add_grad(size_t i, const at::Tensor& grad) {
+  const at::NoGradGuard no_grad;
+  if (one_rank() || full_grads_[i].defined()) {
+    grad_accumulator(i).add_(grad);
+  } else {
+    full_grads_[i] = grad.to(at::kFloat);
+  }
+}
+
+at::Tensor ShardedUnit::grad_accumulator(size_t i) {
+  const at::NoGradGuard no_grad;
+  if (one_rank() && master_.device() == options_.compute_device) {
+    if (!grad_.defined()) grad_ = at::zeros_like(master_);
+    return rows_of(grad_, i);
+  }
+  if (!full_grads_[i].defined())
+    full_grads_[i] = at::zeros(params_[i].shape, at::TensorOptions(options_.compute_device).dtype(at::kFloat));
+  return full_grads_[i];
+}
+
+void ShardedUnit::start_reduce() {
+  const at::NoGradGuard no_grad;
+  if (one_rank() && master_.device() == options_.compute_device) return;  // grad_accumulator added to grad() already
+  const at::TensorOptions fp32 = at::TensorOptions(options_.compute_device).dtype(at::kFloat);
+  reduce_in_ = at::zeros({group_.size(), shard_size_}, fp32);
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (!full_grads_[i].defined()) continue;
+    const ShardedParam& param = params_[i];
+    const at::Tensor parts = reduce_in_.narrow(1, param.offset, param.chunk * param.row_size);
+    const at::Tensor grad = full_grads_[i].reshape({-1});
+    const int64_t whole_ranks = param.shape[0] / param.chunk, part_size = param.chunk * param.row_size;
+    parts.narrow(0, 0, whole_ranks).copy_(grad.narrow(0, 0, whole_ranks * part_size).view({whole_ranks, part_size}));
+    const int64_t rest = grad.size(0) - whole_ranks * part_size;
+    if (rest > 0) parts[whole_ranks].narrow(0, 0, rest).copy_(grad.narrow(0, whole_ranks * part_size, rest));
+    full_grads_[i] = at::Tensor();
+  }
+  reduce_out_ = at::empty({shard_size_}, fp32);
+  reducing_ = group_.reduce_scatter(reduce_out_, reduce_in_);
+}
+
+void ShardedUnit::finish_reduce() {
+  if (!reduce_out_.defined()) return;
+  const at::NoGradGuard no_grad;
+  reducing_.wait();
+  const at::Tensor sum = reduce_out_.to(master_.device());
+  grad_ = grad_.defined() ? grad_.add_(sum) : sum;
+  reduce_in_ = reduce_out_ = at::Tensor();
+}
+
+void ShardedUnit::drop_grad() {
+  grad_ = at::Tensor();
+  for (at::Tensor& grad : full_grads_) grad = at::Tensor();
+}
+
+void ShardedUnit::abandon() {
+  for (modeling::Pending* pending : {&gathering_, &reducing_}) {
+    try {
+      pending->wait();
+    } catch (const std::exception&) {  // the error that brought us here is the one to report
+      *pending = {};
+    }
+  }
+  gathered_ = gather_in_ = reduce_in_ = reduce_out_ = at::Tensor();
+  for (at::Tensor& grad : full_grads_) grad = at::Tensor();
+  if (state_ == State::gathering) state_ = State::sharded;
+}
+
+}  // namespace hexad::dtensor

@@ -1,0 +1,100 @@
+// One unit of a model (a block, the embedding, the head) under FSDP: fp32 master shards, full weights that come and go,
+// gradients that are reduce-scattered. Collectives: every rank calls the same functions of the same units in the same
+// order.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "modeling/family/weight_table.hpp"
+#include "modeling/parallel/placement.hpp"
+
+namespace hexad::dtensor {
+
+// A weight inside its unit. Shards are dim-0 chunks (Placement::shard(0)), padded to equal size and laid end to end in
+// one flat tensor a unit, so that a unit moves in one collective and is updated by one kernel.
+struct ShardedParam {
+  std::string name;
+  std::vector<int64_t> shape;
+  modeling::Range rows;     // of this rank
+  int64_t chunk = 0;        // rows of a rank, padding included
+  int64_t row_size = 0;     // elements of a row
+  int64_t offset = 0;       // in the flat shard
+  int64_t full_offset = 0;  // in the flat full weights
+};
+
+struct UnitOptions {
+  at::ScalarType compute_dtype = at::kFloat;
+  at::Device compute_device = at::kCPU;
+  at::Device shard_device = at::kCPU;
+};
+
+class ShardedUnit {
+ public:
+  ShardedUnit(const std::vector<modeling::WeightInfo>& weights, const modeling::Group& group,
+              const UnitOptions& options);
+
+  const std::vector<ShardedParam>& params() const { return params_; }
+  int64_t shard_size() const { return shard_size_; }
+
+  // fp32 [shard_size], padding zero. Call weights_changed() after writing to it.
+  at::Tensor& master() { return master_; }
+  void weights_changed();
+  // This rank's rows of parameter i in a tensor laid out like master().
+  at::Tensor rows_of(const at::Tensor& flat, size_t i) const;
+  // Master and gradient go to another device.
+  void move_to(at::Device device);
+
+  // Full weights, from shards that are laid out like master(): the master itself or a kept copy of any dtype.
+  // With one rank and the master's own dtype and device they are the shards, without a copy.
+  void prefetch(const at::Tensor& source);
+  void unshard(const at::Tensor& source);
+  // Frees the full weights (a graph may still refer to them: unshard fills the same storage again). One rank keeps
+  // them.
+  void reshard();
+  // Valid after unshard: leaves that require gradients, in the order of params().
+  const std::vector<at::Tensor>& weights() const { return weights_; }
+  const at::Tensor& weight(const std::string& name) const;
+
+  // Gradients of this micro-batch, of the full weights; summed over calls.
+  void add_grad(size_t i, const at::Tensor& grad);
+  // The accumulator itself, of the full shape, in fp32: for ops that add in place.
+  at::Tensor grad_accumulator(size_t i);
+  // Sums over ranks into grad(): start when the unit's last gradient has come, finish before the next start.
+  void start_reduce();
+  void finish_reduce();
+  // Accumulated fp32 [shard_size]; undefined before the first micro-batch.
+  at::Tensor& grad() { return grad_; }
+  void drop_grad();
+
+  // After an exception: waits for what is under way and forgets the micro-batch.
+  void abandon();
+
+ private:
+  enum class State { sharded, gathering, full };
+
+  bool one_rank() const { return group_.size() == 1; }
+  bool aliases(const at::Tensor& source) const;
+  void bind(const at::Tensor& flat);  // weights_ become views of it
+  void copy_out();
+
+  modeling::Group group_;
+  UnitOptions options_;
+  std::vector<ShardedParam> params_;
+  int64_t shard_size_ = 0, full_size_ = 0;
+
+  at::Tensor master_, grad_;
+  State state_ = State::sharded;
+  at::Tensor source_;  // what the full weights were made of
+  at::Tensor full_;    // flat [full_size]; its storage is empty while sharded
+  at::Tensor gather_in_, gathered_;
+  modeling::Pending gathering_;
+  std::vector<at::Tensor> weights_;
+
+  std::vector<at::Tensor> full_grads_;  // of this micro-batch, undefined where none came
+  at::Tensor reduce_in_, reduce_out_;
+  modeling::Pending reducing_;
+};
+
+}  // namespace hexad::dtensor

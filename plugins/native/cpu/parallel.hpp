@@ -1,0 +1,15 @@
+// LibTorch's threads, for kernels that include none of its headers.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace hexad::native::cpu {
+
+// Calls body(begin, end) on parts of [0, count), each of at least `grain` items where possible, from several threads at
+// once. Which thread takes which part must not matter to the result.
+void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
+
+// The same with one item at a time, handed out as threads become free: for items of unequal cost.
+void parallel_each(int64_t count, const std::function<void(int64_t item)>& body);
+
+}  // namespace hexad::native::cpu

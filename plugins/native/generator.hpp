@@ -1,0 +1,82 @@
+// The plugin's face to the host: the members of hexad_generator_vtable (abi.h), for any thread.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "plugins/native/engine.hpp"
+#include "plugins/native/settings.hpp"
+
+namespace hexad::native {
+
+class Generator {
+ public:
+  Generator(const sdk::Call& call, const sdk::Config& config);
+
+  void describe(const sdk::Call& call, hexad_generator_info& info);
+
+  // All or none are taken: a malformed request fails the call. One that is well-formed but can never fit is taken and
+  // ends with an error event.
+  void submit(const sdk::Call& call, std::span<const hexad_request* const> requests);
+  // Runs the model in the caller's thread, at least one pass when there is work.
+  int64_t poll(const sdk::Call& call, std::span<const hexad_completion*> events, int64_t timeout_ms);
+  void release(std::span<const hexad_completion* const> events);
+  void cancel(const sdk::Call& call, std::span<const uint64_t> ids);
+
+  // New weights are copied as they come and take the old ones' place in update_end(commit), between two passes: twice
+  // the memory of the weights for that time, unless sleep(2) has freed the old ones. Running sequences go on with the
+  // keys and values that they have; shared prompts are forgotten.
+  void update_begin(const sdk::Call& call, int64_t version);
+  void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
+  void update_end(const sdk::Call& call, bool commit);
+  void weight_layout(const sdk::Call& call, hexad_weight_list& out);
+
+  // pause keeps everything; sleep gives memory back, and running sequences are computed again after wake.
+  void pause(const sdk::Call& call);
+  void resume(const sdk::Call& call);
+  void sleep(const sdk::Call& call, int32_t level);
+  void wake(const sdk::Call& call);
+  void flush_cache(const sdk::Call& call);
+
+ private:
+  struct Layout {
+    std::vector<modeling::WeightInfo> table;
+    std::vector<int64_t> zeros;
+    std::vector<hexad_weight_slice> slices;
+  };
+
+  std::unique_ptr<Sequence> make_sequence(const hexad_request& request) const;
+  int64_t hand_out(std::span<const hexad_completion*> events);
+  bool run_once(const sdk::Call& call);
+  template <typename Function>
+  void exclusively(Function&& function);
+  void signal();
+
+  Settings settings_;
+  modeling::ModelConfig model_;
+  std::optional<Engine> engine_;
+  std::mutex engine_mutex_;
+  std::atomic<int> waiting_for_engine_{0};  // the poller leaves the engine to others between passes
+  bool paused_ = false;                     // under engine_mutex_
+  std::optional<WeightUpdate> update_;
+  std::string update_failure_;
+  int64_t update_version_ = 0;
+  Layout layout_;
+
+  std::mutex state_mutex_;  // of what follows; taken after engine_mutex_
+  std::condition_variable changed_;
+  bool dirty_ = false;  // something that a waiting poller should look at
+  std::vector<std::unique_ptr<Sequence>> inbox_;
+  std::vector<uint64_t> cancelled_;
+  std::unordered_set<uint64_t> live_;  // ids whose last event has not been made
+  std::deque<std::unique_ptr<Event>> ready_;
+  std::unordered_map<const hexad_completion*, std::unique_ptr<Event>> lent_;
+};
+
+}  // namespace hexad::native

@@ -1,0 +1,86 @@
+// The generator's other half: weights, pause, sleep.
+#include "plugins/native/generator.hpp"
+
+namespace hexad::native {
+
+// Between two passes; the poller steps aside.
+template <typename Function>
+void Generator::exclusively(Function&& function) {
+  ++waiting_for_engine_;
+  {
+    const std::lock_guard engine_lock(engine_mutex_);
+    --waiting_for_engine_;
+    function();
+  }
+  const std::lock_guard lock(state_mutex_);
+  signal();
+}
+
+void Generator::update_begin(const sdk::Call&, int64_t version) {
+  update_.emplace(model_, settings_.dtype, settings_.device);
+  update_failure_.clear();
+  update_version_ = version;
+}
+
+void Generator::update_bucket(const sdk::Call&, const hexad_weight_list& bucket) {
+  if (!update_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_bucket without update_begin");
+  try {
+    update_->add(bucket);
+  } catch (const std::exception& error) {
+    update_failure_ = error.what();
+    throw;
+  }
+}
+
+void Generator::update_end(const sdk::Call&, bool commit) {
+  if (!update_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_end without update_begin");
+  WeightUpdate update = *std::exchange(update_, std::nullopt);
+  if (!commit) return;
+  if (!update_failure_.empty()) {
+    sdk::fail(HEXAD_FAILED_PRECONDITION, "the weight update cannot be committed, a bucket of it was refused: %s",
+              update_failure_.c_str());
+  }
+  WeightMap weights = update.finish();
+  exclusively([&] { engine_->set_weights(std::move(weights), update_version_); });
+}
+
+void Generator::weight_layout(const sdk::Call&, hexad_weight_list& out) {
+  if (layout_.slices.empty()) {
+    layout_.table = modeling::weight_table(model_);
+    layout_.zeros.assign(8, 0);
+    const auto code = static_cast<uint8_t>(settings_.dtype == at::kBFloat16 ? kDLBfloat : kDLFloat);
+    const DLDataType dtype{code, static_cast<uint8_t>(8 * c10::elementSize(settings_.dtype)), 1};
+    for (const modeling::WeightInfo& info : layout_.table) {
+      layout_.slices.push_back({info.hf_name.c_str(), nullptr, info.shape.data(), layout_.zeros.data(),
+                                info.shape.data(), static_cast<int32_t>(info.shape.size()), dtype});
+    }
+  }
+  out.slices = layout_.slices.data();
+  out.count = static_cast<int64_t>(layout_.slices.size());
+}
+
+void Generator::pause(const sdk::Call&) {
+  exclusively([&] { paused_ = true; });
+}
+
+void Generator::resume(const sdk::Call&) {
+  exclusively([&] { paused_ = false; });
+}
+
+void Generator::sleep(const sdk::Call&, int32_t level) {
+  if (level != 1 && level != 2) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "sleep: got level %d, wanted 1 (free the KV cache) or 2 (free the weights too)",
+              level);
+  }
+  exclusively([&] { engine_->sleep(level == 2); });
+}
+
+void Generator::wake(const sdk::Call&) {
+  exclusively([&] { engine_->wake(); });
+}
+
+void Generator::flush_cache(const sdk::Call&) {
+  exclusively([&] { engine_->flush_prompts(); });
+}
+
+}  // namespace hexad::native

@@ -1,0 +1,62 @@
+// The executor in ATen operators: modeling's blocks over the paged cache, on any device.
+#include <ATen/Functions.h>
+
+#include "modeling/family/transformer.hpp"
+#include "modeling/family/weight_table.hpp"
+#include "modeling/op/linear.hpp"
+#include "plugins/native/model/device_indices.hpp"
+#include "plugins/native/model/executor.hpp"
+#include "plugins/native/model/paged_attention.hpp"
+
+namespace hexad::native {
+namespace {
+
+// Deterministic mode: rows of a GEMM. Below it a row's result may depend on how many rows there are.
+constexpr int64_t kRowTile = 64;
+
+class AtenExecutor : public Executor {
+ public:
+  AtenExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
+      : config_(config), device_(options.device), deterministic_(options.deterministic), linear_{options.deterministic ? kRowTile : 0} {}
+
+  void set_weights(WeightMap weights) override { weights_ = std::move(weights); }
+
+  at::Tensor forward(const Step& step, KvCache& cache) override {
+    std::vector<int64_t> ids, positions, sampled;
+    for (const Chunk& chunk : step.chunks) {
+      for (int64_t position = chunk.start; position < chunk.start + chunk.count; ++position) {
+        ids.push_back(chunk.sequence->tokens[position]);
+        positions.push_back(position);
+      }
+      if (!chunk.samplers.empty()) sampled.push_back(static_cast<int64_t>(ids.size()) - 1);
+    }
+    PagedAttention attention(config_, step, cache, deterministic_);
+    const auto on_device = [&](const std::vector<int64_t>& values) { return device_indices(values, device_); };
+    const auto lookup = [&](const std::string& name) { return weights_.at(name); };
+    const at::Tensor hidden =
+        modeling::forward_hidden(config_, lookup, on_device(ids), on_device(positions), attention, linear_);
+    const at::Tensor last = hidden.index_select(0, on_device(sampled));
+    const at::Tensor head = weights_.at(modeling::head_weight_name(config_));
+    return modeling::apply_linear(last, head, {}, linear_.row_tile).to(at::kFloat).to(at::kCPU).contiguous();
+  }
+
+ private:
+  modeling::ModelConfig config_;
+  at::Device device_;
+  bool deterministic_;
+  modeling::LinearOptions linear_;
+  WeightMap weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  return std::make_unique<AtenExecutor>(config, options);
+}
+
+std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  const bool kernels = options.dtype == at::kFloat || options.dtype == at::kBFloat16;
+  return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);
+}
+
+}  // namespace hexad::native

@@ -1,0 +1,48 @@
+#include "plugins/native/model/kv_cache.hpp"
+
+#include <ATen/Functions.h>
+
+namespace hexad::native {
+
+KvCache::KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
+                 at::Device device)
+    : layers_(config.num_layers),
+      kv_heads_(config.num_kv_heads),
+      head_dim_(config.head_dim),
+      block_size_(block_size),
+      num_blocks_(num_blocks),
+      dtype_(dtype),
+      device_(device) {}
+
+int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t block_size, at::ScalarType dtype) {
+  return 2 * config.num_layers * config.num_kv_heads * config.head_dim * block_size *
+         static_cast<int64_t>(c10::elementSize(dtype));
+}
+
+void KvCache::allocate() {
+  if (!keys_.empty()) return;
+  const auto options = at::TensorOptions(dtype_).device(device_);
+  std::vector<at::Tensor> keys, values;  // all or none
+  for (int64_t layer = 0; layer < layers_; ++layer) {
+    keys.push_back(at::empty({num_blocks_, kv_heads_, head_dim_, block_size_}, options));
+    values.push_back(at::empty({num_blocks_, kv_heads_, block_size_, head_dim_}, options));
+  }
+  keys_ = std::move(keys);
+  values_ = std::move(values);
+}
+
+void KvCache::release() {
+  keys_.clear();
+  values_.clear();
+}
+
+void KvCache::copy(const std::vector<BlockCopy>& copies) {
+  for (const BlockCopy& copy : copies) {
+    for (int64_t layer = 0; layer < layers_; ++layer) {
+      keys_[layer][copy.to].copy_(keys_[layer][copy.from]);
+      values_[layer][copy.to].copy_(values_[layer][copy.from]);
+    }
+  }
+}
+
+}  // namespace hexad::native

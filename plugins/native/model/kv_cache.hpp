@@ -1,0 +1,44 @@
+// The paged cache of keys and values: tensors that live on the model's device, cut into blocks of positions.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "modeling/family/model_config.hpp"
+#include "plugins/native/schedule/scheduler.hpp"
+
+namespace hexad::native {
+
+class KvCache {
+ public:
+  // Allocates nothing yet.
+  KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
+          at::Device device);
+
+  static int64_t bytes_per_block(const modeling::ModelConfig& config, int64_t block_size, at::ScalarType dtype);
+
+  int64_t block_size() const { return block_size_; }
+  int64_t num_blocks() const { return num_blocks_; }
+  at::ScalarType dtype() const { return dtype_; }
+
+  // Memory comes with allocate() (untouched: pages of the host appear as they are written; throws when there is not
+  // enough) and goes with release().
+  void allocate();
+  void release();
+
+  // Keys [blocks, kv_heads, head_dim, block_size]; values [blocks, kv_heads, block_size, head_dim].
+  const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
+  const at::Tensor& values(int64_t layer) const { return values_[layer]; }
+
+  // In order: a block that was copied from may be copied to.
+  void copy(const std::vector<BlockCopy>& copies);
+
+ private:
+  int64_t layers_, kv_heads_, head_dim_, block_size_, num_blocks_;
+  at::ScalarType dtype_;
+  at::Device device_;
+  std::vector<at::Tensor> keys_, values_;
+};
+
+}  // namespace hexad::native

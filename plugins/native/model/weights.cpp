@@ -1,0 +1,122 @@
+#include "plugins/native/model/weights.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/ops/from_blob.h>
+#include <hexad/services.hpp>
+
+#include "modeling/error.hpp"
+#include "modeling/weight/safetensors_reader.hpp"
+#include "modeling/weight/validate.hpp"
+
+namespace hexad::native {
+namespace {
+
+int64_t elements(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
+std::string text_of(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+[[noreturn]] void refuse(const hexad_weight_slice& slice, const std::string& reason) {
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s: %s", slice.name, reason.c_str());
+}
+
+at::ScalarType scalar_type(const hexad_weight_slice& slice) {
+  const DLDataType type = slice.tensor->dtype;
+  if (type.lanes == 1) {
+    if (type.code == kDLFloat && type.bits == 32) return at::kFloat;
+    if (type.code == kDLFloat && type.bits == 16) return at::kHalf;
+    if (type.code == kDLFloat && type.bits == 64) return at::kDouble;
+    if (type.code == kDLBfloat && type.bits == 16) return at::kBFloat16;
+  }
+  refuse(slice, fmt::format("dtype with code {} and {} bits; wanted float32, float16, bfloat16 or float64", type.code,
+                            type.bits));
+}
+
+// The slice's data as a tensor that borrows it.
+at::Tensor view_of(const hexad_weight_slice& slice) {
+  const DLTensor& tensor = *slice.tensor;
+  const std::vector<int64_t> shape(slice.shape, slice.shape + slice.ndim);
+  if (elements({tensor.shape, static_cast<size_t>(tensor.ndim)}) != elements(shape)) {
+    refuse(slice, fmt::format("its data has {} elements, its shape {}",
+                              elements({tensor.shape, static_cast<size_t>(tensor.ndim)}), text_of(shape)));
+  }
+  const bool cpu = tensor.device.device_type == kDLCPU || tensor.device.device_type == kDLCUDAHost;
+  const at::Device device = cpu ? at::Device(at::kCPU) : at::Device(at::kCUDA, int8_t(tensor.device.device_id));
+  return at::from_blob(HEXAD_DATA(char, &tensor), shape, at::TensorOptions(scalar_type(slice)).device(device));
+}
+
+}  // namespace
+
+WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
+                       at::Device device) {
+  const bool present = std::filesystem::exists(dir / "model.safetensors") ||
+                       std::filesystem::exists(dir / "model.safetensors.index.json");
+  if (!present) return {};
+  const modeling::SafetensorsReader reader(dir);
+  const std::vector<modeling::WeightInfo> table = modeling::weight_table(config);
+  modeling::validate_weights(reader, table);
+  WeightMap weights;
+  for (const modeling::WeightInfo& info : table) {
+    const at::Tensor stored = reader.tensor(info.hf_name);
+    modeling::require_finite(stored, info.hf_name, reader.entries().at(info.hf_name).file);
+    weights[info.hf_name] = stored.to(at::TensorOptions(dtype).device(device), false, /*copy=*/true);
+  }
+  return weights;
+}
+
+WeightUpdate::WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device)
+    : tied_(config.tie_word_embeddings), dtype_(dtype), device_(device) {
+  for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
+    weights_[info.hf_name] = {{}, info.shape, elements(info.shape)};
+  }
+}
+
+void WeightUpdate::add(const hexad_weight_list& bucket) {
+  for (int64_t i = 0; i < bucket.count; ++i) add(bucket.slices[i]);
+}
+
+void WeightUpdate::add(const hexad_weight_slice& slice) {
+  if (tied_ && std::string(slice.name) == "lm_head.weight") return;  // the embedding's twin
+  const auto found = weights_.find(slice.name);
+  if (found == weights_.end()) refuse(slice, "the model has no such weight");
+  Arriving& weight = found->second;
+  const std::vector<int64_t> whole(slice.global_shape, slice.global_shape + slice.ndim);
+  if (whole != weight.shape) {
+    refuse(slice, fmt::format("shape {}, the model's is {}", text_of(whole), text_of(weight.shape)));
+  }
+  for (int32_t d = 0; d < slice.ndim; ++d) {
+    if (slice.offsets[d] < 0 || slice.shape[d] < 0 || slice.offsets[d] + slice.shape[d] > whole[d]) {
+      refuse(slice, fmt::format("a slice of {} elements from {} on lies outside of dimension {} of {}", slice.shape[d],
+                                slice.offsets[d], d, text_of(whole)));
+    }
+  }
+  if (!slice.tensor) refuse(slice, "a slice without data");
+  const at::Tensor source = view_of(slice);
+  if (source.numel() > weight.missing) refuse(slice, "sent more than once");
+  if (!weight.tensor.defined()) {
+    weight.tensor = at::empty(weight.shape, at::TensorOptions(dtype_).device(device_));
+  }
+  at::Tensor target = weight.tensor;
+  for (int32_t d = 0; d < slice.ndim; ++d) target = target.narrow(d, slice.offsets[d], slice.shape[d]);
+  target.copy_(source);
+  weight.missing -= source.numel();
+}
+
+WeightMap WeightUpdate::finish() {
+  std::vector<std::string> missing;
+  WeightMap result;
+  for (auto& [name, weight] : weights_) {
+    if (weight.missing > 0) missing.push_back(name);
+    result[name] = weight.tensor;
+  }
+  if (missing.empty()) return result;
+  const size_t count = missing.size();
+  missing.resize(std::min<size_t>(count, 5));
+  sdk::fail(HEXAD_FAILED_PRECONDITION, "weight update: %zu of %zu weights did not arrive in full: %s%s", count,
+            weights_.size(), fmt::format("{}", fmt::join(missing, ", ")).c_str(), count > 5 ? ", ..." : "");
+}
+
+}  // namespace hexad::native

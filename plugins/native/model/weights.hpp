@@ -1,0 +1,49 @@
+// The model's weights under their Hugging Face names, and how a new set takes their place.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <hexad/abi.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "modeling/family/model_config.hpp"
+#include "modeling/family/weight_table.hpp"
+
+namespace hexad::native {
+
+using WeightMap = std::map<std::string, at::Tensor>;
+
+// Reads every weight of a Hugging Face directory, checked, in `dtype` on `device`. Empty when the directory has a
+// config.json and no weights: they arrive with the first update. Throws modeling::Error.
+WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
+                       at::Device device);
+
+// A set of weights on its way in: copies, so that the old ones serve until the new ones are complete. (The slices are
+// borrowed for the length of a call, so they cannot be used in place.)
+class WeightUpdate {
+ public:
+  WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device);
+
+  // Copies whole weights or slices of them, of any floating-point dtype and device. Throws sdk::Error (invalid
+  // argument): unknown name, wrong global shape, a slice outside of it, a strange dtype, more elements than there are.
+  void add(const hexad_weight_list& bucket);
+  // The complete set. Throws sdk::Error (failed precondition) naming weights that have not arrived in full.
+  WeightMap finish();
+
+ private:
+  struct Arriving {
+    at::Tensor tensor;  // undefined until its first slice
+    std::vector<int64_t> shape;
+    int64_t missing;  // elements
+  };
+  void add(const hexad_weight_slice& slice);
+
+  std::map<std::string, Arriving> weights_;
+  bool tied_;
+  at::ScalarType dtype_;
+  at::Device device_;
+};
+
+}  // namespace hexad::native

@@ -1,0 +1,45 @@
+// A request on its way: what was asked, what has been sampled, and where its keys and values are.
+#pragma once
+#include <hexad/abi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plugins/native/sample/sampling_params.hpp"
+
+namespace hexad::native {
+
+struct Request {
+  uint64_t id = 0;
+  uint64_t group = 0;
+  std::vector<int32_t> prompt;
+  int64_t max_new_tokens = 1;
+  uint64_t seed = 0;
+  SamplingParams sampling;
+  std::vector<int32_t> stop_token_ids;
+  std::vector<std::string> stop_strings;
+  bool ignore_eos = false;
+  bool stream = false;
+};
+
+struct Sequence {
+  Request request;
+  uint64_t arrival = 0;         // order of submission: who goes first, and who is preempted last
+  std::vector<int32_t> tokens;  // the prompt, then what was sampled
+  std::vector<float> logprobs;  // of the sampled ones
+  std::vector<hexad_version_span> spans;
+  int64_t reported = 0;  // sampled tokens that a streaming caller has seen
+
+  int64_t computed = 0;         // leading tokens whose keys and values are in the cache
+  std::vector<int32_t> blocks;  // of the cache, in order of positions
+  bool shareable = true;        // false: part of its prompt was computed before shared prompts were flushed
+  int64_t preemptions = 0;
+
+  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t prompt_size() const { return static_cast<int64_t>(request.prompt.size()); }
+  int64_t sampled() const { return size() - prompt_size(); }
+  int64_t pending() const { return size() - computed; }  // tokens to run before the next one can be sampled
+};
+
+}  // namespace hexad::native

@@ -1,0 +1,43 @@
+#include "plugins/native/settings.hpp"
+
+namespace hexad::native {
+namespace {
+
+at::ScalarType parse_precision(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "float16") return at::kHalf;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "precision: got '%s', wanted float32, bfloat16 or float16", name.c_str());
+}
+
+int64_t at_least(const sdk::Config& config, const char* key, int64_t otherwise, int64_t minimum) {
+  const int64_t value = config.get<int64_t>(key, otherwise);
+  if (value >= minimum) return value;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted at least %lld", key, static_cast<long long>(value),
+            static_cast<long long>(minimum));
+}
+
+}  // namespace
+
+Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
+  Settings s;
+  s.model_name = config.get("model_name", "");
+  if (s.model_name.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name is missing: wanted a Hugging Face directory");
+  s.dtype = parse_precision(config.get("precision", "float32"));
+  const DLDevice device = call.device();
+  if (device.device_type == kDLCUDA) s.device = at::Device(at::kCUDA, static_cast<int8_t>(device.device_id));
+  s.max_length = at_least(config, "max_total_sequence_length", s.max_length, 0);
+  s.block_size = at_least(config, "native_cfg.kv_block_size", s.block_size, 1);
+  s.kv_cache_gib = config.find<double>("native_cfg.kv_cache_gb");
+  if (s.kv_cache_gib && !(*s.kv_cache_gib > 0)) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "native_cfg.kv_cache_gb: got %g, wanted more than 0", *s.kv_cache_gib);
+  }
+  s.max_sequences = at_least(config, "native_cfg.max_num_seqs", s.max_sequences, 1);
+  s.max_tokens = at_least(config, "native_cfg.max_num_batched_tokens", s.max_tokens, 1);
+  s.chunked_prefill = config.get("native_cfg.enable_chunked_prefill", s.chunked_prefill);
+  s.share_prompts = config.get("native_cfg.enable_prefix_sharing", s.share_prompts);
+  s.deterministic = config.get("native_cfg.deterministic", s.deterministic) || call.deterministic();
+  return s;
+}
+
+}  // namespace hexad::native

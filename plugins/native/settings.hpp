@@ -1,0 +1,32 @@
+// What the generator reads from its configuration.
+#pragma once
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+#include <hexad/plugin.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hexad::native {
+
+struct Settings {
+  std::string model_name;             // a Hugging Face directory
+  at::ScalarType dtype = at::kFloat;  // policy.generation.precision
+  at::Device device = at::kCPU;
+  int64_t max_length = 0;  // max_total_sequence_length: prompt + response; 0: the model's own
+
+  // native_cfg
+  int64_t block_size = 16;             // kv_block_size: positions of a block of the KV cache
+  std::optional<double> kv_cache_gib;  // kv_cache_gb; absent: what the run can use, within a share of the free memory
+  int64_t max_sequences = 256;         // max_num_seqs: that run at once
+  int64_t max_tokens = 2048;           // max_num_batched_tokens: rows of a forward pass
+  bool chunked_prefill = true;         // enable_chunked_prefill
+  bool share_prompts = true;           // enable_prefix_sharing
+  bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
+};
+
+// Throws sdk::Error (invalid argument) naming the key, what it holds and what it may hold.
+Settings read_settings(const sdk::Call& call, const sdk::Config& config);
+
+}  // namespace hexad::native

@@ -1,0 +1,87 @@
+#include "core/plugin/manifest.hpp"
+
+#include "tests/plugin/plugin_folder.hpp"
+
+using namespace hexad::plugin;
+using namespace plugin_test;
+
+namespace {
+
+Json good() {
+  return {{"format", 1},
+          {"kind", "loss"},
+          {"name", "my_loss"},
+          {"version", "1.0.0"},
+          {"library", "libmy_loss.so"},
+          {"abi", {{"major", 1}, {"min_host_minor", 0}}},
+          {"arch", "x86_64-linux-gnu"},
+          {"sha256", std::string(64, 'a')},
+          {"size", 100},
+          {"memory", {"host", "cuda"}},
+          {"requires", {{"libtorch", "2.11.0"}}},
+          {"license", "MIT"},
+          {"signature", "a later format may add keys"}};
+}
+
+std::string error_with(const Json& changes) {
+  Json json = good();
+  json.merge_patch(changes);
+  return error_of([&] { parse_manifest(json.dump(), "m.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("a manifest is read whole") {
+  const Manifest manifest = parse_manifest(good().dump(), "m.json");
+  CHECK(manifest.kind == Kind::loss);
+  CHECK(manifest.name == "my_loss");
+  CHECK(manifest.library == "libmy_loss.so");
+  CHECK(manifest.size == 100);
+  CHECK(manifest.memory == std::vector<std::string>{"host", "cuda"});
+  CHECK(manifest.requirements.at("libtorch") == "2.11.0");
+}
+
+TEST_CASE("a bad manifest is refused with the key at fault") {
+  CHECK(error_with({{"format", 2}}) == "m.json: manifest format 2, this engine reads format 1");
+  CHECK(error_with({{"kind", "reward"}}) == "m.json: kind 'reward' is none of backend, generator, loss");
+  CHECK(contains(error_with({{"name", "My-Loss"}}), "m.json: name 'My-Loss' must be 2 to 63 characters"));
+  CHECK(error_with({{"name", nullptr}}) == "m.json: key 'name' is missing");
+  CHECK(error_with({{"version", 1}}) == "m.json: 'version' must be a text, got 1");
+  CHECK(contains(error_with({{"library", "../evil.so"}}), "must be a file name in the manifest's own directory"));
+  CHECK(contains(error_with({{"library", ".."}}), "must be a file name"));
+  CHECK(contains(error_with({{"sha256", "abc"}}), "m.json: sha256 must be 64 lower-case hex digits"));
+  CHECK(contains(error_with({{"size", -1}}), "'size' must be a whole number, not negative, got -1"));
+  CHECK(contains(error_with({{"size", 1e30}}), "'size' must be a whole number"));
+  CHECK(contains(error_with({{"abi", 1}}), "must be a JSON object, got number"));
+  CHECK(contains(error_with({{"memory", {"disk"}}}), "'memory' lists \"host\" and \"cuda\", got \"disk\""));
+  CHECK(contains(error_with({{"requires", {{"cuda", 13}}}}), "requires.cuda must be a version text, got 13"));
+}
+
+TEST_CASE("a manifest's size, depth and keys are bounded") {
+  const auto error = [](const std::string& text) { return error_of([&] { parse_manifest(text, "m.json"); }); };
+  CHECK(contains(error(""), "m.json: not JSON"));
+  CHECK(contains(error("{\"format\": 1,"), "m.json: not JSON"));
+  CHECK(contains(error("[]"), "must be a JSON object, got array"));
+  CHECK(contains(error(std::string(70000, ' ')), "70000 bytes, a manifest has at most 65536"));
+  CHECK(
+      contains(error("{\"a\": " + std::string(20, '[') + std::string(20, ']') + "}"), "nested deeper than 16 levels"));
+  CHECK(error("{\"format\": 1, \"format\": 1}") == "m.json: key 'format' stands twice in one object");
+}
+
+TEST_CASE("no prefix of a manifest and no changed byte crashes the reader") {
+  const std::string text = good().dump();
+  for (size_t size = 0; size < text.size(); ++size)
+    CHECK(error_of([&] { parse_manifest(text.substr(0, size), "m"); }) != "(no error)");
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (const char byte : {'\0', '"', '{', ']', '\xff', '9'}) {
+      std::string changed = text;
+      changed[i] = byte;
+      error_of([&] { parse_manifest(changed, "m"); });
+    }
+  }
+}
+
+TEST_CASE("a manifest that is no file is refused") {
+  CHECK(error_of([] { read_manifest("/nowhere/libx.hexad.json"); }) ==
+        "/nowhere/libx.hexad.json: no manifest there (not a regular file)");
+}

@@ -1,0 +1,236 @@
+// An instance of the plugin behind its vtable, and batches for it.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "tests/plugins/dtensor/test_host.hpp"
+#include "tests/plugins/dtensor/tiny_model.hpp"
+
+namespace dtensor_test {
+
+// How a rank's sequences become micro-batches.
+struct Packing {
+  size_t sequences = 4;  // in a micro-batch
+  bool padded = false;
+  bool merge_rows = false;  // a mutation: all rows of a micro-batch run as one sequence
+};
+
+struct Batch {
+  std::vector<int64_t> ids, offsets = {0};
+  std::vector<float> weight;
+  DLTensor dl{};
+  int64_t shape[1];
+  hexad_named_tensor named{};
+  hexad_batch batch{};
+
+  Batch(const std::vector<Sequence>& sequences, const Packing& packing) {
+    int64_t longest = 1;
+    for (const Sequence& sequence : sequences) {
+      ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
+      weight.insert(weight.end(), sequence.weight.begin(), sequence.weight.end());
+      offsets.push_back(static_cast<int64_t>(ids.size()));
+      longest = std::max(longest, static_cast<int64_t>(sequence.ids.size()));
+    }
+    if (packing.merge_rows) offsets = {0, static_cast<int64_t>(ids.size())};
+    shape[0] = static_cast<int64_t>(ids.size());
+    dl.data = ids.data();
+    dl.device = {kDLCPU, 0};
+    dl.ndim = 1;
+    dl.dtype = {kDLInt, 64, 1};
+    dl.shape = shape;
+    named = {"input_ids", &dl, nullptr, HEXAD_AXIS_TOKEN, 0};
+    batch.struct_size = HEXAD_STRUCT_SIZE(hexad_batch, is_dummy);
+    batch.num_sequences = static_cast<int64_t>(offsets.size()) - 1;
+    batch.num_tokens = shape[0];
+    batch.cu_seqlens = offsets.data();
+    batch.tensors = &named;
+    batch.num_tensors = 1;
+    batch.padded_length = packing.padded ? longest + 2 : 0;
+  }
+  Batch(const Batch&) = delete;
+};
+
+class Instance {
+ public:
+  explicit Instance(const json& config) {
+    config_.document = config;
+    code_ = vtable().create(&host(), &call_, &config_, &self_);
+  }
+  ~Instance() {
+    if (self_) vtable().destroy(self_);
+  }
+  Instance(const Instance&) = delete;
+
+  hexad_code code() const { return code_; }
+  hexad_backend* self() const { return self_; }
+  hexad_call* call() {
+    call_.error.clear();
+    return &call_;
+  }
+  const std::string& error() const { return call_.error; }
+  void check(hexad_code code) { REQUIRE_MESSAGE(code == HEXAD_OK, call_.error); }
+
+  // This rank's share of `sequences` (every ranks-th one) in micro-batches, filled up with dummies to equal counts.
+  std::deque<Batch> batches(const std::vector<Sequence>& sequences, const Packing& packing,
+                            const rank_process::Rank& rank) {
+    std::deque<Batch> result;
+    const size_t world = static_cast<size_t>(rank.world), first = static_cast<size_t>(rank.rank);
+    const size_t most = (sequences.size() + world - 1) / world,
+                 count = (most + packing.sequences - 1) / packing.sequences;
+    std::vector<Sequence> part;
+    const auto flush = [&] {
+      if (!part.empty()) result.emplace_back(part, packing);
+      part.clear();
+    };
+    for (size_t i = first; i < sequences.size(); i += world) {
+      part.push_back(sequences[i]);
+      if (part.size() == packing.sequences) flush();
+    }
+    flush();
+    while (result.size() < count) result.emplace_back(std::vector<Sequence>{sequences[0]}, packing).batch.is_dummy = 1;
+    return result;
+  }
+
+  // One train call; returns this rank's loss.
+  double train(std::deque<Batch>& batches, double normalizer, double temperature, double factor = 1) {
+    double loss = 0;
+    check(try_train(batches, normalizer, temperature, factor, loss));
+    return loss;
+  }
+  // `factor` multiplies the gradients of the loss.
+  hexad_code try_train(std::deque<Batch>& batches, double normalizer, double temperature, double factor, double& loss) {
+    std::vector<const hexad_batch*> pointers;
+    for (const Batch& batch : batches) pointers.push_back(&batch.batch);
+    struct Context {
+      std::deque<Batch>* batches;
+      double normalizer, factor, loss = 0;
+    } context{&batches, normalizer, factor};
+    hexad_loss_callback callback{HEXAD_STRUCT_SIZE(hexad_loss_callback, compute), 0, &context,
+                                 [](void* ctx, hexad_call*, int64_t index, const hexad_named_tensor* outputs,
+                                    DLTensor* const* grads, int64_t count) -> hexad_code {
+                                   REQUIRE(count == 2);
+                                   auto& context = *static_cast<Context*>(ctx);
+                                   const Batch& batch = context.batches->at(static_cast<size_t>(index));
+                                   CHECK(!batch.batch.is_dummy);
+                                   const Loss loss = loss_of(view(outputs[0].tensor), view(outputs[1].tensor),
+                                                             at::tensor(batch.weight), context.normalizer);
+                                   context.loss += loss.value;
+                                   view(grads[0]).copy_(loss.grad_logprobs * context.factor);
+                                   view(grads[1]).copy_(loss.grad_entropy * context.factor);
+                                   return HEXAD_OK;
+                                 }};
+    const char* outputs[] = {"logprobs", "entropy"};
+    hexad_train_args args{};
+    args.struct_size = HEXAD_STRUCT_SIZE(hexad_train_args, top_p);
+    args.batches = pointers.data();
+    args.num_batches = static_cast<int64_t>(pointers.size());
+    args.outputs = outputs;
+    args.num_outputs = 2;
+    args.loss = &callback;
+    args.temperature = temperature;
+    args.top_p = 1;
+    const hexad_code code = vtable().train(self_, call(), &args);
+    loss = context.loss;
+    return code;
+  }
+
+  hexad_step_stats step(double lr, double decay, double max_norm, uint32_t flags = 0) {
+    hexad_step_args args{HEXAD_STRUCT_SIZE(hexad_step_args, max_grad_norm), flags, lr, decay, max_norm};
+    hexad_step_stats stats{};
+    stats.struct_size = HEXAD_STRUCT_SIZE(hexad_step_stats, grad_norm);
+    check(vtable().step(self_, call(), &args, &stats));
+    return stats;
+  }
+
+  // "logprobs" of every batch under `which`.
+  std::vector<at::Tensor> logprobs(std::deque<Batch>& batches, int32_t which, double temperature) {
+    std::vector<at::Tensor> results;
+    std::deque<DLTensor> views;
+    std::deque<hexad_named_tensor> named;
+    std::vector<const hexad_batch*> pointers;
+    std::vector<hexad_named_tensor*> outputs;
+    for (const Batch& batch : batches) {
+      pointers.push_back(&batch.batch);
+      results.push_back(at::zeros({batch.batch.num_tokens}, at::kFloat));
+      DLTensor& dl = views.emplace_back(batch.dl);
+      dl.data = results.back().data_ptr();
+      dl.dtype = {kDLFloat, 32, 1};
+      outputs.push_back(&named.emplace_back(hexad_named_tensor{"logprobs", &dl, nullptr, HEXAD_AXIS_TOKEN, 0}));
+    }
+    hexad_forward_args args{};
+    args.struct_size = HEXAD_STRUCT_SIZE(hexad_forward_args, top_p);
+    args.which = which;
+    args.batches = pointers.data();
+    args.num_batches = static_cast<int64_t>(pointers.size());
+    args.outputs = outputs.data();
+    args.num_outputs = 1;
+    args.temperature = temperature;
+    args.top_p = 1;
+    check(vtable().forward(self_, call(), &args));
+    return results;
+  }
+
+  void keep(int32_t which) { check(vtable().keep(self_, call(), which)); }
+
+  Weights weights(int32_t which, int32_t form = HEXAD_FORM_FULL, int64_t bucket_bytes = 4096) {
+    Weights result;
+    hexad_weights_request request{HEXAD_STRUCT_SIZE(hexad_weights_request, max_bucket_bytes), which, form, 0,
+                                  bucket_bytes};
+    check(vtable().weights_begin(self_, call(), &request));
+    for (;;) {
+      hexad_weight_list list{};
+      list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
+      check(vtable().weights_next(self_, call(), &list));
+      if (list.count == 0) break;
+      for (int64_t i = 0; i < list.count; ++i) {
+        const hexad_weight_slice& slice = list.slices[i];
+        REQUIRE(result.count(slice.name) == 0);
+        result[slice.name] = view(slice.tensor).clone();
+      }
+    }
+    vtable().weights_end(self_);
+    return result;
+  }
+
+  void save(const std::filesystem::path& dir, uint32_t what = HEXAD_CHECKPOINT_MODEL | HEXAD_CHECKPOINT_OPTIMIZER) {
+    const CheckpointArgs args(dir, what, HEXAD_WEIGHTS_CURRENT);
+    check(vtable().save(self_, call(), &args.args));
+  }
+  hexad_code load(const std::filesystem::path& dir, uint32_t what, int32_t which = HEXAD_WEIGHTS_CURRENT) {
+    const CheckpointArgs args(dir, what, which);
+    return vtable().load(self_, call(), &args.args);
+  }
+
+  static at::Tensor view(const DLTensor* tensor) {
+    const auto dtype = tensor->dtype.code == kDLBfloat ? at::kBFloat16
+                       : tensor->dtype.code == kDLInt  ? at::kLong
+                                                       : at::kFloat;
+    return at::from_blob(tensor->data, at::IntArrayRef(tensor->shape, static_cast<size_t>(tensor->ndim)), dtype);
+  }
+
+ private:
+  struct CheckpointArgs {
+    std::string weights, optimizer;
+    hexad_checkpoint_args args{};
+    CheckpointArgs(const std::filesystem::path& dir, uint32_t what, int32_t which)
+        : weights((dir / "weights").string()), optimizer((dir / "optimizer").string()) {
+      args = {HEXAD_STRUCT_SIZE(hexad_checkpoint_args, which), what, weights.c_str(), optimizer.c_str(), which, 0};
+    }
+  };
+
+  hexad_config config_;
+  hexad_call call_;
+  hexad_backend* self_ = nullptr;
+  hexad_code code_;
+};
+
+inline json policy(const std::filesystem::path& model, const std::string& precision = "float32",
+                   bool checkpointing = false, bool reshard = true) {
+  return {{"model_name", model.string()},
+          {"precision", precision},
+          {"optimizer", {{"name", "torch.optim.AdamW"}, {"kwargs", {{"lr", 1e-3}, {"weight_decay", 0.01}}}}},
+          {"dtensor_cfg", {{"activation_checkpointing", checkpointing}, {"reshard_after_forward", reshard}}}};
+}
+
+}  // namespace dtensor_test

@@ -1,0 +1,158 @@
+// Loss, gradients and updated weights do not depend on ranks, packing, micro-batch size, activation checkpointing or
+// reshard_after_forward; and the tests that say so can fail.
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "tests/plugins/dtensor/harness.hpp"
+#include "tests/plugins/dtensor/reference.hpp"
+#include "tests/plugins/dtensor/scenarios.hpp"
+
+using namespace dtensor_test;
+using rank_process::Rank;
+
+namespace {
+
+constexpr double kTolerance = 1e-5, kTemperature = 0.8, kLr = 3e-3, kDecay = 0.1, kMaxNorm = 0.4;
+
+struct Variant {
+  std::string family;
+  Packing packing;
+  bool checkpointing, reshard;
+};
+
+struct Errors {
+  double loss = 0, grad = 0, weight = 0, norm = 0;
+};
+
+double sum_over_ranks(double value, const Rank& rank) {
+  hexad_comm* world = nullptr;
+  runtime_test::check_ok(runtime_test::runtime().comm_axis("world", &world));
+  runtime_test::Tensor<double> sum({value});
+  if (rank.world > 1) runtime_test::check_ok(runtime_test::runtime().all_reduce(world, &sum.dl, HEXAD_OP_SUM));
+  return sum.data[0];
+}
+
+// Three steps of the backend beside three of the reference; the largest differences. Adam's division magnifies rounding
+// where gradients vanish, so each step starts from the same weights: those errors would otherwise be counted again.
+Errors three_steps(const Variant& variant, const Rank& rank) {
+  const std::filesystem::path dir = rank_process::temporary_dir();
+  Reference reference;
+  reference.weights = write_tiny_model(dir, variant.family);
+  reference.config = hexad::modeling::load_model_config(dir);
+  Instance backend(policy(dir, "float32", variant.checkpointing, variant.reshard));
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  Errors errors;
+  for (int step = 0; step < 3; ++step) {
+    const std::vector<Sequence> data = make_sequences(11, step);
+    const double normalizer = static_cast<double>(total_tokens(data));
+    const double want = reference.train(data, normalizer, kTemperature);
+    auto batches = backend.batches(data, variant.packing, rank);
+    const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature), rank);
+    errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
+    for (const auto& [name, grad] : backend.weights(HEXAD_WEIGHTS_GRADIENTS))
+      errors.grad = std::max(errors.grad, relative_error(grad, reference.grads.at(name)));
+    const double norm = reference.grad_norm();
+    errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
+    reference.step(kLr, kDecay, kMaxNorm);
+    const Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
+    REQUIRE(weights.size() == reference.weights.size());
+    for (const auto& [name, weight] : weights)
+      errors.weight = std::max(errors.weight, relative_error(weight, reference.weights.at(name)));
+  }
+  std::filesystem::remove_all(dir);
+  return errors;
+}
+
+std::string text_of(const Variant& v) {
+  return v.family + ", " + std::to_string(v.packing.sequences) + (v.packing.padded ? " padded" : " packed") +
+         (v.checkpointing ? ", checkpointing" : "") + (v.reshard ? ", reshard" : "");
+}
+
+void agrees(const Rank& rank) {
+  start_runtime(rank);
+  const std::vector<Variant> variants = {
+      {"llama", {11, false, false}, false, true}, {"llama", {2, false, false}, true, true},
+      {"llama", {3, true, false}, false, false},  {"llama", {1, true, false}, true, false},
+      {"qwen3", {4, false, false}, false, true},  {"qwen3", {1, false, false}, false, false},
+      {"qwen3", {5, true, false}, true, true},
+  };
+  for (const Variant& variant : variants) {
+    const Errors errors = three_steps(variant, rank);
+    INFO(text_of(variant) << ": loss " << errors.loss << " grad " << errors.grad << " weight " << errors.weight);
+    CHECK(errors.loss <= kTolerance);
+    CHECK(errors.grad <= kTolerance);
+    CHECK(errors.weight <= kTolerance);
+    CHECK(errors.norm <= kTolerance);
+  }
+  runtime_test::runtime().stop();
+}
+
+// ---- Mutations ------------------------------------------------------------------------------------------------------
+
+struct DoneWork : c10d::Work {
+  bool wait(std::chrono::milliseconds) override { return true; }
+};
+
+// Forwards to the real group; the reduce-scatter goes wrong.
+class BrokenGroup : public c10d::ProcessGroup {
+ public:
+  BrokenGroup(c10d::ProcessGroup* real, bool drop)
+      : c10d::ProcessGroup(real->getRank(), real->getSize()), real_(real), drop_(drop) {}
+
+  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& out, at::Tensor& in,
+                                                      const c10d::ReduceScatterOptions& options) override {
+    if (drop_) {
+      out.copy_(in.view({getSize(), -1})[getRank()]);
+    } else {
+      real_->_reduce_scatter_base(out, in, options)->wait();
+      out.mul_(getSize());
+    }
+    return c10::make_intrusive<DoneWork>();
+  }
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& out, at::Tensor& in,
+                                                 const c10d::AllgatherOptions& options) override {
+    return real_->_allgather_base(out, in, options);
+  }
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options) override {
+    return real_->allreduce(tensors, options);
+  }
+
+ private:
+  c10d::ProcessGroup* real_;
+  bool drop_;
+};
+
+void broken_reduce(const Rank& rank) {
+  start_runtime(rank);
+  c10::intrusive_ptr<BrokenGroup> broken;
+  wrap_group() = [&](void* real) {
+    broken = c10::make_intrusive<BrokenGroup>(static_cast<c10d::ProcessGroup*>(real), rank.argument == "drop");
+    return static_cast<void*>(static_cast<c10d::ProcessGroup*>(broken.get()));
+  };
+  const Errors errors = three_steps({"llama", {4, false, false}, false, true}, rank);
+  CHECK(errors.grad > 1e-2);
+  CHECK(errors.weight > 1e-4);
+  runtime_test::runtime().stop();
+}
+
+void leaked_attention(const Rank& rank) {
+  start_runtime(rank);
+  const Errors errors = three_steps({"llama", {4, false, true}, false, true}, rank);
+  CHECK(errors.loss > 1e-3);
+  CHECK(errors.grad > 1e-2);
+  runtime_test::runtime().stop();
+}
+
+const bool registered =
+    add_scenarios({{"agrees", agrees}, {"broken_reduce", broken_reduce}, {"leaked_attention", leaked_attention}});
+
+}  // namespace
+
+TEST_CASE("1, 2, 3 and 4 ranks agree with plain autograd") {
+  for (int world : {1, 2, 3, 4}) rank_process::run("agrees", world);
+}
+TEST_CASE("the comparison notices a dropped reduce and a gradient scaled by the number of ranks") {
+  rank_process::run("broken_reduce", 2, "drop");
+  rank_process::run("broken_reduce", 2, "scale");
+}
+TEST_CASE("the comparison notices attention across packed rows") { rank_process::run("leaked_attention", 1); }

@@ -1,0 +1,22 @@
+// A folder that goes with its scope.
+#pragma once
+#include "tests/runtime/rank_process.hpp"
+
+namespace dtensor_test {
+
+class TemporaryDir {
+ public:
+  TemporaryDir() : path_(rank_process::temporary_dir()) {}
+  ~TemporaryDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDir(const TemporaryDir&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace dtensor_test

@@ -1,0 +1,155 @@
+// A host for one plugin: the services of abi.h over libhexad_runtime.so, a JSON document for the configuration, and a
+// process group that a test may wrap.
+#pragma once
+#include <dlfcn.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/runtime/runtime_library.hpp"
+
+struct hexad_call {
+  std::string error;
+};
+
+struct hexad_config {
+  nlohmann::json document;
+  std::map<std::string, std::string> texts;  // what strings handed out point to
+};
+
+namespace dtensor_test {
+
+using nlohmann::json;
+
+inline std::vector<std::string>& logged() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+
+// Replaces the c10d group that the plugin asks for.
+inline std::function<void*(void*)>& wrap_group() {
+  static std::function<void*(void*)> wrap;
+  return wrap;
+}
+
+inline const json* find(const hexad_config* config, const char* path) {
+  const json* node = &config->document;
+  std::string rest = path;
+  while (!rest.empty()) {
+    const size_t dot = rest.find('.');
+    const std::string key = rest.substr(0, dot);
+    if (!node->is_object() || !node->contains(key)) return nullptr;
+    node = &node->at(key);
+    rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
+  }
+  return node->is_null() ? nullptr : node;
+}
+
+inline hexad_code set_error(hexad_call* call, hexad_code code, const char* text, uint64_t size) {
+  if (call->error.empty()) call->error = size == UINT64_MAX ? std::string(text) : std::string(text, size);
+  return code;
+}
+
+template <typename T>
+hexad_code read(hexad_call* call, const hexad_config* config, const char* path, T* inout) {
+  const json* node = find(config, path);
+  if (!node) return HEXAD_OK;
+  if (!node->is_primitive() || node->is_string())
+    return set_error(call, HEXAD_INVALID_ARGUMENT, (std::string(path) + " has a wrong type").c_str(), UINT64_MAX);
+  *inout = node->is_boolean() ? static_cast<T>(node->get<bool>()) : node->get<T>();
+  return HEXAD_OK;
+}
+
+inline hexad_code forward_error(hexad_call* call, hexad_code code) {
+  return code == HEXAD_OK ? code : set_error(call, code, runtime_test::runtime().error(), UINT64_MAX);
+}
+
+inline const hexad_host& host() {
+  static const hexad_host table = [] {
+    hexad_host t{};
+    t.struct_size = HEXAD_STRUCT_SIZE(hexad_host, extension);
+    t.version = "test";
+    t.set_error = set_error;
+    t.log_enabled = [](int32_t) { return int32_t{1}; };
+    t.log = [](hexad_call*, int32_t, const char* text, uint64_t size) { logged().emplace_back(text, size); };
+    t.metric = [](hexad_call*, const char*, double, double, int32_t) { return hexad_code{HEXAD_OK}; };
+    t.config_i64 = read<int64_t>;
+    t.config_f64 = read<double>;
+    t.config_bool = read<int32_t>;
+    t.config_str = [](hexad_call*, const hexad_config* config, const char* path, const char** inout) {
+      if (const json* node = find(config, path)) {
+        auto& kept = const_cast<hexad_config*>(config)->texts[path];
+        kept = node->get<std::string>();
+        *inout = kept.c_str();
+      }
+      return hexad_code{HEXAD_OK};
+    };
+    t.config_json = [](hexad_call*, const hexad_config* config, const char* path, const char** out) {
+      const json* node = find(config, path);
+      auto& kept = const_cast<hexad_config*>(config)->texts[std::string("json ") + path];
+      if (node) kept = node->dump();
+      *out = node ? kept.c_str() : nullptr;
+      return hexad_code{HEXAD_OK};
+    };
+    t.device = [](hexad_call*, int32_t* type, int32_t* id) {
+      *type = kDLCPU, *id = 0;
+      return hexad_code{HEXAD_OK};
+    };
+    t.stream = [](hexad_call*, int32_t, int32_t) -> void* { return nullptr; };
+    t.cancelled = [](hexad_call*) { return int32_t{0}; };
+    t.deadline_ns = [](hexad_call*) { return std::numeric_limits<int64_t>::max(); };
+    t.step = [](hexad_call*) { return int64_t{0}; };
+    t.flags = [](hexad_call*) { return uint64_t{0}; };
+    t.comm_axis = [](hexad_call* call, const char* axis, hexad_comm** out) {
+      return forward_error(call, runtime_test::runtime().comm_axis(axis, out));
+    };
+    t.comm_rank = [](const hexad_comm* comm) { return runtime_test::runtime().comm_rank(comm); };
+    t.comm_size = [](const hexad_comm* comm) { return runtime_test::runtime().comm_size(comm); };
+    t.comm_native = [](hexad_call* call, hexad_comm* comm, const char* kind, void** out) {
+      const hexad_code code = forward_error(call, runtime_test::runtime().comm_native(comm, kind, out));
+      if (code == HEXAD_OK && wrap_group()) *out = wrap_group()(*out);
+      return code;
+    };
+    t.range_push = [](hexad_call*, const char*) {};
+    t.range_pop = [](hexad_call*) {};
+    return t;
+  }();
+  return table;
+}
+
+// Starts the runtime for this rank, once a process.
+inline void start_runtime(const rank_process::Rank& rank) {
+  static const bool started = [&] {
+    const hexad_runtime_options options = runtime_test::options(rank, 60000);
+    runtime_test::check_ok(runtime_test::runtime().start(&options));
+    return true;
+  }();
+  (void)started;
+}
+
+// This process as the only rank.
+inline const rank_process::Rank& one_rank() {
+  static const rank_process::Rank rank{0, 1, 0, ""};
+  start_runtime(rank);
+  return rank;
+}
+
+inline const hexad_backend_vtable& vtable() {
+  static const hexad_backend_vtable* table = [] {
+    const std::string file = rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/libdtensor.so";
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    REQUIRE_MESSAGE(library, dlerror());
+    const auto query = reinterpret_cast<hexad_plugin_query_fn>(dlsym(library, "hexad_plugin_query_v1"));
+    const hexad_plugin_desc* desc = query(&host());
+    REQUIRE(std::string(desc->name) == "dtensor");
+    return desc->backend;
+  }();
+  return *table;
+}
+
+}  // namespace dtensor_test

@@ -1,0 +1,126 @@
+// Small models on disk with random weights, sequences, and the loss that the tests differentiate.
+#pragma once
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+#include <nlohmann/json.hpp>
+
+#include "modeling/family/weight_table.hpp"
+#include "modeling/weight/safetensors_reader.hpp"
+#include "modeling/weight/safetensors_writer.hpp"
+
+namespace dtensor_test {
+
+using Weights = std::map<std::string, at::Tensor>;
+
+// Sizes that 2, 3 and 4 ranks divide unevenly; of qwen3 some weights have fewer rows than there are ranks.
+inline nlohmann::json tiny_config(const std::string& family) {
+  nlohmann::json config = {{"model_type", family},          {"vocab_size", 37},         {"hidden_size", 20},
+                           {"num_hidden_layers", 3},        {"num_attention_heads", 3}, {"num_key_value_heads", 1},
+                           {"intermediate_size", 27},       {"rms_norm_eps", 1e-6},     {"hidden_act", "silu"},
+                           {"max_position_embeddings", 64}, {"rope_theta", 10000.0},    {"torch_dtype", "float32"}};
+  config["architectures"] = {family == "llama" ? "LlamaForCausalLM" : "Qwen3ForCausalLM"};
+  config["head_dim"] = family == "llama" ? 8 : 2;
+  config["tie_word_embeddings"] = family != "llama";
+  return config;
+}
+
+inline void write_json(const std::filesystem::path& file, const nlohmann::json& document) {
+  std::ofstream(file) << document.dump(1);
+}
+
+inline Weights write_tiny_model(const std::filesystem::path& dir, const std::string& family) {
+  std::filesystem::create_directories(dir);
+  write_json(dir / "config.json", tiny_config(family));
+  const auto config = hexad::modeling::load_model_config(dir);
+  at::Generator generator = at::detail::createCPUGenerator(7);
+  Weights weights;
+  std::vector<hexad::modeling::TensorSpec> specs;
+  for (const auto& info : hexad::modeling::weight_table(config)) {
+    const bool norm = info.shape.size() == 1;
+    weights[info.hf_name] = at::empty(info.shape, at::kFloat).normal_(norm ? 1.0 : 0.0, norm ? 0.2 : 0.3, generator);
+    specs.push_back({info.hf_name, info.shape, at::kFloat});
+  }
+  hexad::modeling::SafetensorsWriter writer(dir, specs);
+  for (const auto& [name, tensor] : weights) writer.write(name, tensor);
+  writer.finish();
+  return weights;
+}
+
+// Every tensor of the safetensors in `dir`, copied.
+inline Weights read_weights(const std::filesystem::path& dir) {
+  const hexad::modeling::SafetensorsReader reader(dir);
+  Weights weights;
+  for (const auto& [name, stored] : reader.entries()) weights[name] = reader.tensor(name).clone();
+  return weights;
+}
+
+// Sequence i of the data: ids, and per-token weights of the loss (0 at its first token).
+struct Sequence {
+  std::vector<int64_t> ids;
+  std::vector<float> weight;
+};
+
+inline std::vector<Sequence> make_sequences(int count, int seed) {
+  std::vector<Sequence> sequences;
+  uint64_t state = static_cast<uint64_t>(seed) * 7919 + 1;
+  const auto draw = [&](uint64_t bound) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<int64_t>((state >> 33) % bound);
+  };
+  for (int i = 0; i < count; ++i) {
+    Sequence sequence;
+    const int64_t length = 1 + draw(13);
+    for (int64_t t = 0; t < length; ++t) {
+      sequence.ids.push_back(draw(37));
+      sequence.weight.push_back(t == 0 ? 0.0f : static_cast<float>(draw(2000)) / 1000.0f - 1.0f);
+    }
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+inline int64_t total_tokens(const std::vector<Sequence>& sequences) {
+  int64_t total = 0;
+  for (const Sequence& sequence : sequences) total += static_cast<int64_t>(sequence.ids.size());
+  return total;
+}
+
+// sum_t (-w logp + 0.05 w logp^2 - 0.02 |w| entropy) / normalizer: uses both outputs, curved in one.
+struct Loss {
+  double value;
+  at::Tensor grad_logprobs, grad_entropy;
+};
+
+inline Loss loss_of(const at::Tensor& logprobs, const at::Tensor& entropy, const at::Tensor& weight,
+                    double normalizer) {
+  const at::Tensor terms = (-weight * logprobs + 0.05 * weight * logprobs * logprobs - 0.02 * weight.abs() * entropy);
+  return {terms.sum().item<double>() / normalizer, (-weight + 0.1 * weight * logprobs) / normalizer,
+          -0.02 * weight.abs() / normalizer};
+}
+
+inline bool same(const Weights& a, const Weights& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && x.second.equal(y.second); });
+}
+
+inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
+  const double scale = want.to(at::kDouble).norm().item<double>();
+  return (got.to(at::kDouble) - want.to(at::kDouble)).norm().item<double>() / std::max(scale, 1e-12);
+}
+
+// The largest relative_error of a tensor; infinite when the names differ.
+inline double relative_error(const Weights& got, const Weights& want) {
+  double worst = got.size() == want.size() ? 0 : INFINITY;
+  for (const auto& [name, tensor] : got)
+    worst = std::max(worst, want.count(name) ? relative_error(tensor, want.at(name)) : INFINITY);
+  return worst;
+}
+
+}  // namespace dtensor_test

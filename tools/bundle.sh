@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Packs a build for a machine that has LibTorch and little else: stripped program, plugins and the shared libraries they
+# need (not libc, libstdc++, LibTorch or CUDA). Prints the size. Run the result with
+#   LD_LIBRARY_PATH=<torch>/lib:<nvidia libraries> bundle/bin/hexad ...
+# usage: tools/bundle.sh BUILD_DIR [DEST]
+set -euo pipefail
+build=$1
+dest=${2:-$build/bundle}
+[ -x "$build/bin/hexad" ] || { echo "bundle: no $build/bin/hexad: build it first" >&2; exit 2; }
+
+rm -rf "$dest"
+mkdir -p "$dest/bin" "$dest/lib/hexad/plugins"
+cp "$build/bin/hexad" "$dest/bin/"
+cp "$build"/lib/*.so "$dest/lib/" 2>/dev/null || true
+cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
+
+# Everything that the loader finds for our files, but what the other machine brings itself.
+theirs='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*|linux-vdso)\.so'
+for file in "$dest"/bin/hexad "$dest"/lib/*.so; do
+  ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'
+done | sort -u | while read -r name path; do
+  [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"
+done
+strip --strip-unneeded "$dest/bin/hexad" "$dest"/lib/*.so*
+# A manifest carries the digest and the size of its library, which stripping changes.
+for plugin in "$dest"/lib/hexad/plugins/*.so; do
+  strip --strip-unneeded "$plugin"
+  digest=$(sha256sum "$plugin" | cut -d' ' -f1)
+  sed -i "s/\"sha256\": \"[0-9a-f]*\"/\"sha256\": \"$digest\"/; s/\"size\": [0-9]*/\"size\": $(stat -c %s "$plugin")/" "${plugin%.so}.hexad.json"
+done
+du -sh "$dest"
