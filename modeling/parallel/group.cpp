@@ -4,15 +4,18 @@
 
 namespace hexad::modeling {
 
+// Flat views: gloo wants the parts of the larger tensor to have the smaller one's shape.
 Pending Group::all_gather(at::Tensor out, at::Tensor in) const {
+  out = out.view({-1}), in = in.view({-1});
   if (group_) return Pending(group_->_allgather_base(out, in));
-  out.copy_(in.view_as(out));
+  out.copy_(in);
   return {};
 }
 
 Pending Group::reduce_scatter(at::Tensor out, at::Tensor in) const {
+  out = out.view({-1}), in = in.view({-1});
   if (group_) return Pending(group_->_reduce_scatter_base(out, in));
-  out.copy_(in.view_as(out));
+  out.copy_(in);
   return {};
 }
 

@@ -131,7 +131,9 @@ void broken_reduce(const Rank& rank) {
   };
   const Errors errors = three_steps({"llama", {4, false, false}, false, true}, rank);
   CHECK(errors.grad > 1e-2);
-  CHECK(errors.weight > 1e-4);
+  CHECK(errors.norm > 1e-2);
+  // Clipping and Adam both undo a common factor: the weights alone would not show it.
+  CHECK((rank.argument == "scale" || errors.weight > 1e-4));
   runtime_test::runtime().stop();
 }
 
