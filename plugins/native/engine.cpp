@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plugins/native/cpu/parallel.hpp"
+#include "plugins/native/device_scope.hpp"
 #include "plugins/native/sample/philox.hpp"
 #include "plugins/native/sample/sampler.hpp"
 
@@ -70,7 +71,7 @@ void Engine::step(const Detokenize& detokenize) {
     }
     for (const uint64_t id : ids) {
       const auto found = sequences_.find(id);
-      if (found != sequences_.end()) finish(*found->second, HEXAD_FINISH_ERROR, error.what());
+      if (found != sequences_.end()) finish(*found->second, HEXAD_FINISH_ERROR, text_of(error));
     }
   }
 }
@@ -111,9 +112,14 @@ void Engine::accept(Sequence& sequence, int32_t token, float logprob, const Deto
   sequence.logprobs.push_back(logprob);
   const Request& request = sequence.request;
   const auto is_in = [&](const auto& ids) { return std::find(ids.begin(), ids.end(), token) != ids.end(); };
-  if ((!request.ignore_eos && is_in(options_.eos)) || is_in(request.stop_token_ids) ||
-      stops_at_text(sequence, detokenize)) {
+  if ((!request.ignore_eos && is_in(options_.eos)) || is_in(request.stop_token_ids)) {
     return finish(sequence, HEXAD_FINISH_STOP);
+  }
+  try {
+    if (stops_at_text(sequence, detokenize)) return finish(sequence, HEXAD_FINISH_STOP);
+  } catch (const std::exception& error) {
+    return finish(sequence, HEXAD_FINISH_ERROR,
+                  fmt::format("its stop strings need the text of its tokens: {}", error.what()));
   }
   if (sequence.sampled() >= request.max_new_tokens || sequence.size() >= options_.max_length) {
     return finish(sequence, HEXAD_FINISH_LENGTH);

@@ -31,8 +31,8 @@ class Engine {
   bool has_weights() const { return has_weights_; }
   bool awake() const { return awake_; }
 
-  // One forward pass and the tokens drawn from it. Needs weights, and to be awake. Never throws: what goes wrong ends
-  // the sequences that were in the pass with error events.
+  // One forward pass and the tokens drawn from it. Needs weights, and to be awake. Throws only when there is no memory
+  // for the cache: what goes wrong in a pass ends the sequences that were in it with error events.
   void step(const Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();

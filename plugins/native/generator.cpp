@@ -4,21 +4,25 @@
 
 #include <chrono>
 
-#include "modeling/weight/safetensors_reader.hpp"
+#include "plugins/native/device_scope.hpp"
 #include "plugins/native/memory.hpp"
 
 namespace hexad::native {
 
 using Clock = std::chrono::steady_clock;
 
-Generator::Generator(const sdk::Call& call, const sdk::Config& config)
-    : settings_(read_settings(call, config)), model_(modeling::load_model_config(settings_.model_name)) {
+Generator::Generator(const sdk::Call& call, const sdk::Config& config) : settings_(read_settings(call, config)) {
+  on_device(call, settings_.device, [&] { create(call); });
+}
+
+void Generator::create(const sdk::Call& call) {
+  model_ = modeling::load_model_config(settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const int64_t blocks = count_blocks(settings_, model_);
   const ExecutorOptions options{settings_.dtype, settings_.device, settings_.deterministic, settings_.max_length};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
   WeightMap weights = load_weights(settings_.model_name, model_, settings_.dtype, settings_.device);
-  const bool has_weights = !weights.empty();
+  ever_had_weights_ = !weights.empty();
   executor->set_weights(std::move(weights));
   const SchedulerOptions schedule{.block_size = settings_.block_size,
                                   .num_blocks = blocks,
@@ -27,7 +31,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
                                   .chunked_prefill = settings_.chunked_prefill,
                                   .share_prompts = settings_.share_prompts};
   engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
-                  KvCache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device), has_weights);
+                  KvCache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device), ever_had_weights_);
   if (blocks * settings_.block_size < settings_.max_length) {
     call.log(HEXAD_LOG_WARN,
              fmt::format("the KV cache holds {} tokens, less than one sequence of max_total_sequence_length {}",
@@ -66,6 +70,7 @@ std::unique_ptr<Sequence> Generator::make_sequence(const hexad_request& from) co
   } catch (const sdk::Error& error) {
     refuse(error.what());
   }
+  if (from.num_stop_token_ids < 0 || from.num_stop_strings < 0) refuse("a negative number of stop tokens or strings");
   to.stop_token_ids.assign(from.stop_token_ids, from.stop_token_ids + from.num_stop_token_ids);
   to.stop_strings.assign(from.stop_strings, from.stop_strings + from.num_stop_strings);
   for (const std::string& text : to.stop_strings) {
@@ -125,19 +130,18 @@ bool Generator::run_once(const sdk::Call& call) {
   }
   for (auto& sequence : arrived) engine_->add(std::move(sequence));
   for (const uint64_t id : cancelled) engine_->cancel(id);
-  const bool run = !paused_ && engine_->awake() && !engine_->idle();
-  if (run && !engine_->has_weights()) {
-    sdk::fail(
-        HEXAD_FAILED_PRECONDITION,
-        "requests are waiting, and there are no weights: %s has none, or sleep(2) freed them; send an update first",
-        settings_.model_name.c_str());
-  }
+  const bool ready = !paused_ && engine_->awake() && !engine_->idle(), run = ready && engine_->has_weights();
+  stuck_ = ready && !ever_had_weights_ && !updating_;
   if (run) {
-    engine_->step([&](const int32_t* ids, int64_t count) { return call.detokenize(ids, count); });
+    on_device(call, settings_.device,
+              [&] { engine_->step([&](const int32_t* ids, int64_t count) { return call.detokenize(ids, count); }); });
   }
   const std::lock_guard lock(state_mutex_);
   for (auto& event : engine_->take_events()) {
-    if (event->completion.finish != HEXAD_FINISH_NONE) live_.erase(event->completion.id);
+    if (event->completion.finish != HEXAD_FINISH_NONE) {
+      live_.erase(event->completion.id);
+      std::erase(cancelled_, event->completion.id);  // its number may be given out again
+    }
     ready_.push_back(std::move(event));
   }
   return run;
@@ -150,9 +154,15 @@ int64_t Generator::poll(const sdk::Call& call, std::span<const hexad_completion*
   for (;;) {
     if (const int64_t count = hand_out(events)) return count;
     if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "poll was cancelled");
+    stuck_ = false;
     const bool ran = waiting_for_engine_ == 0 && run_once(call);
     if (const int64_t count = hand_out(events)) return count;
     const auto now = Clock::now();
+    if (now >= deadline && stuck_) {
+      sdk::fail(HEXAD_FAILED_PRECONDITION,
+                "requests are waiting, and there are no weights: %s has none, and no update has brought any",
+                settings_.model_name.c_str());
+    }
     if (now >= deadline) return 0;
     if (ran) continue;
     std::unique_lock lock(state_mutex_);
@@ -167,7 +177,7 @@ void Generator::release(std::span<const hexad_completion* const> events) {
 
 void Generator::cancel(const sdk::Call&, std::span<const uint64_t> ids) {
   const std::lock_guard lock(state_mutex_);
-  cancelled_.insert(cancelled_.end(), ids.begin(), ids.end());
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(cancelled_), [&](uint64_t id) { return live_.contains(id); });
   signal();
 }
 

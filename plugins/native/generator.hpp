@@ -24,7 +24,8 @@ class Generator {
   // All or none are taken: a malformed request fails the call. One that is well-formed but can never fit is taken and
   // ends with an error event.
   void submit(const sdk::Call& call, std::span<const hexad_request* const> requests);
-  // Runs the model in the caller's thread, at least one pass when there is work.
+  // Runs the model in the caller's thread, at least one pass when there is work. Without weights requests wait for an
+  // update; where there have never been any and none is arriving when the time is up, poll fails (failed precondition).
   int64_t poll(const sdk::Call& call, std::span<const hexad_completion*> events, int64_t timeout_ms);
   void release(std::span<const hexad_completion* const> events);
   void cancel(const sdk::Call& call, std::span<const uint64_t> ids);
@@ -44,7 +45,11 @@ class Generator {
   void wake(const sdk::Call& call);
   void flush_cache(const sdk::Call& call);
 
+  // How often the sequences that have ended had lost their place in the KV cache. Not while a poll runs.
+  int64_t preemptions() const { return engine_->preemptions(); }
+
  private:
+  void create(const sdk::Call& call);
   struct Layout {
     std::vector<modeling::WeightInfo> table;
     std::vector<int64_t> zeros;
@@ -55,7 +60,7 @@ class Generator {
   int64_t hand_out(std::span<const hexad_completion*> events);
   bool run_once(const sdk::Call& call);
   template <typename Function>
-  void exclusively(Function&& function);
+  void exclusively(const sdk::Call& call, Function&& function);
   void signal();
 
   Settings settings_;
@@ -64,6 +69,9 @@ class Generator {
   std::mutex engine_mutex_;
   std::atomic<int> waiting_for_engine_{0};  // the poller leaves the engine to others between passes
   bool paused_ = false;                     // under engine_mutex_
+  bool ever_had_weights_ = false;           // under engine_mutex_
+  bool stuck_ = false;                      // the poller's
+  std::atomic<bool> updating_{false};       // between update_begin and update_end
   std::optional<WeightUpdate> update_;
   std::string update_failure_;
   int64_t update_version_ = 0;

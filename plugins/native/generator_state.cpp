@@ -1,16 +1,17 @@
 // The generator's other half: weights, pause, sleep.
+#include "plugins/native/device_scope.hpp"
 #include "plugins/native/generator.hpp"
 
 namespace hexad::native {
 
 // Between two passes; the poller steps aside.
 template <typename Function>
-void Generator::exclusively(Function&& function) {
+void Generator::exclusively(const sdk::Call& call, Function&& function) {
   ++waiting_for_engine_;
   {
     const std::lock_guard engine_lock(engine_mutex_);
     --waiting_for_engine_;
-    function();
+    on_device(call, settings_.device, function);
   }
   const std::lock_guard lock(state_mutex_);
   signal();
@@ -20,20 +21,25 @@ void Generator::update_begin(const sdk::Call&, int64_t version) {
   update_.emplace(model_, settings_.dtype, settings_.device);
   update_failure_.clear();
   update_version_ = version;
+  updating_ = true;
 }
 
-void Generator::update_bucket(const sdk::Call&, const hexad_weight_list& bucket) {
+void Generator::update_bucket(const sdk::Call& call, const hexad_weight_list& bucket) {
   if (!update_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_bucket without update_begin");
   try {
-    update_->add(bucket);
+    on_device(call, settings_.device, [&] { update_->add(bucket); });
   } catch (const std::exception& error) {
     update_failure_ = error.what();
     throw;
   }
 }
 
-void Generator::update_end(const sdk::Call&, bool commit) {
+void Generator::update_end(const sdk::Call& call, bool commit) {
   if (!update_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_end without update_begin");
+  const struct End {
+    std::atomic<bool>& updating;
+    ~End() { updating = false; }
+  } end{updating_};
   WeightUpdate update = *std::exchange(update_, std::nullopt);
   if (!commit) return;
   if (!update_failure_.empty()) {
@@ -41,7 +47,10 @@ void Generator::update_end(const sdk::Call&, bool commit) {
               update_failure_.c_str());
   }
   WeightMap weights = update.finish();
-  exclusively([&] { engine_->set_weights(std::move(weights), update_version_); });
+  exclusively(call, [&] {
+    engine_->set_weights(std::move(weights), update_version_);
+    ever_had_weights_ = true;
+  });
 }
 
 void Generator::weight_layout(const sdk::Call&, hexad_weight_list& out) {
@@ -59,28 +68,28 @@ void Generator::weight_layout(const sdk::Call&, hexad_weight_list& out) {
   out.count = static_cast<int64_t>(layout_.slices.size());
 }
 
-void Generator::pause(const sdk::Call&) {
-  exclusively([&] { paused_ = true; });
+void Generator::pause(const sdk::Call& call) {
+  exclusively(call, [&] { paused_ = true; });
 }
 
-void Generator::resume(const sdk::Call&) {
-  exclusively([&] { paused_ = false; });
+void Generator::resume(const sdk::Call& call) {
+  exclusively(call, [&] { paused_ = false; });
 }
 
-void Generator::sleep(const sdk::Call&, int32_t level) {
+void Generator::sleep(const sdk::Call& call, int32_t level) {
   if (level != 1 && level != 2) {
     sdk::fail(HEXAD_INVALID_ARGUMENT, "sleep: got level %d, wanted 1 (free the KV cache) or 2 (free the weights too)",
               level);
   }
-  exclusively([&] { engine_->sleep(level == 2); });
+  exclusively(call, [&] { engine_->sleep(level == 2); });
 }
 
-void Generator::wake(const sdk::Call&) {
-  exclusively([&] { engine_->wake(); });
+void Generator::wake(const sdk::Call& call) {
+  exclusively(call, [&] { engine_->wake(); });
 }
 
-void Generator::flush_cache(const sdk::Call&) {
-  exclusively([&] { engine_->flush_prompts(); });
+void Generator::flush_cache(const sdk::Call& call) {
+  exclusively(call, [&] { engine_->flush_prompts(); });
 }
 
 }  // namespace hexad::native

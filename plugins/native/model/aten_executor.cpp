@@ -17,7 +17,10 @@ constexpr int64_t kRowTile = 64;
 class AtenExecutor : public Executor {
  public:
   AtenExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
-      : config_(config), device_(options.device), deterministic_(options.deterministic), linear_{options.deterministic ? kRowTile : 0} {}
+      : config_(config),
+        device_(options.device),
+        deterministic_(options.deterministic),
+        linear_{options.deterministic ? kRowTile : 0} {}
 
   void set_weights(WeightMap weights) override { weights_ = std::move(weights); }
 

@@ -76,8 +76,8 @@ class Scheduler {
   bool start_from_shared_prompt(Sequence& sequence);
   bool being_computed(const Sequence& sequence) const;
   void add_chunk(Step& step, int64_t& budget, Sequence& sequence, int64_t count);
-  // Sequences that wait for the prompt that this chunk finishes start from it: after everything else is decided, because
-  // they must not be preempted before they have drawn.
+  // Sequences that wait for the prompt that this chunk finishes start from it: after everything else is decided,
+  // because they must not be preempted before they have drawn.
   void join_followers(Chunk& chunk);
 
   // Blocks to allocate before tokens [computed, computed + count) can be written, copies on write included.

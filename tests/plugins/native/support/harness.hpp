@@ -25,8 +25,8 @@ struct Ask {
   uint64_t group = 0, seed = 0;
   double temperature = 1, top_p = 1, min_p = 0;
   int64_t top_k = 0;
-  std::vector<int32_t> stop_token_ids;
-  std::vector<std::string> stop_strings;
+  std::vector<int32_t> stop_token_ids = {};
+  std::vector<std::string> stop_strings = {};
   uint32_t flags = HEXAD_REQUEST_IGNORE_EOS;
 };
 
@@ -131,8 +131,8 @@ class Harness {
     if (global_shape.empty()) global_shape = shape;
     if (offsets.empty()) offsets.assign(shape.size(), 0);
     const auto code = static_cast<uint8_t>(data.scalar_type() == at::kBFloat16 ? kDLBfloat
-                                           : data.is_floating_point()         ? kDLFloat
-                                                                              : kDLInt);
+                                           : data.is_floating_point()          ? kDLFloat
+                                                                               : kDLInt);
     DLTensor view{data.data_ptr(),
                   {kDLCPU, 0},
                   static_cast<int32_t>(shape.size()),
@@ -140,7 +140,7 @@ class Harness {
                   shape.data(),
                   nullptr,
                   0};
-    const hexad_weight_slice slice{name.c_str(), &view,        global_shape.data(), offsets.data(),
+    const hexad_weight_slice slice{name.c_str(), &view,     global_shape.data(), offsets.data(),
                                    shape.data(), view.ndim, view.dtype};
     const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
     generator_->update_bucket(service(), bucket);

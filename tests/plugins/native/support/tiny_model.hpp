@@ -48,9 +48,8 @@ inline Weights random_weights(const hexad::modeling::ModelConfig& config, uint64
 
 class TinyModel {
  public:
-  explicit TinyModel(const std::string& family, bool with_weights = true) : TinyModel(tiny_config(family), with_weights) {}
-  explicit TinyModel(const nlohmann::json& json, bool with_weights = true) {
-    hexad::modeling::write_file(dir_ / "config.json", json.dump(1));
+  explicit TinyModel(const std::string& family, bool with_weights = true) {
+    hexad::modeling::write_file(dir_ / "config.json", tiny_config(family).dump(1));
     config = hexad::modeling::load_model_config(dir_.path());
     weights = random_weights(config, 7);
     if (with_weights) save(weights);
