@@ -51,21 +51,21 @@ std::optional<Node> selected(const Node& root, const std::string& path) {
 
 [[noreturn]] void no_such_key(const Node& root, const Override& override, const KnownKeys& known) {
   const Path path = split(override.key);
-  // The first part of the path that is not there is what was misspelt.
+  // The first part of the path that neither the files nor the schema have is what was misspelt.
   const Node* node = &root;
   std::string above, here;
+  std::vector<std::string> candidates;
   for (const std::string& key : path) {
     above = here;
     here += (here.empty() ? "" : ".") + key;
-    const Node* next = node->find(key);
-    if (!next) break;
-    node = next;
+    candidates.clear();
+    if (node && node->is_map()) {
+      for (const auto& [name, value] : node->entries()) candidates.push_back((above.empty() ? "" : above + ".") + name);
+    }
+    if (known.siblings) std::ranges::copy(known.siblings(here), std::back_inserter(candidates));
+    node = node ? node->find(key) : nullptr;
+    if (!node && std::ranges::find(candidates, here) == candidates.end()) break;
   }
-  std::vector<std::string> candidates;
-  if (node->is_map()) {
-    for (const auto& [key, value] : node->entries()) candidates.push_back((above.empty() ? "" : above + ".") + key);
-  }
-  if (known.siblings) std::ranges::copy(known.siblings(here), std::back_inserter(candidates));
   const std::optional<std::string> near = nearest(here, candidates);
   refuse(override, near ? fmt::format("there is no key {}; did you mean {}?", here, *near)
                         : fmt::format("there is no key {}; write +{}=... to add one", here, override.key));

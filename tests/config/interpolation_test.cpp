@@ -6,7 +6,7 @@ using namespace config_test;
 TEST_CASE("a malformed interpolation is found where it is written") {
   CHECK(load_error("x: 1\na: ${b\n") == "a.yaml:2:4: malformed interpolation '${b': wanted '}' at character 4");
   CHECK(load_error("a: ${}\n") == "a.yaml:1:4: malformed interpolation '${}': wanted a key at character 3");
-  check_says(load_error("a: '${add:[1, 2}'\n"), "wanted ',' or ']' at character 15");
+  check_says(load_error("a: '${add:[1, 2}'\n"), "wanted ',' or ']' at character 12");
   check_says(load_error("a: \"${add:'x, 1}\"\n"), "the quotation does not end");
   check_says(load_error("a: '${.add:1,2}'\n"), "a resolver's name is words joined by dots");
   check_says(load_error("a: '${add:1,#}'\n"), "wanted a value");

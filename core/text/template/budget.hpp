@@ -19,11 +19,11 @@ class Budget {
   void touch(uint64_t bytes) { step(1 + bytes / 32); }
   // Memory for a new value; counts as work too. Call it before the memory is taken.
   void allocate(uint64_t bytes) {
-    touch(bytes);
     if (bytes > limits_.memory_bytes || memory_ > limits_.memory_bytes - bytes) {
       fault("the template uses too much memory (more than {} bytes)", limits_.memory_bytes);
     }
     memory_ += bytes;
+    touch(bytes);
   }
   void require_output(uint64_t bytes) const {
     if (bytes > limits_.output_bytes)
