@@ -23,6 +23,7 @@ Ending grpo_train(Grpo& run) {
     const int64_t step = progress.total_steps + 1;
     Ending ending = Ending::finished;
     timer.reset();
+    run.policy.begin_step(step);
     Metrics metrics;
     rollout::Rollout rollout;
     cluster::TrainResult trained;

@@ -10,8 +10,10 @@
 namespace hexad::cluster {
 namespace {
 
-// A rank with fewer micro-batches than another gets dummies: it has nothing to compute, and collectives to take part in.
-Json micro_batch_lists(const data::Sharding& sharding, const data::Shard& shard, size_t global_batch, std::span<const int64_t> local_of, bool padded) {
+// A rank with fewer micro-batches than another gets dummies: it has nothing to compute, and collectives to take part
+// in.
+Json micro_batch_lists(const data::Sharding& sharding, const data::Shard& shard, size_t global_batch,
+                       std::span<const int64_t> local_of, bool padded) {
   size_t count = 0;
   for (const data::Shard& any : sharding.shards) count = std::max(count, any.global_batches[global_batch].size());
   Json lists = Json::array();
@@ -156,22 +158,31 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, step, local, plan.padded);
       message.header["global_valid_tokens"] = tokens;
       message.header["global_valid_sequences"] = sequences;
-      message.header["lr"] = lr;
-      message.header["weight_decay"] = std::isnan(weight_decay) ? Json() : Json(weight_decay);
-      message.header["max_grad_norm"] = config_.max_grad_norm.value_or(0);
       return message;
     });
     MetricSum of_step;
-    for (int rank = 0; rank < workers_.size(); ++rank) {
-      if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
-    }
+    const auto add_metrics = [&](const std::vector<Message>& answers) {
+      for (int rank = 0; rank < workers_.size(); ++rank) {
+        if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
+      }
+    };
+    add_metrics(answers);
+    // Every rank must skip the update or none, whoever had the loss that is not finite.
+    const bool discard = !std::isfinite(of_step.values().at("loss"));
+    Message update;
+    update.header = {{"lr", lr},
+                     {"weight_decay", std::isnan(weight_decay) ? Json() : Json(weight_decay)},
+                     {"max_grad_norm", config_.max_grad_norm.value_or(0)},
+                     {"discard", discard}};
+    const auto updated = workers_.call_all("step", update);
+    add_metrics(updated);
     of_step.set("global_valid_seqs", sequences, ReduceAs::mean);
     of_step.set("global_valid_toks", tokens, ReduceAs::mean);
     metrics.merge_global_batch(of_step, global_batches);
-    const Json& step_stats = answers[0].header.at("step");
-    result.grad_norm = step_stats.at("grad_norm").is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                                            : step_stats.at("grad_norm").get<double>();
-    const bool skipped = step_stats.at("skipped").get<bool>();
+    const Json& grad_norm = updated[0].header.at("grad_norm");
+    result.grad_norm =
+        discard || grad_norm.is_null() ? std::numeric_limits<double>::quiet_NaN() : grad_norm.get<double>();
+    const bool skipped = discard || updated[0].header.at("skipped").get<bool>();
     result.skipped_steps += skipped;
     result.optimizer_steps += !skipped;
   }

@@ -17,7 +17,7 @@ struct TrainResult {
   std::map<std::string, double> metrics;  // the loss plugin's, reduced as it declared; "loss", "global_valid_seqs", ...
   double grad_norm = 0;                   // of the last global batch, before clipping (as NeMo-RL reports it)
   int64_t optimizer_steps = 0;
-  int64_t skipped_steps = 0;              // the gradient was not finite
+  int64_t skipped_steps = 0;              // the loss or the gradient was not finite: nothing was updated
 };
 
 // What the loss needs and the data must bring.
@@ -34,6 +34,9 @@ class Policy {
 
   const LossNeeds& loss_needs() const { return needs_; }
   int64_t data_parallel_size() const { return dp_size_; }
+
+  // The number that the calls to come carry as their step: plugins and their errors name it.
+  void begin_step(int64_t step) { workers_.set_step(step); }
 
   // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights.
   data::Tensor logprobs(const data::Batch& batch, Weights which);

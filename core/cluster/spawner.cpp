@@ -81,10 +81,11 @@ pid_t start_child(const json& request) {
   return pid;
 }
 
-void report_exits(int socket) {
+void report_exits(int socket, std::vector<pid_t>& children) {
   int status = 0;
   pid_t pid = 0;
   while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    std::erase(children, pid);  // its number may soon be a stranger's
     send_packet(socket, {{"exited", pid}, {"status", WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status)}});
   }
 }
@@ -106,7 +107,7 @@ void report_exits(int socket) {
         signalfd_siginfo drained;
         while (::read(signals, &drained, sizeof drained) > 0) {
         }
-        report_exits(socket);
+        report_exits(socket, children);
       }
       if (!fds[0].revents) continue;
       const std::optional<json> packet = receive_packet(socket);

@@ -43,7 +43,8 @@ WorkerEngine::~WorkerEngine() = default;
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);
   static const std::map<std::string, Command> commands = {
-      {"start", command::start}, {"forward", command::forward}, {"train", command::train},     {"generate", command::generate},
+      {"start", command::start}, {"forward", command::forward}, {"train", command::train},     {"step", command::step},
+      {"generate", command::generate},
       {"refit", command::refit}, {"keep", command::keep},       {"save", command::save},       {"load", command::load},
       {"offload", command::offload}, {"onload", command::onload}};
   const std::string name = message.header.value("command", "");

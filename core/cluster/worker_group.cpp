@@ -1,5 +1,6 @@
 #include "core/cluster/worker_group.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -31,10 +32,14 @@ std::string log_tail(const std::string& path) {
 }  // namespace
 
 WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
-    : spawner_(spawner), options_(std::move(options)), keys_(make_keys()), socket_(Socket::listen("127.0.0.1", keys_)), workers_(options_.world_size) {
+    : spawner_(spawner),
+      options_(std::move(options)),
+      keys_(make_keys()),
+      socket_(Socket::listen("127.0.0.1", keys_)),
+      workers_(options_.world_size) {
   try {
     for (int rank = 0; rank < size(); ++rank) start_worker(rank);
-    await("start", [](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
+    await([](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
   } catch (...) {
     stop();
     throw;
@@ -45,7 +50,7 @@ WorkerGroup::~WorkerGroup() { stop(); }
 
 void WorkerGroup::start_worker(int rank) {
   Worker& worker = workers_[rank];
-  worker.call_began = worker.last_heard = Clock::now();
+  worker.call_began = worker.last_heard = worker.last_progress = Clock::now();
   const Bootstrap bootstrap{socket_.endpoint(), keys_.public_key, rank};
   if (!spawner_) {
     in_process_ = std::thread([bootstrap] { run_worker(bootstrap, /*own_process=*/false); });
@@ -68,13 +73,14 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const std
   for (int rank = 0; rank < size(); ++rank) {
     Message message = make(rank);
     message.header["command"] = command;
+    message.header["step"] = step_;
     Worker& worker = workers_[rank];
     worker.answered = false;
     worker.last_call = command;
-    worker.call_began = Clock::now();
-    socket_.send(message, std::to_string(rank));
+    worker.call_began = worker.last_progress = Clock::now();
+    send(rank, message);
   }
-  await(command, [](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
+  await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
   std::vector<Message> answers;
   for (int rank = 0; rank < size(); ++rank) {
     throw_worker_error(rank);
@@ -83,35 +89,54 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const std
   return answers;
 }
 
-void WorkerGroup::await(const std::string& what, const std::function<bool(const Worker&)>& done, double timeout_s) {
-  const auto began = Clock::now();
-  while (true) {
-    int waiting = -1;
-    for (int rank = 0; rank < size() && waiting < 0; ++rank) {
-      if (!done(workers_[rank])) waiting = rank;
-    }
-    if (waiting < 0) return;
-    receive_one(kPollMs);
+void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double timeout_s) {
+  while (!std::ranges::all_of(workers_, done)) {
+    // All that has arrived is read before anyone counts as silent: this process may have been busy for long.
+    for (bool more = receive_one(kPollMs); more;) more = receive_one(0);
     check_exits();
     // One rank's failure is everyone's: its peers may be waiting for it inside a collective, and never answer.
-    for (int rank = 0; rank < size(); ++rank) {
-      if (workers_[rank].answered && workers_[rank].answer.header.contains("error")) throw_worker_error(rank);
-      if (workers_[rank].greeted && !done(workers_[rank]) && seconds_since(workers_[rank].last_heard) > options_.heartbeat_timeout_s) {
-        lost(rank, fmt::format("gave no sign of life for {:.0f} s", seconds_since(workers_[rank].last_heard)));
-      }
-    }
-    if (!done(workers_[waiting]) && seconds_since(began) > timeout_s) {
-      lost(waiting, fmt::format("did not answer '{}' within {:.0f} s (last sign of life {:.1f} s ago). If the call is just slow, "
-                                "raise cluster.worker_timeout_s", what, timeout_s, seconds_since(workers_[waiting].last_heard)));
-    }
+    for (int rank = 0; rank < size(); ++rank) throw_worker_error(rank);
+    check_silence(done, timeout_s);
   }
 }
 
-void WorkerGroup::receive_one(int timeout_ms) {
+void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, double timeout_s) {
+  const auto silence = [&](const Worker& worker) {
+    return done(worker) ? -1 : seconds_since(std::max(worker.last_heard, worker.call_began));
+  };
+  const auto progress = std::ranges::max_element(workers_, {}, &Worker::last_progress)->last_progress;
+  // Whoever was silent for longest is the likeliest cause; the others may be waiting for it.
+  const auto worst = std::ranges::max_element(workers_, {}, silence);
+  const int rank = static_cast<int>(worst - workers_.begin());
+  const double silent_s = silence(*worst);
+  if (worst->greeted && silent_s > options_.heartbeat_timeout_s)
+    lost(rank, fmt::format("gave no sign of life for {:.0f} s", silent_s));
+  if (silent_s < 0 || seconds_since(progress) <= timeout_s) return;
+  lost(rank,
+       fmt::format("did not answer within {:.0f} s (last sign of life {:.1f} s ago). If the call is just slow, raise "
+                   "cluster.worker_timeout_s",
+                   timeout_s, silent_s));
+}
+
+void WorkerGroup::send(int rank, const Message& message) {
+  try {
+    socket_.send(message, std::to_string(rank));
+  } catch (const Error&) {  // it hung up; its exit says why, and may come a moment later
+    const auto began = Clock::now();
+    while (spawner_ && seconds_since(began) < 2) {
+      check_exits();
+      receive_one(50);
+    }
+    lost(rank, "hung up");
+  }
+}
+
+// False if nothing came.
+bool WorkerGroup::receive_one(int timeout_ms) {
   std::optional<Socket::Received> received = socket_.receive(timeout_ms);
-  if (!received) return;
+  if (!received) return false;
   const int rank = std::atoi(received->peer.c_str());
-  if (rank < 0 || rank >= size()) return;
+  if (rank < 0 || rank >= size()) return true;
   Worker& worker = workers_[rank];
   worker.last_heard = Clock::now();
   const Json& header = received->message.header;
@@ -122,9 +147,11 @@ void WorkerGroup::receive_one(int timeout_ms) {
   } else if (event.empty()) {
     worker.answered = true;
     worker.answer = std::move(received->message);
-  } else if (event != "heartbeat" && event_handler_) {
-    event_handler_(rank, header);
+  } else if (event != "heartbeat") {
+    worker.last_progress = worker.last_heard;
+    if (event_handler_) event_handler_(rank, header);
   }
+  return true;
 }
 
 void WorkerGroup::check_exits() {
@@ -145,8 +172,8 @@ void WorkerGroup::check_exits() {
 void WorkerGroup::lost(int rank, const std::string& how) {
   broken_ = true;
   const Worker& worker = workers_[rank];
-  std::string text = fmt::format("rank {} on {} (pid {}) {}; last call '{}', {:.1f} s ago", rank, worker.host, worker.pid, how,
-                                 worker.last_call, seconds_since(worker.call_began));
+  std::string text = fmt::format("rank {} on {} (pid {}) {}; last call '{}', {:.1f} s ago", rank, worker.host,
+                                 worker.pid, how, worker.last_call, seconds_since(worker.call_began));
   if (!options_.log_dir.empty()) {
     const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
     text += fmt::format("; its log: {}{}", log, log_tail(log));
@@ -177,18 +204,23 @@ void WorkerGroup::stop() noexcept {
     }
     if (in_process_.joinable()) in_process_.join();
     if (!spawner_) return;
-    const auto began = Clock::now();
-    const double patience_s = broken_ ? 0 : 10;
-    const auto running = [&] { return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.pid && !w.exited; }); };
-    while (running() && seconds_since(began) < patience_s) {
-      if (const auto exit = spawner_->next_exit(100)) {
-        for (Worker& worker : workers_) worker.exited |= worker.pid == exit->pid;
-      }
-    }
+    reap(broken_ ? 0 : 10);
     for (Worker& worker : workers_) {
       if (worker.pid && !worker.exited) spawner_->kill(worker.pid, SIGKILL);
     }
+    reap(10);                        // what comes after may need their memory and ports
   } catch (const std::exception&) {  // the spawner is gone, and the workers with it
+  }
+}
+
+// Waits until all workers have exited or the time is over.
+void WorkerGroup::reap(double patience_s) {
+  const auto began = Clock::now();
+  const auto running = [](const Worker& worker) { return worker.pid && !worker.exited; };
+  while (std::ranges::any_of(workers_, running) && seconds_since(began) < patience_s) {
+    if (const auto exit = spawner_->next_exit(100)) {
+      for (Worker& worker : workers_) worker.exited |= worker.pid == exit->pid;
+    }
   }
 }
 

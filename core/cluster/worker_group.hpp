@@ -17,7 +17,7 @@ struct WorkerGroupOptions {
   int world_size = 1;
   std::string program;               // absolute path of `hexad`
   std::string log_dir;               // worker-<rank>.log goes there; empty: our own output
-  double call_timeout_s = 600;       // for the answer to one command
+  double call_timeout_s = 600;       // for the answer to one command, or for the next sign of progress
   double start_timeout_s = 120;      // for a worker's first sign of life
   double heartbeat_timeout_s = 60;   // without any sign of life a worker counts as hung
 };
@@ -41,6 +41,9 @@ class WorkerGroup {
   std::vector<Message> call_all(const std::string& command, const std::function<Message(int rank)>& make);
   std::vector<Message> call_all(const std::string& command, const Message& message = {});
 
+  // The number that the calls to come carry as their step: plugins and their errors name it.
+  void set_step(int64_t step) { step_ = step; }
+
   // Called with events that workers send during a call ({"event": "progress", ...}).
   void on_event(std::function<void(int rank, const Json& event)> handler) { event_handler_ = std::move(handler); }
 
@@ -53,15 +56,18 @@ class WorkerGroup {
     pid_t pid = 0;
     std::string host = "localhost";
     std::string last_call = "start";
-    Clock::time_point call_began{}, last_heard{};
+    Clock::time_point call_began{}, last_heard{}, last_progress{};
     bool greeted = false, answered = false, exited = false;
     Message answer;
   };
 
   void start_worker(int rank);
-  void await(const std::string& what, const std::function<bool(const Worker&)>& done, double timeout_s);
-  void receive_one(int timeout_ms);
+  void await(const std::function<bool(const Worker&)>& done, double timeout_s);
+  bool receive_one(int timeout_ms);
+  void send(int rank, const Message& message);
   void check_exits();
+  void check_silence(const std::function<bool(const Worker&)>& done, double timeout_s);
+  void reap(double patience_s);
   [[noreturn]] void lost(int rank, const std::string& how);
   void throw_worker_error(int rank);
 
@@ -72,6 +78,7 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   std::thread in_process_;
   std::function<void(int, const Json&)> event_handler_;
+  int64_t step_ = 0;
   bool broken_ = false, stopped_ = false;
 };
 

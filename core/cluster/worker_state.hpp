@@ -45,6 +45,7 @@ namespace command {
 Message start(WorkerState& state, const Message& message);     // worker_start.cpp
 Message forward(WorkerState& state, const Message& message);   // worker_training.cpp
 Message train(WorkerState& state, const Message& message);
+Message step(WorkerState& state, const Message& message);
 Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
 Message refit(WorkerState& state, const Message& message);     // worker_weights.cpp
 Message keep(WorkerState& state, const Message& message);

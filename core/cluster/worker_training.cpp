@@ -1,4 +1,4 @@
-// Commands on the training backend: forward (log-probs) and train (forward, backward, optimizer step).
+// Commands on the training backend: forward (log-probs), train (forward and backward), step (optimizer).
 #include <cmath>
 
 #include "core/base/error.hpp"
@@ -104,12 +104,20 @@ Message train(WorkerState& state, const Message& message) {
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
   state.metrics.add("loss", total, 1, ReduceAs::sum);
-  const double weight_decay = header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
-  const hexad_step_stats stats = backend.step(state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"));
-
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();
-  answer.header["step"] = {{"grad_norm", json_number(stats.grad_norm)}, {"skipped", stats.skipped != 0}};
+  return answer;
+}
+
+Message step(WorkerState& state, const Message& message) {
+  const Json& header = message.header;
+  const double weight_decay = header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
+  const hexad_step_stats stats = state.need_backend("step").step(state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"),
+                                                                 header.at("discard").get<bool>());
+  Message answer;
+  answer.header["metrics"] = state.metrics.to_json();
+  answer.header["grad_norm"] = json_number(stats.grad_norm);
+  answer.header["skipped"] = stats.skipped != 0;
   return answer;
 }
 

@@ -1,0 +1,207 @@
+// Real worker processes that host plugins in C: what a rank that dies, hangs or fails does to the call.
+#include "core/cluster/worker_group.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/toy/program.hpp"
+
+using namespace hexad;
+using cluster::Json;
+using cluster::Message;
+using cluster::WorkerGroup;
+using plugin_test::contains;
+using plugin_test::error_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+// What `start` needs so that a worker hosts the toy backend, the C loss and the toy generator.
+Message start_message(const std::string& fault = "") {
+  Message message;
+  const Json own = fault.empty() ? Json::object() : Json{{"fault", fault}};
+  message.header = {{"world_size", 1},
+                    {"device", "cpu"},
+                    {"master_address", "127.0.0.1"},
+                    {"master_port", 0},
+                    {"timeout_ms", 10000},
+                    {"plugins", {{"paths", {toy::plugins().string()}}}},
+                    {"roles", {{"backend", "toy_backend"}, {"loss", "ppo_clip_c"}, {"generator", "toy_generator"}}},
+                    {"policy", {{"plugin_config", own}}},
+                    {"generation", Json::object()},
+                    {"loss_fn", Json::object()}};
+  return message;
+}
+
+// Two ranks, each a world of its own, so that no process group is needed; `fault` is rank 1's.
+struct Two {
+  explicit Two(const std::string& fault = "", double call_timeout_s = 20, double heartbeat_timeout_s = 20)
+      : group(&spawner, options(dir.path(), call_timeout_s, heartbeat_timeout_s)) {
+    group.call_all("start", [&](int rank) { return start_message(rank == 1 ? fault : ""); });
+    group.set_step(5);
+  }
+  static cluster::WorkerGroupOptions options(const fs::path& log_dir, double call_timeout_s,
+                                             double heartbeat_timeout_s) {
+    cluster::WorkerGroupOptions options;
+    options.world_size = 2;
+    options.program = toy::hexad();
+    options.log_dir = log_dir;
+    options.call_timeout_s = call_timeout_s;
+    options.heartbeat_timeout_s = heartbeat_timeout_s;
+    return options;
+  }
+  // The message of the call "refit".
+  std::string refit_error() {
+    Message message;
+    message.header["version"] = 1;
+    return error_of([&] { group.call_all("refit", message); });
+  }
+  std::vector<pid_t> pids() const { return {group.pid(0), group.pid(1)}; }
+
+  toy::TempDir dir;
+  cluster::Spawner spawner;
+  WorkerGroup group;
+};
+
+bool all_gone(const std::vector<pid_t>& pids) {
+  return std::ranges::none_of(pids, [](pid_t pid) { return toy::alive(pid); });
+}
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+TEST_CASE("two workers start, answer in rank order, and stop() leaves no process") {
+  Two two;
+  CHECK(two.group.size() == 2);
+  const auto pids = two.pids();
+  CHECK(toy::alive(pids[0]));
+  Message refit;
+  refit.header["version"] = 1;
+  CHECK(two.group.call_all("refit", refit).size() == 2);
+  two.group.stop();
+  CHECK(all_gone(pids));
+  CHECK(error_of([&] { two.group.call_all("refit", refit); }) == "cannot call 'refit': the workers have ended");
+}
+
+TEST_CASE("a rank that dies in a call ends it with rank, host, pid, signal and last call") {
+  Two two("refit@5:kill");
+  const auto pids = two.pids();
+  const Stopwatch watch;
+  const std::string error = two.refit_error();
+  CHECK(watch.seconds() < 5);
+  const std::string host = two.group.host(1);
+  CHECK(host != "localhost");
+  CHECK_MESSAGE(error.starts_with(fmt::format(
+                    "rank 1 on {} (pid {}) ended: killed by signal 9 (Killed); last call 'refit', ", host, pids[1])),
+                error);
+  CHECK(contains(error, "worker-1.log"));
+  two.group.stop();
+  CHECK(all_gone(pids));
+}
+
+TEST_CASE("a rank that exits by itself is reported with its status") {
+  Two two("refit@0:exit");
+  CHECK(contains(two.refit_error(), "ended: exit status 7; last call 'refit'"));
+}
+
+TEST_CASE("a rank that was stopped is reported when its heartbeats have been missing for long enough") {
+  Two two("refit@5:stop", /*call_timeout_s=*/30, /*heartbeat_timeout_s=*/3);
+  const auto pids = two.pids();
+  const Stopwatch watch;
+  const std::string error = two.refit_error();
+  CHECK(watch.seconds() < 8);
+  CHECK_MESSAGE(
+      contains(error, fmt::format("rank 1 on {} (pid {}) gave no sign of life for ", two.group.host(1), pids[1])),
+      error);
+  CHECK(contains(error, "last call 'refit'"));
+  two.group.stop();
+  CHECK(all_gone(pids));
+}
+
+TEST_CASE("a rank that hangs with a beating heart is reported when the call's deadline is over") {
+  Two two("refit@5:hang", /*call_timeout_s=*/2);
+  const auto pids = two.pids();
+  const Stopwatch watch;
+  const std::string error = two.refit_error();
+  CHECK(watch.seconds() < 6);
+  CHECK_MESSAGE(contains(error, fmt::format("rank 1 on {} (pid {}) did not answer within 2 s (last sign of life ",
+                                            two.group.host(1), pids[1])),
+                error);
+  CHECK(contains(error, "If the call is just slow, raise cluster.worker_timeout_s; last call 'refit'"));
+  two.group.stop();
+  CHECK(all_gone(pids));
+}
+
+TEST_CASE("a rank that dies between calls is reported by the next one") {
+  Two two;
+  const pid_t victim = two.group.pid(1);
+  ::kill(victim, SIGKILL);
+  REQUIRE(toy::eventually([&] { return !toy::alive(victim); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // its connection closes
+  const std::string error = two.refit_error();
+  CHECK_MESSAGE(contains(error, "rank 1 on "), error);
+  CHECK_MESSAGE(contains(error, "ended: killed by signal 9 (Killed)"), error);
+}
+
+TEST_CASE("a controller that was busy for longer than the deadlines blames nobody") {
+  Two two("", /*call_timeout_s=*/2, /*heartbeat_timeout_s=*/2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  CHECK(two.refit_error() == "(no error)");
+}
+
+TEST_CASE("a plugin's error comes back as what it was, with the rank") {
+  Two two("refit@5:error");
+  const std::string error = two.refit_error();
+  CHECK_MESSAGE(error.starts_with(fmt::format("rank 1 on {}: backend 'toy_backend' 1.2.0 (", two.group.host(1))),
+                error);
+  CHECK_MESSAGE(contains(error, "at step 5: INTERNAL: the toy was told to fail"), error);
+  CHECK(contains(two.refit_error(), "the workers have ended"));
+}
+
+TEST_CASE("a worker that cannot start its plugins says why") {
+  Two two;
+  Message start = start_message();
+  start.header["roles"]["backend"] = "toy_bakend";
+  try {
+    two.group.call_all("start", start);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::plugin);
+    CHECK(error.exit_code() == 3);
+    CHECK_MESSAGE(contains(error.what(), "toy_backend"), error.what());
+  }
+}
+
+TEST_CASE("a program that is no worker is reported with its exit") {
+  toy::TempDir dir;
+  cluster::Spawner spawner;
+  auto options = Two::options(dir.path(), 20, 20);
+  options.program = "/bin/false";
+  const std::string error = error_of([&] { WorkerGroup group(&spawner, options); });
+  CHECK_MESSAGE(contains(error, "ended: exit status 1; last call 'start'"), error);
+}
+
+TEST_CASE("in-process mode runs the same commands on a thread") {
+  cluster::WorkerGroupOptions options;
+  options.call_timeout_s = 20;
+  WorkerGroup group(nullptr, options);
+  const auto started = group.call_all("start", start_message("refit@2:error"));
+  CHECK(started.at(0).header.at("backend").at("name") == "toy_backend");
+  CHECK(started.at(0).header.at("generator").at("max_sequences") == 64);
+  CHECK(started.at(0).header.at("loss").at("inputs") == Json{"prev_logprobs", "advantages", "token_mask"});
+  CHECK(started.at(0).header.at("device") == "cpu");
+  Message refit;
+  refit.header["version"] = 1;
+  group.set_step(2);
+  CHECK(contains(error_of([&] { group.call_all("refit", refit); }), "backend 'toy_backend'"));
+  group.set_step(3);
+  CHECK(error_of([&] { group.call_all("refit", refit); }) == "(no error)");  // one rank alone goes on
+  CHECK(contains(error_of([&] { group.call_all("nonsense"); }), "unknown command 'nonsense'"));
+  group.stop();
+}

@@ -1,0 +1,184 @@
+/* A training backend without a library: the toy model, SGD. */
+#include "toy_model.h"
+
+struct hexad_backend {
+  const hexad_host* host;
+  toy_fault fault;
+  float current[WEIGHTS], reference[WEIGHTS];
+  double grad[WEIGHTS];
+  int exported;
+};
+
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_backend** out) {
+  hexad_backend* self = calloc(1, sizeof *self);
+  self->host = host;
+  hexad_code code = toy_read_fault(host, call, config, &self->fault);
+  if (code == HEXAD_OK) code = toy_act(&self->fault, host, call, "create");
+  if (code == HEXAD_OK) {
+    *out = self;
+  } else {
+    free(self);
+  }
+  return code;
+}
+static void destroy(hexad_backend* self) { free(self); }
+
+static hexad_code describe(hexad_backend* self, hexad_call* call, hexad_backend_info* info) {
+  static const char* const outputs[] = {"logprobs"};
+  static const char* const inputs[] = {"input_ids"};
+  (void)self, (void)call;
+  info->num_parameters = WEIGHTS;
+  info->dp_rank = 0;
+  info->dp_size = info->tp_size = info->pp_size = info->cp_size = info->ep_size = 1;
+  info->sequence_multiple = info->micro_batch_multiple = info->counts_loss = 1;
+  info->outputs = outputs;
+  info->inputs = inputs;
+  info->num_outputs = info->num_inputs = 1;
+  return HEXAD_OK;
+}
+
+static void batch_logprobs(const float* weights, const hexad_batch* batch, double temperature, float* out) {
+  const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
+  double all[V];
+  for (int64_t b = 0; b < batch->num_sequences; b++) {
+    const int64_t begin = batch->cu_seqlens[b], end = batch->cu_seqlens[b + 1];
+    for (int64_t i = begin; i < end; i++) {
+      toy_logprobs(weights, ids + begin, i - begin, temperature, all);
+      out[i] = i == begin ? 0 : (float)all[ids[i]];
+    }
+  }
+}
+
+static hexad_code forward(hexad_backend* self, hexad_call* call, const hexad_forward_args* args) {
+  const hexad_code code = toy_act(&self->fault, self->host, call, "forward");
+  if (code != HEXAD_OK) return code;
+  const float* weights = args->which == HEXAD_WEIGHTS_CURRENT ? self->current : self->reference;
+  for (int64_t m = 0; m < args->num_batches; m++) {
+    batch_logprobs(weights, args->batches[m], args->temperature, HEXAD_F32(args->outputs[m][0].tensor));
+  }
+  return HEXAD_OK;
+}
+
+/* d logprob(id) / d logit(v) = (v == id) - p(v). */
+static void accumulate(hexad_backend* self, const hexad_batch* batch, double temperature, const float* grad) {
+  const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
+  double all[V];
+  for (int64_t b = 0; b < batch->num_sequences; b++) {
+    const int64_t begin = batch->cu_seqlens[b];
+    for (int64_t i = begin + 1; i < batch->cu_seqlens[b + 1]; i++) {
+      toy_logprobs(self->current, ids + begin, i - begin, temperature, all);
+      for (int v = 0; v < V; v++) {
+        const double g = grad[i] * ((v == ids[i]) - exp(all[v])) / temperature;
+        self->grad[ids[i - 1] * V + v] += g;
+        if (i - begin >= 2) self->grad[V * V + ids[i - 2] * V + v] += g;
+      }
+    }
+  }
+}
+
+static hexad_code train(hexad_backend* self, hexad_call* call, const hexad_train_args* args) {
+  hexad_code code = toy_act(&self->fault, self->host, call, "train");
+  for (int64_t m = 0; m < args->num_batches && code == HEXAD_OK; m++) {
+    const hexad_batch* batch = args->batches[m];
+    int64_t tokens = batch->num_tokens;
+    float* values = calloc((size_t)tokens + 1, sizeof *values);
+    float* grads = calloc((size_t)tokens + 1, sizeof *grads);
+    DLTensor value = {values, {kDLCPU, 0}, 1, HEXAD_DTYPE_F32, &tokens, NULL, 0}, grad = value;
+    grad.data = grads;
+    DLTensor* grad_list[] = {&grad};
+    const hexad_named_tensor output = {"logprobs", &value, NULL, HEXAD_AXIS_TOKEN, 0};
+    batch_logprobs(self->current, batch, args->temperature, values);
+    code = args->loss->compute(args->loss->ctx, call, m, &output, grad_list, 1);
+    if (code == HEXAD_OK) accumulate(self, batch, args->temperature, grads);
+    free(values);
+    free(grads);
+  }
+  if (toy_fails(&self->fault, self->host, call, "train") && strcmp(self->fault.how, "nan") == 0) self->grad[0] = NAN;
+  return code;
+}
+
+static hexad_code step(hexad_backend* self, hexad_call* call, const hexad_step_args* args, hexad_step_stats* stats) {
+  double sum = 0;
+  (void)call;
+  for (int i = 0; i < WEIGHTS; i++) sum += self->grad[i] * self->grad[i];
+  const int discard = (args->flags & HEXAD_STEP_DISCARD) != 0;
+  stats->grad_norm = sqrt(sum);
+  stats->skipped = !discard && !isfinite(sum);
+  if (!discard && !stats->skipped) {
+    for (int i = 0; i < WEIGHTS; i++) self->current[i] -= (float)(args->lr * self->grad[i]);
+  }
+  memset(self->grad, 0, sizeof self->grad);
+  return HEXAD_OK;
+}
+
+static hexad_code keep(hexad_backend* self, hexad_call* call, int32_t which) {
+  (void)call, (void)which;
+  memcpy(self->reference, self->current, sizeof self->reference);
+  return HEXAD_OK;
+}
+
+static hexad_code save(hexad_backend* self, hexad_call* call, const hexad_checkpoint_args* args) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/toy.bin", args->weights_uri);
+  FILE* file = fopen(path, "wb");
+  if (!file) return self->host->set_error(call, HEXAD_UNAVAILABLE, "cannot write toy.bin", UINT64_MAX);
+  fwrite(self->current, sizeof(float), WEIGHTS / 2, file);
+  fflush(file);
+  const hexad_code code = toy_act(&self->fault, self->host, call, "save"); /* in the middle of the file */
+  fwrite(self->current + WEIGHTS / 2, sizeof(float), WEIGHTS / 2, file);
+  fclose(file);
+  return code;
+}
+
+static hexad_code load(hexad_backend* self, hexad_call* call, const hexad_checkpoint_args* args) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/toy.bin", args->weights_uri);
+  FILE* file = fopen(path, "rb");
+  if (!file) return self->host->set_error(call, HEXAD_NOT_FOUND, "no toy.bin", UINT64_MAX);
+  const size_t count =
+      fread(args->which == HEXAD_WEIGHTS_CURRENT ? self->current : self->reference, sizeof(float), WEIGHTS, file);
+  fclose(file);
+  return count == WEIGHTS ? HEXAD_OK : self->host->set_error(call, HEXAD_DATA_LOSS, "toy.bin is too short", UINT64_MAX);
+}
+
+static int64_t shape[] = {WEIGHTS}, offsets[] = {0};
+static DLTensor exported = {NULL, {kDLCPU, 0}, 1, HEXAD_DTYPE_F32, shape, NULL, 0};
+static const hexad_weight_slice slice = {"toy", &exported, shape, offsets, shape, 1, HEXAD_DTYPE_F32};
+
+static hexad_code weight_layout(hexad_backend* self, hexad_call* call, hexad_weight_list* out) {
+  (void)self, (void)call;
+  out->slices = &slice;
+  out->count = 1;
+  return HEXAD_OK;
+}
+static hexad_code weights_begin(hexad_backend* self, hexad_call* call, const hexad_weights_request* request) {
+  (void)request;
+  self->exported = 0;
+  exported.data = self->current;
+  return toy_act(&self->fault, self->host, call, "refit");
+}
+static hexad_code weights_next(hexad_backend* self, hexad_call* call, hexad_weight_list* out) {
+  (void)call;
+  out->slices = &slice;
+  out->count = self->exported++ == 0;
+  return HEXAD_OK;
+}
+static void weights_end(hexad_backend* self) { (void)self; }
+
+static const hexad_backend_vtable vtable = {
+    .struct_size = HEXAD_STRUCT_SIZE(hexad_backend_vtable, memory),
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .forward = forward,
+    .train = train,
+    .step = step,
+    .keep = keep,
+    .load = load,
+    .save = save,
+    .weight_layout = weight_layout,
+    .weights_begin = weights_begin,
+    .weights_next = weights_next,
+    .weights_end = weights_end,
+};
+HEXAD_BACKEND_PLUGIN("toy_backend", "1.2.0", "Apache-2.0", vtable)

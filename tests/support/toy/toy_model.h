@@ -1,0 +1,59 @@
+/* A language model small enough for a plugin in C: logits(next | last, before last) = A[last] + B[before last].
+ * It can learn the quickstart's puzzle (the answer depends on the letter two places back). */
+#include <hexad/abi.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { V = 12, WEIGHTS = 2 * V * V };
+
+/* log-probs of every token that may follow ids[0 .. n). */
+static inline void toy_logprobs(const float* w, const int64_t* ids, int64_t n, double temperature, double* out) {
+  double largest = -INFINITY, sum = 0;
+  for (int v = 0; v < V; v++) {
+    out[v] = 0;
+    if (n >= 1) out[v] += w[ids[n - 1] * V + v];
+    if (n >= 2) out[v] += w[V * V + ids[n - 2] * V + v];
+    out[v] /= temperature;
+    if (out[v] > largest) largest = out[v];
+  }
+  for (int v = 0; v < V; v++) sum += exp(out[v] - largest);
+  for (int v = 0; v < V; v++) out[v] -= largest + log(sum);
+}
+
+/* What goes wrong, where and how: plugin_config.fault = "train@3:kill". Step 0: at every step. */
+typedef struct toy_fault {
+  char where[32], how[32];
+  long step;
+} toy_fault;
+
+static inline hexad_code toy_read_fault(const hexad_host* host, hexad_call* call, const hexad_config* config,
+                                        toy_fault* fault) {
+  const char* text = "";
+  memset(fault, 0, sizeof *fault);
+  const hexad_code code = host->config_str(call, config, "fault", &text);
+  if (code == HEXAD_OK && *text && sscanf(text, "%31[a-z_]@%ld:%31s", fault->where, &fault->step, fault->how) != 3) {
+    return host->set_error(call, HEXAD_INVALID_ARGUMENT, "fault: wanted WHERE@STEP:HOW", UINT64_MAX);
+  }
+  return code;
+}
+
+static inline int toy_fails(const toy_fault* fault, const hexad_host* host, hexad_call* call, const char* where) {
+  return strcmp(fault->where, where) == 0 && (fault->step == 0 || fault->step == host->step(call));
+}
+
+static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host, hexad_call* call, const char* where) {
+  if (!toy_fails(fault, host, call, where)) return HEXAD_OK;
+  if (strcmp(fault->how, "kill") == 0) raise(SIGKILL);
+  if (strcmp(fault->how, "stop") == 0) raise(SIGSTOP);
+  if (strcmp(fault->how, "segv") == 0) raise(SIGSEGV);
+  if (strcmp(fault->how, "exit") == 0) _exit(7);
+  if (strcmp(fault->how, "error") == 0)
+    return host->set_error(call, HEXAD_INTERNAL, "the toy was told to fail", UINT64_MAX);
+  if (strcmp(fault->how, "slow") == 0) usleep(300 * 1000);
+  while (strcmp(fault->how, "hang") == 0) sleep(1); /* its heartbeats go on */
+  return HEXAD_OK;
+}
