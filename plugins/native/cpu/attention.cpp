@@ -99,7 +99,11 @@ void attend(const AttentionShape& shape, std::span<const SequenceRows> sequences
             const LayerCache<T>& cache) {
   const Kernel<T> kernel = choose_kernel<T>(shape.block_size);
   const std::vector<Item> items = items_of(shape, sequences);
-  parallel_each(static_cast<int64_t>(items.size()),
+  int64_t pairs = 0;  // of queries and keys
+  for (const SequenceRows& rows : sequences) pairs += rows.count * (rows.start + rows.count);
+  // A thread is worth waking for a few ten microseconds of work.
+  const bool alone = pairs * shape.heads * shape.head_dim < int64_t{1} << 19;
+  parallel_each(static_cast<int64_t>(items.size()), alone ? 1 : INT64_MAX,
                 [&](int64_t i) { run_item(shape, items[i], q, out, cache, kernel); });
 }
 

@@ -146,7 +146,9 @@ void multiply(const float* x, int64_t rows, int64_t k, std::span<const Product> 
   std::vector<int64_t> first{0};  // strip numbers at which the products begin
   for (const Product& product : products) first.push_back(first.back() + (product.n + width - 1) / width);
   const int64_t strips = first.back();
-  parallel_for(blocks * strips, 1, [&](int64_t begin, int64_t end) {
+  // A thread is worth waking for a few ten microseconds of work.
+  const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / (std::min(block, rows) * width * k));
+  parallel_for(blocks * strips, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / strips * block, strip = i % strips;
       const size_t p = std::upper_bound(first.begin(), first.end(), strip) - first.begin() - 1;

@@ -9,7 +9,8 @@ namespace hexad::native::cpu {
 // once. Which thread takes which part must not matter to the result.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 
-// The same with one item at a time, handed out as threads become free: for items of unequal cost.
-void parallel_each(int64_t count, const std::function<void(int64_t item)>& body);
+// The same with one item at a time, handed out as threads (at most `max_threads`) become free: for items of unequal
+// cost.
+void parallel_each(int64_t count, int64_t max_threads, const std::function<void(int64_t item)>& body);
 
 }  // namespace hexad::native::cpu

@@ -35,17 +35,18 @@ const Variant kVariants[] = {{"cpu", hexad::native::make_cpu_executor, false},
 }  // namespace
 
 TEST_CASE("every executor gives the full forward's log-probs of given text, decoding and in chunks") {
-  const std::vector<ForcedText> texts = texts_in_groups(18);
+  const std::vector<ForcedText> texts = texts_in_groups(12);
   for (const std::string& family : families()) {
     const TinyModel model(family, /*with_weights=*/false);
     for (const Variant& variant : kVariants) {
       for (const int64_t block_size : {1, 4, 16}) {
+        if (variant.make == hexad::native::make_aten_executor && block_size != 4) continue;  // slow at this size
         CAPTURE(family);
         CAPTURE(variant.name);
         CAPTURE(block_size);
         ForcedRun run(variant.make(model.config, {at::kFloat, at::kCPU, variant.deterministic, 128}), model.config,
                       at::kFloat,
-                      {.block_size = block_size, .num_blocks = 150 / block_size, .max_sequences = 7, .max_tokens = 11});
+                      {.block_size = block_size, .num_blocks = 80 / block_size, .max_sequences = 7, .max_tokens = 11});
         run.executor->set_weights(model.weights);
         std::mt19937_64 rng(3);
         run.advance = [&] { return rng() % 3 ? int64_t{1} : int64_t(1 + rng() % 6); };
@@ -53,7 +54,7 @@ TEST_CASE("every executor gives the full forward's log-probs of given text, deco
         CHECK(run.preemptions > 0);
         const Gap gap = gap_of(logprobs, texts,
                                [&](const auto& tokens) { return full_forward(model.config, model.weights, tokens); });
-        CHECK(gap.count > 150);
+        CHECK(gap.count > 100);
         CHECK(gap.largest < 2e-5);
       }
     }
