@@ -3,10 +3,14 @@
 #include <cstdio>
 #include <iostream>
 
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include "core/base/error.hpp"
 #include "core/cli/commands.hpp"
 
 int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
   CLI::App app{"Hexad: RL post-training for LLMs. Backends, generators and losses are plugins, chosen in YAML."};
   app.set_version_flag("--version", HEXAD_VERSION);
   app.require_subcommand(1);

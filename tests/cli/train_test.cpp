@@ -1,0 +1,245 @@
+// `hexad train` from the outside: a whole run on three plugins of another folder, its ends, and what it leaves.
+#include <doctest/doctest.h>
+
+#include "tests/support/toy/program.hpp"
+
+using plugin_test::contains;
+using plugin_test::Json;
+using toy::Ended;
+using toy::Program;
+using toy::TempDir;
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+// `hexad train` of the toy's config in `dir` with overrides.
+Arguments train(const TempDir& dir, Arguments overrides = {}) {
+  const auto config = dir.write("toy.yaml", toy::config_text(dir.path()));
+  overrides.insert(overrides.begin(), {"train", config.string()});
+  return overrides;
+}
+
+std::vector<Json> lines(const toy::fs::path& path) {
+  std::vector<Json> found;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) found.push_back(Json::parse(line));
+  return found;
+}
+
+std::string weights(const TempDir& dir, int step) {
+  return toy::read_text(dir / fmt::format("checkpoints/step_{}/policy/weights/toy.bin", step));
+}
+
+bool all_gone(const std::vector<pid_t>& pids) {
+  return std::ranges::none_of(pids, [](pid_t pid) { return toy::alive(pid); });
+}
+
+}  // namespace
+
+TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and checkpoints") {
+  const TempDir dir;
+  const Ended run = toy::run(train(dir, {"grpo.max_num_steps=60", "grpo.val_period=30", "grpo.val_at_start=true"}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(run.out == fmt::format("done after step 60: {}/logs/exp_001/report.html\n", dir.path().string()));
+  CHECK(contains(run.err, "backend   toy_backend 1.2.0 ("));
+  CHECK(contains(run.err, "loss      ppo_clip_c 1.0.0 ("));
+  CHECK(contains(run.err, "generator toy_generator 1.2.0 ("));
+  CHECK(contains(run.err, "\nstep 60/60  reward "));
+  CHECK_FALSE(contains(run.err, "\r"));  // no bar in a pipe
+  const auto steps = lines(dir / "logs/exp_001/metrics.jsonl");
+  REQUIRE(steps.size() == 61);
+  CHECK(steps[0].at("step") == 0);
+  CHECK(steps[0].at("validation/accuracy") < 0.4);
+  CHECK(steps[60].at("validation/accuracy") > 0.8);
+  CHECK(steps[60].at("train/reward") > 0.7);
+  CHECK(steps[1].at("train/clip_frac") == 0);
+  for (const char* file : {"config.yaml", "report.html", "train_data_step60.jsonl", "worker-0.log"}) {
+    CHECK_MESSAGE(toy::fs::exists(dir / "logs/exp_001" / file), file);
+  }
+  CHECK(weights(dir, 60).size() == 2 * 12 * 12 * sizeof(float));
+}
+
+TEST_CASE("Ctrl-C finishes the step and saves; the resumed run equals the undisturbed one bit for bit") {
+  const TempDir undisturbed, interrupted;
+  CHECK(toy::run(train(undisturbed)).code == 0);
+  {
+    Program program(train(interrupted, {"+policy.plugin_config.fault=train@0:slow", "checkpointing.save_period=100"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    const auto workers = toy::workers_of(program.pid());
+    CHECK(workers.size() == 1);
+    ::kill(program.pid(), SIGINT);
+    const Ended ended = program.wait();
+    INFO(ended.err);
+    CHECK(ended.code == 130);
+    CHECK(contains(ended.err, "interrupted: finishing this step and saving; press again to stop at once"));
+    CHECK(contains(ended.out, "interrupted and saved after step "));
+    CHECK(all_gone(workers));
+  }
+  const Ended resumed = toy::run(train(interrupted));
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(contains(resumed.err, fmt::format("resumed from {}/checkpoints/step_", interrupted.path().string())));
+  CHECK(toy::fs::exists(interrupted / "logs/exp_002/report.html"));
+  CHECK(weights(interrupted, 6) == weights(undisturbed, 6));
+  CHECK(weights(interrupted, 6) != "");
+}
+
+TEST_CASE("a second Ctrl-C stops at once and leaves no process") {
+  const TempDir dir;
+  Program program(train(dir, {"+policy.plugin_config.fault=train@2:hang"}));
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+  const auto workers = toy::workers_of(program.pid());
+  ::kill(program.pid(), SIGINT);
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+  ::kill(program.pid(), SIGINT);
+  CHECK(program.wait(5).code == 130);
+  CHECK(workers.size() == 1);
+  CHECK(toy::eventually([&] { return all_gone(workers); }, 5));
+}
+
+TEST_CASE("kill -9 of the controller in the middle of a save loses only the steps since the last one") {
+  const TempDir undisturbed, killed;
+  CHECK(toy::run(train(undisturbed)).code == 0);
+  {
+    Program program(train(killed, {"+policy.plugin_config.fault=save@4:hang"}));
+    REQUIRE(toy::eventually([&] { return toy::fs::exists(killed / "checkpoints/tmp_step_4/policy/weights/toy.bin"); }));
+    const auto workers = toy::workers_of(program.pid());
+    ::kill(program.pid(), SIGKILL);
+    CHECK(program.wait().code == -SIGKILL);
+    CHECK(workers.size() == 1);
+    CHECK(toy::eventually([&] { return all_gone(workers); }, 5));
+  }
+  CHECK(toy::fs::exists(killed / "checkpoints/tmp_step_4"));
+  const Ended resumed = toy::run(train(killed));
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(contains(resumed.err, "checkpoints/step_2 (step 2)"));
+  CHECK_FALSE(toy::fs::exists(killed / "checkpoints/tmp_step_4"));
+  CHECK(weights(killed, 6) == weights(undisturbed, 6));
+}
+
+TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from the newest checkpoint") {
+  SUBCASE("it dies in a call") {
+    const TempDir dir;
+    const Ended run = toy::run(train(dir, {"+policy.plugin_config.fault=train@3:kill"}));
+    CHECK(run.code == 4);
+    CHECK_MESSAGE(contains(run.err, "hexad: rank 0 on "), run.err);
+    CHECK(contains(run.err, "ended: killed by signal 9 (Killed); last call 'train', "));
+    CHECK(contains(run.err, "logs/exp_001/worker-0.log"));
+  }
+  SUBCASE("it crashes while it generates") {
+    const TempDir dir;
+    const Ended run = toy::run(train(dir, {"+policy.generation.plugin_config.fault=generate@2:segv"}));
+    CHECK(run.code == 4);
+    CHECK_MESSAGE(contains(run.err, "ended: killed by signal 11 (Segmentation fault); last call 'generate', "),
+                  run.err);
+  }
+  SUBCASE("it hangs") {
+    const TempDir dir;
+    const Ended run =
+        toy::run(train(dir, {"+policy.plugin_config.fault=forward@2:hang", "cluster.worker_timeout_s=2"}));
+    CHECK(run.code == 4);
+    CHECK(run.seconds < 10);
+    CHECK_MESSAGE(contains(run.err, "did not answer within 2 s"), run.err);
+    CHECK(contains(run.err, "last call 'forward'"));
+  }
+  SUBCASE("and every restart ends the same way") {
+    const TempDir dir;
+    const Ended run = toy::run(train(dir, {"+policy.plugin_config.fault=train@3:kill", "cluster.max_restarts=1"}));
+    CHECK(run.code == 4);
+    CHECK(contains(run.err, "restarting from the newest checkpoint (1 of at most 1)"));
+    CHECK(contains(run.err, "(step 2)"));
+  }
+  SUBCASE("and the restart succeeds") {
+    const TempDir undisturbed, dir;
+    CHECK(toy::run(train(undisturbed)).code == 0);
+    Program program(train(dir, {"+policy.plugin_config.fault=train@0:slow", "cluster.max_restarts=1"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 3/6"); }));
+    for (const pid_t worker : toy::workers_of(program.pid())) ::kill(worker, SIGKILL);
+    const Ended run = program.wait();
+    INFO(run.err);
+    CHECK(run.code == 0);
+    CHECK(contains(run.err, "restarting from the newest checkpoint (1 of at most 1)"));
+    CHECK(weights(dir, 6) == weights(undisturbed, 6));
+  }
+}
+
+TEST_CASE("a step whose gradient is not finite is skipped and counted; a series of them ends the run") {
+  const TempDir dir;
+  const Ended one = toy::run(train(dir, {"+policy.plugin_config.fault=train@3:nan"}));
+  INFO(one.err);
+  CHECK(one.code == 0);
+  CHECK(contains(one.err,
+                 "step 3: loss or gradient was not finite (grad_norm nan); the update was skipped (1 of at most "));
+  const auto steps = lines(dir / "logs/exp_001/metrics.jsonl");
+  REQUIRE(steps.size() == 6);
+  CHECK(steps[1].at("train/skipped_steps") == 0);
+  CHECK(steps[2].at("train/skipped_steps") == 1);
+  CHECK(steps[2].at("train/grad_norm").is_null());
+  CHECK(steps[3].at("train/skipped_steps") == 0);
+
+  const TempDir always;
+  const Ended run = toy::run(train(always, {"+policy.plugin_config.fault=train@0:nan", "grpo.max_nonfinite_steps=3"}));
+  INFO(run.err);
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "hexad: 3 steps in a row had a loss or gradient that was not finite; stopping"));
+  CHECK(lines(always / "logs/exp_001/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("the checkpoint of another model is refused, and stays as it was") {
+  const TempDir dir;
+  CHECK(toy::run(train(dir)).code == 0);
+  const std::string before = weights(dir, 6);
+  toy::fs::copy(toy::source_dir() / "configs/quickstart_model", dir / "other", toy::fs::copy_options::recursive);
+  Json config = Json::parse(toy::read_text(dir / "other/config.json"));
+  config["hidden_size"] = 128;
+  dir.write("other/config.json", config.dump());
+  const Ended run = toy::run(train(dir, {"policy.model_name=" + (dir / "other").string(), "grpo.max_num_steps=8"}));
+  INFO(run.err);
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "holds the checkpoint of another run"));
+  CHECK(contains(run.err, "model.hidden_size: saved 64, now 128"));
+  CHECK(contains(run.err, "Give this run a checkpoint_dir of its own"));
+  CHECK(weights(dir, 6) == before);
+}
+
+TEST_CASE("one worker on a thread of the program gives the same run") {
+  const TempDir process, thread;
+  CHECK(toy::run(train(process)).code == 0);
+  const Ended run = toy::run(train(thread, {"--in-process", "--json"}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(Json::parse(run.out) ==
+        Json{{"run_dir", (thread / "logs/exp_001").string()}, {"steps", 6}, {"interrupted", false}});
+  CHECK(weights(thread, 6) == weights(process, 6));
+}
+
+TEST_CASE("what is wrong before the first step is said with the right exit code") {
+  const TempDir dir;
+  const auto ends = [&](int code, const Arguments& overrides, const std::string& says) {
+    const Ended run = toy::run(train(dir, overrides));
+    CHECK(run.code == code);
+    CHECK_MESSAGE(contains(run.err, says), "got: " << run.err << "\nwanted: " << says);
+    CHECK_FALSE(contains(run.err, "internal"));
+  };
+  ends(2, {"policy.model_name=/nowhere"}, "policy.model_name: no directory '/nowhere'. Hexad does not download models");
+  ends(2, {"policy.tokenizer.name=/nowhere"}, "policy.tokenizer.name: no directory '/nowhere'");
+  ends(2, {"grpo.num_prompts_per_stp=4"},
+       "there is no key grpo.num_prompts_per_stp; did you mean grpo.num_prompts_per_step?");
+  ends(2, {"data.train.kind=sucessor"}, "successor");
+  ends(2, {"data.train.env_name=exact_anser"}, "did you mean 'exact_answer'?");
+  ends(3, {"policy.backend=toy_bakend"}, "toy_backend");
+  ends(3, {"loss_fn.plugin=toy_backend"}, "toy_backend");
+  ends(2, {"+policy.plugin_config.fualt=1"},
+       "policy.plugin_config.fualt is not used by 'toy_backend'. Did you mean fault?");
+  ends(3, {"+policy.plugin_config.fault=nonsense"}, "fault: wanted WHERE@STEP:HOW");
+  ends(3, {"+policy.plugin_config.fault=create@0:error"}, "backend 'toy_backend' 1.2.0");
+  dir.write("bad.jsonl", "{\"input\": \"abcd\", \"output\": \"e\"}\n{\"input\": \"abcd\"\n");
+  const std::string bad = (dir / "bad.jsonl").string();
+  ends(2,
+       {"~data.train.kind", "~data.train.size", "~data.train.validation_size",
+        "data.train.dataset_name=ResponseDataset", "+data.train.data_path=" + bad},
+       "bad.jsonl:2: malformed JSON");
+}
