@@ -9,156 +9,149 @@
 namespace hexad::native::cpu {
 namespace {
 
-// Sums of the lanes of four vectors, in a fixed order: halves are folded onto each other, then the four are
-// interleaved.
-HEXAD_INLINE VecF<4> sums(VecF<4> a, VecF<4> b, VecF<4> c, VecF<4> d) {
-  const VecF<4> ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const VecF<4> cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-}
-HEXAD_INLINE VecF<4> fold(VecF<8> v) {
-  return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
-}
-HEXAD_INLINE VecF<4> fold(VecF<16> v) {
-  return fold(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-              __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
-}
-HEXAD_INLINE VecF<4> fold(VecF<4> v) { return v; }
+constexpr int64_t kAhead = 32;  // rows of a panel that are asked for before they are needed
 
-constexpr int kColumns = 4;
-constexpr int64_t kAhead = 32768;  // bytes
-
-// `R` rows of x against `columns` <= 4 rows of the weight.
+// R rows of x against 2 N columns of a panel: out = the sum over k, formed in the order of k.
 template <int N, int R, bool Fetch, typename T>
-HEXAD_INLINE void tile(const float* x, int64_t k, const T* weight, const Product& product, int64_t row, int64_t column,
-                       int64_t columns) {
-  VecF<N> acc[R][kColumns] = {};
-  const T* w[kColumns];
-#pragma GCC unroll 4
-  for (int j = 0; j < kColumns; ++j) w[j] = weight + (column + (j < columns ? j : 0)) * k;
-  int64_t i = 0;
-  for (; i + N <= k; i += N) {
-    VecF<N> wv[kColumns];
-#pragma GCC unroll 4
-    for (int j = 0; j < kColumns; ++j) {
-      wv[j] = load<N>(w[j] + i);
-      if constexpr (Fetch) __builtin_prefetch(reinterpret_cast<const char*>(w[j] + i) + kAhead, 0, 2);
-    }
-#pragma GCC unroll 8
+HEXAD_INLINE void tile(const float* x, int64_t k, const T* panel, const Product& product, int64_t row, int64_t column) {
+  VecF<N> left[R] = {}, right[R] = {};
+  for (int64_t i = 0; i < k; ++i) {
+    const T* w = panel + i * kPanel;
+    if constexpr (Fetch) __builtin_prefetch(w + kAhead * kPanel, 0, 2);
+    if constexpr (Fetch && N * sizeof(T) > 32) __builtin_prefetch(w + kAhead * kPanel + N, 0, 2);
+    const VecF<N> a = load<N>(w), b = load<N>(w + N);
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const VecF<N> xv = load<N>(x + r * k + i);
-#pragma GCC unroll 4
-      for (int j = 0; j < kColumns; ++j) acc[r][j] += xv * wv[j];
+      left[r] += x[r * k + i] * a;
+      right[r] += x[r * k + i] * b;
     }
   }
-  if (i < k) {
-    VecF<N> wv[kColumns];
-#pragma GCC unroll 4
-    for (int j = 0; j < kColumns; ++j) wv[j] = load_part<N>(w[j] + i, k - i);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const VecF<N> xv = load_part<N>(x + r * k + i, k - i);
-#pragma GCC unroll 4
-      for (int j = 0; j < kColumns; ++j) acc[r][j] += xv * wv[j];
+  const auto put = [&](float* out, VecF<N> value, int64_t first) __attribute__((always_inline)) {
+    const int64_t there = product.n - first;
+    if (there <= 0) return;
+    if (there >= N) {
+      if (product.bias) value += load<N>(product.bias + first);
+      store<N>(out, product.add ? load<N>(out) + value : value);
+      return;
     }
-  }
-  const VecF<4> bias = product.bias ? load_part<4>(product.bias + column, columns) : VecF<4>{};
-#pragma GCC unroll 8
+    if (product.bias) value += load_part<N>(product.bias + first, there);
+    for (int64_t j = 0; j < there; ++j) out[j] = product.add ? out[j] + value[j] : value[j];
+  };
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    const VecF<4> total = sums(fold(acc[r][0]), fold(acc[r][1]), fold(acc[r][2]), fold(acc[r][3])) + bias;
     float* out = product.out + (row + r) * product.n + column;
-    if (columns == kColumns) {
-      store<4>(out, product.add ? load<4>(out) + total : total);
-    } else {
-      for (int64_t j = 0; j < columns; ++j) out[j] = product.add ? out[j] + total[j] : total[j];
-    }
+    put(out, left[r], column);
+    put(out + N, right[r], column + N);
   }
 }
 
-// Columns [begin, end) of one product: a few rows of the weight stay in the first-level cache while the rows of x pass,
-// which are rows first_row, ... of the result.
+// One panel against `rows` rows of x, which are rows first_row, ... of the result.
 template <int N, int R, typename T>
-HEXAD_INLINE void strip(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
-                        int64_t begin, int64_t end) {
-  const T* weight = static_cast<const T*>(product.weight);
+HEXAD_INLINE void panel_times(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
+                              int64_t column) {
+  const T* panel = static_cast<const T*>(product.weight) + column * k;
   int64_t row = 0;
   const auto pass = [&](auto count) __attribute__((always_inline)) {
-    for (int64_t column = begin; column < end; column += kColumns) {
-      const int64_t columns = std::min<int64_t>(kColumns, end - column);
+    for (int64_t part = 0; part < kPanel && column + part < product.n; part += 2 * N) {
       if (row == 0) {
-        tile<N, decltype(count)::value, true, T>(x + row * k, k, weight, product, first_row + row, column, columns);
+        tile<N, decltype(count)::value, true, T>(x + row * k, k, panel + part, product, first_row + row, column + part);
       } else {
-        tile<N, decltype(count)::value, false, T>(x + row * k, k, weight, product, first_row + row, column, columns);
+        tile<N, decltype(count)::value, false, T>(x + row * k, k, panel + part, product, first_row + row,
+                                                  column + part);
       }
     }
     row += decltype(count)::value;
   };
   while (row + R <= rows) pass(std::integral_constant<int, R>());
-  if constexpr (R > 4) {
-    while (row + 4 <= rows) pass(std::integral_constant<int, 4>());
+  if constexpr (R > 8) {
+    while (row + 8 <= rows) pass(std::integral_constant<int, 8>());
   }
+  while (row + 4 <= rows) pass(std::integral_constant<int, 4>());
   while (row + 2 <= rows) pass(std::integral_constant<int, 2>());
   while (row < rows) pass(std::integral_constant<int, 1>());
 }
 
 template <typename T>
-using Strip = void (*)(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
-                       int64_t begin, int64_t end);
+using PanelTimes = void (*)(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
+                            int64_t column);
 
-// 24 of 32 registers hold sums with 512-bit vectors, 8 of 16 otherwise.
+// 24 of 32 registers hold sums with 512-bit vectors, 12 of 16 otherwise.
 #if defined(HEXAD_TARGET_V4)
 template <typename T>
-HEXAD_TARGET_V4 void strip_v4(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
-                              int64_t begin, int64_t end) {
-  strip<16, 6, T>(x, rows, k, product, first_row, begin, end);
+HEXAD_TARGET_V4 void panel_v4(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
+                              int64_t column) {
+  panel_times<16, 12, T>(x, rows, k, product, first_row, column);
 }
 template <typename T>
-HEXAD_TARGET_V3 void strip_v3(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
-                              int64_t begin, int64_t end) {
-  strip<8, 2, T>(x, rows, k, product, first_row, begin, end);
+HEXAD_TARGET_V3 void panel_v3(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row,
+                              int64_t column) {
+  panel_times<8, 6, T>(x, rows, k, product, first_row, column);
 }
 #endif
 template <typename T>
-void strip_base(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row, int64_t begin,
-                int64_t end) {
-  strip<4, 2, T>(x, rows, k, product, first_row, begin, end);
+void panel_base(const float* x, int64_t rows, int64_t k, const Product& product, int64_t first_row, int64_t column) {
+  panel_times<4, 6, T>(x, rows, k, product, first_row, column);
 }
 
 template <typename T>
-Strip<T> choose_strip() {
+PanelTimes<T> choose_kernel() {
 #if defined(HEXAD_TARGET_V4)
-  if (isa() == Isa::v4) return strip_v4<T>;
-  if (isa() == Isa::v3) return strip_v3<T>;
+  if (isa() == Isa::v4) return panel_v4<T>;
+  if (isa() == Isa::v3) return panel_v3<T>;
 #endif
-  return strip_base<T>;
+  return panel_base<T>;
 }
 
 }  // namespace
 
 template <typename T>
-void multiply(const float* x, int64_t rows, int64_t k, std::span<const Product> products) {
-  static const Strip<T> run = choose_strip<T>();
-  if (rows == 0) return;
-  // About 32 KiB of weights a strip, and as many rows of x as stay in the second-level cache.
-  const int64_t width = std::max<int64_t>(kColumns, (32768 / (k * int64_t(sizeof(T)))) / kColumns * kColumns);
-  const int64_t block = std::max<int64_t>(48, (int64_t{1} << 20) / (k * int64_t(sizeof(float))) / 12 * 12);
-  const int64_t blocks = (rows + block - 1) / block;
-  std::vector<int64_t> first{0};  // strip numbers at which the products begin
-  for (const Product& product : products) first.push_back(first.back() + (product.n + width - 1) / width);
-  const int64_t strips = first.back();
-  // A thread is worth waking for a few ten microseconds of work.
-  const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / (std::min(block, rows) * width * k));
-  parallel_for(blocks * strips, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / strips * block, strip = i % strips;
-      const size_t p = std::upper_bound(first.begin(), first.end(), strip) - first.begin() - 1;
-      const int64_t column = (strip - first[p]) * width;
-      run(x + row * k, std::min(block, rows - row), k, products[p], row, column,
-          std::min(products[p].n, column + width));
+void pack(const T* weight, int64_t n, int64_t k, T* packed) {
+  parallel_for((n + kPanel - 1) / kPanel, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * kPanel, count = std::min(kPanel, n - first);
+      T* target = packed + first * k;
+      // A few columns at a time, so that the lines of both sides stay in a cache.
+      for (int64_t i = 0; i < k; i += 16) {
+        const int64_t last = std::min(k, i + 16);
+        for (int64_t j = 0; j < kPanel; ++j) {
+          for (int64_t c = i; c < last; ++c) target[c * kPanel + j] = j < count ? weight[(first + j) * k + c] : T{};
+        }
+      }
     }
   });
 }
 
+template <typename T>
+void unpack_row(const T* packed, int64_t n, int64_t k, float* row) {
+  const T* source = packed + n / kPanel * kPanel * k + n % kPanel;
+  for (int64_t i = 0; i < k; ++i) row[i] = to_float(source[i * kPanel]);
+}
+
+template <typename T>
+void multiply(const float* x, int64_t rows, int64_t k, std::span<const Product> products) {
+  static const PanelTimes<T> run = choose_kernel<T>();
+  if (rows == 0) return;
+  // As many rows of x as stay in the second-level cache beside a panel.
+  const int64_t block = std::max<int64_t>(48, (int64_t{1} << 20) / (k * int64_t(sizeof(float))) / 12 * 12);
+  const int64_t blocks = (rows + block - 1) / block;
+  std::vector<int64_t> first{0};  // panel numbers at which the products begin
+  for (const Product& product : products) first.push_back(first.back() + (product.n + kPanel - 1) / kPanel);
+  const int64_t panels = first.back();
+  // A thread is worth waking for a few ten microseconds of work.
+  const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / (std::min(block, rows) * kPanel * k));
+  parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / panels * block, panel = i % panels;
+      const size_t p = std::upper_bound(first.begin(), first.end(), panel) - first.begin() - 1;
+      run(x + row * k, std::min(block, rows - row), k, products[p], row, (panel - first[p]) * kPanel);
+    }
+  });
+}
+
+template void pack<float>(const float*, int64_t, int64_t, float*);
+template void pack<BFloat16>(const BFloat16*, int64_t, int64_t, BFloat16*);
+template void unpack_row<float>(const float*, int64_t, int64_t, float*);
+template void unpack_row<BFloat16>(const BFloat16*, int64_t, int64_t, float*);
 template void multiply<float>(const float*, int64_t, int64_t, std::span<const Product>);
 template void multiply<BFloat16>(const float*, int64_t, int64_t, std::span<const Product>);
 

@@ -8,9 +8,20 @@
 
 namespace hexad::native::cpu {
 
+// A weight [n, k] is kept packed: panels of kPanel of its rows, each transposed to [k, kPanel], zeros after the last
+// row.
+inline constexpr int64_t kPanel = 32;
+constexpr int64_t packed_elements(int64_t n, int64_t k) { return (n + kPanel - 1) / kPanel * kPanel * k; }
+// weight: [n, k] contiguous; packed: [packed_elements(n, k)].
+template <typename T>  // float or BFloat16
+void pack(const T* weight, int64_t n, int64_t k, T* packed);
+// Row n as fp32 [k].
+template <typename T>
+void unpack_row(const T* packed, int64_t n, int64_t k, float* row);
+
 // One weight of a product: out[m, n] (+)= sum over k of x[m, k] * weight[n, k], + bias[n].
 struct Product {
-  const void* weight;  // [n, k] contiguous, of the element type named in multiply()
+  const void* weight;  // packed, of the element type named in multiply()
   const float* bias;   // [n], or null
   float* out;          // [rows, n] contiguous
   int64_t n;

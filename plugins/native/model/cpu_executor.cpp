@@ -80,9 +80,7 @@ class CpuExecutor : public Executor {
     const int64_t width = config_.hidden_size, half = config_.head_dim / 2;
     const T* table = static_cast<const T*>(weights_->embedding);
     for (int64_t row = 0; row < rows.count(); ++row) {
-      const T* source = table + rows.ids[row] * width;
-      float* target = buffers_.hidden.data() + row * width;
-      for (int64_t i = 0; i < width; ++i) target[i] = cpu::to_float(source[i]);
+      cpu::unpack_row(table, rows.ids[row], width, buffers_.hidden.data() + row * width);
       const int64_t angle = rows.positions[row] * half;
       std::copy_n(cos_.const_data_ptr<float>() + angle, half, buffers_.cos.data() + row * half);
       std::copy_n(sin_.const_data_ptr<float>() + angle, half, buffers_.sin.data() + row * half);

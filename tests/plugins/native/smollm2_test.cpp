@@ -87,7 +87,7 @@ Gap gap_of_samples(const RealModel& model, const std::vector<int32_t>& text, con
                      {"precision", precision},
                      {"max_total_sequence_length", 400},
                      {"native_cfg",
-                      {{"kv_cache_gb", gib(model, 3000, precision == "float32" ? at::kFloat : at::kBFloat16)},
+                      {{"kv_cache_gb", gib(model, 6000, precision == "float32" ? at::kFloat : at::kBFloat16)},
                        {"max_num_seqs", 64},
                        {"max_num_batched_tokens", 77}}}});
   std::vector<Ask> asks;
@@ -121,7 +121,7 @@ TEST_CASE("SmolLM2: log-probs of 10,000 tokens of real text, decoded and in chun
   const RealModel model(dir);
   const std::vector<ForcedText> texts = pieces_of(real_text(model), kTokens + kTokens / 5);
   ForcedRun run(hexad::native::make_executor(model.config, {at::kFloat, at::kCPU, false, 512}), model.config,
-                at::kFloat, {.block_size = 16, .num_blocks = 200, .max_sequences = 48, .max_tokens = 61});
+                at::kFloat, {.block_size = 16, .num_blocks = 400, .max_sequences = 48, .max_tokens = 61});
   run.executor->set_weights(model.weights);
   std::mt19937_64 rng(2);
   run.advance = [&] { return rng() % 40 ? int64_t{1} : int64_t(2 + rng() % 9); };  // mostly one by one
