@@ -79,6 +79,30 @@ void write_configs(const modeling::ModelConfig& config, const std::filesystem::p
 
 std::string state_key(const ShardedParam& param, const std::string& state) { return param.name + "." + state; }
 
+constexpr const char* kForeign = "it was saved by another optimizer or for another model";
+
+// The stored tensors are exactly those that `optimizer` keeps for `model`.
+void validate_state(const modeling::SafetensorsReader& reader, ShardedModel& model,
+                    const modeling::Optimizer& optimizer) {
+  std::map<std::string, std::vector<int64_t>> wanted = {{kSteps, {1}}};
+  model.each_param([&](size_t u, size_t i) {
+    const ShardedParam& param = model.units()[u].params()[i];
+    for (const std::string& name : optimizer.state_names()) wanted[state_key(param, name)] = param.shape;
+  });
+  for (const auto& [key, shape] : wanted) {
+    if (!reader.contains(key))
+      modeling::fail("{}: the optimizer state has no '{}': {}", reader.origin(), key, kForeign);
+    const std::vector<int64_t>& stored = reader.entries().at(key).shape;
+    if (stored != shape)
+      modeling::fail("{}: '{}' has shape [{}], wanted [{}]", reader.origin(), key, fmt::join(stored, ", "),
+                     fmt::join(shape, ", "));
+  }
+  for (const auto& [key, stored] : reader.entries())
+    if (!wanted.count(key))
+      modeling::fail("{}: the optimizer state holds '{}', which this optimizer does not keep: {}", reader.origin(), key,
+                     kForeign);
+}
+
 }  // namespace
 
 std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which) {
@@ -143,25 +167,14 @@ void save_optimizer(ShardedModel& model, modeling::Optimizer& optimizer, const s
 void load_optimizer(ShardedModel& model, modeling::Optimizer& optimizer, const std::filesystem::path& dir) {
   const at::NoGradGuard no_grad;
   const modeling::SafetensorsReader reader(dir);
-  const auto require = [&](const std::string& key) -> const modeling::StoredTensor& {
-    const auto found = reader.entries().find(key);
-    if (found == reader.entries().end())
-      modeling::fail("{}: the optimizer state has no '{}': it was saved by another optimizer or for another model",
-                     dir.string(), key);
-    return found->second;
-  };
-  require(kSteps);
+  validate_state(reader, model, optimizer);
   model.each_param([&](size_t u, size_t i) {
     ShardedUnit& unit = model.units()[u];
     const ShardedParam& param = unit.params()[i];
     for (const std::string& name : optimizer.state_names()) {
-      const std::string key = state_key(param, name);
-      if (require(key).shape != param.shape)
-        modeling::fail("{}: '{}' has shape [{}], wanted [{}]", dir.string(), key, fmt::join(require(key).shape, ", "),
-                       fmt::join(param.shape, ", "));
-      if (param.rows.size() == 0) continue;
-      unit.rows_of(optimizer.state(name, u, unit.master()), i)
-          .copy_(reader.rows(key, param.rows.begin, param.rows.end));
+      at::Tensor& flat = optimizer.state(name, u, unit.master());
+      if (param.rows.size() > 0)
+        unit.rows_of(flat, i).copy_(reader.rows(state_key(param, name), param.rows.begin, param.rows.end));
     }
   });
   optimizer.set_steps(reader.tensor(kSteps).item<int64_t>());

@@ -30,11 +30,11 @@ void WeightExport::add(Bucket& bucket, const ShardedParam& param, const modeling
 }
 
 void WeightExport::layout(hexad_weight_list& out) {
-  layout_ = {};
-  model_.each_param([&](size_t u, size_t i) {
-    const ShardedParam& param = model_.units()[u].params()[i];
-    if (param.rows.size() > 0) add(layout_, param, param.rows, {});
-  });
+  if (layout_.slices.empty())
+    model_.each_param([&](size_t u, size_t i) {
+      const ShardedParam& param = model_.units()[u].params()[i];
+      if (param.rows.size() > 0) add(layout_, param, param.rows, {});
+    });
   out.slices = layout_.slices.data();
   out.count = static_cast<int64_t>(layout_.slices.size());
 }

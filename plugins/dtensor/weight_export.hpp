@@ -13,7 +13,7 @@ class WeightExport {
  public:
   explicit WeightExport(ShardedModel& model) : model_(model) {}
 
-  // This rank's slices, without data; valid until the next call.
+  // This rank's slices, without data; valid as long as this object.
   void layout(hexad_weight_list& out);
   // Weights come in the compute dtype, gradients in fp32. Every rank takes part in every next of HEXAD_FORM_FULL.
   void begin(const hexad_weights_request& request);

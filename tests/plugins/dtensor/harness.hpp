@@ -194,8 +194,11 @@ class Instance {
   }
 
   void save(const std::filesystem::path& dir, uint32_t what = HEXAD_CHECKPOINT_MODEL | HEXAD_CHECKPOINT_OPTIMIZER) {
+    check(try_save(dir, what));
+  }
+  hexad_code try_save(const std::filesystem::path& dir, uint32_t what) {
     const CheckpointArgs args(dir, what, HEXAD_WEIGHTS_CURRENT);
-    check(vtable().save(self_, call(), &args.args));
+    return vtable().save(self_, call(), &args.args);
   }
   hexad_code load(const std::filesystem::path& dir, uint32_t what, int32_t which = HEXAD_WEIGHTS_CURRENT) {
     const CheckpointArgs args(dir, what, which);
@@ -205,6 +208,7 @@ class Instance {
   static at::Tensor view(const DLTensor* tensor) {
     const auto dtype = tensor->dtype.code == kDLBfloat ? at::kBFloat16
                        : tensor->dtype.code == kDLInt  ? at::kLong
+                       : tensor->dtype.bits == 16      ? at::kHalf
                                                        : at::kFloat;
     return at::from_blob(tensor->data, at::IntArrayRef(tensor->shape, static_cast<size_t>(tensor->ndim)), dtype);
   }

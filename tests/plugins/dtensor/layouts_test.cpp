@@ -5,6 +5,7 @@
 #include "tests/plugins/dtensor/harness.hpp"
 #include "tests/plugins/dtensor/reference.hpp"
 #include "tests/plugins/dtensor/scenarios.hpp"
+#include "tests/plugins/dtensor/temporary_dir.hpp"
 
 using namespace dtensor_test;
 using rank_process::Rank;
@@ -34,10 +35,9 @@ double sum_over_ranks(double value, const Rank& rank) {
 // Three steps of the backend beside three of the reference; the largest differences. Adam's division magnifies rounding
 // where gradients vanish, so each step starts from the same weights: those errors would otherwise be counted again.
 Errors three_steps(const Variant& variant, const Rank& rank) {
-  const std::filesystem::path dir = rank_process::temporary_dir();
-  Reference reference;
-  reference.weights = write_tiny_model(dir, variant.family);
-  reference.config = hexad::modeling::load_model_config(dir);
+  const TemporaryDir folder;
+  const std::filesystem::path& dir = folder.path();
+  Reference reference(dir, write_tiny_model(dir, variant.family));
   Instance backend(policy(dir, "float32", variant.checkpointing, variant.reshard));
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   Errors errors;
@@ -48,17 +48,15 @@ Errors three_steps(const Variant& variant, const Rank& rank) {
     auto batches = backend.batches(data, variant.packing, rank);
     const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature), rank);
     errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
-    for (const auto& [name, grad] : backend.weights(HEXAD_WEIGHTS_GRADIENTS))
-      errors.grad = std::max(errors.grad, relative_error(grad, reference.grads.at(name)));
+    const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
+    errors.grad = std::max(errors.grad, relative_error(grads, reference.grads));
     const double norm = reference.grad_norm();
     errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
     reference.step(kLr, kDecay, kMaxNorm);
-    const Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
-    REQUIRE(weights.size() == reference.weights.size());
-    for (const auto& [name, weight] : weights)
-      errors.weight = std::max(errors.weight, relative_error(weight, reference.weights.at(name)));
+    Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
+    errors.weight = std::max(errors.weight, relative_error(weights, reference.weights));
+    reference.weights = std::move(weights);
   }
-  std::filesystem::remove_all(dir);
   return errors;
 }
 

@@ -6,11 +6,15 @@
 #include <cmath>
 
 #include "modeling/family/batch_attention.hpp"
+#include "modeling/parallel/optimizer.hpp"
 #include "tests/plugins/dtensor/tiny_model.hpp"
 
 namespace dtensor_test {
 
 struct Reference {
+  Reference(const std::filesystem::path& dir, Weights all)
+      : config(hexad::modeling::load_model_config(dir)), weights(std::move(all)) {}
+
   hexad::modeling::ModelConfig config;
   Weights weights;  // fp32
   Weights grads, exp_avg, exp_avg_sq;
@@ -60,6 +64,15 @@ struct Reference {
     double squares = 0;
     for (const auto& [name, grad] : grads) squares += std::pow(grad.to(at::kDouble).norm().item<double>(), 2);
     return std::sqrt(squares);
+  }
+
+  // Another optimizer's update of whole tensors, after clip_grad_norm_.
+  void step(hexad::modeling::Optimizer& optimizer, double lr, double decay, double max_norm) {
+    const double coefficient = std::min(1.0, max_norm / (grad_norm() + 1e-6));
+    std::vector<at::Tensor> params, scaled;
+    for (const auto& [name, weight] : weights) params.push_back(weight), scaled.push_back(grads[name] * coefficient);
+    optimizer.step(params, scaled, lr, decay);
+    grads.clear();
   }
 
   // torch.optim.AdamW with betas (0.9, 0.999), eps 1e-8, after clip_grad_norm_.

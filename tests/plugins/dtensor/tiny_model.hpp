@@ -19,14 +19,14 @@ namespace dtensor_test {
 
 using Weights = std::map<std::string, at::Tensor>;
 
-// Sizes that 2, 3 and 4 ranks divide unevenly; of qwen3 some weights have fewer rows than there are ranks.
+// Sizes that 2, 3 and 4 ranks divide unevenly; of the 4 rows of some qwen3 weights the last of 3 ranks gets none.
 inline nlohmann::json tiny_config(const std::string& family) {
   nlohmann::json config = {{"model_type", family},          {"vocab_size", 37},         {"hidden_size", 20},
                            {"num_hidden_layers", 3},        {"num_attention_heads", 3}, {"num_key_value_heads", 1},
                            {"intermediate_size", 27},       {"rms_norm_eps", 1e-6},     {"hidden_act", "silu"},
                            {"max_position_embeddings", 64}, {"rope_theta", 10000.0},    {"torch_dtype", "float32"}};
   config["architectures"] = {family == "llama" ? "LlamaForCausalLM" : "Qwen3ForCausalLM"};
-  config["head_dim"] = family == "llama" ? 8 : 2;
+  config["head_dim"] = family == "llama" ? 8 : 4;
   config["tie_word_embeddings"] = family != "llama";
   return config;
 }
@@ -35,21 +35,25 @@ inline void write_json(const std::filesystem::path& file, const nlohmann::json& 
   std::ofstream(file) << document.dump(1);
 }
 
+inline void write_weights(const std::filesystem::path& dir, const Weights& weights) {
+  std::vector<hexad::modeling::TensorSpec> specs;
+  for (const auto& [name, tensor] : weights) specs.push_back({name, tensor.sizes().vec(), tensor.scalar_type()});
+  hexad::modeling::SafetensorsWriter writer(dir, specs);
+  for (const auto& [name, tensor] : weights) writer.write(name, tensor);
+  writer.finish();
+}
+
 inline Weights write_tiny_model(const std::filesystem::path& dir, const std::string& family) {
   std::filesystem::create_directories(dir);
   write_json(dir / "config.json", tiny_config(family));
   const auto config = hexad::modeling::load_model_config(dir);
   at::Generator generator = at::detail::createCPUGenerator(7);
   Weights weights;
-  std::vector<hexad::modeling::TensorSpec> specs;
   for (const auto& info : hexad::modeling::weight_table(config)) {
     const bool norm = info.shape.size() == 1;
     weights[info.hf_name] = at::empty(info.shape, at::kFloat).normal_(norm ? 1.0 : 0.0, norm ? 0.2 : 0.3, generator);
-    specs.push_back({info.hf_name, info.shape, at::kFloat});
   }
-  hexad::modeling::SafetensorsWriter writer(dir, specs);
-  for (const auto& [name, tensor] : weights) writer.write(name, tensor);
-  writer.finish();
+  write_weights(dir, weights);
   return weights;
 }
 

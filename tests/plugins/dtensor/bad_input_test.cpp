@@ -1,0 +1,182 @@
+// Wrong models, configurations and batches: each its message, and the instance stays usable.
+#include "tests/plugins/dtensor/harness.hpp"
+#include "tests/plugins/dtensor/scenarios.hpp"
+#include "tests/plugins/dtensor/temporary_dir.hpp"
+
+using namespace dtensor_test;
+using rank_process::Rank;
+
+namespace {
+
+constexpr const char* kGate = "model.layers.1.mlp.gate_proj.weight";
+
+std::string error_of(const json& config) {
+  one_rank();
+  Instance backend(config);
+  CHECK(backend.code() != HEXAD_OK);
+  return backend.error();
+}
+
+// The tiny Llama with one tensor replaced; an undefined one is left out.
+void write_changed(const std::filesystem::path& dir, const std::string& name, const at::Tensor& tensor) {
+  Weights weights = write_tiny_model(dir, "llama");
+  weights[name] = tensor;
+  if (!tensor.defined()) weights.erase(name);
+  write_weights(dir, weights);
+}
+
+struct Loaded {
+  TemporaryDir dir;
+  std::optional<Instance> backend;
+  std::deque<Batch> batches;
+
+  Loaded() {
+    write_tiny_model(dir.path(), "llama");
+    backend.emplace((one_rank(), policy(dir.path())));
+    REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());
+    batches = backend->batches(make_sequences(3, 8), {3, false, false}, one_rank());
+  }
+  Batch& batch() { return batches.front(); }
+  // Of a train call; then the batch as `mend` leaves it must train.
+  std::string error_of_train(const std::function<void()>& mend) {
+    double loss = 0;
+    CHECK(backend->try_train(batches, 10, 1, 1, loss) == HEXAD_INVALID_ARGUMENT);
+    const std::string error = backend->error();
+    mend();
+    backend->train(batches, 10, 1);
+    backend->step(1e-3, 0, 0);
+    return error;
+  }
+};
+
+// The last rank meets a bad batch and leaves: the others' call ends too.
+void leaves_the_others(const Rank& rank) {
+  start_runtime(rank);
+  const TemporaryDir dir;
+  write_tiny_model(dir.path(), "llama");
+  Instance backend(policy(dir.path()));
+  auto batches = backend.batches(make_sequences(6, 8), {1, false, false}, rank);
+  const bool last = rank.rank == rank.world - 1;
+  if (last) batches[1].ids[0] = 99;
+  double loss = 0;
+  CHECK(backend.try_train(batches, 10, 1, 1, loss) != HEXAD_OK);
+  if (last) CHECK(backend.error().find("input_ids has the token 99") == 0);
+  if (!last) CHECK_FALSE(backend.error().empty());
+}
+
+const bool registered = add_scenarios({{"leaves_the_others", leaves_the_others}});
+
+}  // namespace
+
+TEST_CASE("a bad batch on one rank ends the others' call with an error") {
+  rank_process::run("leaves_the_others", 3, "", {}, std::chrono::seconds(60));
+}
+
+TEST_CASE("a model directory that is not one") {
+  const TemporaryDir dir;
+  CHECK(error_of({{"precision", "float32"}}) == "policy.model_name is missing");
+  CHECK(error_of(policy(dir / "nowhere")) == "policy.model_name '" + (dir / "nowhere").string() +
+                                                 "': " + (dir / "nowhere/config.json").string() +
+                                                 " cannot be read; wanted a local Hugging Face directory");
+  std::ofstream(dir / "config.json") << "{\"model_type\": ";
+  CHECK(error_of(policy(dir.path())) == (dir / "config.json").string() + " is not a JSON object");
+}
+
+TEST_CASE("weights that do not fit the model") {
+  const TemporaryDir dir;
+  const std::string file = (dir / "model.safetensors").string();
+  write_changed(dir.path(), kGate, {});
+  CHECK(error_of(policy(dir.path())) ==
+        dir.path().string() + ": 1 of 30 weights are missing: model.layers.1.mlp.gate_proj.weight");
+  write_changed(dir.path(), kGate, at::zeros({26, 20}));
+  CHECK(error_of(policy(dir.path())) == file +
+                                            ": 'model.layers.1.mlp.gate_proj.weight' has shape [26, 20], the "
+                                            "config wants [27, 20]");
+  at::Tensor bad = at::zeros({27, 20});
+  bad[3][4] = INFINITY;
+  write_changed(dir.path(), kGate, bad);
+  CHECK(error_of(policy(dir.path())) == file +
+                                            ": 'model.layers.1.mlp.gate_proj.weight' holds 1 values that are not "
+                                            "finite; the first is inf at element 64");
+  write_tiny_model(dir.path(), "llama");
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  CHECK(error_of(policy(dir.path())).find(file) == 0);
+  CHECK(error_of(policy(dir.path())).find("truncated") != std::string::npos);
+}
+
+TEST_CASE("weights that the model does not use are a warning") {
+  const TemporaryDir dir;
+  write_changed(dir.path(), "vision.weight", at::zeros({2}));
+  logged().clear();
+  one_rank();
+  CHECK(Instance(policy(dir.path())).code() == HEXAD_OK);
+  CHECK(logged() ==
+        std::vector<std::string>{(dir / "model.safetensors").string() + ": 'vision.weight' is not used by this model"});
+}
+
+TEST_CASE("settings that are wrong or not available") {
+  const TemporaryDir dir;
+  write_tiny_model(dir.path(), "llama");
+  const auto with = [&](const char* path, const json& value) {
+    json config = policy(dir.path());
+    config[json::json_pointer(path)] = value;
+    return error_of(config);
+  };
+  CHECK(with("/precision", "int8") == "policy.precision is 'int8', wanted float32, bfloat16 or float16");
+  CHECK(with("/dtensor_cfg/tensor_parallel_size", 2) ==
+        "policy.dtensor_cfg.tensor_parallel_size is 2: not available in the dtensor backend yet, wanted 1");
+  CHECK(with("/dtensor_cfg/sequence_parallel", true) ==
+        "policy.dtensor_cfg.sequence_parallel is true: not available in the dtensor backend yet, wanted false");
+  CHECK(with("/optimizer/name", "torch.optim.Lion").find("optimizer 'torch.optim.Lion' is not available") == 0);
+  CHECK(with("/optimizer/kwargs/lr", -1).find("optimizer torch.optim.AdamW: kwargs.lr is -1") == 0);
+  CHECK(with("/hf_config_overrides", 3) == "policy.hf_config_overrides must be a mapping, got 3");
+  CHECK(with("/hf_config_overrides", {{"vocab_size", 38}}).find("has shape [37, 20], the config wants [38, 20]") !=
+        std::string::npos);
+}
+
+TEST_CASE("a token outside the vocabulary is named, and the next batch trains") {
+  Loaded loaded;
+  const int64_t kept = loaded.batch().ids[2];
+  for (const int64_t id : {int64_t{37}, int64_t{-1}}) {
+    loaded.batch().ids[2] = id;
+    CHECK(loaded.error_of_train([&] { loaded.batch().ids[2] = kept; }) ==
+          "input_ids has the token " + std::to_string(id) +
+              ", but the model's vocabulary is [0, 37): the tokenizer is another model's");
+  }
+}
+
+TEST_CASE("batches whose lengths do not add up") {
+  Loaded loaded;
+  Batch& batch = loaded.batch();
+  const std::vector<int64_t> offsets = batch.offsets;
+  const auto mend = [&] {
+    batch.offsets = offsets, batch.batch.cu_seqlens = batch.offsets.data(), batch.batch.padded_length = 0;
+  };
+  batch.offsets.back() -= 1;
+  CHECK(loaded.error_of_train(mend) == "cu_seqlens goes from 0 to " + std::to_string(offsets.back() - 1) +
+                                           ", wanted 0 to " + std::to_string(offsets.back()));
+  batch.offsets[1] = offsets[2] + 1;
+  CHECK(loaded.error_of_train(mend) == "cu_seqlens decreases at sequence 1");
+  batch.batch.padded_length = 1;
+  CHECK(loaded.error_of_train(mend).find("tokens, more than padded_length 1") != std::string::npos);
+  batch.shape[0] -= 1;
+  CHECK(loaded.error_of_train([&] { batch.shape[0] += 1; }) ==
+        "input_ids must be int64 [" + std::to_string(offsets.back()) + "]");
+  batch.batch.num_tensors = 0;
+  CHECK(loaded.error_of_train([&] { batch.batch.num_tensors = 1; }) == "the batch has no input_ids");
+}
+
+TEST_CASE("an output that the backend does not make is refused") {
+  Loaded loaded;
+  const char* outputs[] = {"values"};
+  const hexad_batch* batches[] = {&loaded.batch().batch};
+  hexad_train_args args{};
+  args.struct_size = HEXAD_STRUCT_SIZE(hexad_train_args, top_p);
+  args.batches = batches;
+  args.num_batches = args.num_outputs = 1;
+  args.outputs = outputs;
+  args.temperature = args.top_p = 1;
+  CHECK(vtable().train(loaded.backend->self(), loaded.backend->call(), &args) == HEXAD_UNIMPLEMENTED);
+  CHECK(loaded.backend->error() ==
+        "the output 'values' is not available: wanted logprobs, entropy or logprobs_unfiltered");
+}

@@ -1,0 +1,115 @@
+// What the instance says of itself: description, weight layout, weights in buckets, memory.
+#include "modeling/parallel/placement.hpp"
+#include "tests/plugins/dtensor/harness.hpp"
+#include "tests/plugins/dtensor/scenarios.hpp"
+#include "tests/plugins/dtensor/temporary_dir.hpp"
+
+using namespace dtensor_test;
+using rank_process::Rank;
+
+namespace {
+
+// The rows of `full` that the slice describes.
+at::Tensor rows_of(const hexad_weight_slice& slice, const at::Tensor& full) {
+  REQUIRE(slice.ndim == full.dim());
+  for (int32_t d = 0; d < slice.ndim; ++d) {
+    CHECK(slice.global_shape[d] == full.size(d));
+    if (d > 0) CHECK((slice.offsets[d] == 0 && slice.shape[d] == full.size(d)));
+  }
+  return full.narrow(0, slice.offsets[0], slice.shape[0]);
+}
+
+hexad_weight_list layout_of(Instance& backend) {
+  hexad_weight_list list{};
+  list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
+  backend.check(vtable().weight_layout(backend.self(), backend.call(), &list));
+  return list;
+}
+
+void slices_match(const Rank& rank) {
+  start_runtime(rank);
+  const TemporaryDir dir;
+  const Weights full = write_tiny_model(dir.path(), "qwen3");
+  Instance backend(policy(dir.path()));
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  CHECK(same(backend.weights(HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, 1), full));
+  CHECK(same(backend.weights(HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, 1 << 30), full));
+
+  const Weights shards = backend.weights(HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_SHARD, 700);
+  const hexad_weight_list layout = layout_of(backend);
+  CHECK(layout_of(backend).slices == layout.slices);  // valid for the life of the instance
+  CHECK(static_cast<size_t>(layout.count) == shards.size());
+  for (int64_t i = 0; i < layout.count; ++i) {
+    const hexad_weight_slice& slice = layout.slices[i];
+    CHECK(slice.tensor == nullptr);
+    const hexad::modeling::Range mine =
+        hexad::modeling::chunk_range(full.at(slice.name).size(0), rank.world, rank.rank);
+    CHECK((slice.offsets[0] == mine.begin && slice.shape[0] == mine.size() && mine.size() > 0));
+    CHECK(shards.at(slice.name).equal(rows_of(slice, full.at(slice.name))));
+  }
+  runtime_test::runtime().stop();
+}
+
+const bool registered = add_scenarios({{"slices_match", slices_match}});
+
+hexad_memory_stats memory_of(Instance& backend) {
+  hexad_memory_stats stats{};
+  stats.struct_size = HEXAD_STRUCT_SIZE(hexad_memory_stats, reserved_bytes);
+  backend.check(vtable().memory(backend.self(), backend.call(), &stats));
+  return stats;
+}
+
+}  // namespace
+
+TEST_CASE("exported slices are the layout's, and together the whole weights") {
+  for (int world : {1, 3, 4}) rank_process::run("slices_match", world);
+}
+
+TEST_CASE("the description counts parameters and names outputs") {
+  const TemporaryDir dir;
+  int64_t parameters = 0;
+  for (const auto& [name, weight] : write_tiny_model(dir.path(), "llama")) parameters += weight.numel();
+  Instance backend((one_rank(), policy(dir.path())));
+  hexad_backend_info info{};
+  info.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
+  backend.check(vtable().describe(backend.self(), backend.call(), &info));
+  CHECK(info.num_parameters == parameters);
+  CHECK((info.dp_rank == 0 && info.dp_size == 1 && info.tp_size == 1 && info.counts_loss == 1));
+  CHECK(std::vector<std::string>(info.outputs, info.outputs + info.num_outputs) ==
+        std::vector<std::string>{"logprobs", "entropy", "logprobs_unfiltered"});
+  CHECK(std::vector<std::string>(info.inputs, info.inputs + info.num_inputs) == std::vector<std::string>{"input_ids"});
+}
+
+TEST_CASE("the memory report follows gradients, optimizer state and kept weights") {
+  const TemporaryDir dir;
+  write_tiny_model(dir.path(), "llama");
+  Instance backend((one_rank(), policy(dir.path(), "bfloat16")));
+  const int64_t parameters = memory_of(backend).parameter_bytes;
+  CHECK((memory_of(backend).gradient_bytes == 0 && memory_of(backend).optimizer_bytes == 0));
+  auto batches = backend.batches(make_sequences(3, 1), {3, false, false}, one_rank());
+  backend.train(batches, 10, 1);
+  CHECK(memory_of(backend).gradient_bytes == parameters);
+  backend.step(1e-3, 0, 0);
+  CHECK((memory_of(backend).gradient_bytes == 0 && memory_of(backend).optimizer_bytes == 2 * parameters));
+  backend.keep(HEXAD_WEIGHTS_REFERENCE);
+  CHECK(memory_of(backend).parameter_bytes == parameters + parameters / 2);
+}
+
+TEST_CASE("offloading and CPU offload change no result") {
+  const TemporaryDir dir;
+  write_tiny_model(dir.path(), "llama");
+  json offloaded = policy(dir.path());
+  offloaded["dtensor_cfg"]["cpu_offload"] = true;
+  Instance plain((one_rank(), policy(dir.path()))), moved(offloaded);
+  for (Instance* backend : {&plain, &moved}) {
+    auto batches = backend->batches(make_sequences(3, 1), {3, false, false}, one_rank());
+    for (int step = 0; step < 2; ++step) {
+      backend->train(batches, 10, 1);
+      backend->step(1e-3, 0, 0);
+      const uint64_t all = HEXAD_OFFLOAD_PARAMS | HEXAD_OFFLOAD_OPTIMIZER | HEXAD_OFFLOAD_REFERENCE;
+      backend->check(vtable().offload(backend->self(), backend->call(), all));
+      backend->check(vtable().onload(backend->self(), backend->call(), all));
+    }
+  }
+  CHECK(same(plain.weights(HEXAD_WEIGHTS_CURRENT), moved.weights(HEXAD_WEIGHTS_CURRENT)));
+}
