@@ -7,7 +7,36 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/error.hpp"
+#include "core/base/suggest.hpp"
 #include "core/cli/commands.hpp"
+
+namespace {
+
+// What is wrong with the words that should name a command; empty if they do.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  std::string path;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+      if (command->get_name() == argv[i]) next = command;
+      if (!command->get_group().empty()) names.push_back(path + command->get_name());
+    }
+    if (names.empty()) break;  // what follows are the command's arguments
+    if (!next) {
+      const std::string word = path + argv[i];
+      const std::optional<std::string> near = hexad::nearest(word, names);
+      return fmt::format("unknown command '{}'; {}", word,
+                         near ? fmt::format("did you mean '{}'?", *near) : "`hexad --help` lists the commands");
+    }
+    path += next->get_name() + " ";
+    at = next;
+  }
+  return "";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
@@ -25,6 +54,10 @@ int main(int argc, char** argv) {
   hexad::cli::add_convert(app, exit_code);
   hexad::cli::add_report(app, exit_code);
   hexad::cli::add_worker(app, exit_code);
+  if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
+    std::fprintf(stderr, "hexad: %s\n", problem.c_str());
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -77,22 +77,23 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
   Plan plan;
   plan.multiple = multiple;
   if (training) options.batch_size = std::min(config_.train_global_batch_size, batch.size());
-  if (config_.sequence_packing.enabled) {
+  // Log-probs do not depend on the layout: rows that do not divide over the ranks run plainly, the last ranks fewer.
+  const bool divides = batch.size() > 0 && batch.size() % dp_size_ == 0;
+  if (config_.sequence_packing.enabled && (training || batch.size() >= dp_size_)) {
     const auto& packing = config_.sequence_packing;
     options.packing = data::SequencePacking{data::packing_algorithm_named(packing.algorithm),
                                             training ? packing.train_mb_tokens : packing.logprob_mb_tokens, multiple,
                                             data::micro_batch_order_named(packing.microbatch_order), 0};
-  } else if (config_.dynamic_batching.enabled) {
+  } else if (config_.dynamic_batching.enabled && (training || divides)) {
     const auto& dynamic = config_.dynamic_batching;
     options.dynamic = data::DynamicBatching{training ? dynamic.train_mb_tokens : dynamic.logprob_mb_tokens,
                                             std::lcm(dynamic.sequence_length_round, multiple)};
     plan.padded = true;
   } else {
     options.micro_batch_size = training ? config_.train_micro_batch_size : config_.logprob_batch_size;
+    options.allow_uneven_shards = !training;
     plan.padded = true;
   }
-  // Log-probs of a rollout whose rows do not divide over the ranks: the last ranks run fewer.
-  if (!training && !options.packing && batch.size() % dp_size_ != 0) options.allow_uneven_shards = true;
   plan.sharding = data::shard(batch.lengths(), options);
   if (plan.padded) {
     for (data::Shard& shard : plan.sharding.shards) {

@@ -1,0 +1,182 @@
+// The other commands of the program: what they print, and their exit codes.
+#include <doctest/doctest.h>
+
+#include "tests/support/toy/program.hpp"
+
+using plugin_test::contains;
+using plugin_test::Json;
+using toy::Ended;
+using toy::TempDir;
+
+namespace {
+
+std::string model() { return (toy::source_dir() / "configs/quickstart_model").string(); }
+
+// The program's end, with what it said where a check fails.
+Ended ends(int code, const std::vector<std::string>& arguments, const std::string& says = "") {
+  const Ended run = toy::run(arguments);
+  INFO("hexad " << fmt::format("{}", fmt::join(arguments, " ")));
+  CHECK(run.code == code);
+  const std::string& text = code == 0 ? run.out : run.err;
+  CHECK_MESSAGE(contains(text, says), "got: " << run.out << run.err << "\nwanted: " << says);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("help and wrong usage") {
+  const Ended help = ends(0, {"--help"}, "chosen in YAML");
+  for (const char* command : {"train", "config", "plugin", "generate", "score", "tokenize", "convert", "report"}) {
+    CHECK_MESSAGE(contains(help.out, command), command);
+  }
+  CHECK_FALSE(contains(help.out, "worker"));
+  ends(0, {"train", "--help"}, "key=value");
+  ends(0, {"--version"});
+  ends(2, {}, "A subcommand is required");
+  ends(2, {"trian"}, "trian");
+  ends(2, {"train"}, "CONFIG is required");
+  ends(2, {"config"}, "A subcommand is required");
+  ends(2, {"train", "x.yaml", "--no-such-flag"}, "--no-such-flag");
+}
+
+TEST_CASE("a mistyped command is answered with the nearest one") {
+  ends(2, {"trian", "x.yaml"}, "unknown command 'trian'; did you mean 'train'?");
+  ends(2, {"plugin", "lsit"}, "unknown command 'plugin lsit'; did you mean 'plugin list'?");
+  ends(2, {"frobnicate"}, "unknown command 'frobnicate'; `hexad --help` lists the commands");
+}
+
+TEST_CASE("a worker is not for the command line") { ends(4, {"worker"}, "`hexad worker` is started by `hexad train`"); }
+
+TEST_CASE("config check and show") {
+  const TempDir dir;
+  const std::string good = dir.write("good.yaml", toy::config_text(dir.path())).string();
+  ends(0, {"config", "check", good}, "good.yaml: valid\n");
+  CHECK(Json::parse(ends(0, {"config", "check", good, "--json"}).out).at("valid") == true);
+  ends(2, {"config", "check", "/nowhere.yaml"});
+  const Ended bad = toy::run({"config", "check", good, "grpo.seed=abc", "loss_fn.ratio_clip_min=-3"});
+  CHECK(bad.code == 2);
+  CHECK_MESSAGE(contains(bad.out, "grpo.seed"), bad.out);
+  CHECK_MESSAGE(contains(bad.out, "not valid, 2 errors"), bad.out);
+  const Ended json = toy::run({"config", "check", good, "grpo.seed=abc", "--json"});
+  CHECK(json.code == 2);
+  CHECK(Json::parse(json.out).at("errors").at(0).at("key") == "grpo.seed");
+
+  dir.write("typo.yaml", "defaults: good.yaml\ngrpo:\n  num_promts_per_step: 3\n");
+  const Ended typo = toy::run({"config", "check", (dir / "typo.yaml").string()});
+  CHECK(typo.code == 2);
+  CHECK_MESSAGE(contains(typo.out, "typo.yaml:3:"), typo.out);
+  CHECK_MESSAGE(contains(typo.out, "did you mean grpo.num_prompts_per_step?"), typo.out);
+  ends(2, {"train", (dir / "typo.yaml").string()}, "typo.yaml:3:");
+
+  ends(0, {"config", "show", good, "grpo.seed=17"}, "seed: 17");
+  const Json shown = Json::parse(ends(0, {"config", "show", good, "grpo.seed=17", "--json"}).out);
+  CHECK(shown.at("grpo").at("seed") == 17);
+  CHECK(shown.at("policy").at("max_grad_norm").is_number());  // defaults are filled in
+  ends(2, {"config", "show", (dir / "typo.yaml").string()}, "num_promts_per_step");
+}
+
+TEST_CASE("plugin list and info") {
+  const std::string path = toy::plugins().string();
+  const Ended list = ends(0, {"plugin", "list", "--path", path}, "toy_backend");
+  CHECK(contains(list.out, "searched:\n"));
+  CHECK(contains(list.out, path + " (3 manifests)"));
+  const Json json = Json::parse(ends(0, {"plugin", "list", "--path", path, "--json"}).out);
+  CHECK(json.at("plugins").at(0).at("status") == "ok");
+  ends(0, {"plugin", "info", "toy_generator", "--path", path}, "generator");
+  ends(3, {"plugin", "info", "toy_genrator", "--path", path}, "toy_generator");
+  ends(3, {"plugin", "info", "/nowhere/libx.so"}, "/nowhere/libx.so");
+}
+
+TEST_CASE("a broken plugin is refused with its reason, and the run does not start") {
+  const TempDir dir;
+  const auto config = dir.write("toy.yaml", toy::config_text(dir.path())).string();
+  toy::fs::copy(toy::plugins(), dir / "plugins");
+  const std::string place = fmt::format("plugins.paths=[{}]", (dir / "plugins").string());
+  const auto library = dir / "plugins/libtoy_backend.so";
+  std::string reason;
+  SUBCASE("changed since its manifest was written") {
+    std::string bytes = plugin_test::read_text(library);
+    bytes.back() ^= 1;
+    std::ofstream(library, std::ios::binary) << bytes;
+    reason = "another build, or a damaged copy?";
+  }
+  SUBCASE("cut short") {
+    toy::fs::resize_file(library, toy::fs::file_size(library) / 2);
+    reason = "copy incomplete on this host?";
+  }
+  SUBCASE("of another ABI") {
+    const auto manifest = dir / "plugins/libtoy_backend.hexad.json";
+    Json json = Json::parse(plugin_test::read_text(manifest));
+    json["abi"]["major"] = 2;
+    std::ofstream(manifest) << json;
+    reason = "built for ABI 2, this engine supports 1";
+  }
+  const Ended run = ends(3, {"train", config, place}, reason);
+  CHECK(contains(run.err, "libtoy_backend.so"));
+  CHECK(contains(toy::run({"plugin", "list", "--path", (dir / "plugins").string()}).out, reason));
+}
+
+TEST_CASE("tokenize, both ways, and what it cannot take") {
+  const TempDir dir;
+  const auto lines = [&](const std::string& text) { return dir.write("in.jsonl", text).string(); };
+  CHECK(ends(0, {"tokenize", model(), "--input", lines("{\"text\": \"abh\"}\n")}).out == "{\"token_ids\":[4,5,11]}\n");
+  const std::string chat = R"({"messages": [{"role": "user", "content": "ab"}], "add_generation_prompt": true})";
+  const Json rendered = Json::parse(ends(0, {"tokenize", model(), "--input", lines(chat)}).out);
+  CHECK(rendered.at("text") == "<question>ab<answer>");
+  CHECK(rendered.at("token_ids") == Json{1, 4, 5, 3});
+  const Json decoded =
+      Json::parse(ends(0, {"tokenize", model(), "--decode", "--input", lines("{\"token_ids\": [4, 5]}")}).out);
+  CHECK(decoded.at("text") == "ab");
+  ends(2, {"tokenize", model(), "--input", lines("{\"text\": \"a\"}\nnot json\n")}, "in.jsonl:2");
+  ends(2, {"tokenize", model(), "--input", lines("{\"other\": 1}\n")}, "in.jsonl:1");
+  ends(2, {"tokenize", model(), "--input", lines("{\"messages\": 3}\n")}, "in.jsonl:1");
+  ends(2, {"tokenize", model(), "--input", "/nowhere.jsonl"}, "/nowhere.jsonl");
+  ends(2, {"tokenize", "/nowhere", "--input", lines("{}")}, "/nowhere");
+}
+
+TEST_CASE("convert and report say what they cannot take") {
+  const TempDir dir;
+  ends(2, {"convert", "/nowhere", (dir / "out").string()}, "/nowhere");
+  dir.write("bad.gguf", "GGUF");
+  ends(2, {"convert", (dir / "bad.gguf").string(), (dir / "out").string()}, "bad.gguf");
+  CHECK_FALSE(toy::fs::exists(dir / "out"));
+  ends(2, {"convert", "a", "b", "--dtype", "int8"}, "float32");
+  ends(2, {"report", "/nowhere"}, "report: /nowhere/metrics.jsonl");
+  dir.write("metrics.jsonl", "{\"step\": 1, \"train/reward\": 0.5}\n");
+  CHECK(ends(0, {"report", dir.path().string()}).out == (dir / "report.html").string() + "\n");
+}
+
+TEST_CASE("generate and score say what they cannot take") {
+  const TempDir dir;
+  ends(2, {"generate", model()}, "needs --prompt or --input");
+  ends(2, {"generate", "/nowhere", "--prompt", "a"}, "no directory '/nowhere'");
+  const auto lines = [&](const std::string& text) { return dir.write("in.jsonl", text).string(); };
+  ends(2, {"score", model(), "--input", "/nowhere.jsonl"}, "/nowhere.jsonl: cannot be read");
+  ends(2, {"score", model(), "--input", lines("{\"token_ids\": [1]}\n{\"token_ids\": [99]}\n")},
+       "in.jsonl:2: token id 99 is outside the model's vocabulary of 12");
+  ends(2, {"score", model(), "--input", lines("{\"token_ids\": []}\n")}, "in.jsonl:1: wanted \"token_ids\"");
+  ends(2, {"score", model(), "--input", lines("[1]\n")}, "in.jsonl:1: not a JSON object");
+}
+
+TEST_CASE("generate and score through plugins that the command line names") {
+  const TempDir dir;
+  const std::string paths = fmt::format("plugins.paths=[{}]", toy::plugins().string());
+  const auto input = dir.write("in.jsonl", "{\"token_ids\": [1, 4, 5]}\n\n{\"token_ids\": [7]}\n").string();
+  const Ended score = ends(0, {"score", model(), "--input", input, "+policy.backend=toy_backend", paths});
+  std::istringstream out(score.out);
+  std::string first, second;
+  std::getline(out, first);
+  std::getline(out, second);
+  const Json values = Json::parse(first).at("logprobs");
+  CHECK(values.at(0) == 0.0);
+  CHECK(values.at(1).get<double>() == doctest::Approx(-std::log(12.0)));
+  CHECK(Json::parse(second).at("logprobs") == Json{0.0});
+
+  const Ended text = ends(
+      0, {"generate", model(), "--prompt", "ab", "--json", "--samples", "2", "policy.generation.backend=toy_generator",
+          "policy.generation.max_new_tokens=3", "policy.max_total_sequence_length=16", paths});
+  const Json sample = Json::parse(text.out.substr(0, text.out.find('\n')));
+  CHECK(sample.at("token_ids").size() <= 3);
+  CHECK(sample.at("logprobs").size() == sample.at("token_ids").size());
+  CHECK(std::count(text.out.begin(), text.out.end(), '\n') == 2);
+}
