@@ -66,6 +66,8 @@ std::vector<DatasetConfig> datasets(const Node& root, const std::string& path, c
 DataConfig read_data(const Node& root) {
   const Reader r(root, "data");
   DataConfig c;
+  // null: whatever fits the context.
+  c.max_input_seq_length = root.optional_int("policy.max_total_sequence_length").value_or(c.max_input_seq_length);
   r.read("max_input_seq_length", c.max_input_seq_length);
   r.read("shuffle", c.shuffle);
   r.read("num_workers", c.num_workers);

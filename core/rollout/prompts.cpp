@@ -7,8 +7,8 @@ namespace {
 
 using Datums = std::pair<std::vector<data::Datum>, std::vector<data::Datum>>;
 
-void append(const data::Dataset& dataset, const config::DatasetConfig& spec, int64_t max_length, const data::TextTools& tools,
-            std::vector<data::Datum>& out) {
+void append(const data::Dataset& dataset, const config::DatasetConfig& spec, int64_t max_length,
+            const data::TextTools& tools, std::vector<data::Datum>& out) {
   data::ProcessorOptions options;
   options.processor = spec.processor;
   options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
@@ -22,11 +22,14 @@ void append(const data::Dataset& dataset, const config::DatasetConfig& spec, int
 
 Datums load(const config::RunConfig& run, const data::TextTools& tools) {
   Datums datums;
-  const int64_t max_length = run.data.max_input_seq_length;
+  // A prompt that fills the context leaves no room for a response: it counts as too long, whatever the data section
+  // says.
+  const int64_t max_length = std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
   for (const config::DatasetConfig& spec : run.data.train) {
     const data::DatasetSplit split = data::load_dataset(spec);
     append(split.train, spec, max_length, tools, datums.first);
-    if (split.validation && run.data.validation.empty()) append(*split.validation, spec, max_length, tools, datums.second);
+    if (split.validation && run.data.validation.empty())
+      append(*split.validation, spec, max_length, tools, datums.second);
   }
   for (const config::DatasetConfig& spec : run.data.validation) {
     const data::DatasetSplit split = data::load_dataset(spec);
@@ -43,8 +46,8 @@ Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : P
 Prompts::Prompts(const config::RunConfig& run, Datums datums)
     : train_(std::move(datums.first)),
       validation_(std::move(datums.second)),
-      loader_(static_cast<int64_t>(train_.size()),
-              {run.grpo.num_prompts_per_step * run.grpo.batch_multiplier, run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
+      loader_(static_cast<int64_t>(train_.size()), {run.grpo.num_prompts_per_step * run.grpo.batch_multiplier,
+                                                    run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
       max_epochs_(run.grpo.max_num_epochs) {}
 
 std::vector<const data::Datum*> Prompts::next() {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/toy/program.hpp"
+#include "tests/support/toy/workers.hpp"
 
 using namespace hexad;
 using cluster::Json;
@@ -11,26 +12,10 @@ using cluster::Message;
 using cluster::WorkerGroup;
 using plugin_test::contains;
 using plugin_test::error_of;
+using toy::start_message;
 namespace fs = std::filesystem;
 
 namespace {
-
-// What `start` needs so that a worker hosts the toy backend, the C loss and the toy generator.
-Message start_message(const std::string& fault = "") {
-  Message message;
-  const Json own = fault.empty() ? Json::object() : Json{{"fault", fault}};
-  message.header = {{"world_size", 1},
-                    {"device", "cpu"},
-                    {"master_address", "127.0.0.1"},
-                    {"master_port", 0},
-                    {"timeout_ms", 10000},
-                    {"plugins", {{"paths", {toy::plugins().string()}}}},
-                    {"roles", {{"backend", "toy_backend"}, {"loss", "ppo_clip_c"}, {"generator", "toy_generator"}}},
-                    {"policy", {{"plugin_config", own}}},
-                    {"generation", Json::object()},
-                    {"loss_fn", Json::object()}};
-  return message;
-}
 
 // Two ranks, each a world of its own, so that no process group is needed; `fault` is rank 1's.
 struct Two {

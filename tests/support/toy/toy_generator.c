@@ -62,7 +62,10 @@ static void sample(const hexad_generator* self, const hexad_request* request, pe
     double left = uniform(request->seed, (uint64_t)n);
     int32_t token = 0;
     while (token < V - 1 && (left -= exp(all[token])) > 0) token++;
-    for (int32_t v = 0; v < V && (request->flags & HEXAD_REQUEST_GREEDY); v++) token = all[v] > all[token] ? v : token;
+    if (request->flags & HEXAD_REQUEST_GREEDY) {
+      token = 0;
+      for (int32_t v = 1; v < V; v++) token = all[v] > all[token] ? v : token;
+    }
     out->tokens[count] = token;
     out->logprobs[count++] = (float)all[token];
     ids[n++] = token;

@@ -1,0 +1,40 @@
+// Workers that host the toy plugins, for tests of what is built on them.
+#pragma once
+#include "core/cluster/worker_group.hpp"
+#include "tests/support/toy/toy.hpp"
+
+namespace toy {
+
+using hexad::cluster::Message;
+
+// What `start` needs so that a worker hosts the toy backend, the C loss and the toy generator; `fault` is the
+// backend's.
+inline Message start_message(const std::string& fault = "", const std::string& generator_fault = "") {
+  const auto own = [](const std::string& text) {
+    return text.empty() ? plugin_test::Json::object() : plugin_test::Json{{"fault", text}};
+  };
+  Message message;
+  message.header = {{"world_size", 1},
+                    {"device", "cpu"},
+                    {"master_address", "127.0.0.1"},
+                    {"master_port", 0},
+                    {"timeout_ms", 10000},
+                    {"plugins", {{"paths", {plugins().string()}}}},
+                    {"roles", {{"backend", "toy_backend"}, {"loss", "ppo_clip_c"}, {"generator", "toy_generator"}}},
+                    {"policy", {{"plugin_config", own(fault)}}},
+                    {"generation", {{"plugin_config", own(generator_fault)}}},
+                    {"loss_fn", plugin_test::Json::object()}};
+  return message;
+}
+
+// One worker on a thread of the test; `started` is what its plugins said of themselves.
+struct InProcess {
+  explicit InProcess(const std::string& fault = "", const std::string& generator_fault = "") : group(nullptr, {}) {
+    for (const Message& answer : group.call_all("start", start_message(fault, generator_fault)))
+      started.push_back(answer.header);
+  }
+  hexad::cluster::WorkerGroup group;
+  std::vector<hexad::cluster::Json> started;
+};
+
+}  // namespace toy
