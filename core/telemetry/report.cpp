@@ -42,17 +42,24 @@ Json last_samples(const fs::path& run_dir, const Json& steps) {
     const int64_t number = step->value("step", int64_t{0});
     const Json lines = read_lines(run_dir / fmt::format("train_data_step{}.jsonl", number), kSamplesPerStep);
     for (const Json& line : lines) {
-      samples.push_back({{"step", number}, {"reward", line.value("rewards", 0.0)}, {"content", line.value("content", "")}});
+      samples.push_back({{"step", number}, {"reward", line.value("rewards", Json())}, {"content", line.value("content", Json(""))}});
     }
     shown += !lines.empty();
   }
   return samples;
 }
 
-// JSON inside <script>: nothing in it may end the element.
-std::string script_safe(std::string json) {
-  for (size_t at = 0; (at = json.find("</", at)) != std::string::npos; at += 3) json.replace(at, 2, "<\\/");
-  return json;
+// JSON inside <script>: nothing in it may end the element or open a comment.
+std::string script_safe(const std::string& json) {
+  std::string safe;
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ document.getElementById("title").textContent = run.title; document.title = run.t
 document.getElementById("subtitle").textContent = `${steps.length ? steps[steps.length - 1].step : 0} steps`;
 tile("reward", ends("train/reward")); tile("validation accuracy", ends("validation/accuracy")); tile("seconds a step, mean", total ? short(total / series("timing/train/total_step_time").length) : "–");
 const table = document.getElementById("samples"), head = el("tr"); for (const h of ["step", "reward", "prompt and response"]) head.append(el("th", {}, h)); table.append(head);
-for (const s of run.samples) { const row = el("tr"); row.append(el("td", {}, s.step), el("td", {}, short(s.reward)), el("td", {}, s.content)); table.append(row); }
+for (const s of run.samples) { const row = el("tr"); row.append(el("td", {}, s.step), el("td", {}, typeof s.reward === "number" ? short(s.reward) : "–"), el("td", {}, s.content)); table.append(row); }
 document.getElementById("config").textContent = run.config;
 </script></body></html>
 )html";

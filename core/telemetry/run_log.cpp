@@ -19,7 +19,9 @@ fs::path next_directory(const fs::path& log_dir) {
   for (int number = 1; number < 1'000'000; ++number) {
     const fs::path candidate = log_dir / fmt::format("exp_{:03d}", number);
     if (fs::create_directory(candidate, error)) return candidate;
-    if (error) fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", candidate.string(), error.message());
+    if (error && error != std::errc::file_exists) {
+      fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", candidate.string(), error.message());
+    }
   }
   fail(ErrorKind::data, "logger.log_dir: {} is full of exp_NNN directories", log_dir.string());
 }
@@ -48,7 +50,8 @@ void RunLog::end_step(int64_t step) {
   line.update(step_);
   step_ = Json::object();
   metrics_ << line.dump() << '\n';
-  if (!metrics_.flush()) fail(ErrorKind::data, "cannot write {}: is the disk full?", (directory_ / "metrics.jsonl").string());
+  if (!metrics_.flush())
+    fail(ErrorKind::data, "cannot write {}: is the disk full?", (directory_ / "metrics.jsonl").string());
 }
 
 void RunLog::samples(const std::string& name, int64_t step, const std::vector<Json>& lines) {
