@@ -143,8 +143,9 @@ class Instance {
     return stats;
   }
 
-  // "logprobs" of every batch under `which`.
-  std::vector<at::Tensor> logprobs(std::deque<Batch>& batches, int32_t which, double temperature) {
+  // One output of every batch under `which`.
+  std::vector<at::Tensor> logprobs(std::deque<Batch>& batches, int32_t which, double temperature,
+                                   const char* output = "logprobs", int64_t top_k = 0) {
     std::vector<at::Tensor> results;
     std::deque<DLTensor> views;
     std::deque<hexad_named_tensor> named;
@@ -156,7 +157,7 @@ class Instance {
       DLTensor& dl = views.emplace_back(batch.dl);
       dl.data = results.back().data_ptr();
       dl.dtype = {kDLFloat, 32, 1};
-      outputs.push_back(&named.emplace_back(hexad_named_tensor{"logprobs", &dl, nullptr, HEXAD_AXIS_TOKEN, 0}));
+      outputs.push_back(&named.emplace_back(hexad_named_tensor{output, &dl, nullptr, HEXAD_AXIS_TOKEN, 0}));
     }
     hexad_forward_args args{};
     args.struct_size = HEXAD_STRUCT_SIZE(hexad_forward_args, top_p);
@@ -166,6 +167,7 @@ class Instance {
     args.outputs = outputs.data();
     args.num_outputs = 1;
     args.temperature = temperature;
+    args.top_k = top_k;
     args.top_p = 1;
     check(vtable().forward(self_, call(), &args));
     return results;

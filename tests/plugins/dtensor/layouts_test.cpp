@@ -71,7 +71,8 @@ void agrees(const Rank& rank) {
       {"llama", {11, false, false}, false, true}, {"llama", {2, false, false}, true, true},
       {"llama", {3, true, false}, false, false},  {"llama", {1, true, false}, true, false},
       {"qwen3", {4, false, false}, false, true},  {"qwen3", {1, false, false}, false, false},
-      {"qwen3", {5, true, false}, true, true},
+      {"qwen3", {5, true, false}, true, true},    {"mistral", {4, false, false}, true, true},
+      {"qwen2", {4, true, false}, false, true},
   };
   for (const Variant& variant : variants) {
     const Errors errors = three_steps(variant, rank);

@@ -20,7 +20,6 @@ void write_config_alone(const std::filesystem::path& dir, const std::string& fam
   config["vocab_size"] = 999;
   config["hidden_size"] = 64;
   config["initializer_range"] = range;
-  if (family == "qwen2") config["architectures"] = {"Qwen2ForCausalLM"};
   write_json(dir / "config.json", config);
 }
 

@@ -25,9 +25,14 @@ inline nlohmann::json tiny_config(const std::string& family) {
                            {"num_hidden_layers", 3},        {"num_attention_heads", 3}, {"num_key_value_heads", 1},
                            {"intermediate_size", 27},       {"rms_norm_eps", 1e-6},     {"hidden_act", "silu"},
                            {"max_position_embeddings", 64}, {"rope_theta", 10000.0},    {"torch_dtype", "float32"}};
-  config["architectures"] = {family == "llama" ? "LlamaForCausalLM" : "Qwen3ForCausalLM"};
-  config["head_dim"] = family == "llama" ? 8 : 4;
-  config["tie_word_embeddings"] = family != "llama";
+  const std::map<std::string, std::string> classes = {{"llama", "LlamaForCausalLM"},
+                                                      {"mistral", "MistralForCausalLM"},
+                                                      {"qwen2", "Qwen2ForCausalLM"},
+                                                      {"qwen3", "Qwen3ForCausalLM"}};
+  config["architectures"] = {classes.at(family)};
+  config["head_dim"] = family == "qwen3" ? 4 : 8;
+  config["tie_word_embeddings"] = family == "qwen3";
+  if (family == "mistral") config["sliding_window"] = 4;
   return config;
 }
 

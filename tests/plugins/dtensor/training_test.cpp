@@ -152,6 +152,35 @@ TEST_CASE("log-probs follow the convention: fp32, 0 at each sequence's first tok
     for (int64_t at = 0; at < batch.size(0); at += want[i++].size(0)) CHECK(batch[at].item<float>() == 0);
 }
 
+TEST_CASE("filters change log-probs and entropy, and leave the unfiltered log-probs") {
+  Run run(one_rank());
+  const auto get = [&](const char* output, int64_t top_k) {
+    return at::cat(run.backend->logprobs(run.batches, HEXAD_WEIGHTS_CURRENT, 0.9, output, top_k));
+  };
+  const at::Tensor free = get("logprobs", 0), filtered = get("logprobs", 30);
+  CHECK(get("logprobs_unfiltered", 30).allclose(free, 0, 1e-5));
+  CHECK(filtered.isinf().any().item<bool>());
+  CHECK(filtered.ge(free).logical_or(filtered.isinf()).all().item<bool>());
+  CHECK(get("entropy", 30).le(get("entropy", 0) + 1e-5).all().item<bool>());
+}
+
+TEST_CASE("a sequence without tokens changes nothing, packed or padded") {
+  Run run(one_rank());
+  std::vector<Sequence> with_empty = run.data;
+  with_empty.insert(with_empty.begin() + 3, Sequence{});
+  for (const bool padded : {false, true}) {
+    const Packing packing{8, padded, false};
+    auto plain = run.backend->batches(run.data, packing, run.rank),
+         odd = run.backend->batches(with_empty, packing, run.rank);
+    run.backend->train(plain, 30, 0.9);
+    const Weights want = run.backend->weights(HEXAD_WEIGHTS_GRADIENTS);
+    run.step(HEXAD_STEP_DISCARD);
+    run.backend->train(odd, 30, 0.9);
+    CHECK(relative_error(run.backend->weights(HEXAD_WEIGHTS_GRADIENTS), want) <= 1e-5);
+    run.step(HEXAD_STEP_DISCARD);
+  }
+}
+
 TEST_CASE("calls out of order are refused") {
   Run run(one_rank());
   hexad_step_args args{HEXAD_STRUCT_SIZE(hexad_step_args, max_grad_norm), 0, 0.1, 0, 0};
