@@ -11,37 +11,52 @@ namespace {
 
 constexpr int64_t kAhead = 32;  // rows of a panel that are asked for before they are needed
 
-// R rows of x against 2 N columns of a panel: out = the sum over k, formed in the order of k.
+// Sums are formed over runs of this length in the order of k, and then of the runs: rounding errors grow with the
+// length of a run.
+constexpr int64_t kRun = 256;
+
+// Writes N columns from `column` on of one row of the result.
+template <int N, typename T>
+HEXAD_INLINE void put(const Product& product, int64_t row, int64_t column, VecF<N> value) {
+  const int64_t there = product.n - column;
+  if (there <= 0) return;
+  float* out = product.out + row * product.n + column;
+  const bool whole = there >= N;
+  if (product.bias) value += whole ? load<N>(product.bias + column) : load_part<N>(product.bias + column, there);
+  if (product.round) value = rounded<N, T>(value);
+  if (product.add) {
+    value += whole ? load<N>(out) : load_part<N>(out, there);
+    if (product.round) value = rounded<N, T>(value);
+  }
+  if (whole) return store<N>(out, value);
+  for (int64_t j = 0; j < there; ++j) out[j] = value[j];
+}
+
+// R rows of x against 2 N columns of a panel.
 template <int N, int R, bool Fetch, typename T>
 HEXAD_INLINE void tile(const float* x, int64_t k, const T* panel, const Product& product, int64_t row, int64_t column) {
-  VecF<N> left[R] = {}, right[R] = {};
-  for (int64_t i = 0; i < k; ++i) {
-    const T* w = panel + i * kPanel;
-    if constexpr (Fetch) __builtin_prefetch(w + kAhead * kPanel, 0, 2);
-    if constexpr (Fetch && N * sizeof(T) > 32) __builtin_prefetch(w + kAhead * kPanel + N, 0, 2);
-    const VecF<N> a = load<N>(w), b = load<N>(w + N);
+  VecF<N> left[R] = {}, right[R] = {};  // of the runs before
+  for (int64_t begin = 0; begin < k; begin += kRun) {
+    const int64_t end = std::min(k, begin + kRun);
+    VecF<N> a[R] = {}, b[R] = {};
+    for (int64_t i = begin; i < end; ++i) {
+      const T* w = panel + i * kPanel;
+      if constexpr (Fetch) __builtin_prefetch(w + kAhead * kPanel, 0, 2);
+      if constexpr (Fetch && N * sizeof(T) > 32) __builtin_prefetch(w + kAhead * kPanel + N, 0, 2);
+      const VecF<N> u = load<N>(w), v = load<N>(w + N);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      left[r] += x[r * k + i] * a;
-      right[r] += x[r * k + i] * b;
+      for (int r = 0; r < R; ++r) {
+        a[r] += x[r * k + i] * u;
+        b[r] += x[r * k + i] * v;
+      }
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) left[r] += a[r], right[r] += b[r];
   }
-  const auto put = [&](float* out, VecF<N> value, int64_t first) __attribute__((always_inline)) {
-    const int64_t there = product.n - first;
-    if (there <= 0) return;
-    if (there >= N) {
-      if (product.bias) value += load<N>(product.bias + first);
-      store<N>(out, product.add ? load<N>(out) + value : value);
-      return;
-    }
-    if (product.bias) value += load_part<N>(product.bias + first, there);
-    for (int64_t j = 0; j < there; ++j) out[j] = product.add ? out[j] + value[j] : value[j];
-  };
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    float* out = product.out + (row + r) * product.n + column;
-    put(out, left[r], column);
-    put(out + N, right[r], column + N);
+    put<N, T>(product, row + r, column, left[r]);
+    put<N, T>(product, row + r, column + N, right[r]);
   }
 }
 

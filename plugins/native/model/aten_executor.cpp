@@ -14,6 +14,21 @@ namespace {
 // Deterministic mode: rows of a GEMM. Below it a row's result may depend on how many rows there are.
 constexpr int64_t kRowTile = 64;
 
+// fp32 logits [R, vocab], formed as in modeling's log-prob head: not rounded to the model's dtype.
+at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& head, int64_t row_tile) {
+  if (hidden.scalar_type() == at::kFloat) return modeling::apply_linear(hidden, head, {}, row_tile);
+  if (hidden.is_cpu()) return modeling::apply_linear(hidden.to(at::kFloat), head.to(at::kFloat), {}, row_tile);
+  const int64_t rows = hidden.size(0), tile = row_tile > 0 ? row_tile : std::max<int64_t>(1, rows);
+  std::vector<at::Tensor> parts{at::empty({0, head.size(0)}, hidden.options().dtype(at::kFloat))};
+  for (int64_t begin = 0; begin < rows; begin += tile) {
+    const at::Tensor part = hidden.slice(0, begin, std::min(rows, begin + tile));
+    const int64_t count = part.size(0);
+    const at::Tensor whole = count < tile ? at::constant_pad_nd(part, {0, 0, 0, tile - count}) : part;
+    parts.push_back(at::mm(whole, head.t(), at::kFloat).slice(0, 0, count));
+  }
+  return at::cat(parts, 0);
+}
+
 class AtenExecutor : public Executor {
  public:
   AtenExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
@@ -40,7 +55,7 @@ class AtenExecutor : public Executor {
         modeling::forward_hidden(config_, lookup, on_device(ids), on_device(positions), attention, linear_);
     const at::Tensor last = hidden.index_select(0, on_device(sampled));
     const at::Tensor head = weights_.at(modeling::head_weight_name(config_));
-    return modeling::apply_linear(last, head, {}, linear_.row_tile).to(at::kFloat).to(at::kCPU).contiguous();
+    return head_logits(last, head, linear_.row_tile).to(at::kCPU).contiguous();
   }
 
  private:

@@ -1,4 +1,5 @@
 // Log-probs of the generator against modeling's full forward pass.
+#include "tests/modeling/support/devices.hpp"
 #include "tests/plugins/native/support/harness.hpp"
 #include "tests/plugins/native/support/reference.hpp"
 
@@ -37,6 +38,14 @@ std::vector<Ask> groups_of_samples(int groups, int samples) {
   return asks;
 }
 
+std::vector<std::pair<std::string, at::Device>> families_on_devices() {
+  std::vector<std::pair<std::string, at::Device>> result;
+  for (const at::Device device : hexad::modeling::test_devices()) {
+    for (const std::string& family : families()) result.emplace_back(family, device);
+  }
+  return result;
+}
+
 // Each token against the full forward with the weights of its version.
 void compare(const Ask& ask, const Answer& answer, const TinyModel& model,
              const std::function<const Weights&(int64_t version)>& weights_of, Gap& gap,
@@ -55,10 +64,11 @@ void compare(const Ask& ask, const Answer& answer, const TinyModel& model,
 }  // namespace
 
 TEST_CASE("log-probs of samples are those of the full forward pass, for every family") {
-  for (const std::string& family : families()) {
+  for (const auto& [family, device] : families_on_devices()) {
     CAPTURE(family);
+    CAPTURE(device.str());
     const TinyModel model(family);
-    Harness generator(tight(model));
+    Harness generator(tight(model), device);
     const std::vector<Ask> asks = groups_of_samples(8, 4);
     const auto answers = generator.run(asks);
     CHECK(generator->preemptions() > 0);
@@ -90,11 +100,12 @@ TEST_CASE("so are they with a temperature, top-k and top-p") {
 }
 
 TEST_CASE("through cancelled samples, sleep, and new weights while samples run") {
-  for (const std::string& family : families()) {
+  for (const auto& [family, device] : families_on_devices()) {
     CAPTURE(family);
+    CAPTURE(device.str());
     const TinyModel model(family);
     const Weights other = random_weights(model.config, 8);
-    Harness generator(tight(model));
+    Harness generator(tight(model), device);
     std::vector<Ask> asks = groups_of_samples(6, 4);
     for (Ask& ask : asks) ask.max_new_tokens = 40;
     generator.submit(asks);

@@ -26,9 +26,9 @@ struct ForcedRun {
   int64_t passes = 0, preemptions = 0;
 
   ForcedRun(std::unique_ptr<hexad::native::Executor> runs, const hexad::modeling::ModelConfig& config,
-            at::ScalarType dtype, const hexad::native::SchedulerOptions& options)
+            at::ScalarType dtype, const hexad::native::SchedulerOptions& options, at::Device device = at::kCPU)
       : executor(std::move(runs)),
-        cache(config, options.block_size, options.num_blocks, dtype, at::kCPU),
+        cache(config, options.block_size, options.num_blocks, dtype, device),
         scheduler(options) {}
 
   // For each text the log-probs of its tokens; nan for those that no logits were computed for.

@@ -57,7 +57,9 @@ inline std::string letters(std::span<const int32_t> ids) {
 class Harness {
  public:
   // `section`: policy.generation with model_name and so on.
-  explicit Harness(const Json& section) : config_("policy.generation", section), call_(context_, "test") {
+  explicit Harness(const Json& section, at::Device device = at::kCPU)
+      : config_("policy.generation", section), call_(context_, "test") {
+    if (device.is_cuda()) context_.device = {kDLCUDA, device.index()};
     context_.detokenize = [](std::span<const int32_t> ids) { return letters(ids); };
     generator_ = std::make_unique<hexad::native::Generator>(service(), hexad::sdk::Config(service(), config_.handle()));
   }

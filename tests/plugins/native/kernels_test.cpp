@@ -1,0 +1,120 @@
+// The CPU's kernels against plain ATen in double precision, at shapes that no vector size divides.
+#include <ATen/Functions.h>
+#include <doctest/doctest.h>
+
+#include "plugins/native/cpu/attention.hpp"
+#include "plugins/native/cpu/gemm.hpp"
+
+using namespace hexad::native::cpu;
+
+namespace {
+
+template <typename T>
+constexpr at::ScalarType kType = sizeof(T) == 4 ? at::kFloat : at::kBFloat16;
+
+double relative_error(const at::Tensor& got, const at::Tensor& want) {
+  return ((got.to(at::kDouble) - want).norm() / want.norm()).item<double>();
+}
+
+template <typename T>
+at::Tensor packed(const at::Tensor& weight) {
+  const at::Tensor result = at::empty({packed_elements(weight.size(0), weight.size(1))}, weight.options());
+  pack(static_cast<const T*>(weight.const_data_ptr()), weight.size(0), weight.size(1),
+       static_cast<T*>(result.data_ptr()));
+  return result;
+}
+
+template <typename T>
+void check_products(int64_t rows, int64_t k, int64_t n, int64_t m) {
+  CAPTURE(rows);
+  CAPTURE(k);
+  CAPTURE(n);
+  const at::Tensor x = at::randn({rows, k}), bias = at::randn({n}), before = at::randn({rows, m});
+  const at::Tensor a = at::randn({n, k}).to(kType<T>), b = at::randn({m, k}).to(kType<T>);
+  const at::Tensor pa = packed<T>(a), pb = packed<T>(b), first = at::empty({rows, n}), second = before.clone();
+  const Product products[] = {
+      {pa.const_data_ptr(), bias.const_data_ptr<float>(), first.data_ptr<float>(), n, false, false},
+      {pb.const_data_ptr(), nullptr, second.data_ptr<float>(), m, true, false}};
+  multiply<T>(x.const_data_ptr<float>(), rows, k, products);
+  const at::Tensor wide = x.to(at::kDouble);
+  CHECK(relative_error(first, wide.mm(a.to(at::kDouble).t()) + bias.to(at::kDouble)) < 1e-6);
+  CHECK(relative_error(second, wide.mm(b.to(at::kDouble).t()) + before.to(at::kDouble)) < 1e-6);
+
+  // One row alone: the same bits.
+  const at::Tensor alone = at::empty({1, n});
+  const Product one[] = {{pa.const_data_ptr(), bias.const_data_ptr<float>(), alone.data_ptr<float>(), n, false, false}};
+  multiply<T>(x.const_data_ptr<float>() + (rows - 1) * k, 1, k, one);
+  CHECK(at::equal(alone[0], first[rows - 1]));
+
+  // Rounded as an operator that returns T, and one that adds.
+  const at::Tensor base = before.to(kType<T>).to(at::kFloat), sum = base.clone();
+  const Product rounding[] = {{pb.const_data_ptr(), nullptr, sum.data_ptr<float>(), m, true, true}};
+  multiply<T>(x.const_data_ptr<float>(), rows, k, rounding);
+  const at::Tensor plain = at::empty({rows, m});
+  const Product exact[] = {{pb.const_data_ptr(), nullptr, plain.data_ptr<float>(), m, false, false}};
+  multiply<T>(x.const_data_ptr<float>(), rows, k, exact);
+  CHECK(at::equal(sum, (plain.to(kType<T>) + base.to(kType<T>)).to(at::kFloat)));
+
+  std::vector<float> row(k);
+  unpack_row(static_cast<const T*>(pa.const_data_ptr()), n - 1, k, row.data());
+  CHECK(at::equal(at::tensor(row), a[n - 1].to(at::kFloat)));
+}
+
+// Two sequences in scattered blocks, one of them with a chunk of several queries.
+template <typename T>
+void check_attention(int64_t dim, int64_t block_size, int64_t window) {
+  CAPTURE(dim);
+  CAPTURE(block_size);
+  CAPTURE(window);
+  const AttentionShape shape{6, 2, dim, block_size, window};
+  const int64_t length = 37, chunk = 9, blocks_each = (length + block_size - 1) / block_size;
+  const auto store = [&](std::vector<int64_t> sizes) { return at::full(sizes, NAN, kType<T>); };
+  const at::Tensor keys = store({2 * blocks_each, 2, dim, block_size}),
+                   values = store({2 * blocks_each, 2, block_size, dim});
+  const LayerCache<T> cache{static_cast<T*>(keys.data_ptr()), static_cast<T*>(values.data_ptr())};
+  std::vector<int32_t> tables[2];
+  for (int64_t i = 0; i < blocks_each; ++i) {
+    tables[0].push_back(int32_t(2 * (blocks_each - i) - 1)), tables[1].push_back(int32_t(2 * i));
+  }
+  at::Tensor k[2], v[2];
+  for (int s = 0; s < 2; ++s) {
+    k[s] = at::randn({length, 2, dim}).to(kType<T>).to(at::kFloat),
+    v[s] = at::randn({length, 2, dim}).to(kType<T>).to(at::kFloat);
+    const SequenceRows whole[] = {{0, 0, length, tables[s].data()}};
+    write_cache<T>(shape, whole, k[s].const_data_ptr<float>(), v[s].const_data_ptr<float>(), cache);
+  }
+  const at::Tensor q = at::randn({chunk + 1, 6, dim}), out = at::empty_like(q);
+  const SequenceRows rows[] = {{0, length - chunk, chunk, tables[0].data()}, {chunk, length - 5, 1, tables[1].data()}};
+  attend<T>(shape, rows, q.const_data_ptr<float>(), out.data_ptr<float>(), cache);
+  for (int64_t row = 0; row <= chunk; ++row) {
+    const int s = row == chunk, position = int(row == chunk ? length - 5 : length - chunk + row);
+    const int64_t begin = window > 0 ? std::max<int64_t>(0, position - window + 1) : 0;
+    const auto seen = [&](const at::Tensor& x) {  // [heads, keys, dim]
+      return x.slice(0, begin, position + 1).to(at::kDouble).repeat_interleave(3, 1).transpose(0, 1);
+    };
+    const at::Tensor scores = seen(k[s]).matmul(q[row].to(at::kDouble).unsqueeze(2)) / std::sqrt(double(dim));
+    const at::Tensor want = (scores.softmax(1) * seen(v[s])).sum(1);
+    CHECK(relative_error(out[row], want) < 1e-6);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("matrix products") {
+  for (const auto& [rows, k, n, m] : std::vector<std::array<int64_t, 4>>{
+           {1, 16, 32, 32}, {1, 5, 3, 1}, {7, 59, 36, 97}, {13, 300, 65, 31}, {64, 1536, 40, 8}, {500, 700, 33, 64}}) {
+    check_products<float>(rows, k, n, m);
+    check_products<BFloat16>(rows, k, n, m);
+  }
+}
+
+TEST_CASE("attention over a paged cache") {
+  for (const int64_t dim : {2, 10, 64, 80}) {
+    for (const int64_t block_size : {1, 4, 6, 8, 16, 48}) {
+      for (const int64_t window : {0, 1, 7, 30, 1000}) {
+        check_attention<float>(dim, block_size, window);
+        check_attention<BFloat16>(dim, block_size, window);
+      }
+    }
+  }
+}
