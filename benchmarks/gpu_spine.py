@@ -10,7 +10,8 @@ import argparse, array, json, math, os, pathlib, struct, subprocess, sys, tempfi
 
 # Bounds. fp32 on both sides: other summation orders only. bf16: 8 bits of mantissa in every activation.
 FP32_LOGPROB = 1e-3        # max |difference| of a token's log-prob, GPU against CPU
-BF16_MULT_PROB_ERROR = 1.02  # NeMo-RL's token_mult_prob_error, bf16 GPU against fp32 CPU
+BF16_MULT_PROB_ERROR = 1.05  # NeMo-RL's token_mult_prob_error of real text, bf16 GPU against fp32 CPU: both roundings count
+BF16_ROLLOUT_ERROR = 1.02    # the same of rollouts, generator against backend, both bf16: NeMo-RL's own limit
 RANKS_RELATIVE = 1e-5      # per tensor ||a - b|| / ||b|| of weights after SGD, 2 GPUs against 1
 
 
@@ -84,7 +85,7 @@ def part_smollm2():
         steps = [l for l in lines if "train/reward" in l]
         error = max(l["train/token_mult_prob_error"] for l in steps)
         seen = validation(lines)
-        ok = ok and seen[-1] >= 0.6 and error < 1.02
+        ok = ok and seen[-1] >= 0.6 and error < BF16_ROLLOUT_ERROR
         result[precision] = {"validation": seen, "max_token_mult_prob_error": error, "seconds": seconds,
                              "median_step_s": sorted(l["timing/train/total_step_time"] for l in steps)[len(steps) // 2]}
     return ok, result
