@@ -1,0 +1,147 @@
+// The parts of a GRPO step, on batches made by hand.
+#include "core/algorithm/grpo_step.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/toy/workers.hpp"
+
+using namespace hexad;
+using namespace hexad::algorithm;
+
+namespace {
+
+// Two groups of two: prompts of two tokens; responses of 1, 3, 2 and 2 tokens. The prompts of rows 2 and 3 are equal
+// to each other, those of rows 0 and 1 too.
+rollout::Rollout four_samples(const std::vector<float>& rewards) {
+  const std::vector<int64_t> lengths = {3, 5, 4, 4};
+  rollout::Rollout rollout;
+  rollout.batch = data::Batch::of_lengths(lengths);
+  data::Batch& batch = rollout.batch;
+  batch.set("input_ids", data::Tensor::of<int64_t>({1, 4, 7, 1, 4, 7, 7, 7, 1, 5, 7, 7, 1, 5, 7, 8}),
+            data::Axis::token);
+  batch.set("token_mask", data::Tensor::of<float>({0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}), data::Axis::token);
+  batch.set("generation_logprobs", data::Tensor(data::DType::f32, {16}), data::Axis::token);
+  batch.set("prev_logprobs", data::Tensor(data::DType::f32, {16}), data::Axis::token);
+  batch.set("reference_policy_logprobs", data::Tensor(data::DType::f32, {16}), data::Axis::token);
+  batch.set("prompt_length", data::Tensor::of<int64_t>({2, 2, 2, 2}), data::Axis::sample);
+  batch.set("sample_mask", data::Tensor::of<float>({1, 1, 1, 1}), data::Axis::sample);
+  batch.set("truncated", data::Tensor::of<uint8_t>({0, 1, 0, 0}), data::Axis::sample);
+  batch.set("rewards", data::Tensor::of(rewards), data::Axis::sample);
+  return rollout;
+}
+
+std::vector<float> column(const rollout::Rollout& rollout, const char* name) {
+  const auto values = rollout.batch.at(name).span<float>();
+  return {values.begin(), values.end()};
+}
+
+config::RunConfig plain() {
+  config::RunConfig config;
+  config.grpo.adv_estimator.normalize_rewards = false;
+  config.grpo.adv_estimator.use_leave_one_out_baseline = false;
+  config.grpo.use_leave_one_out_baseline = false;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("rewards are scaled, then shaped by the response's length; overlong samples leave the loss") {
+  config::GrpoConfig config;
+  rollout::Rollout rollout = four_samples({1, 1, 0, 2});
+  shape(config, rollout);
+  CHECK(column(rollout, "rewards") == std::vector<float>{1, 1, 0, 2});
+  CHECK(column(rollout, "sample_mask") == std::vector<float>{1, 1, 1, 1});
+
+  config.reward_scaling = {true, 0, 1, -1, 1};
+  config.reward_shaping.enabled = true;
+  config.reward_shaping.overlong_buffer_length = 2;
+  config.reward_shaping.overlong_buffer_penalty = 1;
+  config.reward_shaping.max_response_length = 3;
+  config.overlong_filtering = true;
+  shape(config, rollout);
+  // Scaled: 1, 1, -1, 1 (2 is clamped). Responses of 1, 3, 2, 2 tokens enter the buffer of 1 .. 3 by 0, 2, 1, 1.
+  CHECK(column(rollout, "rewards") == std::vector<float>{1, 0, -1.5f, 0.5f});
+  CHECK(column(rollout, "sample_mask") == std::vector<float>{1, 0, 1, 1});
+}
+
+TEST_CASE("a truncated sample's reward is multiplied when stop_properly_penalty_coef is set") {
+  config::GrpoConfig config;
+  config.reward_shaping.enabled = true;
+  config.reward_shaping.stop_properly_penalty_coef = 0.25;
+  rollout::Rollout rollout = four_samples({1, 1, 0, 2});
+  shape(config, rollout);
+  CHECK(column(rollout, "rewards") == std::vector<float>{1, 0.25f, 0, 2});
+}
+
+TEST_CASE("advantages stand on the tokens of the group's samples, and metrics on those of the loss") {
+  rollout::Rollout rollout = four_samples({1, 0, 0.5f, 0.5f});
+  const Metrics metrics = add_advantages(plain(), rollout);
+  const auto advantages = column(rollout, "advantages");
+  for (int64_t i = 0; i < 4; ++i) {
+    const float wanted = std::vector<float>{0.5f, -0.5f, 0, 0}[i];
+    const auto row = rollout.batch.row<float>("advantages", i), mask = rollout.batch.row<float>("token_mask", i);
+    for (size_t t = 0; t < row.size(); ++t) {
+      if (mask[t] == 1) CHECK(row[t] == wanted);
+    }
+  }
+  CHECK(metrics.at("advantages/max") == 0.5);
+  CHECK(metrics.at("advantages/min") == -0.5);
+  CHECK(metrics.at("advantages/mean") == doctest::Approx((0.5 - 3 * 0.5) / 8));
+  CHECK(metrics.at("baseline_reward/pct_mixed") == 1);
+}
+
+TEST_CASE("rows with equal prompts are one group, wherever they stand") {
+  rollout::Rollout rollout = four_samples({1, 0, 0, 0});
+  auto ids = rollout.batch.at("input_ids").span<int64_t>();
+  ids[9] = ids[13] = 4;  // now all four prompts are equal
+  add_advantages(plain(), rollout);
+  CHECK(rollout.batch.row<float>("advantages", 0)[2] == 0.75f);
+  CHECK(rollout.batch.row<float>("advantages", 3)[2] == -0.25f);
+}
+
+TEST_CASE("advantages are clipped, and samples whose log-probs disagree leave the loss") {
+  config::RunConfig config = plain();
+  config.grpo.advantage_clip_high = 0.2;
+  config.grpo.advantage_clip_low = -0.1;
+  config.grpo.seq_logprob_error_threshold = 1.5;
+  rollout::Rollout rollout = four_samples({1, 0, 1, 0});
+  rollout.batch.at("generation_logprobs").span<float>()[2] = 1;  // row 0: exp(1) > 1.5
+  const Metrics metrics = add_advantages(config, rollout);
+  CHECK(column(rollout, "sample_mask") == std::vector<float>{0, 1, 1, 1});
+  CHECK(metrics.at("num_masked_seqs_by_logprob_error") == 1);
+  CHECK(metrics.at("max_seq_mult_prob_error") == doctest::Approx(std::exp(1.0)));
+  CHECK(rollout.batch.row<float>("advantages", 2)[2] == 0.2f);
+  CHECK(rollout.batch.row<float>("advantages", 3)[2] == -0.1f);
+  CHECK(metrics.at("advantages/max") == doctest::Approx(0.2));
+}
+
+TEST_CASE("log-probs are computed where something needs them") {
+  toy::InProcess workers;
+  config::RunConfig config;
+  config.policy.logprob_batch_size = 3;
+  cluster::Policy policy(workers.group, config.policy, workers.started);
+  CHECK(policy.loss_needs().prev_logprobs);
+  CHECK_FALSE(policy.loss_needs().reference_logprobs);
+  rollout::Rollout rollout = four_samples({1, 0, 0, 0});
+  rollout.batch.at("prev_logprobs").span<float>()[0] = 9;
+  add_logprobs(config, policy, rollout.batch);
+  const float uniform = static_cast<float>(-std::log(12.0));
+  CHECK(rollout.batch.row<float>("prev_logprobs", 1)[0] == 0);
+  CHECK(rollout.batch.row<float>("prev_logprobs", 1)[4] == doctest::Approx(uniform));
+  CHECK(column(rollout, "reference_policy_logprobs") == std::vector<float>(16, 0));
+  config.loss_fn.use_kl_in_reward = true;  // the loss does not want them, the reward does
+  add_logprobs(config, policy, rollout.batch);
+  CHECK(rollout.batch.row<float>("reference_policy_logprobs", 1)[4] == doctest::Approx(uniform));
+  config.grpo.skip_reference_policy_logprobs_calculation = true;
+  add_logprobs(config, policy, rollout.batch);
+  CHECK(column(rollout, "reference_policy_logprobs") == std::vector<float>(16, 0));
+}
+
+TEST_CASE("small helpers") {
+  CHECK(mean(std::vector<float>{}) == 0);
+  CHECK(mean(std::vector<float>{1, 2}) == 1.5);
+  CHECK(due(4, 2));
+  CHECK_FALSE(due(5, 2));
+  CHECK_FALSE(due(5, 0));
+}

@@ -1,0 +1,146 @@
+// The loop: when it validates, saves and ends. Whole runs in this process on the toy plugins.
+#include "core/algorithm/grpo.hpp"
+
+#include "core/algorithm/train_run.hpp"
+#include "tests/support/toy/toy.hpp"
+
+using namespace hexad;
+using plugin_test::contains;
+using plugin_test::error_of;
+using plugin_test::Json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Run {
+  explicit Run(const std::vector<std::string>& overrides, int interrupts = 0) : interrupted(interrupts) {
+    const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides);
+    outcome = algorithm::train(resolved, {}, interrupted);
+    std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
+    for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));
+  }
+  std::vector<int64_t> steps_with(const std::string& metric) const {
+    std::vector<int64_t> found;
+    for (const Json& step : steps) {
+      if (step.contains(metric)) found.push_back(step.at("step"));
+    }
+    return found;
+  }
+  std::vector<std::string> checkpoints() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir / "checkpoints")) {
+      if (entry.is_directory()) names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  toy::TempDir dir;
+  std::atomic<int> interrupted;
+  algorithm::TrainOutcome outcome;
+  std::vector<Json> steps;
+};
+
+using Names = std::vector<std::string>;
+using Steps = std::vector<int64_t>;
+
+}  // namespace
+
+TEST_CASE("validation comes at the start, by its period and at the end") {
+  const Run run({"grpo.val_period=2", "grpo.val_at_start=true", "grpo.val_at_end=true", "grpo.max_num_steps=5"});
+  CHECK(run.outcome.steps == 5);
+  CHECK(run.steps_with("validation/accuracy") == Steps{0, 2, 4, 5});
+  CHECK(run.steps_with("train/reward") == Steps{1, 2, 3, 4, 5});
+  CHECK(Run({"grpo.val_period=2", "grpo.val_start_at=3"}).steps_with("validation/accuracy") == Steps{4, 6});
+}
+
+TEST_CASE("validation draws the same samples every time, several a prompt where that is asked for") {
+  const Run run({"grpo.val_period=1", "grpo.max_num_steps=2", "policy.optimizer.kwargs.lr=0.0",
+                 "grpo.max_val_samples=8", "++grpo.val_num_generations_per_prompt=4"});
+  REQUIRE(run.steps.size() == 2);
+  for (const char* metric : {"accuracy", "pass_k", "avg_length"}) {
+    const std::string name = std::string("validation/") + metric;
+    CHECK_MESSAGE(run.steps[0].at(name) == run.steps[1].at(name), name);
+  }
+  CHECK(run.steps[0].at("validation/pass_k") >= run.steps[0].at("validation/accuracy"));
+  CHECK(run.steps[0].at("validation/num_problems_in_batch") == 32);
+}
+
+TEST_CASE("every step logs what NeMo-RL logs") {
+  const Run run({"grpo.max_num_steps=2"});
+  for (const char* metric :
+       {"train/reward", "train/loss", "train/grad_norm", "train/lr", "train/skipped_steps", "train/global_valid_seqs",
+        "train/global_valid_toks", "train/advantages/mean", "train/baseline_reward/pct_0", "train/mean_prompt_length",
+        "train/total_num_tokens", "train/truncation_rate", "train/accuracy", "timing/train/total_step_time",
+        "timing/train/generation", "timing/train/policy_training", "timing/train/prepare_for_generation/total",
+        "performance/tokens_per_sec_per_gpu"}) {
+    CHECK_MESSAGE(run.steps[1].contains(metric), metric);
+  }
+  CHECK(run.steps[1].at("train/global_valid_seqs") == 64);
+}
+
+TEST_CASE("checkpoints come by their period, and with the last step") {
+  CHECK(Run({"grpo.max_num_steps=5"}).checkpoints() == Names{"step_2", "step_4", "step_5"});
+  const Run none({"checkpointing.enabled=false"});
+  CHECK_FALSE(fs::exists(none.dir / "checkpoints"));
+  const Run best({"checkpointing.metric_name=val:accuracy", "checkpointing.keep_top_k=1", "grpo.val_period=2"});
+  CHECK(best.checkpoints().size() <= 2);
+}
+
+TEST_CASE("an interruption ends the run after its step, with a checkpoint") {
+  const Run run({}, /*interrupts=*/1);
+  CHECK(run.outcome.interrupted);
+  CHECK(run.outcome.steps == 1);
+  CHECK(run.checkpoints() == Names{"step_1"});
+  CHECK(fs::exists(run.dir / "logs/exp_001/report.html"));
+}
+
+TEST_CASE("a run ends with its data, or when validation is good enough") {
+  const Run epoch({"grpo.max_num_epochs=1", "grpo.max_num_steps=100"});  // 64 prompts, 8 a step
+  CHECK(epoch.outcome.steps == 8);
+  const Run stopped(
+      {"grpo.val_period=2", "++grpo.stop_at_validation_metric=accuracy", "++grpo.stop_at_validation_threshold=0.0"});
+  CHECK(stopped.outcome.steps == 2);
+  CHECK_FALSE(stopped.outcome.interrupted);
+  CHECK(stopped.checkpoints() == Names{"step_2"});
+}
+
+TEST_CASE("shuffled rewards teach nothing: the same run with answers of other prompts stays flat") {
+  const std::vector<std::string> long_run = {"grpo.max_num_steps=40", "checkpointing.enabled=false"};
+  const Run honest(long_run);
+  CHECK(honest.steps.back().at("train/reward") > 0.4);
+  // Every prompt with another prompt's answer: what is right cannot be known from the prompt.
+  const toy::TempDir dir;
+  std::string lines;
+  for (int i = 0; i < 64; ++i) {
+    const std::string letters = {static_cast<char>('a' + i % 8), static_cast<char>('a' + i / 8)};
+    lines += fmt::format("{{\"input\": \"{}\", \"output\": \"{}\"}}\n", letters,
+                         static_cast<char>('a' + (i * 5 + i / 8 * 3) % 8));
+  }
+  auto shuffled = long_run;
+  for (const char* key : {"kind", "size", "validation_size"}) shuffled.push_back(std::string("~data.train.") + key);
+  shuffled.push_back("data.train.dataset_name=ResponseDataset");
+  shuffled.push_back("+data.train.data_path=" + dir.write("train.jsonl", lines).string());
+  const Run control(shuffled);
+  double last = 0;
+  for (size_t i = control.steps.size() - 10; i < control.steps.size(); ++i)
+    last += control.steps[i].at("train/reward").get<double>() / 10;
+  CHECK(last < 0.35);
+}
+
+TEST_CASE("several optimizer steps a rollout") {
+  const Run run({"grpo.max_num_steps=2", "policy.train_global_batch_size=16"});
+  CHECK(run.steps[0].at("train/global_valid_seqs") == 16);
+}
+
+TEST_CASE("what policy.model_name may be wrong about") {
+  const toy::TempDir dir;
+  CHECK(contains(error_of([&] { algorithm::model_directory(dir.path()); }),
+                 "has no config.json. Wanted: a Hugging Face model directory"));
+  const std::string gguf = dir.write("model.gguf", "GGUF").string();
+  CHECK(error_of([&] { algorithm::model_directory(gguf); }) ==
+        fmt::format("policy.model_name: {0} is a GGUF file. Convert it once: hexad convert {0} <directory>", gguf));
+  CHECK(contains(error_of([&] { algorithm::model_directory("meta-llama/Llama-3.2-1B"); }),
+                 "hf download meta-llama/Llama-3.2-1B"));
+}

@@ -1,0 +1,162 @@
+// The policy over a backend in C: the same numbers under every layout of micro-batches, and steps that must be skipped.
+#include "core/cluster/policy.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/support/toy/workers.hpp"
+
+using namespace hexad;
+using cluster::Policy;
+using cluster::TrainResult;
+using cluster::Weights;
+
+namespace {
+
+// `rows` sequences of 2 to 9 tokens with random advantages, as a rollout leaves them.
+data::Batch rollout(int64_t rows) {
+  std::mt19937 random(5);
+  std::vector<int64_t> lengths, ids;
+  std::vector<float> advantages, token_mask, sample_mask;
+  for (int64_t i = 0; i < rows; ++i) {
+    lengths.push_back(2 + static_cast<int64_t>(random() % 8));
+    sample_mask.push_back(i % 5 == 3 ? 0.0f : 1.0f);
+    for (int64_t t = 0; t < lengths.back(); ++t) {
+      ids.push_back(static_cast<int64_t>(random() % 12));
+      token_mask.push_back(t > 0 ? sample_mask.back() : 0.0f);
+      advantages.push_back(static_cast<float>(random() % 100) / 50 - 1);
+    }
+  }
+  data::Batch batch = data::Batch::of_lengths(lengths);
+  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
+  batch.set("token_mask", data::Tensor::of(token_mask), data::Axis::token);
+  batch.set("advantages", data::Tensor::of(advantages), data::Axis::token);
+  batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
+  return batch;
+}
+
+config::PolicyConfig plain() {
+  config::PolicyConfig config;
+  config.train_global_batch_size = 12;
+  config.train_micro_batch_size = 4;
+  config.logprob_batch_size = 4;
+  return config;
+}
+config::PolicyConfig packed() {
+  config::PolicyConfig config = plain();
+  config.sequence_packing.enabled = true;
+  config.sequence_packing.train_mb_tokens = config.sequence_packing.logprob_mb_tokens = 20;
+  return config;
+}
+config::PolicyConfig dynamic() {
+  config::PolicyConfig config = plain();
+  config.dynamic_batching.enabled = true;
+  config.dynamic_batching.sequence_length_round = 4;
+  config.dynamic_batching.train_mb_tokens = config.dynamic_batching.logprob_mb_tokens = 40;
+  return config;
+}
+
+// Log-probs, a step, and the log-probs after it.
+struct Outcome {
+  std::vector<float> before, after;
+  TrainResult trained;
+};
+std::vector<float> values(const data::Tensor& tensor) {
+  const auto span = tensor.span<float>();
+  return {span.begin(), span.end()};
+}
+Outcome outcome(const config::PolicyConfig& config, data::Batch batch) {
+  toy::InProcess workers;
+  Policy policy(workers.group, config, workers.started);
+  Outcome outcome;
+  const data::Tensor before = policy.logprobs(batch, Weights::current);
+  batch.set("prev_logprobs", before, data::Axis::token);
+  outcome.before = values(before);
+  outcome.trained = policy.train(batch, 3.0, std::nan(""));
+  outcome.after = values(policy.logprobs(batch, Weights::current));
+  return outcome;
+}
+
+void check_close(const std::vector<float>& got, const std::vector<float>& wanted) {
+  REQUIRE(got.size() == wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
+}
+
+}  // namespace
+
+TEST_CASE("log-probs, losses, gradients and updates do not depend on the layout") {
+  const data::Batch batch = rollout(24);  // two optimizer steps
+  const Outcome wanted = outcome(plain(), batch);
+  CHECK(wanted.trained.optimizer_steps == 2);
+  CHECK(wanted.trained.skipped_steps == 0);
+  CHECK(wanted.trained.grad_norm > 0);
+  CHECK(wanted.after != wanted.before);
+  for (const auto& config : {packed(), dynamic()}) {
+    const Outcome got = outcome(config, batch);
+    check_close(got.before, wanted.before);
+    check_close(got.after, wanted.after);
+    CHECK(got.trained.grad_norm == doctest::Approx(wanted.trained.grad_norm));
+    CHECK(got.trained.metrics.at("loss") == doctest::Approx(wanted.trained.metrics.at("loss")));
+    CHECK(got.trained.metrics.at("global_valid_toks") == wanted.trained.metrics.at("global_valid_toks"));
+    CHECK(got.trained.metrics.at("clip_frac") == doctest::Approx(wanted.trained.metrics.at("clip_frac")));
+  }
+}
+
+TEST_CASE("log-probs of any number of rows") {
+  toy::InProcess workers;
+  for (const auto& config : {plain(), packed(), dynamic()}) {
+    Policy policy(workers.group, config, workers.started);
+    for (const int64_t rows : {1, 3, 7}) {
+      const data::Batch batch = rollout(rows);
+      const auto logprobs = values(policy.logprobs(batch, Weights::current));
+      REQUIRE(static_cast<int64_t>(logprobs.size()) == batch.tokens());
+      CHECK(logprobs[0] == 0);
+      CHECK(logprobs[1] == doctest::Approx(-std::log(12.0)));
+    }
+  }
+}
+
+TEST_CASE("a loss that is not finite changes nothing, and is counted") {
+  data::Batch batch = rollout(12);
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    batch.at("advantages").span<float>()[1] = value;
+    const Outcome got = outcome(plain(), batch);
+    CHECK(got.trained.skipped_steps == 1);
+    CHECK(got.trained.optimizer_steps == 0);
+    CHECK(std::isnan(got.trained.grad_norm));
+    CHECK(got.after == got.before);
+  }
+}
+
+TEST_CASE("a gradient that is not finite is skipped, and the next step works") {
+  toy::InProcess workers("train@1:nan");
+  Policy policy(workers.group, plain(), workers.started);
+  data::Batch batch = rollout(12);
+  const data::Tensor before = policy.logprobs(batch, Weights::current);
+  batch.set("prev_logprobs", before, data::Axis::token);
+  policy.begin_step(1);
+  CHECK(policy.train(batch, 3.0, std::nan("")).skipped_steps == 1);
+  CHECK(values(policy.logprobs(batch, Weights::current)) == values(before));
+  policy.begin_step(2);
+  CHECK(policy.train(batch, 3.0, std::nan("")).optimizer_steps == 1);
+  CHECK(values(policy.logprobs(batch, Weights::current)) != values(before));
+}
+
+TEST_CASE("a kept copy stays as it was, and a checkpoint brings weights back") {
+  const toy::TempDir dir;
+  toy::InProcess workers;
+  Policy policy(workers.group, plain(), workers.started);
+  data::Batch batch = rollout(12);
+  const auto initial = values(policy.logprobs(batch, Weights::current));
+  batch.set("prev_logprobs", policy.logprobs(batch, Weights::current), data::Axis::token);
+  policy.keep(Weights::reference);
+  policy.train(batch, 3.0, std::nan(""));
+  const auto trained = values(policy.logprobs(batch, Weights::current));
+  CHECK(values(policy.logprobs(batch, Weights::reference)) == initial);
+  policy.save(dir.path(), "");
+  policy.train(batch, 3.0, std::nan(""));
+  CHECK(values(policy.logprobs(batch, Weights::current)) != trained);
+  policy.load(dir.path(), "");
+  CHECK(values(policy.logprobs(batch, Weights::current)) == trained);
+}
