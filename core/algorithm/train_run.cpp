@@ -109,10 +109,15 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
             checkpoints ? &*checkpoints : nullptr, log, console, interrupted, workers.size(), {}};
   if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
   resume(grpo);
+  const int64_t resumed_at = grpo.progress.total_steps;
   const Ending ending = grpo_train(grpo);
   workers.stop();
-  if (grpo.progress.total_steps > 0) telemetry::write_report(log.directory());
-  return {log.directory().string(), grpo.progress.total_steps, ending == Ending::interrupted};
+  if (log.steps() > 0) telemetry::write_report(log.directory());
+  if (grpo.progress.total_steps == resumed_at) {
+    console.line(fmt::format("nothing was trained: the run had already reached step {}. Raise grpo.max_num_steps or grpo.max_num_epochs, or "
+                             "start another run with a checkpointing.checkpoint_dir of its own", resumed_at));
+  }
+  return {log.directory().string(), grpo.progress.total_steps, ending == Ending::interrupted, checkpoints.has_value()};
 }
 
 }  // namespace hexad::algorithm

@@ -18,6 +18,7 @@ struct TrainOutcome {
   std::string run_dir;
   int64_t steps = 0;
   bool interrupted = false;
+  bool saved = false;  // checkpointing is enabled
 };
 
 // Runs the algorithm of the configuration. `interrupted` > 0 ends it after the running step, with a checkpoint.

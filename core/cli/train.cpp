@@ -1,14 +1,14 @@
 // hexad train CONFIG [key=value ...]
+#include <unistd.h>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <optional>
-#include <unistd.h>
 
-#include "core/config/run_config.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
 #include "core/cli/commands.hpp"
+#include "core/config/run_config.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -29,21 +29,32 @@ struct Arguments {
   bool json = false;
 };
 
-int run_with_restarts(const Arguments& arguments, const config::Resolved& resolved, const algorithm::TrainOptions& options) {
+const char* ending_of(const algorithm::TrainOutcome& outcome) {
+  if (!outcome.interrupted) return "done";
+  return outcome.saved ? "interrupted and saved" : "interrupted, not saved (checkpointing.enabled is false)";
+}
+
+int run_with_restarts(const Arguments& arguments, const config::Resolved& resolved,
+                      const algorithm::TrainOptions& options) {
   const int64_t max_restarts = config::run_config(resolved.root).cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
       const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interrupts);
       if (arguments.json) {
-        std::cout << nlohmann::ordered_json{{"run_dir", outcome.run_dir}, {"steps", outcome.steps}, {"interrupted", outcome.interrupted}} << '\n';
+        std::cout << nlohmann::ordered_json{{"run_dir", outcome.run_dir},
+                                            {"steps", outcome.steps},
+                                            {"interrupted", outcome.interrupted}}
+                  << '\n';
       } else {
-        std::cout << (outcome.interrupted ? "interrupted and saved after step " : "done after step ") << outcome.steps << ": "
-                  << outcome.run_dir << "/report.html\n";
+        const std::filesystem::path run_dir = outcome.run_dir, report = run_dir / "report.html";
+        std::cout << ending_of(outcome) << " after step " << outcome.steps << ": "
+                  << (std::filesystem::exists(report) ? report : run_dir).string() << '\n';
       }
       return outcome.interrupted ? 130 : 0;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::worker || restart >= max_restarts) throw;
-      std::cerr << "hexad: " << error.what() << "\nrestarting from the newest checkpoint (" << restart + 1 << " of at most " << max_restarts << ")\n";
+      std::cerr << "hexad: " << error.what() << "\nrestarting from the newest checkpoint (" << restart + 1
+                << " of at most " << max_restarts << ")\n";
     }
   }
 }
@@ -58,7 +69,8 @@ int run(const Arguments& arguments) {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
-  return run_with_restarts(arguments, resolved, {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr});
+  return run_with_restarts(arguments, resolved,
+                           {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr});
 }
 
 }  // namespace

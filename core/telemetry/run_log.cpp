@@ -50,6 +50,7 @@ void RunLog::end_step(int64_t step) {
   line.update(step_);
   step_ = Json::object();
   metrics_ << line.dump() << '\n';
+  ++steps_;
   if (!metrics_.flush())
     fail(ErrorKind::data, "cannot write {}: is the disk full?", (directory_ / "metrics.jsonl").string());
 }

@@ -24,6 +24,8 @@ class RunLog {
   // Writes the step's object {"step": N, "time": unix seconds, "train/reward": ...} as one line of metrics.jsonl and
   // forgets it. Not-finite numbers become null.
   void end_step(int64_t step);
+  // Lines written so far.
+  int64_t steps() const { return steps_; }
 
   // One line of train_data_step<N>.jsonl or val_data_step<N>.jsonl a sample (NeMo-RL's names: content, rewards,
   // input_lengths, token_ids, ...).
@@ -32,6 +34,7 @@ class RunLog {
  private:
   std::filesystem::path directory_;
   std::ofstream metrics_;
+  int64_t steps_ = 0;
   nlohmann::ordered_json step_ = nlohmann::ordered_json::object();
 };
 

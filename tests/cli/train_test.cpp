@@ -86,6 +86,27 @@ TEST_CASE("Ctrl-C finishes the step and saves; the resumed run equals the undist
   CHECK(weights(interrupted, 6) != "");
 }
 
+TEST_CASE("a run that is complete already says so") {
+  const TempDir dir;
+  CHECK(toy::run(train(dir)).code == 0);
+  const Ended again = toy::run(train(dir));
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(contains(again.err, "nothing was trained: the run had already reached step 6. Raise grpo.max_num_steps"));
+  CHECK(contains(again.out, "done after step 6: "));
+  CHECK_FALSE(toy::fs::exists(dir / "logs/exp_002/report.html"));
+}
+
+TEST_CASE("an interrupted run without checkpoints does not claim to be saved") {
+  const TempDir dir;
+  Program program(train(dir, {"checkpointing.enabled=false", "+policy.plugin_config.fault=train@0:slow"}));
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+  ::kill(program.pid(), SIGINT);
+  const Ended ended = program.wait();
+  CHECK(ended.code == 130);
+  CHECK_MESSAGE(contains(ended.out, "interrupted, not saved (checkpointing.enabled is false) after step "), ended.out);
+}
+
 TEST_CASE("a second Ctrl-C stops at once and leaves no process") {
   const TempDir dir;
   Program program(train(dir, {"+policy.plugin_config.fault=train@2:hang"}));
