@@ -17,11 +17,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Two ranks, each a world of its own, so that no process group is needed; `fault` is rank 1's.
+// Two ranks; `fault` is rank 1's.
 struct Two {
   explicit Two(const std::string& fault = "", double call_timeout_s = 20, double heartbeat_timeout_s = 20)
       : group(&spawner, options(dir.path(), call_timeout_s, heartbeat_timeout_s)) {
-    group.call_all("start", [&](int rank) { return start_message(rank == 1 ? fault : ""); });
+    toy::start_all(group, fault);
     group.set_step(5);
   }
   static cluster::WorkerGroupOptions options(const fs::path& log_dir, double call_timeout_s,
@@ -150,16 +150,20 @@ TEST_CASE("a plugin's error comes back as what it was, with the rank") {
 }
 
 TEST_CASE("a worker that cannot start its plugins says why") {
-  Two two;
+  toy::TempDir dir;
+  cluster::Spawner spawner;
+  auto options = Two::options(dir.path(), 20, 20);
+  options.world_size = 1;
+  WorkerGroup group(&spawner, options);
   Message start = start_message();
   start.header["roles"]["backend"] = "toy_bakend";
   try {
-    two.group.call_all("start", start);
+    group.call_all("start", start);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::plugin);
     CHECK(error.exit_code() == 3);
-    CHECK_MESSAGE(contains(error.what(), "toy_backend"), error.what());
+    CHECK_MESSAGE(contains(error.what(), "toy_backend"), std::string(error.what()));
   }
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("several workers draw what one draws") {
   options.program = toy::hexad();
   options.log_dir = dir.path();
   cluster::WorkerGroup two(&spawner, options);
-  two.call_all("start", toy::start_message());
+  toy::start_all(two);
   Generation generation(two);
   std::vector<const data::Datum*> prompts;
   for (const data::Datum& datum : fixture.data) prompts.push_back(&datum);
