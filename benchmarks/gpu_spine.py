@@ -105,7 +105,7 @@ def part_ranks():
     runs = {}
     for gpus in (1, 2):
         runs[gpus], _ = train("configs/quickstart.yaml", f"ranks_{gpus}", "++cluster.device=cuda", f"++cluster.gpus_per_node={gpus}", "grpo.max_num_steps=3",
-                              "policy.optimizer.name=torch.optim.SGD", "++policy.optimizer.kwargs={lr: 0.05}", "checkpointing.save_period=3",
+                              "policy.optimizer.name=torch.optim.SGD", "policy.optimizer.kwargs.lr=0.05", "~policy.optimizer.kwargs.betas", "~policy.optimizer.kwargs.eps", "checkpointing.save_period=3",
                               "grpo.val_at_start=false", "grpo.val_at_end=false")
     seen = {}
     for key in ("train/loss", "train/grad_norm"):

@@ -1,3 +1,14 @@
+# Several files are compiled as one (a file of 100 lines costs what its headers cost), but for those whose file-local
+# names coincide with a neighbour's.
+option(HEXAD_UNITY "Compile several source files at once" ON)
+function(hexad_unity target)
+  if(HEXAD_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # hexad_core_library(NAME deps...): the static library hexad_NAME from core/NAME/**.cpp.
 # Sources are globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it.
 function(hexad_core_library name)
@@ -7,6 +18,7 @@ function(hexad_core_library name)
     target_include_directories(hexad_${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(hexad_${name} PUBLIC hexad_sdk ${ARGN})
     target_precompile_headers(hexad_${name} REUSE_FROM hexad_base)
+    hexad_unity(hexad_${name} ${hexad_alone})
   else()
     add_library(hexad_${name} INTERFACE)
     target_link_libraries(hexad_${name} INTERFACE hexad_sdk ${ARGN})

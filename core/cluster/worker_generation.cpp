@@ -9,7 +9,7 @@ namespace hexad::cluster {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int64_t kPollMs = 200;
+constexpr int64_t kGenerationPollMs = 200;
 constexpr auto kProgressEvery = std::chrono::milliseconds(500);
 
 // The requests of one command and what they point to.
@@ -106,7 +106,7 @@ Message generate(WorkerState& state, const Message& message) {
     tokens += event.count;
   };
   while (done < prompts.size()) {
-    generator.poll(context, 256, kPollMs, take);
+    generator.poll(context, 256, kGenerationPollMs, take);
     if (Clock::now() - last_progress < kProgressEvery) continue;
     last_progress = Clock::now();
     state.link.event("progress", {{"what", "generation"}, {"done", done}, {"total", prompts.size()}, {"tokens", tokens}});

@@ -87,7 +87,7 @@ void add_computation(Schema& s) {
   }
 }
 
-void add_lora(Schema& s) {
+void add_megatron_lora(Schema& s) {
   s.section(kAt + ".peft", "low-rank adapters").unavailable("LoRA", {});
   key(s, "peft.enabled", kBool, "false", "train adapters only").unavailable("LoRA");
   key(s, "peft.target_modules", kList, "[]", "modules").elements(kText);
@@ -168,7 +168,7 @@ void add_megatron(Schema& s) {
   add_model(s);
   add_experts(s);
   add_computation(s);
-  add_lora(s);
+  add_megatron_lora(s);
   add_optimizer_keys(s);
   add_rest(s);
 }

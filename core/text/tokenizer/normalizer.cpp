@@ -10,7 +10,7 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kSupported = "NFC, NFD, NFKC, NFKD, Lowercase, Strip, Prepend, Replace, ByteLevel, Sequence";
+constexpr std::string_view kNormalizers = "NFC, NFD, NFKC, NFKD, Lowercase, Strip, Prepend, Replace, ByteLevel, Sequence";
 
 class UnicodeForm final : public Normalizer {
  public:
@@ -174,7 +174,7 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& component) {
   if (type == "Replace") return std::make_unique<Replace>(component);
   if (type == "ByteLevel") return std::make_unique<ByteChars>();
   if (type == "Sequence") return std::make_unique<NormalizerSequence>(component);
-  component.refuse_type(kSupported);
+  component.refuse_type(kNormalizers);
 }
 
 }  // namespace hexad::text

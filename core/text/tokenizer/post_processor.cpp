@@ -5,7 +5,7 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kSupported = "ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, Sequence";
+constexpr std::string_view kPostProcessors = "ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, Sequence";
 
 int32_t token_id(const Component& owner, const nlohmann::json& id) {
   if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > Vocabulary::kHighestId) {
@@ -34,7 +34,7 @@ bool PostProcessor::read(const Component& component) {
   if (type == "BertProcessing" || type == "RobertaProcessing") {
     return read_classifier(component, type == "RobertaProcessing"), true;
   }
-  if (type != "Sequence") component.refuse_type(kSupported);
+  if (type != "Sequence") component.refuse_type(kPostProcessors);
   bool adds = false;
   for (const Component& part : component.children("processors")) {
     if (!read(part)) continue;

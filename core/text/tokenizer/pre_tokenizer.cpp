@@ -9,7 +9,7 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kSupported = "ByteLevel, Split, Metaspace, Digits, Punctuation, WhitespaceSplit, Sequence";
+constexpr std::string_view kPreTokenizers = "ByteLevel, Split, Metaspace, Digits, Punctuation, WhitespaceSplit, Sequence";
 
 // A step that rewrites every piece; `rewrite(text, from_start, out)` appends the new text of a piece and returns its
 // new from_start.
@@ -133,7 +133,7 @@ void add_steps(const Component& component, PreTokenizerChain& chain) {
   } else if (type == "WhitespaceSplit") {
     steps.push_back(make_class_split(kSpace, false, Delimiter::removed));
   } else {
-    component.refuse_type(kSupported);
+    component.refuse_type(kPreTokenizers);
   }
 }
 
