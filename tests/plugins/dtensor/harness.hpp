@@ -98,7 +98,7 @@ class Instance {
     check(try_train(batches, normalizer, temperature, factor, loss));
     return loss;
   }
-  // `factor` multiplies the gradients of the loss.
+  // `factor` multiplies the gradients of the loss; at infinity the loss itself fails.
   hexad_code try_train(std::deque<Batch>& batches, double normalizer, double temperature, double factor, double& loss) {
     std::vector<const hexad_batch*> pointers;
     for (const Batch& batch : batches) pointers.push_back(&batch.batch);
@@ -107,12 +107,14 @@ class Instance {
       double normalizer, factor, loss = 0;
     } context{&batches, normalizer, factor};
     hexad_loss_callback callback{HEXAD_STRUCT_SIZE(hexad_loss_callback, compute), 0, &context,
-                                 [](void* ctx, hexad_call*, int64_t index, const hexad_named_tensor* outputs,
+                                 [](void* ctx, hexad_call* call, int64_t index, const hexad_named_tensor* outputs,
                                     DLTensor* const* grads, int64_t count) -> hexad_code {
                                    REQUIRE(count == 2);
                                    auto& context = *static_cast<Context*>(ctx);
                                    const Batch& batch = context.batches->at(static_cast<size_t>(index));
                                    CHECK(!batch.batch.is_dummy);
+                                   if (std::isinf(context.factor))
+                                     return set_error(call, HEXAD_INTERNAL, "the loss failed", UINT64_MAX);
                                    const Loss loss = loss_of(view(outputs[0].tensor), view(outputs[1].tensor),
                                                              at::tensor(batch.weight), context.normalizer);
                                    context.loss += loss.value;

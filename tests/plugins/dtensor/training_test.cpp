@@ -71,6 +71,21 @@ void not_finite(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
+// The loss fails everywhere in the middle of a call: nothing of it is left in the next one.
+void failed_loss(const Rank& rank) {
+  Run run(rank), undisturbed(rank);
+  double loss = 0;
+  CHECK(run.backend->try_train(run.batches, 30, 0.9, INFINITY, loss) == HEXAD_INTERNAL);
+  CHECK(run.backend->error() == "the loss failed");
+  CHECK_FALSE(logprobs(run, HEXAD_WEIGHTS_CURRENT).empty());
+  for (int step = 0; step < 2; ++step) {
+    run.train(), run.step();
+    undisturbed.train(), undisturbed.step();
+  }
+  CHECK(same(run.weights(), undisturbed.weights()));
+  runtime_test::runtime().stop();
+}
+
 void discarded(const Rank& rank) {
   Run run(rank), undisturbed(rank);
   const Weights before = run.weights();
@@ -119,6 +134,7 @@ void accumulates(const Rank& rank) {
 
 const bool registered = add_scenarios({{"kept_weights", kept_weights},
                                        {"not_finite", not_finite},
+                                       {"failed_loss", failed_loss},
                                        {"discarded", discarded},
                                        {"idle_ranks", idle_ranks},
                                        {"accumulates", accumulates}});
@@ -130,6 +146,9 @@ TEST_CASE("log-probs of reference and snapshot stay those of the weights that we
 }
 TEST_CASE("a gradient that is not finite on one rank skips the step on all, without a trace") {
   for (int world : {1, 2}) rank_process::run("not_finite", world);
+}
+TEST_CASE("a loss that fails ends the call, without a trace in the next") {
+  for (int world : {1, 2}) rank_process::run("failed_loss", world);
 }
 TEST_CASE("a discarded gradient leaves no trace") {
   for (int world : {1, 2}) rank_process::run("discarded", world);
