@@ -51,6 +51,14 @@ AdvantageOptions advantage_options(const config::RunConfig& config) {
   return options;
 }
 
+// With them a checkpoint is a model that anyone can use: hexad convert.
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::filesystem::create_directories(to);
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
+    if (std::filesystem::exists(from / name)) std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
 }  // namespace
 
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
@@ -106,7 +114,9 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
 Metrics validate(Grpo& run, telemetry::Timer& timer) {
   const config::GrpoConfig& grpo = run.config.grpo;
   const auto& all = run.prompts.validation();
-  const int64_t count = std::min<int64_t>(grpo.max_val_samples, static_cast<int64_t>(all.size()));
+  // Whole batches, as NeMo-RL runs max_val_samples // val_batch_size of them; one that is larger than that is cut.
+  const int64_t batch_size = std::min(grpo.val_batch_size, grpo.max_val_samples);
+  const int64_t count = std::min(grpo.max_val_samples / batch_size * batch_size, static_cast<int64_t>(all.size()));
   if (count == 0) return {};
   const auto time = timer.measure("validation");
   if (run.generation.stale()) run.generation.refit();
@@ -138,6 +148,7 @@ void save(Grpo& run) {
   info.weight_version = run.generation.weight_version();
   const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
   run.policy.save(directory / "policy/weights", run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+  copy_tokenizer(run.text.tokenizer_dir, directory / "policy/tokenizer");
   run.checkpoints->commit(info.total_steps, info, run.resolved_config);
 }
 

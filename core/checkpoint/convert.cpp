@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
@@ -19,20 +20,23 @@ void require_storable(DType dtype) {
   fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16", torch_name(dtype));
 }
 
-// Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after (float16 ends at
-// 65504) the conversion.
+// The least magnitude that `dtype` would round to infinity: halfway from its largest value to the next power of two.
+float infinite_from(DType dtype) {
+  return dtype == DType::f16 ? 65520 : dtype == DType::bf16 ? 0x1.ffp127f : std::numeric_limits<float>::infinity();
+}
+
+// Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after the conversion.
 void encode(std::span<const float> values, DType dtype, const std::string& tensor, const fs::path& source,
             std::vector<std::byte>& out) {
+  const float limit = infinite_from(dtype);
   for (size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(values[i]) < limit) continue;
     if (!std::isfinite(values[i])) {
       fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}: the weights are broken", source.string(), tensor,
            values[i], i);
     }
-    if (dtype == DType::f16 && std::abs(values[i]) >= 65520) {
-      fail(ErrorKind::data,
-           "{}: tensor \"{}\" holds {} at element {}, too large for float16: choose bfloat16 or float32",
-           source.string(), tensor, values[i], i);
-    }
+    fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}, too large for {}: choose {}", source.string(),
+         tensor, values[i], i, torch_name(dtype), dtype == DType::f16 ? "bfloat16 or float32" : "float32");
   }
   out.resize(values.size() * dtype_size(dtype));
   from_float32(values, dtype, out);
@@ -68,13 +72,21 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   return result;
 }
 
-// The files beside the weights (tokenizer, chat template, licence ...) are copied; config.json gets the new dtype.
-void copy_side_files(const fs::path& source, const ConvertOutput& output, std::optional<DType> dtype) {
+// The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
+// one.
+void copy_side_files(const fs::path& source, const ConvertOutput& output) {
   for (const fs::directory_entry& entry : fs::directory_iterator(source)) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file() || name.ends_with(".safetensors") || name == "model.safetensors.index.json") continue;
-    if (name != "config.json") fs::copy_file(entry.path(), output.directory() / name);
+    if (name == "config.json") continue;
+    std::error_code error;
+    fs::copy_file(entry.path(), output.directory() / name, fs::copy_options::overwrite_existing, error);
+    if (error) fail(ErrorKind::data, "{}: cannot be copied: {}", entry.path().string(), error.message());
   }
+}
+
+// config.json with the new dtype.
+void write_config(const fs::path& source, const ConvertOutput& output, std::optional<DType> dtype) {
   std::ifstream in(source / "config.json");
   Json config = Json::parse(in, nullptr, false);
   if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", (source / "config.json").string());
@@ -82,12 +94,19 @@ void copy_side_files(const fs::path& source, const ConvertOutput& output, std::o
   output.write_text("config.json", config.dump(2) + "\n");
 }
 
-ConvertResult convert_huggingface(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
+// `tokenizer`: the directory of the tokenizer's files, if it is another one.
+ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
+                                  const ConvertOptions& options) {
   const Safetensors weights = Safetensors::open(source);
+  if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
+    fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());
+  }
   ConvertOutput output(destination);
-  copy_side_files(source, output, options.dtype);
+  copy_side_files(source, output);
+  if (!tokenizer.empty()) copy_side_files(tokenizer, output);
+  write_config(source, output, options.dtype);
 
-  ConvertResult result{"huggingface"};
+  ConvertResult result{tokenizer.empty() ? "huggingface" : "checkpoint"};
   std::vector<TensorSpec> specs;
   for (const SafetensorsEntry& entry : weights.tensors()) {
     specs.push_back(
@@ -134,9 +153,13 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
     if (source.extension() == ".gguf") return convert_gguf(source, destination, options);
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
   }
-  if (fs::exists(source / "config.json")) return convert_huggingface(source, destination, options);
+  if (fs::exists(source / "config.json")) return convert_huggingface(source, {}, destination, options);
+  if (fs::exists(source / "policy/weights/config.json")) {
+    return convert_huggingface(source / "policy/weights", source / "policy/tokenizer", destination, options);
+  }
   if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, destination, options);
-  fail(ErrorKind::data, "{}: holds neither config.json nor a .gguf file", source.string());
+  fail(ErrorKind::data, "{}: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file",
+       source.string());
 }
 
 }  // namespace hexad::checkpoint

@@ -14,15 +14,16 @@ struct ConvertOptions {
 };
 
 struct ConvertResult {
-  std::string from;  // "gguf" or "huggingface"
+  std::string from;  // "gguf", "huggingface" or "checkpoint"
   size_t tensors = 0;
   uint64_t parameters = 0;
   uint64_t bytes = 0;  // of the weights written
 };
 
-// SRC is a .gguf file, a directory that holds exactly one .gguf, or a Hugging Face directory (config.json and
-// safetensors). DST must not exist, or be an empty directory: it is written beside and renamed, so that it is there
-// whole or not at all. Weights that are missing, of a wrong shape or not finite are refused. Throws hexad::Error.
+// SRC is a .gguf file, a directory that holds exactly one .gguf, a Hugging Face directory (config.json and
+// safetensors), or a step_N directory of a run's checkpoints. DST must not exist, or be an empty directory: it is
+// written beside and renamed, so that it is there whole or not at all. Weights that are missing, of a wrong shape or
+// not finite are refused. Throws hexad::Error.
 ConvertResult convert(const std::filesystem::path& source, const std::filesystem::path& destination,
                       const ConvertOptions& options = {});
 

@@ -10,9 +10,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Below 2^31, so that a product of two sizes stays inside 64 bits.
 int64_t positive(const Gguf& gguf, const std::string& key) {
   const auto value = gguf.get<int64_t>(key);
-  if (value <= 0 || value > (1ll << 40)) {
+  if (value <= 0 || value > INT32_MAX) {
+    fail(ErrorKind::data, "{}: metadata \"{}\" is {}, wanted a positive number up to {}", gguf.path().string(), key,
+         value, INT32_MAX);
+  }
+  return value;
+}
+
+double positive_real(const Gguf& gguf, const std::string& key) {
+  const auto value = gguf.get<double>(key);
+  if (!(value > 0) || !std::isfinite(value)) {
     fail(ErrorKind::data, "{}: metadata \"{}\" is {}, wanted a positive number", gguf.path().string(), key, value);
   }
   return value;
@@ -29,8 +39,12 @@ int64_t vocabulary_size(const Gguf& gguf) {
 // Llama 3.x: llama.cpp stores the divisors of the rotary frequencies as a tensor instead of the parameters that they
 // were made from (transformers' rope_type "llama3"). Every published model has low_freq_factor 1 and high_freq_factor 4
 // over 8192 positions; the factor is the largest divisor. The divisors are recomputed and must agree.
-Json llama3_scaling(const Gguf& gguf, const GgufTensor& tensor, double theta) {
+Json llama3_scaling(const Gguf& gguf, const GgufTensor& tensor, int64_t head_dim, double theta) {
   const std::vector<float> divisors = dequantize(tensor);
+  if (divisors.size() != static_cast<size_t>(head_dim / 2)) {
+    fail(ErrorKind::data, "{}: tensor \"rope_freqs.weight\" has {} elements, heads of size {} want {}",
+         gguf.path().string(), divisors.size(), head_dim, head_dim / 2);
+  }
   double factor = 1;
   for (float divisor : divisors) factor = std::max<double>(factor, divisor);
   constexpr double low = 1, high = 4, original = 8192;
@@ -53,16 +67,18 @@ Json llama3_scaling(const Gguf& gguf, const GgufTensor& tensor, double theta) {
 }
 
 // config.json's "rope_scaling": null when there is none.
-Json rope_scaling(const Gguf& gguf, const std::string& arch, double theta) {
-  if (const GgufTensor* divisors = gguf.find("rope_freqs.weight")) return llama3_scaling(gguf, *divisors, theta);
+Json rope_scaling(const Gguf& gguf, const std::string& arch, int64_t head_dim, double theta) {
+  if (const GgufTensor* divisors = gguf.find("rope_freqs.weight")) {
+    return llama3_scaling(gguf, *divisors, head_dim, theta);
+  }
   const auto type = gguf.get_or<std::string>(arch + ".rope.scaling.type", "none");
   if (type == "none") return nullptr;
-  const auto factor = gguf.get<double>(arch + ".rope.scaling.factor");
+  const auto factor = positive_real(gguf, arch + ".rope.scaling.factor");
   if (type == "linear") return {{"rope_type", "linear"}, {"factor", factor}};
   if (type == "yarn") {
     return {{"rope_type", "yarn"},
             {"factor", factor},
-            {"original_max_position_embeddings", gguf.get<int64_t>(arch + ".rope.scaling.original_context_length")}};
+            {"original_max_position_embeddings", positive(gguf, arch + ".rope.scaling.original_context_length")}};
   }
   fail(ErrorKind::data, "{}: metadata \"{}.rope.scaling.type\" is \"{}\", known are none, linear, yarn",
        gguf.path().string(), arch, type);
@@ -112,7 +128,8 @@ Json gguf_config(const Gguf& gguf) {
          "embeddings cannot be converted",
          gguf.path().string(), arch, rotated, head_dim);
   }
-  const auto theta = gguf.get_or<double>(key("rope.freq_base"), 10000.0);
+  const double theta =
+      gguf.metadata().contains(key("rope.freq_base")) ? positive_real(gguf, key("rope.freq_base")) : 10000.0;
   const bool tied = !gguf.find("output.weight");
 
   const char* architecture = arch == "llama"   ? "LlamaForCausalLM"
@@ -129,9 +146,9 @@ Json gguf_config(const Gguf& gguf) {
                  {"num_key_value_heads", kv_heads},
                  {"head_dim", head_dim},
                  {"max_position_embeddings", positive(gguf, key("context_length"))},
-                 {"rms_norm_eps", gguf.get<double>(key("attention.layer_norm_rms_epsilon"))},
+                 {"rms_norm_eps", positive_real(gguf, key("attention.layer_norm_rms_epsilon"))},
                  {"rope_theta", theta},
-                 {"rope_scaling", rope_scaling(gguf, arch, theta)},
+                 {"rope_scaling", rope_scaling(gguf, arch, head_dim, theta)},
                  {"tie_word_embeddings", tied},
                  {"vocab_size", vocabulary}});
   if (arch != "qwen2") config["attention_bias"] = gguf.find("blk.0.attn_q.bias") != nullptr;

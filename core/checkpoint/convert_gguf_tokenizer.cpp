@@ -62,13 +62,20 @@ Json pre_tokenizer(Split split) {
   return nullptr;
 }
 
+// Fails when the tokenizer is no byte-level BPE, or has more tokens than the model has embeddings.
 std::vector<std::string> token_list(const Gguf& gguf) {
   const auto model = gguf.get<std::string>("tokenizer.ggml.model");
   if (model != "gpt2") {
     fail(ErrorKind::data, "{}: tokenizer model \"{}\" cannot be converted; known is gpt2 (byte-level BPE)",
          gguf.path().string(), model);
   }
-  return gguf.get<std::vector<std::string>>("tokenizer.ggml.tokens");
+  auto tokens = gguf.get<std::vector<std::string>>("tokenizer.ggml.tokens");
+  const GgufTensor* embedding = gguf.find("token_embd.weight");
+  if (embedding && tokens.size() > static_cast<size_t>(embedding->shape.at(0))) {
+    fail(ErrorKind::data, "{}: there are {} tokens, but tensor \"token_embd.weight\" has {} rows", gguf.path().string(),
+         tokens.size(), embedding->shape[0]);
+  }
+  return tokens;
 }
 
 // The text of the token that a role ("bos", "eos", "padding", "unknown") names; null when it names none.

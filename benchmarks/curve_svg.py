@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Draws a run's curves as an SVG file. usage: curve_svg.py METRICS.jsonl OUT.svg TITLE"""
+import json, sys
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 300, 48, 16, 34, 40
+
+
+def main(source, target, title):
+    lines = [json.loads(line) for line in open(source)]
+    curves = {
+        "training reward (mean of the step's samples)": ("#9aa7b8", [(l["step"], l["train/reward"]) for l in lines if "train/reward" in l]),
+        "validation accuracy, temperature 1, unseen questions": ("#0b62c4", [(l["step"], l["validation/accuracy"]) for l in lines if "validation/accuracy" in l]),
+    }
+    last = max(step for _, points in curves.values() for step, _ in points)
+    x = lambda step: LEFT + (WIDTH - LEFT - RIGHT) * step / last
+    y = lambda value: TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/><text x="{LEFT}" y="18" font-size="14" font-weight="bold">{title}</text>']
+    for value in (0, 0.2, 0.4, 0.6, 0.8, 1):
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#e3e6ea"/>'
+                   f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end" fill="#555">{value:g}</text>')
+    for step in range(0, last + 1, max(1, last // 10)):
+        out.append(f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill="#555">{step}</text>')
+    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle" fill="#555">step</text>')
+    for row, (name, (colour, points)) in enumerate(curves.items()):
+        path = " ".join(f"{x(s):.1f},{y(v):.1f}" for s, v in points)
+        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        out += [f'<circle cx="{x(s):.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>' for s, v in points]
+        top = y(0.34) + 20 * row
+        out.append(f'<line x1="{WIDTH - 380}" x2="{WIDTH - 355}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" stroke-width="2.5"/>'
+                   f'<text x="{WIDTH - 348}" y="{top:.1f}" fill="#333">{name}</text>')
+    open(target, "w").write("\n".join(out) + "\n</svg>\n")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,63 @@
+// What README.md tells a newcomer to type is typed here: its shell blocks, in order, in one shell.
+#include <doctest/doctest.h>
+
+#include "tests/support/toy/program.hpp"
+
+namespace {
+
+// The text of the fenced blocks of README.md that are of the language.
+std::vector<std::string> blocks(const std::string& language) {
+  std::ifstream in(std::string(std::getenv("HEXAD_SOURCE_DIR")) + "/README.md");
+  std::vector<std::string> found;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    if (!inside && line == "```" + language) {
+      inside = true;
+      found.emplace_back();
+    } else if (inside && line == "```") {
+      inside = false;
+    } else if (inside) {
+      found.back() += line + "\n";
+    }
+  }
+  return found;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
+  const toy::TempDir dir;
+  const std::string source = std::getenv("HEXAD_SOURCE_DIR"), build = std::getenv("HEXAD_BUILD_DIR");
+  // A checkout's view: configs from the source, the built program, results in a folder of the test's own.
+  for (const char* name : {"configs", "sdk", "LICENSE"})
+    toy::fs::create_directory_symlink(toy::fs::path(source) / name, dir / name);
+  toy::fs::create_directories(dir / "build");
+  toy::fs::create_directory_symlink(build, dir / "build/dev");
+
+  const auto code = blocks("cpp");
+  REQUIRE(code.size() == 1);
+  toy::fs::create_directories(dir / "my_loss");
+  std::ofstream(dir / "my_loss/my_loss.cpp") << code[0];
+  const auto cmake = blocks("cmake");
+  REQUIRE(cmake.size() == 1);
+  std::ofstream(dir / "my_loss/CMakeLists.txt") << cmake[0];
+
+  const auto shell = blocks("sh");
+  REQUIRE(shell.size() >= 3);
+  std::string script = "set -eu\n";
+  for (std::string block : shell) {
+    if (block.starts_with("make ")) continue;  // make's own commands are what runs this test
+    replace_all(block, "path/to/hexad/sdk", source + "/sdk");
+    script += block;
+  }
+  const auto file = dir.write("readme.sh", script);
+  const std::string command = fmt::format("cd {} && bash {} > out 2>&1", dir.path().string(), file.string());
+  const int status = std::system(command.c_str());
+  INFO(script << toy::read_text(dir / "out"));
+  CHECK(status == 0);
+}
