@@ -41,7 +41,7 @@ double peak_flops() {
   const int64_t rows = 192, k = 512, n = 512, repeats = 200;
   const at::Tensor x = at::randn({rows, k}), weight = at::randn({native::cpu::packed_elements(n, k)});
   const at::Tensor out = at::empty({rows, n});
-  const native::cpu::Product product[] = {{weight.const_data_ptr(), nullptr, out.data_ptr<float>(), n, false, false}};
+  const native::cpu::Product product[] = {{weight.const_data_ptr(), nullptr, out.data_ptr<float>(), n, false}};
   const double own = best_seconds([&] {
     for (int64_t i = 0; i < repeats; ++i) native::cpu::multiply<float>(x.const_data_ptr<float>(), rows, k, product);
   });

@@ -16,18 +16,14 @@ constexpr int64_t kAhead = 32;  // rows of a panel that are asked for before the
 constexpr int64_t kRun = 256;
 
 // Writes N columns from `column` on of one row of the result.
-template <int N, typename T>
+template <int N>
 HEXAD_INLINE void put(const Product& product, int64_t row, int64_t column, VecF<N> value) {
   const int64_t there = product.n - column;
   if (there <= 0) return;
   float* out = product.out + row * product.n + column;
   const bool whole = there >= N;
   if (product.bias) value += whole ? load<N>(product.bias + column) : load_part<N>(product.bias + column, there);
-  if (product.round) value = rounded<N, T>(value);
-  if (product.add) {
-    value += whole ? load<N>(out) : load_part<N>(out, there);
-    if (product.round) value = rounded<N, T>(value);
-  }
+  if (product.add) value += whole ? load<N>(out) : load_part<N>(out, there);
   if (whole) return store<N>(out, value);
   for (int64_t j = 0; j < there; ++j) out[j] = value[j];
 }
@@ -55,8 +51,8 @@ HEXAD_INLINE void tile(const float* x, int64_t k, const T* panel, const Product&
   }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    put<N, T>(product, row + r, column, left[r]);
-    put<N, T>(product, row + r, column + N, right[r]);
+    put<N>(product, row + r, column, left[r]);
+    put<N>(product, row + r, column + N, right[r]);
   }
 }
 

@@ -25,8 +25,7 @@ struct Product {
   const float* bias;   // [n], or null
   float* out;          // [rows, n] contiguous
   int64_t n;
-  bool add;    // onto what `out` holds
-  bool round;  // to T, as an operator that returns T would: the product, and again the sum that `add` makes
+  bool add;  // onto what `out` holds
 };
 
 // x [rows, k] fp32 against one or more weights, in parallel over their rows. fp32 sums.

@@ -68,19 +68,6 @@ HEXAD_INLINE void store(float* p, VecF<N> v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// Rounded to T (to nearest even) and back.
-template <int N, typename T>
-HEXAD_INLINE VecF<N> rounded(VecF<N> v) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return v;
-  } else {
-    using U = typename Vector<N>::U;
-    const U bits = (U)v;
-    const VecF<N> upper = (VecF<N>)((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
-    return v == v ? upper : v;
-  }
-}
-
 // Sum of all lanes in a fixed order: halves onto each other.
 template <int N>
 HEXAD_INLINE float sum(VecF<N> v) {

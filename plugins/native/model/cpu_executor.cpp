@@ -1,6 +1,7 @@
 // The decoder on a CPU in its own kernels: the same function as modeling::forward_hidden with a cache, row by row the
-// same whatever the batch. Activations are held in fp32; in bf16 they are rounded where modeling's operators round, so
-// that a trainer in bf16 sees the probabilities that were sampled from.
+// same whatever the batch. Weights and cache have the model's dtype, activations are fp32 also in bf16: two
+// computations that round alike, and sum in another order, soon round independently, and differ by more than one of
+// them does from the exact result.
 #include <ATen/Functions.h>
 
 #include <type_traits>
@@ -12,7 +13,6 @@
 #include "plugins/native/cpu/attention.hpp"
 #include "plugins/native/cpu/gemm.hpp"
 #include "plugins/native/cpu/parallel.hpp"
-#include "plugins/native/cpu/round.hpp"
 #include "plugins/native/model/cpu_weights.hpp"
 #include "plugins/native/model/executor.hpp"
 
@@ -89,16 +89,12 @@ class CpuExecutor : public Executor {
     }
   }
 
-  // Rounds n values to T.
-  void round(float* x, int64_t n) const { cpu::round_to<T>(x, n); }
-
   // y = RMS norm of x over rows of `width`; in place where they are the same.
   void norm(const float* x, const float* weight, float* y, int64_t rows, int64_t width) {
     cpu::parallel_for(rows, 16, [&](int64_t begin, int64_t end) {
       std::vector<float> inverse(end - begin);
       modeling::cpu::rms_norm_forward(x + begin * width, weight, y + begin * width, inverse.data(), end - begin, width,
                                       float(config_.rms_norm_eps));
-      round(y + begin * width, (end - begin) * width);
     });
   }
 
@@ -108,7 +104,6 @@ class CpuExecutor : public Executor {
       float* part = x + begin * heads * 2 * half;
       modeling::cpu::rope_rotate(part, buffers_.cos.data() + begin * half, buffers_.sin.data() + begin * half, part,
                                  end - begin, heads, half, 1.0f);
-      round(part, (end - begin) * heads * 2 * half);
     });
   }
 
@@ -118,9 +113,9 @@ class CpuExecutor : public Executor {
     const int64_t count = rows.count(), dim = config_.head_dim, hidden = config_.hidden_size;
     const int64_t q_width = config_.num_heads * dim, kv_width = config_.num_kv_heads * dim;
     norm(b.hidden.data(), w.input_norm, b.normed.data(), count, hidden);
-    const cpu::Product qkv[] = {{w.q, w.q_bias, b.q.data(), q_width, false, true},
-                                {w.k, w.k_bias, b.k.data(), kv_width, false, true},
-                                {w.v, w.v_bias, b.v.data(), kv_width, false, true}};
+    const cpu::Product qkv[] = {{w.q, w.q_bias, b.q.data(), q_width, false},
+                                {w.k, w.k_bias, b.k.data(), kv_width, false},
+                                {w.v, w.v_bias, b.v.data(), kv_width, false}};
     cpu::multiply<T>(b.normed.data(), count, hidden, qkv);
     if (config_.qk_norm) {
       norm(b.q.data(), w.q_norm, b.q.data(), count * config_.num_heads, dim);
@@ -134,8 +129,7 @@ class CpuExecutor : public Executor {
                                    static_cast<T*>(cache.values(layer).data_ptr())};
     cpu::write_cache<T>(shape, rows.sequences, b.k.data(), b.v.data(), pages);
     cpu::attend<T>(shape, rows.sequences, b.q.data(), b.attended.data(), pages);
-    round(b.attended.data(), count * q_width);
-    const cpu::Product out[] = {{w.o, w.o_bias, b.hidden.data(), hidden, true, true}};
+    const cpu::Product out[] = {{w.o, w.o_bias, b.hidden.data(), hidden, true}};
     cpu::multiply<T>(b.attended.data(), count, q_width, out);
   }
 
@@ -143,18 +137,17 @@ class CpuExecutor : public Executor {
     Buffers& b = buffers_;
     const int64_t hidden = config_.hidden_size, width = config_.intermediate_size;
     norm(b.hidden.data(), w.post_attention_norm, b.normed.data(), count, hidden);
-    const cpu::Product gate_up[] = {{w.gate, w.gate_bias, b.gate.data(), width, false, true},
-                                    {w.up, w.up_bias, b.up.data(), width, false, true}};
+    const cpu::Product gate_up[] = {{w.gate, w.gate_bias, b.gate.data(), width, false},
+                                    {w.up, w.up_bias, b.up.data(), width, false}};
     cpu::multiply<T>(b.normed.data(), count, hidden, gate_up);
     cpu::parallel_for(count, 16, [&](int64_t begin, int64_t end) {
       // Row by row: where the kernel's vectors begin must not depend on the rows before.
       for (int64_t row = begin; row < end; ++row) {
         float* gate = b.gate.data() + row * width;
         modeling::cpu::swiglu_forward(gate, b.up.data() + row * width, gate, width);
-        round(gate, width);
       }
     });
-    const cpu::Product down[] = {{w.down, w.down_bias, b.hidden.data(), hidden, true, true}};
+    const cpu::Product down[] = {{w.down, w.down_bias, b.hidden.data(), hidden, true}};
     cpu::multiply<T>(b.gate.data(), count, width, down);
   }
 
@@ -165,8 +158,7 @@ class CpuExecutor : public Executor {
     }
     norm(buffers_.normed.data(), weights_->final_norm, buffers_.normed.data(), count, width);
     if (!logits_.defined() || logits_.size(0) < count) logits_ = at::empty({count, config_.vocab_size}, at::kFloat);
-    const cpu::Product head[] = {
-        {weights_->head, nullptr, logits_.data_ptr<float>(), config_.vocab_size, false, false}};
+    const cpu::Product head[] = {{weights_->head, nullptr, logits_.data_ptr<float>(), config_.vocab_size, false}};
     cpu::multiply<T>(buffers_.normed.data(), count, width, head);
     return logits_.narrow(0, 0, count);
   }
