@@ -12,8 +12,10 @@ Ending grpo_train(Grpo& run) {
   const config::GrpoConfig& grpo = run.config.grpo;
   checkpoint::TrainingInfo& progress = run.progress;
   const int64_t last_step = std::min(grpo.max_num_steps, grpo.max_num_epochs * run.prompts.steps_per_epoch());
+  const int64_t first_step = progress.total_steps;
   int64_t nonfinite_steps = 0;
   telemetry::Timer timer;
+  const telemetry::Stopwatch since_start;
 
   if (grpo.val_at_start && progress.total_steps == 0) {
     run.log.add("validation", validate(run, timer));
@@ -94,7 +96,14 @@ Ending grpo_train(Grpo& run) {
           ending = Ending::stopped_early;
         }
       }
-      if (run.checkpoints && (last || ending != Ending::finished || due(step, run.config.checkpointing.save_period))) {
+      const auto& saving = run.config.checkpointing;
+      const double mean_step_s = since_start.seconds() / static_cast<double>(step - first_step);
+      if (ending == Ending::finished && since_start.seconds() + mean_step_s > saving.checkpoint_must_save_by_s.value_or(INFINITY)) {
+        run.console.line("checkpointing.checkpoint_must_save_by: the time is over; saving and stopping");
+        ending = Ending::stopped_early;
+      }
+      if (run.checkpoints &&
+          (last || ending != Ending::finished || due(step, saving.save_period) || due(step, saving.ft_save_period.value_or(0)))) {
         const auto time = timer.measure("checkpointing");
         save(run);
       }

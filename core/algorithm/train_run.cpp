@@ -73,7 +73,7 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
   const std::string yaml = resolved.root.to_yaml();
   const std::string model_dir = model_directory(run.policy.model_name);
   telemetry::Console console;
-  telemetry::RunLog log(run.logger.log_dir, yaml);
+  telemetry::RunLog log(run.logger.log_dir, yaml, run.logger.tensorboard_enabled);
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
 
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);

@@ -33,7 +33,6 @@ struct AdvEstimatorConfig {
 struct GrpoConfig {
   int64_t num_prompts_per_step = 32;
   int64_t num_generations_per_prompt = 16;
-  int64_t max_rollout_turns = 1;
   int64_t max_num_epochs = 1;
   int64_t max_num_steps = 1000000;
   bool normalize_rewards = true;
@@ -51,8 +50,6 @@ struct GrpoConfig {
   std::optional<double> stop_at_validation_threshold;
   int64_t val_batch_size = 256;
   int64_t seed = 42;
-  bool use_dynamic_sampling = false;
-  int64_t dynamic_sampling_max_gen_batches = 10;
   int64_t batch_multiplier = 1;
   RewardShapingConfig reward_shaping;
   RewardScalingConfig reward_scaling;

@@ -31,8 +31,6 @@ struct DatasetConfig {
 struct DataConfig {
   int64_t max_input_seq_length = 512;
   bool shuffle = true;
-  int64_t num_workers = 1;
-  bool use_multiple_dataloader = false;
   std::vector<DatasetConfig> train;
   std::vector<DatasetConfig> validation;  // empty: none
 };

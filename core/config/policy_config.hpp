@@ -88,7 +88,6 @@ struct PolicyConfig {
   int64_t max_total_sequence_length = 512;
   std::string precision = "bfloat16";
   std::optional<int64_t> logprob_chunk_size;
-  bool offload_optimizer_for_logprob = false;
   bool deterministic = false;
   DtensorConfig dtensor_cfg;
   BatchingConfig dynamic_batching;

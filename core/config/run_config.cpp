@@ -17,8 +17,6 @@ CheckpointingConfig read_checkpointing(const Reader& r) {
   r.read("save_period", c.save_period);
   if (const auto limit = r.optional_text("checkpoint_must_save_by"))
     c.checkpoint_must_save_by_s = duration_seconds(*limit);
-  r.read("model_save_format", c.model_save_format);
-  r.read("save_consolidated", c.save_consolidated);
   r.read("save_optimizer", c.save_optimizer);
   r.read("ft_keep_latest_k", c.ft_keep_latest_k);
   r.read("ft_save_period", c.ft_save_period);
@@ -30,9 +28,6 @@ LoggerConfig read_logger(const Reader& r) {
   r.read("log_dir", c.log_dir);
   r.read("num_val_samples_to_print", c.num_val_samples_to_print);
   r.read("tensorboard_enabled", c.tensorboard_enabled);
-  r.read("monitor_gpus", c.monitor_gpus);
-  r.read("gpu_monitoring.collection_interval", c.collection_interval);
-  r.read("gpu_monitoring.flush_interval", c.flush_interval);
   return c;
 }
 

@@ -52,7 +52,6 @@ GrpoConfig read_grpo(const Node& root) {
   GrpoConfig c;
   r.read("num_prompts_per_step", c.num_prompts_per_step);
   r.read("num_generations_per_prompt", c.num_generations_per_prompt);
-  r.read("max_rollout_turns", c.max_rollout_turns);
   r.read("max_num_epochs", c.max_num_epochs);
   r.read("max_num_steps", c.max_num_steps);
   r.read("normalize_rewards", c.normalize_rewards);
@@ -61,8 +60,6 @@ GrpoConfig read_grpo(const Node& root) {
   r.read("advantage_clip_low", c.advantage_clip_low);
   r.read("advantage_clip_high", c.advantage_clip_high);
   r.read("seed", c.seed);
-  r.read("use_dynamic_sampling", c.use_dynamic_sampling);
-  r.read("dynamic_sampling_max_gen_batches", c.dynamic_sampling_max_gen_batches);
   r.read("batch_multiplier", c.batch_multiplier);
   r.read("seq_logprob_error_threshold", c.seq_logprob_error_threshold);
   r.read("skip_reference_policy_logprobs_calculation", c.skip_reference_policy_logprobs_calculation);

@@ -70,8 +70,6 @@ DataConfig read_data(const Node& root) {
   c.max_input_seq_length = root.optional_int("policy.max_total_sequence_length").value_or(c.max_input_seq_length);
   r.read("max_input_seq_length", c.max_input_seq_length);
   r.read("shuffle", c.shuffle);
-  r.read("num_workers", c.num_workers);
-  r.read("use_multiple_dataloader", c.use_multiple_dataloader);
   const Json inherited = inherited_keys(root);
   c.train = datasets(root, "data.train", inherited);
   c.validation = datasets(root, "data.validation", inherited);

@@ -101,7 +101,6 @@ PolicyConfig read_policy(const Node& root) {
   r.read("max_total_sequence_length", c.max_total_sequence_length);
   r.read("precision", c.precision);
   r.read("logprob_chunk_size", c.logprob_chunk_size);
-  r.read("offload_optimizer_for_logprob", c.offload_optimizer_for_logprob);
   r.read("deterministic", c.deterministic);
   c.dtensor_cfg = read_dtensor(Reader(root, "policy.dtensor_cfg"));
   c.dynamic_batching = read_batching(Reader(root, "policy.dynamic_batching"));

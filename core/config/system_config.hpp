@@ -17,8 +17,6 @@ struct CheckpointingConfig {
   std::optional<int64_t> keep_top_k = 3;  // absent: all
   int64_t save_period = 10;
   std::optional<double> checkpoint_must_save_by_s;  // from "DD:HH:MM:SS"
-  std::string model_save_format = "safetensors";
-  bool save_consolidated = false;
   bool save_optimizer = true;
   std::optional<int64_t> ft_keep_latest_k;
   std::optional<int64_t> ft_save_period;
@@ -28,9 +26,6 @@ struct LoggerConfig {
   std::string log_dir = "logs";
   int64_t num_val_samples_to_print = 0;
   bool tensorboard_enabled = false;
-  bool monitor_gpus = true;
-  double collection_interval = 10;  // gpu_monitoring.collection_interval, seconds
-  double flush_interval = 10;       // gpu_monitoring.flush_interval, seconds
 };
 
 struct ClusterConfig {

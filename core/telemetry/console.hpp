@@ -8,8 +8,8 @@
 
 namespace hexad::telemetry {
 
-// Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width; elsewhere
-// only finished lines are written. One thread.
+// Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width;
+// elsewhere only finished lines are written. One thread.
 class Console {
  public:
   explicit Console(std::FILE* out = stderr);
@@ -19,8 +19,8 @@ class Console {
   void line(const std::string& text);
   // The bar: "generation  [#####.....] 12/32  340 tok/s".
   void progress(const std::string& what, int64_t done, int64_t total, const std::string& detail = "");
-  // "step 12/200  reward 0.412  loss 0.013  ...  time 3.2 s  (generation 55%, policy_training 30%)": the step's metrics and
-  // the parts of total_step_time, largest first.
+  // "step 12/200  reward 0.412  loss 0.013  ...  time 3.2 s  (generation 55%, policy_training 30%)": the step's metrics
+  // and the parts of total_step_time, largest first.
   void step(int64_t step, int64_t steps, const Metrics& train, const Metrics& timing);
 
  private:

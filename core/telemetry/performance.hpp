@@ -15,8 +15,8 @@ struct StepSize {
 
 // From the step's timings (keys of Timer): samples_per_sec_per_gpu, tokens_per_sec_per_gpu,
 // policy_training_tokens_per_sec_per_gpu, policy_and_reference_logprobs_tokens_per_sec_per_gpu,
-// training_worker_group_tokens_per_sec_per_gpu, generation_tokens_per_sec_per_gpu and the same per group without _per_gpu.
-// A time that is missing or 0 leaves its rate out. Source: NeMo-RL, algorithms/utils.py.
+// training_worker_group_tokens_per_sec_per_gpu, generation_tokens_per_sec_per_gpu and the same per group without
+// _per_gpu. A time that is missing or 0 leaves its rate out. Source: NeMo-RL, algorithms/utils.py.
 Metrics performance_metrics(const Metrics& seconds, const StepSize& size);
 
 }  // namespace hexad::telemetry

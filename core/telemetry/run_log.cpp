@@ -34,10 +34,12 @@ void write_text(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config) : directory_(next_directory(log_dir)) {
+RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
+    : directory_(next_directory(log_dir)) {
   write_text(directory_ / "config.yaml", resolved_config);
   metrics_.open(directory_ / "metrics.jsonl");
   if (!metrics_) fail(ErrorKind::data, "cannot write {}", (directory_ / "metrics.jsonl").string());
+  if (tensorboard) tensorboard_.emplace(directory_);
 }
 
 void RunLog::add(const std::string& prefix, const Metrics& metrics) {
@@ -48,6 +50,13 @@ void RunLog::end_step(int64_t step) {
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   Json line = {{"step", step}, {"time", now}};
   line.update(step_);
+  if (tensorboard_) {
+    Metrics finite;
+    for (const auto& [name, value] : step_.items()) {
+      if (value.is_number()) finite[name] = value.get<double>();
+    }
+    tensorboard_->write(step, now, finite);
+  }
   step_ = Json::object();
   metrics_ << line.dump() << '\n';
   ++steps_;

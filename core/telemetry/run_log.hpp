@@ -1,11 +1,14 @@
-// What a run leaves for people and programs: metrics.jsonl, the resolved config, rollout samples, report.html.
+// What a run leaves for people and programs: metrics.jsonl, TensorBoard events, the resolved config, rollout samples.
 #pragma once
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "core/telemetry/tensorboard.hpp"
 
 namespace hexad::telemetry {
 
@@ -14,8 +17,9 @@ using Metrics = std::map<std::string, double>;
 // Owns the directory of one run (logger.log_dir/exp_NNN, the next free number). One thread.
 class RunLog {
  public:
-  // Makes the directory and writes config.yaml. Throws Error(data) if it cannot be written.
-  RunLog(const std::filesystem::path& log_dir, const std::string& resolved_config);
+  // Makes the directory and writes config.yaml; with `tensorboard`, every step also goes into an event file. Throws
+  // Error(data) if it cannot be written.
+  RunLog(const std::filesystem::path& log_dir, const std::string& resolved_config, bool tensorboard = false);
 
   const std::filesystem::path& directory() const { return directory_; }
 
@@ -34,6 +38,7 @@ class RunLog {
  private:
   std::filesystem::path directory_;
   std::ofstream metrics_;
+  std::optional<TensorBoardFile> tensorboard_;
   int64_t steps_ = 0;
   nlohmann::ordered_json step_ = nlohmann::ordered_json::object();
 };

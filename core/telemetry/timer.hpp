@@ -6,22 +6,31 @@
 
 namespace hexad::telemetry {
 
+// Seconds since it was made.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point began_ = Clock::now();
+};
+
 // Sums seconds by name; scopes may nest and repeat. One thread.
 class Timer {
  public:
   // Adds the time until its end to `name`.
   class Scope {
    public:
-    Scope(Timer& timer, std::string name) : timer_(timer), name_(std::move(name)), began_(Clock::now()) {}
-    ~Scope() { timer_.add(name_, std::chrono::duration<double>(Clock::now() - began_).count()); }
+    Scope(Timer& timer, std::string name) : timer_(timer), name_(std::move(name)) {}
+    ~Scope() { timer_.add(name_, watch_.seconds()); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    using Clock = std::chrono::steady_clock;
     Timer& timer_;
     std::string name_;
-    Clock::time_point began_;
+    Stopwatch watch_;
   };
   [[nodiscard]] Scope measure(std::string name) { return Scope(*this, std::move(name)); }
 

@@ -88,6 +88,29 @@ TEST_CASE("checkpoints come by their period, and with the last step") {
   CHECK(best.checkpoints().size() <= 2);
 }
 
+TEST_CASE("restart checkpoints have a period of their own, and a run may have to be saved by a time") {
+  const std::vector<std::string> both = {"checkpointing.save_period=4", "++checkpointing.ft_save_period=3"};
+  CHECK(Run(both).checkpoints() == Names{"step_4", "step_6"});  // step_3 was for a restart, and is replaced
+  auto kept = both;
+  kept.push_back("++checkpointing.ft_keep_latest_k=3");
+  CHECK(Run(kept).checkpoints() == Names{"step_3", "step_4", "step_6"});
+  const Run late({"++checkpointing.checkpoint_must_save_by=00:00:00:00"});
+  CHECK(late.outcome.steps == 1);
+  CHECK(late.checkpoints() == Names{"step_1"});
+  CHECK(Run({"++checkpointing.checkpoint_must_save_by=00:01:00:00"}).outcome.steps == 6);
+}
+
+TEST_CASE("validation runs whole batches") {
+  const auto problems = [](const std::string& samples, const std::string& batch) {
+    const Run run({"grpo.val_period=1", "grpo.max_num_steps=1", "grpo.max_val_samples=" + samples,
+                   "grpo.val_batch_size=" + batch});
+    return run.steps.at(0).at("validation/num_problems_in_batch").get<double>();
+  };
+  CHECK(problems("15", "4") == 12);
+  CHECK(problems("8", "100") == 8);
+  CHECK(problems("100", "4") == 16);  // all there are
+}
+
 TEST_CASE("an interruption ends the run after its step, with a checkpoint") {
   const Run run({}, /*interrupts=*/1);
   CHECK(run.outcome.interrupted);

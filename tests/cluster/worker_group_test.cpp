@@ -79,7 +79,7 @@ TEST_CASE("a rank that dies in a call ends it with rank, host, pid, signal and l
   const auto pids = two.pids();
   const Stopwatch watch;
   const std::string error = two.refit_error();
-  CHECK(watch.seconds() < 5);
+  CHECK(watch.seconds() < 10);
   const std::string host = two.group.host(1);
   CHECK(host != "localhost");
   CHECK_MESSAGE(error.starts_with(fmt::format(
@@ -100,7 +100,7 @@ TEST_CASE("a rank that was stopped is reported when its heartbeats have been mis
   const auto pids = two.pids();
   const Stopwatch watch;
   const std::string error = two.refit_error();
-  CHECK(watch.seconds() < 8);
+  CHECK(watch.seconds() < 15);
   CHECK_MESSAGE(
       contains(error, fmt::format("rank 1 on {} (pid {}) gave no sign of life for ", two.group.host(1), pids[1])),
       error);
@@ -114,7 +114,7 @@ TEST_CASE("a rank that hangs with a beating heart is reported when the call's de
   const auto pids = two.pids();
   const Stopwatch watch;
   const std::string error = two.refit_error();
-  CHECK(watch.seconds() < 6);
+  CHECK(watch.seconds() < 12);
   CHECK_MESSAGE(contains(error, fmt::format("rank 1 on {} (pid {}) did not answer within 2 s (last sign of life ",
                                             two.group.host(1), pids[1])),
                 error);

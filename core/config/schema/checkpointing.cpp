@@ -16,7 +16,8 @@ void add_checkpointing(Schema& s) {
   s.add("checkpointing.model_save_format", kText | kNull, "safetensors", "format of the weights")
       .one_of({"safetensors"})
       .not_built({"torch_save"});
-  s.add("checkpointing.save_consolidated", kBool, "false", "write one Hugging Face model directory beside the shards");
+  s.add("checkpointing.save_consolidated", kBool, "false", "write one Hugging Face model directory beside the shards")
+      .accepted("policy/weights is a Hugging Face model directory already");
   s.add("checkpointing.save_optimizer", kBool, "true", "save the optimizer's state too");
   s.add("checkpointing.ft_save_period", kInt | kNull, "null",
         "save every so many steps for restarts, beside save_period")

@@ -10,8 +10,9 @@ void add_logger(Schema& s) {
   s.add("logger.tensorboard", kMap | kNull, "{}", "arguments of TensorBoard's Python writer")
       .open()
       .accepted("event files are written into logger.log_dir");
-  s.add("logger.monitor_gpus", kBool, "true", "record memory and use of devices");
-  s.section("logger.gpu_monitoring", "how often");
+  s.add("logger.monitor_gpus", kBool, "true", "record memory and use of devices")
+      .accepted("devices are not watched; time and tokens per second are in metrics.jsonl");
+  s.section("logger.gpu_monitoring", "how often").accepted("devices are not watched");
   s.add("logger.gpu_monitoring.collection_interval", kFloat, "10", "seconds between measurements").above(0);
   s.add("logger.gpu_monitoring.flush_interval", kFloat, "10", "seconds between writes").above(0);
   for (const char* service : {"wandb", "mlflow", "swanlab"}) {

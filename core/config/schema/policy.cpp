@@ -67,8 +67,10 @@ void add_policy(Schema& s) {
         "plugin that trains: dtensor, megatron, or a plugin's name or path; "
         "if absent, whichever of dtensor_cfg and megatron_cfg is enabled");
   s.add("policy.plugin_config", kMap | kNull, "{}", "keys of the backend plugin's own").open();
-  s.add("policy.random_init_seed", kInt | kNull, "null",
-        "start from random weights drawn with this seed; null: from the files")
+  s.add(
+       "policy.random_init_seed", kInt | kNull, "null",
+       "a model directory without weights starts from random ones drawn with this seed (it is not used where there are "
+       "weights); null: missing weights are an error")
       .at_least(0);
   add_tokenizer(s);
   s.add("policy.hf_config_overrides", kMap | kNull, "{}", "merged into the model's config.json").open();

@@ -1,0 +1,30 @@
+// TensorBoard event files: scalars that `tensorboard --logdir` shows.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace hexad::telemetry {
+
+// Writes events.out.tfevents.<seconds>.<host> into a directory. One thread. Throws Error(data) if it cannot be written.
+class TensorBoardFile {
+ public:
+  explicit TensorBoardFile(const std::filesystem::path& directory);
+
+  // One event with a summary value for every number of a step; on disk when it returns.
+  void write(int64_t step, double wall_time, const std::map<std::string, double>& scalars);
+
+ private:
+  void record(const std::string& event);
+
+  std::filesystem::path path_;
+  std::ofstream out_;
+};
+
+// CRC-32C (Castagnoli), rotated and offset as TFRecord files hold it.
+uint32_t masked_crc32c(std::string_view bytes);
+
+}  // namespace hexad::telemetry
