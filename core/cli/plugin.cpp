@@ -7,7 +7,7 @@
 namespace hexad::cli {
 namespace {
 
-struct Arguments {
+struct PluginArguments {
   std::string name;
   std::vector<std::string> paths;
   bool json = false;
@@ -19,7 +19,7 @@ struct Arguments {
   }
 };
 
-CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Arguments>& arguments) {
+CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<PluginArguments>& arguments) {
   CLI::App* command = parent.add_subcommand(name, help);
   command->add_option("--path", arguments->paths, "Directory to search first, as plugins.paths does");
   command->add_flag("--json", arguments->json, "One JSON object");
@@ -29,7 +29,7 @@ CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::s
 }  // namespace
 
 void add_plugin(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PluginArguments>();
   CLI::App* plugin = app.add_subcommand("plugin", "Find plugins and say what is known of them");
   plugin->require_subcommand(1);
   add(*plugin, "list", "Every plugin found, shadowed or refused, and why", arguments)->callback([arguments, &exit_code] {

@@ -22,7 +22,7 @@ void on_interrupt(int) {
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
 }
 
-struct Arguments {
+struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
   bool in_process = false;
@@ -34,7 +34,7 @@ const char* ending_of(const algorithm::TrainOutcome& outcome) {
   return outcome.saved ? "interrupted and saved" : "interrupted, not saved (checkpointing.enabled is false)";
 }
 
-int run_with_restarts(const Arguments& arguments, const config::Resolved& resolved,
+int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
                       const algorithm::TrainOptions& options) {
   const int64_t max_restarts = config::run_config(resolved.root).cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
@@ -59,7 +59,7 @@ int run_with_restarts(const Arguments& arguments, const config::Resolved& resolv
   }
 }
 
-int run(const Arguments& arguments) {
+int run(const TrainArguments& arguments) {
   // Before anything that may start a thread.
   std::optional<cluster::Spawner> spawner;
   if (!arguments.in_process) spawner.emplace();
@@ -76,7 +76,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Run the algorithm that a config names");
   command->add_option("CONFIG", arguments->config, "YAML file")->required();
   command->add_option("OVERRIDES", arguments->overrides, "key=value, +key=value, ++key=value, ~key");
