@@ -64,10 +64,10 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& entry, std::sp
   result.dtype = *dtype;
   uint64_t bytes = dtype_size(*dtype);
   for (uint64_t dimension : unsigned_list(entry, "shape", where)) {
-    result.shape.push_back(static_cast<int64_t>(dimension));
     if (dimension > INT64_MAX || __builtin_mul_overflow(bytes, dimension, &bytes)) {
-      fail(ErrorKind::data, "{}: shape [{}] is too large", where, fmt::join(result.shape, ", "));
+      fail(ErrorKind::data, "{}: a dimension of {} makes it too large", where, dimension);
     }
+    result.shape.push_back(static_cast<int64_t>(dimension));
   }
   const std::vector<uint64_t> offsets = unsigned_list(entry, "data_offsets", where);
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
