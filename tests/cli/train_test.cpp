@@ -39,7 +39,8 @@ bool all_gone(const std::vector<pid_t>& pids) {
 
 TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and checkpoints") {
   const TempDir dir;
-  const Ended run = toy::run(train(dir, {"grpo.max_num_steps=60", "grpo.val_period=30", "grpo.val_at_start=true"}));
+  const Ended run = toy::run(train(
+      dir, {"grpo.max_num_steps=60", "checkpointing.save_period=30", "grpo.val_period=30", "grpo.val_at_start=true"}));
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(run.out == fmt::format("done after step 60: {}/logs/exp_001/report.html\n", dir.path().string()));
