@@ -62,7 +62,11 @@ LayerWeights layer_weights(const ModelConfig& config, int64_t layer, const Weigh
   return w;
 }
 
-at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids) { return at::embedding(embedding, ids); }
+at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids) {
+  // The residual stream is not held in 16 bits: rounding it after every block is most of the noise of a pass in bf16.
+  const at::Tensor rows = at::embedding(embedding, ids);
+  return rows.element_size() < 4 ? rows.to(at::kFloat) : rows;
+}
 
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
                          const at::Tensor& hidden, const Rope& rope, Attention& attention,

@@ -1,6 +1,7 @@
 // The one dense decoder that all families share, as functions of weights that the caller owns: a backend may gather and
 // free them per block. Tokens are packed: hidden states are [T, H] whatever the batch looks like; who sees whom is the
-// business of Attention. Activations have the dtype of the weights. Everything is differentiable.
+// business of Attention. Activations have the dtype of the weights, but the stream of hidden states between blocks
+// is fp32 beside 16-bit weights. Everything is differentiable.
 #pragma once
 #include <functional>
 #include <string>

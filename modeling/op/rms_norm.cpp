@@ -60,8 +60,11 @@ struct RmsNormOnCpu : torch::autograd::Function<RmsNormOnCpu> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  if (x.scalar_type() != weight.scalar_type()) {
+    return rms_norm(x, weight.to(x.scalar_type()), eps).to(weight.scalar_type());
+  }
   if (x.is_cuda()) return at::rms_norm(x, {x.size(-1)}, weight, eps);
-  if (cpu::has_kernels(x) && weight.scalar_type() == x.scalar_type()) return RmsNormOnCpu::apply(x, weight, eps);
+  if (cpu::has_kernels(x)) return RmsNormOnCpu::apply(x, weight, eps);
   const at::Tensor wide = x.to(at::kFloat);
   return (wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight).to(x.scalar_type());
 }
