@@ -1,13 +1,12 @@
 // The SDK's examples, each a project of its own, take the place of all three plugins through the configuration alone.
 #include <doctest/doctest.h>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/run/first_party.hpp"
 
+using first_party::source;
 using toy::TempDir;
 
 namespace {
-
-std::string source() { return std::getenv("HEXAD_SOURCE_DIR"); }
 
 // Builds sdk/examples/<name> into dir/<name> and returns its plugin folder.
 std::string build(const TempDir& dir, const std::string& name) {
@@ -20,12 +19,10 @@ std::string build(const TempDir& dir, const std::string& name) {
   return folder + "/lib/hexad/plugins";
 }
 
-std::vector<std::string> train(const TempDir& dir, std::vector<std::string> overrides) {
-  overrides.insert(overrides.begin(),
-                   {"train", source() + "/configs/quickstart.yaml", "++logger.log_dir=" + (dir / "logs").string(),
-                    "++checkpointing.checkpoint_dir=" + (dir / "checkpoints").string(), "grpo.max_num_steps=3",
-                    "checkpointing.save_period=3", "++cluster.device=cpu"});
-  return overrides;
+std::vector<std::string> train(const TempDir& dir, const std::vector<std::string>& plugins) {
+  std::vector<std::string> overrides = {"grpo.max_num_steps=3", "checkpointing.save_period=3", "++cluster.device=cpu"};
+  overrides.insert(overrides.begin(), plugins.begin(), plugins.end());
+  return first_party::train(source() + "/configs/quickstart.yaml", dir, overrides);
 }
 
 }  // namespace

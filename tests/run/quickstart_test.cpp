@@ -2,8 +2,9 @@
 // nothing.
 #include <doctest/doctest.h>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/run/first_party.hpp"
 
+using first_party::source;
 using toy::TempDir;
 
 namespace {
@@ -25,13 +26,9 @@ std::vector<double> validations(const std::vector<Json>& lines) {
   return found;
 }
 
-toy::Ended train(const std::string& config, const TempDir& dir, std::vector<std::string> overrides = {}) {
-  overrides.insert(overrides.begin(), {"train", config, "++logger.log_dir=" + (dir / "logs").string(),
-                                       "++checkpointing.checkpoint_dir=" + (dir / "checkpoints").string()});
-  return toy::run(overrides, "", /*timeout_s=*/600);
+toy::Ended train(const std::string& config, const TempDir& dir, const std::vector<std::string>& overrides = {}) {
+  return toy::run(first_party::train(config, dir, overrides), "", /*timeout_s=*/600);
 }
-
-std::string source() { return std::getenv("HEXAD_SOURCE_DIR"); }
 
 // Four-letter prompts, none twice; `answer` gives each its answer. Returns JSON lines.
 template <typename Answer>

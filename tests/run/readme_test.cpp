@@ -1,13 +1,13 @@
 // What README.md tells a newcomer to type is typed here: its shell blocks, in order, in one shell.
 #include <doctest/doctest.h>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/run/first_party.hpp"
 
 namespace {
 
 // The text of the fenced blocks of README.md that are of the language.
 std::vector<std::string> blocks(const std::string& language) {
-  std::ifstream in(std::string(std::getenv("HEXAD_SOURCE_DIR")) + "/README.md");
+  std::ifstream in(first_party::source() + "/README.md");
   std::vector<std::string> found;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
@@ -32,7 +32,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
   const toy::TempDir dir;
-  const std::string source = std::getenv("HEXAD_SOURCE_DIR"), build = std::getenv("HEXAD_BUILD_DIR");
+  const std::string source = first_party::source(), build = std::getenv("HEXAD_BUILD_DIR");
   // A checkout's view: configs from the source, the built program, results in a folder of the test's own.
   for (const char* name : {"configs", "sdk", "LICENSE"})
     toy::fs::create_directory_symlink(toy::fs::path(source) / name, dir / name);
