@@ -1,7 +1,8 @@
 /* The device half of the host table, as a C table: libhexad_runtime.so implements it with LibTorch, CUDA and c10d.
  * core opens that library in a worker before any plugin and never sees more of LibTorch than this file.
  * Internal to one build of the engine: core and runtime are always built together, so nothing here is versioned.
- * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing call. */
+ * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing call.
+ */
 #ifndef HEXAD_RUNTIME_H_
 #define HEXAD_RUNTIME_H_
 
@@ -12,16 +13,16 @@ extern "C" {
 #endif
 
 typedef struct hexad_runtime_options {
-  int32_t rank, world_size;   /* of the run; world_size 1 makes no process group */
+  int32_t rank, world_size; /* of the run; world_size 1 makes no process group */
   int32_t local_rank, local_size;
-  int32_t device_type;        /* kDLCPU or kDLCUDA */
+  int32_t device_type; /* kDLCPU or kDLCUDA */
   int32_t device_id;
-  int32_t threads;            /* intra-op threads of this rank */
+  int32_t threads; /* intra-op threads of this rank */
   int32_t deterministic;
   const char* master_address; /* rendezvous of the c10d TCPStore; rank 0 listens */
   int32_t master_port;
   int32_t reserved;
-  int64_t timeout_ms;         /* of every collective and store wait */
+  int64_t timeout_ms; /* of every collective and store wait */
 } hexad_runtime_options;
 
 typedef struct hexad_runtime {
@@ -51,7 +52,8 @@ typedef struct hexad_runtime {
   hexad_code (*barrier)(hexad_comm* comm);
   hexad_code (*comm_native)(hexad_comm* comm, const char* kind, void** out);
   hexad_code (*kv_put)(const char* key, const void* value, uint64_t size);
-  hexad_code (*kv_get)(const char* key, int64_t timeout_ms, const void** value, uint64_t* size); /* valid until the next kv_get of this thread */
+  hexad_code (*kv_get)(const char* key, int64_t timeout_ms, const void** value,
+                       uint64_t* size); /* valid until the next kv_get of this thread */
   void (*range_push)(const char* name);
   void (*range_pop)(void);
 } hexad_runtime;

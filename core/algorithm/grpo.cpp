@@ -47,8 +47,8 @@ Ending grpo_train(Grpo& run) {
       }
       {
         const auto time = timer.measure("generation");
-        rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling, prompts, grpo.num_generations_per_prompt,
-                                       static_cast<uint64_t>(grpo.seed), step);
+        rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling, prompts,
+                                       grpo.num_generations_per_prompt, static_cast<uint64_t>(grpo.seed), step);
       }
       {
         const auto time = timer.measure("reward_calculation");
@@ -98,12 +98,13 @@ Ending grpo_train(Grpo& run) {
       }
       const auto& saving = run.config.checkpointing;
       const double mean_step_s = since_start.seconds() / static_cast<double>(step - first_step);
-      if (ending == Ending::finished && since_start.seconds() + mean_step_s > saving.checkpoint_must_save_by_s.value_or(INFINITY)) {
+      if (ending == Ending::finished &&
+          since_start.seconds() + mean_step_s > saving.checkpoint_must_save_by_s.value_or(INFINITY)) {
         run.console.line("checkpointing.checkpoint_must_save_by: the time is over; saving and stopping");
         ending = Ending::stopped_early;
       }
-      if (run.checkpoints &&
-          (last || ending != Ending::finished || due(step, saving.save_period) || due(step, saving.ft_save_period.value_or(0)))) {
+      if (run.checkpoints && (last || ending != Ending::finished || due(step, saving.save_period) ||
+                              due(step, saving.ft_save_period.value_or(0)))) {
         const auto time = timer.measure("checkpointing");
         save(run);
       }
@@ -111,17 +112,21 @@ Ending grpo_train(Grpo& run) {
     const Metrics& seconds = timer.seconds();
     run.log.add("train", metrics);
     run.log.add("timing/train", seconds);
-    run.log.add("performance", telemetry::performance_metrics(
-                                   seconds, {rollout.batch.size(), rollout.batch.tokens(), metrics["global_valid_toks"], run.devices}));
+    run.log.add("performance", telemetry::performance_metrics(seconds, {rollout.batch.size(), rollout.batch.tokens(),
+                                                                        metrics["global_valid_toks"], run.devices}));
     log_samples(run, rollout, step);
     run.log.end_step(step);
     run.console.step(step, last_step, metrics, seconds);
     if (nonfinite_steps > 0) {
-      run.console.line(fmt::format("step {}: loss or gradient was not finite (grad_norm {}); the update was skipped ({} of at most {} in a row)",
-                                   step, trained.grad_norm, nonfinite_steps, grpo.max_nonfinite_steps));
+      run.console.line(fmt::format(
+          "step {}: loss or gradient was not finite (grad_norm {}); the update was skipped ({} of at most {} in a row)",
+          step, trained.grad_norm, nonfinite_steps, grpo.max_nonfinite_steps));
       if (nonfinite_steps >= grpo.max_nonfinite_steps) {
-        fail(ErrorKind::data, "{} steps in a row had a loss or gradient that was not finite; stopping. The last good weights are in the newest "
-             "checkpoint. Lower policy.optimizer.kwargs.lr or policy.max_grad_norm, or raise grpo.max_nonfinite_steps", nonfinite_steps);
+        fail(ErrorKind::data,
+             "{} steps in a row had a loss or gradient that was not finite; stopping. The last good weights are in the "
+             "newest "
+             "checkpoint. Lower policy.optimizer.kwargs.lr or policy.max_grad_norm, or raise grpo.max_nonfinite_steps",
+             nonfinite_steps);
       }
     }
     if (ending != Ending::finished) return ending;

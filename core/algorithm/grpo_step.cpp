@@ -13,7 +13,8 @@ namespace {
 
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
   std::vector<int64_t> lengths;
-  for (int64_t i = 0; i < batch.size(); ++i) lengths.push_back(batch.length(i) - batch.row<int64_t>("prompt_length", i)[0]);
+  for (int64_t i = 0; i < batch.size(); ++i)
+    lengths.push_back(batch.length(i) - batch.row<int64_t>("prompt_length", i)[0]);
   return lengths;
 }
 
@@ -54,8 +55,10 @@ AdvantageOptions advantage_options(const config::RunConfig& config) {
 // With them a checkpoint is a model that anyone can use: hexad convert.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::filesystem::create_directories(to);
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
-    if (std::filesystem::exists(from / name)) std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
+    if (std::filesystem::exists(from / name))
+      std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
   }
 }
 
@@ -70,7 +73,8 @@ void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
   }
   if (const auto& shaping = config.reward_shaping; shaping.enabled) {
     shape_rewards(rewards, response_lengths(batch), truncated,
-                  {shaping.overlong_buffer_length, shaping.overlong_buffer_penalty, shaping.max_response_length, shaping.stop_properly_penalty_coef});
+                  {shaping.overlong_buffer_length, shaping.overlong_buffer_penalty, shaping.max_response_length,
+                   shaping.stop_properly_penalty_coef});
   }
   if (config.overlong_filtering) filter_overlong(batch.at("sample_mask").span<float>(), truncated);
 }
@@ -79,18 +83,21 @@ void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data
   const data::Tensor zeros(data::DType::f32, {batch.tokens()});
   const cluster::LossNeeds& needs = policy.loss_needs();
   const bool prev = needs.prev_logprobs || config.grpo.seq_logprob_error_threshold.has_value();
-  const bool reference = (needs.reference_logprobs || config.loss_fn.use_kl_in_reward) && !config.grpo.skip_reference_policy_logprobs_calculation;
+  const bool reference = (needs.reference_logprobs || config.loss_fn.use_kl_in_reward) &&
+                         !config.grpo.skip_reference_policy_logprobs_calculation;
   batch.set("prev_logprobs", prev ? policy.logprobs(batch, cluster::Weights::current) : zeros, data::Axis::token);
-  batch.set("reference_policy_logprobs", reference ? policy.logprobs(batch, cluster::Weights::reference) : zeros, data::Axis::token);
+  batch.set("reference_policy_logprobs", reference ? policy.logprobs(batch, cluster::Weights::reference) : zeros,
+            data::Axis::token);
 }
 
 Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout) {
   data::Batch& batch = rollout.batch;
   const std::vector<int64_t> groups = prompt_groups(batch);
   const auto rewards = batch.at("rewards").span<float>();
-  Metrics metrics = mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(), batch.at("generation_logprobs").span<float>(),
-                                         batch.at("prev_logprobs").span<float>()},
-                                        rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
+  Metrics metrics =
+      mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(),
+                           batch.at("generation_logprobs").span<float>(), batch.at("prev_logprobs").span<float>()},
+                          rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
   const std::vector<float> mask = loss_mask(batch);
   AdvantageInput input;
   input.cu_seqlens = batch.cu_seqlens();
@@ -104,7 +111,8 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   clip_advantages(result.advantages, config.grpo.advantage_clip_low, config.grpo.advantage_clip_high);
 
   metrics.merge(advantage_metrics(result.advantages, mask));
-  const BaselineStd baseline = baseline_and_std(groups, rewards, std::vector<float>(rewards.size(), 1.0f), config.grpo.use_leave_one_out_baseline);
+  const BaselineStd baseline = baseline_and_std(groups, rewards, std::vector<float>(rewards.size(), 1.0f),
+                                                config.grpo.use_leave_one_out_baseline);
   metrics.merge(baseline_metrics(baseline.baseline));
   metrics.insert(result.metrics.begin(), result.metrics.end());
   batch.set("advantages", data::Tensor::of(result.advantages), data::Axis::token);
@@ -124,19 +132,21 @@ Metrics validate(Grpo& run, telemetry::Timer& timer) {
   for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
-  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling, prompts,
-                                                        grpo.val_num_generations_per_prompt, seed, 0);
+  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling,
+                                                        prompts, grpo.val_num_generations_per_prompt, seed, 0);
   Metrics metrics = rollout.metrics;
   const auto rewards = rollout.batch.at("rewards").span<float>();
   metrics["accuracy"] = mean(rewards);
   metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
   if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) {
     double passed = 0;
-    for (int64_t i = 0; i < count; ++i) passed += std::any_of(rewards.begin() + i * k, rewards.begin() + (i + 1) * k, [](float r) { return r > 0; });
+    for (int64_t i = 0; i < count; ++i)
+      passed += std::any_of(rewards.begin() + i * k, rewards.begin() + (i + 1) * k, [](float r) { return r > 0; });
     metrics["pass_k"] = passed / static_cast<double>(count);
   }
   for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
-    run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text, rollout.responses[i], rewards[i]));
+    run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text,
+                                 rollout.responses[i], rewards[i]));
   }
   return metrics;
 }
@@ -147,7 +157,8 @@ void save(Grpo& run) {
   info.identity = run.identity;
   info.weight_version = run.generation.weight_version();
   const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
-  run.policy.save(directory / "policy/weights", run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+  run.policy.save(directory / "policy/weights",
+                  run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
   copy_tokenizer(run.text.tokenizer_dir, directory / "policy/tokenizer");
   run.checkpoints->commit(info.total_steps, info, run.resolved_config);
 }

@@ -27,9 +27,10 @@ void add_config(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* config = app.add_subcommand("config", "Validate or print a config");
   config->require_subcommand(1);
-  add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)->callback([arguments, &exit_code] {
-    exit_code = config::config_check(arguments->config, arguments->overrides, arguments->json, std::cout);
-  });
+  add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)
+      ->callback([arguments, &exit_code] {
+        exit_code = config::config_check(arguments->config, arguments->overrides, arguments->json, std::cout);
+      });
   add(*config, "show", "Print the resolved config", arguments)->callback([arguments, &exit_code] {
     exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr);
   });

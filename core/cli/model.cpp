@@ -34,7 +34,8 @@ void add_generate(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("generate", "Text or token ids in; text, ids and log-probs out");
   add_model_options(command, model);
-  CLI::Option* text = command->add_option("--prompt", *prompt, "One prompt (a user's message if the model has a chat template)");
+  CLI::Option* text =
+      command->add_option("--prompt", *prompt, "One prompt (a user's message if the model has a chat template)");
   command->add_option("--input", model->input, "JSONL with text, prompt, messages or token_ids")->excludes(text);
   command->add_flag("--raw", input->raw, "Take --prompt as it is, without the chat template");
   command->add_flag("--greedy", input->greedy, "Most likely token at every position");
@@ -73,7 +74,8 @@ void add_tokenize(CLI::App& app, int& exit_code) {
     std::optional<rollout::ModelText> text;  // only messages need the chat template
     const auto render = [&](const nlohmann::ordered_json& line) {
       if (!text) text = rollout::load_model_text(model->directory, {});
-      return text->tools().render(line.at("messages"), {line.value("add_generation_prompt", false), line.value("tools", nlohmann::ordered_json())});
+      return text->tools().render(line.at("messages"), {line.value("add_generation_prompt", false),
+                                                        line.value("tools", nlohmann::ordered_json())});
     };
     text::tokenize_file(model->directory, model->input, std::cout, *decode, render);
     exit_code = 0;
@@ -88,13 +90,14 @@ void add_convert(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("convert", "GGUF or Hugging Face directory to a Hugging Face directory");
   command->add_option("SRC", arguments->source, ".gguf file or model directory")->required();
   command->add_option("DST", arguments->destination, "Directory to make")->required();
-  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
   command->callback([=, &exit_code] {
     checkpoint::ConvertOptions options;
     if (!arguments->dtype.empty()) options.dtype = checkpoint::dtype_from_torch_name(arguments->dtype);
     const checkpoint::ConvertResult result = checkpoint::convert(arguments->source, arguments->destination, options);
-    std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination, result.tensors, result.parameters,
-                             static_cast<double>(result.bytes) / 1e6, result.from);
+    std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
+                             result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
     exit_code = 0;
   });
 }

@@ -32,9 +32,10 @@ void add_plugin(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PluginArguments>();
   CLI::App* plugin = app.add_subcommand("plugin", "Find plugins and say what is known of them");
   plugin->require_subcommand(1);
-  add(*plugin, "list", "Every plugin found, shadowed or refused, and why", arguments)->callback([arguments, &exit_code] {
-    exit_code = plugin::list_plugins(arguments->options(), arguments->json, std::cout);
-  });
+  add(*plugin, "list", "Every plugin found, shadowed or refused, and why", arguments)
+      ->callback([arguments, &exit_code] {
+        exit_code = plugin::list_plugins(arguments->options(), arguments->json, std::cout);
+      });
   CLI::App* info = add(*plugin, "info", "All that is known of one plugin", arguments);
   info->add_option("NAME", arguments->name, "Name, or absolute path of a .so")->required();
   info->callback([arguments, &exit_code] {

@@ -12,7 +12,8 @@ namespace {
 std::string read_bootstrap() {
   std::string text;
   char buffer[4096];
-  for (ssize_t size = 0; (size = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(size));
+  for (ssize_t size = 0; (size = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(size));
   return text;
 }
 

@@ -45,7 +45,8 @@ void MetricSum::add(const Json& observed) {
 Json MetricSum::to_json() const {
   Json result = Json::object();
   for (const auto& [name, entry] : entries_) {
-    const double weight = entry.reduce == ReduceAs::min || entry.reduce == ReduceAs::max ? entry.observed : entry.weight;
+    const double weight =
+        entry.reduce == ReduceAs::min || entry.reduce == ReduceAs::max ? entry.observed : entry.weight;
     result[name] = {number(entry.value), number(weight), static_cast<int>(entry.reduce)};
   }
   return result;

@@ -17,7 +17,7 @@ struct TrainResult {
   std::map<std::string, double> metrics;  // the loss plugin's, reduced as it declared; "loss", "global_valid_seqs", ...
   double grad_norm = 0;                   // of the last global batch, before clipping (as NeMo-RL reports it)
   int64_t optimizer_steps = 0;
-  int64_t skipped_steps = 0;              // the loss or the gradient was not finite: nothing was updated
+  int64_t skipped_steps = 0;  // the loss or the gradient was not finite: nothing was updated
 };
 
 // What the loss needs and the data must bring.

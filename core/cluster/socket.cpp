@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kKeyChars = 41;  // 40 of Z85 and the NUL
 
 zmq::context_t& process_context() {
-  static zmq::context_t* context = new zmq::context_t(1);  // outlives every static: threads may still hold sockets at exit
+  static zmq::context_t* context =
+      new zmq::context_t(1);  // outlives every static: threads may still hold sockets at exit
   return *context;
 }
 
@@ -26,7 +27,8 @@ void set_common_options(zmq::socket_t& socket) {
 KeyPair make_keys() {
   char public_key[kKeyChars], secret_key[kKeyChars];
   if (zmq_curve_keypair(public_key, secret_key) != 0) {
-    fail(ErrorKind::worker, "cannot make CURVE keys: {}. libzmq must be built with libsodium", zmq_strerror(zmq_errno()));
+    fail(ErrorKind::worker, "cannot make CURVE keys: {}. libzmq must be built with libsodium",
+         zmq_strerror(zmq_errno()));
   }
   return {public_key, secret_key};
 }
@@ -59,7 +61,8 @@ Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
 }
 
 Socket Socket::connect(const std::string& endpoint, const std::string& name, const std::string& server_key) {
-  auto state = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::dealer), endpoint, false, 0});
+  auto state =
+      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::dealer), endpoint, false, 0});
   set_common_options(state->socket);
   const KeyPair own = make_keys();
   state->socket.set(zmq::sockopt::curve_serverkey, server_key);
@@ -77,8 +80,10 @@ Socket Socket::connect(const std::string& endpoint, const std::string& name, con
 std::pair<Socket, Socket> Socket::pair() {
   static std::atomic<int> counter{0};
   const std::string endpoint = fmt::format("inproc://pair-{}", counter++);
-  auto first = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
-  auto second = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
+  auto first =
+      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
+  auto second =
+      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
   set_common_options(first->socket);
   set_common_options(second->socket);
   first->socket.bind(endpoint);
@@ -98,11 +103,13 @@ void Socket::send(const Message& message, const std::string& peer) {
     for (size_t i = 0; i < message.tensors.size(); ++i) {
       // The frame shares the tensor's buffer; ZeroMQ drops the reference when it has been sent.
       auto* keep = new data::Tensor(message.tensors[i]);
-      zmq::message_t frame(keep->data(), keep->nbytes(), [](void*, void* hint) { delete static_cast<data::Tensor*>(hint); }, keep);
+      zmq::message_t frame(
+          keep->data(), keep->nbytes(), [](void*, void* hint) { delete static_cast<data::Tensor*>(hint); }, keep);
       socket.send(frame, i + 1 < message.tensors.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
     }
   } catch (const zmq::error_t& error) {
-    fail(ErrorKind::worker, "cannot send '{}' to {}: {}", message.header.value("command", "reply"), peer.empty() ? endpoint() : peer, error.what());
+    fail(ErrorKind::worker, "cannot send '{}' to {}: {}", message.header.value("command", "reply"),
+         peer.empty() ? endpoint() : peer, error.what());
   }
 }
 

@@ -10,10 +10,10 @@
 namespace hexad::cluster {
 
 struct SpawnRequest {
-  std::vector<std::string> command;            // command[0] is an absolute path
+  std::vector<std::string> command;              // command[0] is an absolute path
   std::map<std::string, std::string> variables;  // added to the environment
-  std::string input;                           // what the child reads on its standard input; at most 64 KiB
-  std::string log_path;                        // its output goes to this file (appended); empty: to ours
+  std::string input;                             // what the child reads on its standard input; at most 64 KiB
+  std::string log_path;                          // its output goes to this file (appended); empty: to ours
 };
 
 struct ChildExit {

@@ -28,7 +28,8 @@ int rendezvous_port(int64_t low, int64_t high) {
     const int64_t port = low + (::getpid() + i) % count;
     if (port_is_free(static_cast<int>(port))) return static_cast<int>(port);
   }
-  fail(ErrorKind::worker, "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
+  fail(ErrorKind::worker,
+       "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
 }
 
 void collect_locations(const config::Node& node, const std::string& path, Json& out) {
@@ -40,8 +41,8 @@ void collect_locations(const config::Node& node, const std::string& path, Json& 
 
 }  // namespace
 
-std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run, const Roles& roles,
-                                const std::string& model_dir, const std::string& tokenizer_dir) {
+std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
+                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
   Message message;
   Json& header = message.header;
   Json policy = root.at("policy").to_json();
@@ -56,7 +57,8 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   header["device"] = run.cluster.device;
   header["deterministic"] = run.policy.deterministic;
   header["master_address"] = "127.0.0.1";
-  header["master_port"] = workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
+  header["master_port"] =
+      workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
   header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
   header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
   header["roles"] = {{"backend", roles.backend}, {"loss", roles.loss}, {"generator", roles.generator}};
@@ -65,7 +67,8 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   header["loss_fn"] = root.find("loss_fn") ? root.at("loss_fn").to_json() : Json::object();
   header["tokenizer"] = tokenizer_dir;
   // Training log-probs pass the same temperature and filters as the sampled tokens did.
-  header["transform"] = {{"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
+  header["transform"] = {
+      {"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
   Json locations = Json::object();
   collect_locations(root, "", locations);
   header["locations"] = locations;

@@ -16,7 +16,7 @@ struct Roles {
 // Sends `start` to every worker and returns their answers in rank order. `root` is the resolved configuration: plugins
 // read its sections and its places in files; `model_dir` replaces policy.model_name with a local directory;
 // `tokenizer_dir` serves plugins that ask the host for text, and may be empty.
-std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run, const Roles& roles,
-                                const std::string& model_dir, const std::string& tokenizer_dir);
+std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
+                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir);
 
 }  // namespace hexad::cluster

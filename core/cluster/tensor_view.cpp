@@ -27,10 +27,17 @@ int32_t abi_axis(data::Axis axis) {
 
 }  // namespace
 
-TensorView::TensorView(const data::Tensor& tensor) : tensor_(tensor), shape_(tensor.shape()), strides_(tensor.shape().size()) {
+TensorView::TensorView(const data::Tensor& tensor)
+    : tensor_(tensor), shape_(tensor.shape()), strides_(tensor.shape().size()) {
   int64_t stride = 1;
   for (size_t i = shape_.size(); i-- > 0;) strides_[i] = stride, stride *= shape_[i];
-  view_ = {tensor_.data(), {kDLCPU, 0}, static_cast<int32_t>(shape_.size()), dl_type(tensor.dtype()), shape_.data(), strides_.data(), 0};
+  view_ = {tensor_.data(),
+           {kDLCPU, 0},
+           static_cast<int32_t>(shape_.size()),
+           dl_type(tensor.dtype()),
+           shape_.data(),
+           strides_.data(),
+           0};
 }
 
 BatchView::BatchView(data::Batch batch, const std::vector<std::string>& names, int64_t padded_length, bool dummy)
@@ -44,8 +51,15 @@ BatchView::BatchView(data::Batch batch, const std::vector<std::string>& names, i
     }
     tensors_.push_back(entry);
   }
-  view_ = {HEXAD_STRUCT_SIZE(hexad_batch, is_dummy), 0, batch_.size(), batch_.tokens(), batch_.cu_seqlens().data(), tensors_.data(),
-           static_cast<int64_t>(tensors_.size()), padded_length, dummy};
+  view_ = {HEXAD_STRUCT_SIZE(hexad_batch, is_dummy),
+           0,
+           batch_.size(),
+           batch_.tokens(),
+           batch_.cu_seqlens().data(),
+           tensors_.data(),
+           static_cast<int64_t>(tensors_.size()),
+           padded_length,
+           dummy};
 }
 
 ColumnViews::ColumnViews(const data::Batch& batch) {

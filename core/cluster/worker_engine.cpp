@@ -22,13 +22,16 @@ plugin::CallContext WorkerState::context() {
     metrics.add(metric.name, metric.value, metric.weight, static_cast<ReduceAs>(metric.reduce));
   };
   if (tokenizer) {
-    context.detokenize = [this](std::span<const int32_t> ids) { return tokenizer->decode(ids, /*skip_special_tokens=*/false); };
+    context.detokenize = [this](std::span<const int32_t> ids) {
+      return tokenizer->decode(ids, /*skip_special_tokens=*/false);
+    };
   }
   return context;
 }
 
 plugin::BackendPlugin& WorkerState::need_backend(const char* command) const {
-  if (!backend) fail(ErrorKind::worker, "'{}' needs a training backend, and this worker was started without one", command);
+  if (!backend)
+    fail(ErrorKind::worker, "'{}' needs a training backend, and this worker was started without one", command);
   return *backend;
 }
 
@@ -43,9 +46,9 @@ WorkerEngine::~WorkerEngine() = default;
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);
   static const std::map<std::string, Command> commands = {
-      {"start", command::start}, {"forward", command::forward}, {"train", command::train},     {"step", command::step},
-      {"generate", command::generate},
-      {"refit", command::refit}, {"keep", command::keep},       {"save", command::save},       {"load", command::load},
+      {"start", command::start},     {"forward", command::forward},   {"train", command::train},
+      {"step", command::step},       {"generate", command::generate}, {"refit", command::refit},
+      {"keep", command::keep},       {"save", command::save},         {"load", command::load},
       {"offload", command::offload}, {"onload", command::onload}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);

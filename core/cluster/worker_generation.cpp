@@ -95,13 +95,17 @@ Message generate(WorkerState& state, const Message& message) {
   const auto take = [&](const hexad_completion& event) {
     if (event.finish == HEXAD_FINISH_NONE) return;
     if (event.id >= completions.size()) {
-      fail(ErrorKind::plugin, "{}: a completion for request {}, which was never submitted", generator.plugin().label(), event.id);
+      fail(ErrorKind::plugin, "{}: a completion for request {}, which was never submitted", generator.plugin().label(),
+           event.id);
     }
     if (event.finish == HEXAD_FINISH_ERROR) {
-      fail(ErrorKind::plugin, "{}: request {}: {}", generator.plugin().label(), event.id, event.error ? event.error : "failed without a reason");
+      fail(ErrorKind::plugin, "{}: request {}: {}", generator.plugin().label(), event.id,
+           event.error ? event.error : "failed without a reason");
     }
-    completions[event.id] = {{event.tokens, event.tokens + event.count}, {event.logprobs, event.logprobs + event.count},
-                             event.finish, event.num_spans > 0 ? event.spans[0].version : 0};
+    completions[event.id] = {{event.tokens, event.tokens + event.count},
+                             {event.logprobs, event.logprobs + event.count},
+                             event.finish,
+                             event.num_spans > 0 ? event.spans[0].version : 0};
     ++done;
     tokens += event.count;
   };
@@ -109,7 +113,8 @@ Message generate(WorkerState& state, const Message& message) {
     generator.poll(context, 256, kGenerationPollMs, take);
     if (Clock::now() - last_progress < kProgressEvery) continue;
     last_progress = Clock::now();
-    state.link.event("progress", {{"what", "generation"}, {"done", done}, {"total", prompts.size()}, {"tokens", tokens}});
+    state.link.event("progress",
+                     {{"what", "generation"}, {"done", done}, {"total", prompts.size()}, {"tokens", tokens}});
   }
   Message answer;
   answer.put("completions", to_batch(completions));

@@ -15,11 +15,11 @@ namespace hexad::cluster {
 
 struct WorkerGroupOptions {
   int world_size = 1;
-  std::string program;               // absolute path of `hexad`
-  std::string log_dir;               // worker-<rank>.log goes there; empty: our own output
-  double call_timeout_s = 600;       // for the answer to one command, or for the next sign of progress
-  double start_timeout_s = 120;      // for a worker's first sign of life
-  double heartbeat_timeout_s = 60;   // without any sign of life a worker counts as hung
+  std::string program;              // absolute path of `hexad`
+  std::string log_dir;              // worker-<rank>.log goes there; empty: our own output
+  double call_timeout_s = 600;      // for the answer to one command, or for the next sign of progress
+  double start_timeout_s = 120;     // for a worker's first sign of life
+  double heartbeat_timeout_s = 60;  // without any sign of life a worker counts as hung
 };
 
 // Workers are named by rank, 0 .. size-1. One thread uses a group. A worker that dies, hangs or does not answer in time

@@ -46,7 +46,9 @@ Message WorkerLink::next_command() {
 }
 
 void WorkerLink::answer(const Message& message) { main_end_.send(message); }
-void WorkerLink::event(const std::string& name, Json details) { main_end_.send(event_message(name, std::move(details))); }
+void WorkerLink::event(const std::string& name, Json details) {
+  main_end_.send(event_message(name, std::move(details)));
+}
 
 void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
   Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key);

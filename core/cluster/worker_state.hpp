@@ -42,8 +42,8 @@ struct WorkerState {
 
 // The commands, one file each group. Each takes the command's message and returns its answer.
 namespace command {
-Message start(WorkerState& state, const Message& message);     // worker_start.cpp
-Message forward(WorkerState& state, const Message& message);   // worker_training.cpp
+Message start(WorkerState& state, const Message& message);    // worker_start.cpp
+Message forward(WorkerState& state, const Message& message);  // worker_training.cpp
 Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
 Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp

@@ -19,7 +19,8 @@ MicroBatches micro_batches(const Message& message, const data::Batch& batch, con
   MicroBatches result;
   for (const Json& entry : message.header.at("micro_batches")) {
     const auto rows = entry.at("rows").get<std::vector<int64_t>>();
-    result.views.emplace_back(batch.select(rows), names, entry.at("padded_length").get<int64_t>(), entry.value("dummy", false));
+    result.views.emplace_back(batch.select(rows), names, entry.at("padded_length").get<int64_t>(),
+                              entry.value("dummy", false));
     result.pointers.push_back(result.views.back().get());
   }
   return result;
@@ -49,7 +50,8 @@ Message forward(WorkerState& state, const Message& message) {
     }
     outputs.push_back(row.data());
   }
-  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs, static_cast<int64_t>(names.size()), state.transform);
+  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs,
+                  static_cast<int64_t>(names.size()), state.transform);
 
   data::Batch result = data::Batch::of_lengths(batch.lengths());
   for (size_t k = 0; k < names.size(); ++k) {
@@ -81,11 +83,13 @@ Message train(WorkerState& state, const Message& message) {
   const data::Batch batch = message.batch("batch");
   const MicroBatches parts = micro_batches(message, batch, backend);
 
-  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at start.
+  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at
+  // start.
   const hexad_backend_info& info = backend.info();
   std::vector<std::string> outputs;
   for (const std::string& name : loss.differentiable_inputs()) {
-    if (std::find(info.outputs, info.outputs + info.num_outputs, name) != info.outputs + info.num_outputs) outputs.push_back(name);
+    if (std::find(info.outputs, info.outputs + info.num_outputs, name) != info.outputs + info.num_outputs)
+      outputs.push_back(name);
   }
 
   double total = 0;
@@ -111,9 +115,10 @@ Message train(WorkerState& state, const Message& message) {
 
 Message step(WorkerState& state, const Message& message) {
   const Json& header = message.header;
-  const double weight_decay = header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
-  const hexad_step_stats stats = state.need_backend("step").step(state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"),
-                                                                 header.at("discard").get<bool>());
+  const double weight_decay =
+      header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
+  const hexad_step_stats stats = state.need_backend("step").step(
+      state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"), header.at("discard").get<bool>());
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();
   answer.header["grad_norm"] = json_number(stats.grad_norm);

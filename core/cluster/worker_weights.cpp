@@ -15,7 +15,8 @@ Message refit(WorkerState& state, const Message& message) {
   const plugin::CallContext context = state.context();
   generator.update_begin(context, message.header.at("version"));
   try {
-    backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, static_cast<int32_t>(generator.info().weight_form), kBucketBytes,
+    backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, static_cast<int32_t>(generator.info().weight_form),
+                           kBucketBytes,
                            [&](const hexad_weight_list& bucket) { generator.update_bucket(context, bucket); });
   } catch (...) {
     generator.update_end(context, /*commit=*/false);  // the old weights stay in force
@@ -32,14 +33,16 @@ Message keep(WorkerState& state, const Message& message) {
 
 Message save(WorkerState& state, const Message& message) {
   const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
-  const uint32_t what = (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
+  const uint32_t what =
+      (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
   state.need_backend("save").save(state.context(), what, weights, optimizer);
   return {};
 }
 
 Message load(WorkerState& state, const Message& message) {
   const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
-  const uint32_t what = (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
+  const uint32_t what =
+      (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
   state.need_backend("load").load(state.context(), what, weights, optimizer, message.header.at("which"));
   return {};
 }

@@ -8,14 +8,16 @@ namespace {
 using cluster::Json;
 using cluster::Message;
 
-// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
+// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible
+// tokens.
 std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
   std::vector<std::vector<int64_t>> shares(workers);
   std::vector<int64_t> load(workers, 0);
   for (size_t begin = 0; begin < requests.size();) {
     size_t end = begin;
     int64_t tokens = static_cast<int64_t>(requests[begin].prompt.size());
-    while (end < requests.size() && requests[end].group == requests[begin].group) ++end, tokens += sampling.max_new_tokens;
+    while (end < requests.size() && requests[end].group == requests[begin].group)
+      ++end, tokens += sampling.max_new_tokens;
     const size_t target = std::min_element(load.begin(), load.end()) - load.begin();
     for (; begin < end; ++begin) shares[target].push_back(static_cast<int64_t>(begin));
     load[target] += tokens;
@@ -43,9 +45,14 @@ data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_
 }
 
 Json to_json(const Sampling& sampling) {
-  return {{"temperature", sampling.temperature}, {"top_p", sampling.top_p},   {"min_p", sampling.min_p},
-          {"top_k", sampling.top_k},             {"greedy", sampling.greedy}, {"ignore_eos", sampling.ignore_eos},
-          {"stop_token_ids", sampling.stop_token_ids}, {"stop_strings", sampling.stop_strings}};
+  return {{"temperature", sampling.temperature},
+          {"top_p", sampling.top_p},
+          {"min_p", sampling.min_p},
+          {"top_k", sampling.top_k},
+          {"greedy", sampling.greedy},
+          {"ignore_eos", sampling.ignore_eos},
+          {"stop_token_ids", sampling.stop_token_ids},
+          {"stop_strings", sampling.stop_strings}};
 }
 
 }  // namespace
@@ -68,7 +75,8 @@ Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int
 data::Batch Generation::generate(std::span<const Request> requests, const Sampling& sampling) {
   for (const Request& request : requests) {
     if (request.prompt.empty() || static_cast<int64_t>(request.prompt.size()) >= sampling.max_total_tokens) {
-      fail(ErrorKind::data, "generate: a prompt of {} tokens; it needs 1 to {} to leave room within policy.max_total_sequence_length={}",
+      fail(ErrorKind::data,
+           "generate: a prompt of {} tokens; it needs 1 to {} to leave room within policy.max_total_sequence_length={}",
            request.prompt.size(), sampling.max_total_tokens - 1, sampling.max_total_tokens);
     }
   }

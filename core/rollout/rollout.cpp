@@ -11,15 +11,17 @@ struct Drawn {
   data::Batch completions;                    // one a sample
 };
 
-Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<const data::Datum*>& prompts, int64_t samples, uint64_t seed,
-           int64_t step) {
+Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
+           int64_t samples, uint64_t seed, int64_t step) {
   Drawn drawn;
-  for (const data::Datum* prompt : prompts) drawn.prompts.emplace_back(prompt->token_ids.begin(), prompt->token_ids.end());
+  for (const data::Datum* prompt : prompts)
+    drawn.prompts.emplace_back(prompt->token_ids.begin(), prompt->token_ids.end());
   std::vector<Request> requests;
   for (size_t p = 0; p < prompts.size(); ++p) {
     for (int64_t g = 0; g < samples; ++g) {
       const uint64_t row = p * samples + g;
-      requests.push_back({drawn.prompts[p], static_cast<int64_t>(p), data::CounterRandom(seed, static_cast<uint64_t>(step)).at(row)});
+      requests.push_back(
+          {drawn.prompts[p], static_cast<int64_t>(p), data::CounterRandom(seed, static_cast<uint64_t>(step)).at(row)});
     }
   }
   drawn.completions = generation.generate(requests, sampling);
@@ -66,8 +68,13 @@ void score(Rollout& rollout, const Environments& environments, int64_t samples) 
   for (int64_t i = 0; i < rows; ++i) {
     const data::Datum& prompt = *rollout.prompts[i];
     const int64_t prompt_tokens = rollout.batch.row<int64_t>("prompt_length", i)[0];
-    all[i] = {prompt.text, rollout.responses[i], prompt.answer, prompt_tokens, rollout.batch.length(i) - prompt_tokens,
-              rollout.batch.row<uint8_t>("truncated", i)[0] != 0, &prompt.metadata};
+    all[i] = {prompt.text,
+              rollout.responses[i],
+              prompt.answer,
+              prompt_tokens,
+              rollout.batch.length(i) - prompt_tokens,
+              rollout.batch.row<uint8_t>("truncated", i)[0] != 0,
+              &prompt.metadata};
     by_environment[prompt.env_name].push_back(i);
   }
   environment::Scores scores;
@@ -125,19 +132,22 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
   for (const std::string& name : names) {
     if (environments.contains(name)) continue;
     const auto found = config.find(name);
-    environments[name] = environment::make_environment(name, found == config.end() ? nlohmann::ordered_json::object() : found->second);
+    environments[name] =
+        environment::make_environment(name, found == config.end() ? nlohmann::ordered_json::object() : found->second);
   }
   return environments;
 }
 
-Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text, const Sampling& sampling,
-                    const std::vector<const data::Datum*>& prompts, int64_t generations_per_prompt, uint64_t seed, int64_t step) {
+Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
+                    const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
+                    int64_t generations_per_prompt, uint64_t seed, int64_t step) {
   const Drawn drawn = draw(generation, sampling, prompts, generations_per_prompt, seed, step);
   Rollout rollout;
   rollout.batch = join(drawn, generations_per_prompt, prompts);
   for (int64_t i = 0; i < rollout.batch.size(); ++i) {
     rollout.prompts.push_back(prompts[i / generations_per_prompt]);
-    rollout.responses.push_back(text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
+    rollout.responses.push_back(
+        text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
   }
   score(rollout, environments, generations_per_prompt);
   add_length_metrics(rollout);

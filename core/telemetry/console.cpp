@@ -29,13 +29,15 @@ std::string field(const Metrics& metrics, const char* key, const char* label, co
 std::string breakdown(const Metrics& timing, double total) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [name, seconds] : timing) {
-    if (name != "total_step_time" && (name.find('/') == std::string::npos || name.ends_with("/total"))) parts.emplace_back(seconds, name);
+    if (name != "total_step_time" && (name.find('/') == std::string::npos || name.ends_with("/total")))
+      parts.emplace_back(seconds, name);
   }
   std::sort(parts.rbegin(), parts.rend());
   std::string text;
   for (const auto& [seconds, name] : parts) {
     if (seconds < 0.02 * total) break;
-    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", name.substr(0, name.find('/')), 100 * seconds / total);
+    text +=
+        fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", name.substr(0, name.find('/')), 100 * seconds / total);
   }
   return text;
 }
@@ -54,7 +56,8 @@ void Console::line(const std::string& text) {
 void Console::progress(const std::string& what, int64_t done, int64_t total, const std::string& detail) {
   if (!terminal_ || total <= 0) return;
   const int filled = static_cast<int>(kBarCells * done / total);
-  std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'), std::string(kBarCells - filled, '.'), done, total, detail);
+  std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'),
+                                 std::string(kBarCells - filled, '.'), done, total, detail);
   text.resize(std::min(text.size(), terminal_width(out_) - 1));
   fmt::print(out_, "\r\033[K{}", text);
   std::fflush(out_);

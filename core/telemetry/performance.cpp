@@ -14,7 +14,8 @@ Metrics performance_metrics(const Metrics& seconds, const StepSize& size) {
     metrics[name] = amount / elapsed;
     metrics[name + "_per_gpu"] = amount / elapsed / devices;
   };
-  const double total = time("total_step_time"), training = time("policy_training"), logprobs = time("policy_and_reference_logprobs");
+  const double total = time("total_step_time"), training = time("policy_training"),
+               logprobs = time("policy_and_reference_logprobs");
   rate("samples_per_sec", static_cast<double>(size.samples), total);
   rate("tokens_per_sec", tokens, total);
   rate("valid_tokens_per_sec", size.valid_tokens, total);

@@ -54,7 +54,9 @@ TEST_CASE("a message that is malformed is an error, never worse") {
   message.put("batch", sample_batch());
   std::vector<Frame> frames = frames_of(message);
   SUBCASE("no frames") { CHECK_THROWS_WITH_AS(cluster::decode({}), "message: no frames", Error); }
-  SUBCASE("no JSON") { CHECK_THROWS_WITH_AS(cluster::decode({frame("{")}), "message: the header of 1 bytes is no JSON object", Error); }
+  SUBCASE("no JSON") {
+    CHECK_THROWS_WITH_AS(cluster::decode({frame("{")}), "message: the header of 1 bytes is no JSON object", Error);
+  }
   SUBCASE("a frame is missing") {
     frames.pop_back();
     CHECK_THROWS_AS(cluster::decode(frames), Error);
@@ -73,7 +75,8 @@ TEST_CASE("a message that is malformed is an error, never worse") {
 TEST_CASE("random bytes as a header do no harm") {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
-    std::string header = R"({"command":"train","tensors":[["f32",[2]]],"batch":{"cu_seqlens":0,"columns":[["a","token",0]]}})";
+    std::string header =
+        R"({"command":"train","tensors":[["f32",[2]]],"batch":{"cu_seqlens":0,"columns":[["a","token",0]]}})";
     header[random() % header.size()] = static_cast<char>(random());
     try {
       cluster::decode({frame(header), frame("12345678")}).batch("batch");

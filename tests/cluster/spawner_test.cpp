@@ -35,7 +35,8 @@ TEST_CASE("children get input, variables and a log, and their ends are reported"
   TempDir dir;
   cluster::Spawner spawner;
   const std::string log = dir.path / "log";
-  const pid_t pid = spawner.spawn({{"/bin/sh", "-c", "cat; echo \" $GREETING\"; exit 3"}, {{"GREETING", "hello"}}, "input", log});
+  const pid_t pid =
+      spawner.spawn({{"/bin/sh", "-c", "cat; echo \" $GREETING\"; exit 3"}, {{"GREETING", "hello"}}, "input", log});
   const auto exit = spawner.next_exit(5000);
   REQUIRE(exit);
   CHECK(exit->pid == pid);

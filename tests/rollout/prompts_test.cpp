@@ -86,9 +86,10 @@ TEST_CASE("data that cannot be used is an error that names it") {
   fixture.dir.write("train.jsonl", "{\"input\": \"a\"}\n");
   CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:1: no field 'output'"));
   fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n");
-  CHECK(error_of([&] { fixture.prompts(); }) ==
-        "data loader: the dataset has 1 records, fewer than the 2 prompts of a step; lower grpo.num_prompts_per_step or "
-        "raise the dataset's repeat");
+  CHECK(
+      error_of([&] { fixture.prompts(); }) ==
+      "data loader: the dataset has 1 records, fewer than the 2 prompts of a step; lower grpo.num_prompts_per_step or "
+      "raise the dataset's repeat");
   fixture.run.data.train.clear();
   CHECK(error_of([&] { fixture.prompts(); }) == "data.train has no prompts");
 }

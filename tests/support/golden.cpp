@@ -83,7 +83,8 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
     if (score > worst) worst = score, where = i;
   }
   if (worst > 0) {
-    CHECK_MESSAGE(worst <= 0, "element " << where << " of " << got.size() << ": got " << got[where] << ", want " << want[where]);
+    CHECK_MESSAGE(worst <= 0,
+                  "element " << where << " of " << got.size() << ": got " << got[where] << ", want " << want[where]);
   } else {
     CHECK(worst <= 0);
   }

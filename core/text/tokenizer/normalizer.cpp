@@ -10,7 +10,8 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kNormalizers = "NFC, NFD, NFKC, NFKD, Lowercase, Strip, Prepend, Replace, ByteLevel, Sequence";
+constexpr std::string_view kNormalizers =
+    "NFC, NFD, NFKC, NFKD, Lowercase, Strip, Prepend, Replace, ByteLevel, Sequence";
 
 class UnicodeForm final : public Normalizer {
  public:

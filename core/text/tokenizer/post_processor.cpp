@@ -5,7 +5,8 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kPostProcessors = "ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, Sequence";
+constexpr std::string_view kPostProcessors =
+    "ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, Sequence";
 
 int32_t token_id(const Component& owner, const nlohmann::json& id) {
   if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > Vocabulary::kHighestId) {

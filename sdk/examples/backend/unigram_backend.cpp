@@ -16,8 +16,7 @@ using namespace hexad::sdk;
 class Unigram {
  public:
   Unigram(const Call& call, const Config& config)
-      : vocab_(config.get<int64_t>("vocab_size", 0)),
-        default_lr_(config.get("optimizer.kwargs.lr", 0.1)) {
+      : vocab_(config.get<int64_t>("vocab_size", 0)), default_lr_(config.get("optimizer.kwargs.lr", 0.1)) {
     if (vocab_ < 1)
       fail(HEXAD_INVALID_ARGUMENT, "plugin_config.vocab_size: got %lld, wanted the tokens of the model's vocabulary",
            static_cast<long long>(vocab_));
