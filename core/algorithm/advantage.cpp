@@ -4,6 +4,7 @@
 
 #include "core/algorithm/advantage_internal.hpp"
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 
 namespace hexad::algorithm {
@@ -44,9 +45,8 @@ void check(const AdvantageOptions& options, const AdvantageInput& input) {
 Estimator estimator_named(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found != kNames.end()) return static_cast<Estimator>(found - kNames.begin());
-  const auto suggestion = nearest(name, kNames);
-  fail(ErrorKind::config, "adv_estimator.name: unknown estimator '{}'{}; known: {}", name,
-       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(kNames, ", "));
+  fail(ErrorKind::config, "adv_estimator.name: unknown estimator '{}'{}; known: {}", name, did_you_mean(name, kNames),
+       joined(kNames));
 }
 
 Advantages estimate_advantages(const AdvantageOptions& options, const AdvantageInput& input) {

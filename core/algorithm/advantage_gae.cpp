@@ -58,7 +58,8 @@ std::vector<double> policy_lambdas(const AdvantageOptions& options, const Advant
   return lambdas;
 }
 
-void whiten(std::vector<float>& advantages, std::span<const float> mask) {
+// (x - mean) / sqrt(variance + 1e-8) with the unbiased variance over mask tokens; masked tokens are moved too.
+void whiten_unbiased(std::vector<float>& advantages, std::span<const float> mask) {
   const MaskedMoments moments = masked_moments(advantages, mask);
   const double variance = moments.count > 1 ? moments.squares / (moments.count - 1) : 0.0;
   const double scale = 1 / std::sqrt(variance + 1e-8);
@@ -76,7 +77,7 @@ Advantages gae(const AdvantageOptions& options, const AdvantageInput& input) {
   Advantages result{{for_policy.begin(), for_policy.end()}, std::vector<float>(for_returns.size()), {}};
   for (size_t t = 0; t < for_returns.size(); ++t)
     result.returns[t] = static_cast<float>(for_returns[t] + input.values[t]);
-  if (options.normalize_advantages) whiten(result.advantages, input.mask);
+  if (options.normalize_advantages) whiten_unbiased(result.advantages, input.mask);
   for (size_t t = 0; t < result.advantages.size(); ++t) {
     if (input.mask[t] == 0) result.advantages[t] = 0;
   }

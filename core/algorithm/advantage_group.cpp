@@ -4,6 +4,7 @@
 #include "core/algorithm/advantage_internal.hpp"
 #include "core/algorithm/baseline.hpp"
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {
@@ -38,7 +39,7 @@ void whiten(std::vector<double>& values) {
 std::string names_of(const AdvantageInput& input) {
   std::vector<std::string> names;
   for (const auto& entry : input.components) names.push_back(entry.first);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names);
 }
 
 }  // namespace

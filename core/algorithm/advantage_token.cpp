@@ -11,7 +11,7 @@ namespace {
 constexpr double kMinVariance = 1e-8;
 
 // (x - mean) / sqrt(max(variance, 1e-8)) with the biased variance over mask tokens; masked tokens are moved too.
-void whiten(std::vector<float>& advantages, std::span<const float> mask) {
+void whiten_biased(std::vector<float>& advantages, std::span<const float> mask) {
   const MaskedMoments moments = masked_moments(advantages, mask);
   if (moments.count == 0) return;
   const double scale = 1 / std::sqrt(std::max(moments.squares / moments.count, kMinVariance));
@@ -42,14 +42,14 @@ Advantages reinforce_plus_plus(const AdvantageOptions& options, const AdvantageI
       result.advantages[t] -= static_cast<float>(options.kl_coefficient * penalty[t]);
     }
   }
-  whiten(result.advantages, input.mask);
+  whiten_biased(result.advantages, input.mask);
   return result;
 }
 
 Advantages raw_reward(const AdvantageOptions& options, const AdvantageInput& input) {
   const std::vector<double> rewards(input.rewards.begin(), input.rewards.end());
   Advantages result{spread(rewards, input.cu_seqlens), {}, {}};
-  if (options.normalize_advantages) whiten(result.advantages, input.mask);
+  if (options.normalize_advantages) whiten_biased(result.advantages, input.mask);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/start_workers.hpp"
 #include "core/rollout/generation.hpp"
@@ -30,7 +31,7 @@ void for_each_line(const fs::path& input, const std::function<void(const Json& l
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string place = fmt::format("{}:{}", input.string(), number);
-    const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const Json line = try_parse_json<Json>(text);
     if (!line.is_object()) fail(ErrorKind::data, "{}: not a JSON object", place);
     take(line, place);
   }
@@ -38,10 +39,12 @@ void for_each_line(const fs::path& input, const std::function<void(const Json& l
 
 std::vector<int64_t> token_ids(const Json& line, const std::string& place) {
   const Json ids = line.value("token_ids", Json());
-  if (!ids.is_array() || ids.empty()) fail(ErrorKind::data, "{}: wanted \"token_ids\": a list of at least one integer", place);
+  if (!ids.is_array() || ids.empty())
+    fail(ErrorKind::data, "{}: wanted \"token_ids\": a list of at least one integer", place);
   std::vector<int64_t> result;
   for (const Json& id : ids) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0) fail(ErrorKind::data, "{}: token_ids holds {}, wanted integers from 0", place, id.dump());
+    if (!id.is_number_integer() || id.get<int64_t>() < 0)
+      fail(ErrorKind::data, "{}: token_ids holds {}, wanted integers from 0", place, json_text(id));
     result.push_back(id.get<int64_t>());
   }
   return result;
@@ -67,12 +70,13 @@ data::Batch batch_of(std::span<const std::vector<int64_t>> rows) {
 }
 
 int64_t vocabulary(const std::string& model_dir) {
-  std::ifstream in(fs::path(model_dir) / "config.json");
-  return Json::parse(in, nullptr, false).value("vocab_size", int64_t{0});
+  return read_json<Json>(fs::path(model_dir) / "config.json").value("vocab_size", int64_t{0});
 }
 
 const char* finish_name(int32_t finish) {
-  return finish == static_cast<int32_t>(rollout::Finish::stop) ? "stop" : finish == static_cast<int32_t>(rollout::Finish::length) ? "length" : "abort";
+  return finish == static_cast<int32_t>(rollout::Finish::stop)     ? "stop"
+         : finish == static_cast<int32_t>(rollout::Finish::length) ? "length"
+                                                                   : "abort";
 }
 
 // A prompt as token ids, from any of the forms that a line may have.
@@ -83,11 +87,13 @@ std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, cons
   }
   std::string rendered;
   if (line.contains("messages")) {
-    rendered = text.tools().render(line.at("messages"), {line.value("add_generation_prompt", true), line.value("tools", Json())});
+    rendered = text.tools().render(line.at("messages"),
+                                   {line.value("add_generation_prompt", true), line.value("tools", Json())});
     return text.tokenizer->encode(rendered, /*add_special_tokens=*/false);
   }
   for (const char* key : {"text", "prompt"}) {
-    if (line.contains(key) && line.at(key).is_string()) return text.tokenizer->encode(line.at(key).get<std::string>(), /*add_special_tokens=*/true);
+    if (line.contains(key) && line.at(key).is_string())
+      return text.tokenizer->encode(line.at(key).get<std::string>(), /*add_special_tokens=*/true);
   }
   fail(ErrorKind::data, "{}: wanted one of \"text\", \"prompt\", \"messages\", \"token_ids\"", place);
 }
@@ -99,7 +105,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
   const int fd = ::mkstemps(path.data(), 5);
   if (fd < 0) fail(ErrorKind::data, "cannot make a file in {}", fs::temp_directory_path().string());
   ::close(fd);
-  std::ofstream(path) << "policy:\n  model_name: " << Json(options.model_dir).dump() << "\n  precision: float32\n";
+  std::ofstream(path) << "policy:\n  model_name: " << json_text(Json(options.model_dir)) << "\n  precision: float32\n";
   try {
     config::Resolved resolved = config::resolve(path, options.overrides);
     fs::remove(path);
@@ -119,19 +125,22 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
   for_each_line(input, [&](const Json& line, const std::string& place) {
     rows.push_back(token_ids(line, place));
     for (const int64_t id : rows.back()) {
-      if (id >= vocab) fail(ErrorKind::data, "{}: token id {} is outside the model's vocabulary of {}", place, id, vocab);
+      if (id >= vocab)
+        fail(ErrorKind::data, "{}: token id {} is outside the model's vocabulary of {}", place, id, vocab);
     }
   });
   if (rows.empty()) return 0;
   const auto workers = start_group(options, run);
-  cluster::Policy policy(*workers, run.policy, cluster::start_workers(*workers, resolved.root, run, {run.policy.backend, "", ""}, model_dir, ""));
+  cluster::Policy policy(
+      *workers, run.policy,
+      cluster::start_workers(*workers, resolved.root, run, {run.policy.backend, "", ""}, model_dir, ""));
   for (size_t begin = 0; begin < rows.size(); begin += kRowsPerCall) {
     const size_t count = std::min<size_t>(kRowsPerCall, rows.size() - begin);
     data::Batch batch = batch_of(std::span(rows).subspan(begin, count));
     batch.set("logprobs", policy.logprobs(batch, cluster::Weights::current), data::Axis::token);
     for (int64_t i = 0; i < batch.size(); ++i) {
       const auto values = batch.row<float>("logprobs", i);
-      out << Json{{"logprobs", std::vector<float>(values.begin(), values.end())}}.dump() << '\n';
+      out << json_text(Json{{"logprobs", std::vector<float>(values.begin(), values.end())}}) << '\n';
     }
   }
   return static_cast<int64_t>(rows.size());
@@ -149,13 +158,16 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
     if (text.chat_template && !input.raw) line = {{"messages", {{{"role", "user"}, {"content", *input.prompt}}}}};
     prompts.push_back(prompt_ids(line, "--prompt", text));
   } else {
-    for_each_line(input.file, [&](const Json& line, const std::string& place) { prompts.push_back(prompt_ids(line, place, text)); });
+    for_each_line(input.file, [&](const Json& line, const std::string& place) {
+      prompts.push_back(prompt_ids(line, place, text));
+    });
   }
   std::vector<rollout::Request> requests;
   for (size_t p = 0; p < prompts.size(); ++p) {
     for (int64_t k = 0; k < input.samples; ++k) {
       const uint64_t row = p * input.samples + k;
-      requests.push_back({prompts[p], static_cast<int64_t>(p), static_cast<uint64_t>(run.grpo.seed) * 0x9E3779B97F4A7C15ull + row});
+      requests.push_back(
+          {prompts[p], static_cast<int64_t>(p), static_cast<uint64_t>(run.grpo.seed) * 0x9E3779B97F4A7C15ull + row});
     }
   }
   if (requests.empty()) return 0;
@@ -163,7 +175,8 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   sampling.greedy = input.greedy;
 
   const auto workers = start_group(options, run);
-  cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir, text.tokenizer_dir);
+  cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
+                         text.tokenizer_dir);
   rollout::Generation generation(*workers);
   const data::Batch completions = generation.generate(requests, sampling);
   for (int64_t i = 0; i < completions.size(); ++i) {
@@ -174,11 +187,10 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
       out << response << '\n';
       continue;
     }
-    out << Json{{"text", response},
-                {"token_ids", std::vector<int32_t>(tokens.begin(), tokens.end())},
-                {"logprobs", std::vector<float>(logprobs.begin(), logprobs.end())},
-                {"finish_reason", finish_name(completions.row<int32_t>("finish", i)[0])}}
-               .dump(-1, ' ', false, Json::error_handler_t::replace)
+    out << json_text(Json{{"text", response},
+                          {"token_ids", std::vector<int32_t>(tokens.begin(), tokens.end())},
+                          {"logprobs", std::vector<float>(logprobs.begin(), logprobs.end())},
+                          {"finish_reason", finish_name(completions.row<int32_t>("finish", i)[0])}})
         << '\n';
   }
   return completions.size();

@@ -5,6 +5,8 @@
 
 #include "core/algorithm/lr_schedule_torch.hpp"
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::algorithm {
 
@@ -35,14 +37,15 @@ void read_list(const Json& list, std::vector<std::unique_ptr<TorchScheduler>>& p
                        std::all_of(element["milestones"].begin(), element["milestones"].end(),
                                    [](const Json& value) { return value.is_number_integer(); });
     if (!whole) {
-      fail(ErrorKind::config, "{}: want {{name, kwargs}} or {{milestones: [integers]}}, got {}", path, element.dump());
+      fail(ErrorKind::config, "{}: want {{name, kwargs}} or {{milestones: [integers]}}, got {}", path,
+           json_text(element));
     }
     milestones = element["milestones"].get<std::vector<int64_t>>();
   }
   if (phases.empty()) fail(ErrorKind::config, "{}: the list names no scheduler", kPath);
   if (milestones.size() + 1 != phases.size() || !std::is_sorted(milestones.begin(), milestones.end())) {
     fail(ErrorKind::config, "{}: {} schedulers want {} ascending milestones, got [{}]", kPath, phases.size(),
-         phases.size() - 1, fmt::join(milestones, ", "));
+         phases.size() - 1, joined(milestones));
   }
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 
 namespace hexad::algorithm::detail {
@@ -25,19 +27,19 @@ class Kwargs {
   double number(const std::string& key, std::optional<double> otherwise = {}) {
     const Json* value = find(key, otherwise.has_value());
     if (!value) return *otherwise;
-    if (!value->is_number()) refuse(key, "a number", value->dump());
+    if (!value->is_number()) refuse(key, "a number", json_text(*value));
     return value->get<double>();
   }
   int64_t integer(const std::string& key, std::optional<int64_t> otherwise = {}) {
     const Json* value = find(key, otherwise.has_value());
     if (!value) return *otherwise;
-    if (!value->is_number_integer()) refuse(key, "an integer", value->dump());
+    if (!value->is_number_integer()) refuse(key, "an integer", json_text(*value));
     return value->get<int64_t>();
   }
   bool flag(const std::string& key, bool otherwise) {
     const Json* value = find(key, true);
     if (!value) return otherwise;
-    if (!value->is_boolean()) refuse(key, "true or false", value->dump());
+    if (!value->is_boolean()) refuse(key, "true or false", json_text(*value));
     return value->get<bool>();
   }
   std::string text(const std::string& key, const std::string& otherwise) {
@@ -48,7 +50,7 @@ class Kwargs {
     const Json* value = find(key, false);
     const bool whole = value->is_array() &&
                        std::all_of(value->begin(), value->end(), [](const Json& v) { return v.is_number_integer(); });
-    if (!whole) refuse(key, "a list of integers", value->dump());
+    if (!whole) refuse(key, "a list of integers", json_text(*value));
     return value->get<std::vector<int64_t>>();
   }
   [[noreturn]] void refuse(const std::string& key, const std::string& want, const std::string& got) {
@@ -59,7 +61,7 @@ class Kwargs {
     std::vector<std::string> known(seen_.begin(), seen_.end());
     for (const auto& [key, value] : values_.items()) {
       if (!seen_.contains(key)) {
-        fail(ErrorKind::config, "{}.kwargs.{}: unknown argument; known: {}", path_, key, fmt::join(known, ", "));
+        fail(ErrorKind::config, "{}.kwargs.{}: unknown argument; known: {}", path_, key, joined(known));
       }
     }
   }
@@ -307,7 +309,7 @@ const std::map<std::string, Maker>& makers() {
 
 std::unique_ptr<TorchScheduler> make_torch_scheduler(const Json& config, const std::string& path, double& initial) {
   if (!config.is_object() || !config.contains("name") || !config.at("name").is_string()) {
-    fail(ErrorKind::config, "{}: want {{name, kwargs}}, got {}", path, config.dump());
+    fail(ErrorKind::config, "{}: want {{name, kwargs}}, got {}", path, json_text(config));
   }
   std::string name = config.at("name");
   const std::string module = "torch.optim.lr_scheduler.";
@@ -316,9 +318,8 @@ std::unique_ptr<TorchScheduler> make_torch_scheduler(const Json& config, const s
   if (found == makers().end()) {
     std::vector<std::string> names;
     for (const auto& entry : makers()) names.push_back(entry.first);
-    const auto suggestion = nearest(name, names);
-    fail(ErrorKind::config, "{}.name: unknown scheduler '{}'{}; known: {}", path, name,
-         suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(names, ", "));
+    fail(ErrorKind::config, "{}.name: unknown scheduler '{}'{}; known: {}", path, name, did_you_mean(name, names),
+         joined(names));
   }
   const Json none = Json::object();
   Kwargs kwargs(config.contains("kwargs") && !config.at("kwargs").is_null() ? config.at("kwargs") : none, path);

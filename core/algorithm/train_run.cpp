@@ -1,10 +1,10 @@
 #include "core/algorithm/train_run.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "core/algorithm/grpo.hpp"
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/cluster/start_workers.hpp"
 #include "core/telemetry/report.hpp"
 
@@ -24,10 +24,10 @@ std::vector<std::string> environment_names_of(const config::RunConfig& run) {
 
 // What must be the same for a checkpoint to go on: another model or other data is another run.
 Json identity_of(const config::RunConfig& run, const std::string& model_dir, const rollout::Prompts& prompts) {
-  std::ifstream in(fs::path(model_dir) / "config.json");
-  const Json model = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
   Json identity = {{"model", Json::object()}, {"data", Json::array()}, {"train_prompts", prompts.train_size()}};
-  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size", "intermediate_size"}) {
+  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                          "num_key_value_heads", "vocab_size", "intermediate_size"}) {
     if (model.contains(key)) identity["model"][key] = model.at(key);
   }
   for (const config::DatasetConfig& dataset : run.data.train) identity["data"].push_back(dataset.dataset_name);
@@ -53,19 +53,46 @@ double base_learning_rate(const config::OptimizerConfig& optimizer) {
   return optimizer.kwargs.value("lr", 1e-3);  // torch's default for Adam and AdamW
 }
 
+// A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
+Ending train_and_report(Grpo& run) {
+  const auto report = [&] {
+    if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
+  };
+  Ending ending;
+  try {
+    ending = grpo_train(run);
+  } catch (...) {
+    try {
+      report();
+    } catch (const Error& error) {
+      run.console.line(error.what());
+    }
+    throw;
+  }
+  report();
+  return ending;
+}
+
 }  // namespace
 
 std::string model_directory(const std::string& model_name) {
   const fs::path path(model_name);
   if (fs::exists(path / "config.json")) return fs::canonical(path).string();
   if (path.extension() == ".gguf" && fs::exists(path)) {
-    fail(ErrorKind::config, "policy.model_name: {} is a GGUF file. Convert it once: hexad convert {} <directory>", model_name, model_name);
+    fail(ErrorKind::config, "policy.model_name: {} is a GGUF file. Convert it once: hexad convert {} <directory>",
+         model_name, model_name);
   }
   if (fs::is_directory(path)) {
-    fail(ErrorKind::config, "policy.model_name: {} has no config.json. Wanted: a Hugging Face model directory (config.json, tokenizer.json, *.safetensors)", model_name);
+    fail(ErrorKind::config,
+         "policy.model_name: {} has no config.json. Wanted: a Hugging Face model directory (config.json, "
+         "tokenizer.json, *.safetensors)",
+         model_name);
   }
-  fail(ErrorKind::config, "policy.model_name: no directory '{}'. Hexad does not download models: give the path of a Hugging Face model directory "
-       "(hf download {} --local-dir <directory>)", model_name, model_name);
+  fail(ErrorKind::config,
+       "policy.model_name: no directory '{}'. Hexad does not download models: give the path of a Hugging Face model "
+       "directory "
+       "(hf download {} --local-dir <directory>)",
+       model_name, model_name);
 }
 
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
@@ -93,29 +120,45 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
     console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
                      fmt::format("{} tokens", event.value("tokens", int64_t{0})));
   });
-  const std::vector<Json> started =
-      cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir,
-                             text.tokenizer_dir);
+  const std::vector<Json> started = cluster::start_workers(
+      workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir,
+      text.tokenizer_dir);
   for (const char* role : {"backend", "loss", "generator"}) {
     const Json& plugin = started[0].at(role);
-    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""), plugin.value("version", ""), plugin.value("path", ""),
+    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""),
+                             plugin.value("version", ""), plugin.value("path", ""),
                              plugin.value("sha256", "").substr(0, 8)));
   }
 
   cluster::Policy policy(workers, run.policy, started);
   rollout::Generation generation(workers);
   LrSchedule lr(run.policy.scheduler, base_learning_rate(run.policy.optimizer));
-  Grpo grpo{run, yaml, identity, policy, generation, prompts, environments, text, rollout::sampling_from(run.policy, text.eos_ids), lr,
-            checkpoints ? &*checkpoints : nullptr, log, console, interrupted, workers.size(), {}};
+  Grpo grpo{run,
+            yaml,
+            identity,
+            policy,
+            generation,
+            prompts,
+            environments,
+            text,
+            rollout::sampling_from(run.policy, text.eos_ids),
+            lr,
+            checkpoints ? &*checkpoints : nullptr,
+            log,
+            console,
+            interrupted,
+            workers.size(),
+            {}};
   if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
   resume(grpo);
   const int64_t resumed_at = grpo.progress.total_steps;
-  const Ending ending = grpo_train(grpo);
+  const Ending ending = train_and_report(grpo);
   workers.stop();
-  if (log.steps() > 0) telemetry::write_report(log.directory());
   if (grpo.progress.total_steps == resumed_at) {
-    console.line(fmt::format("nothing was trained: the run had already reached step {}. Raise grpo.max_num_steps or grpo.max_num_epochs, or "
-                             "start another run with a checkpointing.checkpoint_dir of its own", resumed_at));
+    console.line(fmt::format(
+        "nothing was trained: the run had already reached step {}. Raise grpo.max_num_steps or grpo.max_num_epochs, or "
+        "start another run with a checkpointing.checkpoint_dir of its own",
+        resumed_at));
   }
   return {log.directory().string(), grpo.progress.total_steps, ending == Ending::interrupted, checkpoints.has_value()};
 }

@@ -13,7 +13,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t substitution = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
       d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, substitution});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   }
   return d[a.size()][b.size()];
@@ -27,6 +28,11 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     if (distance < best_distance) best_distance = distance, best = candidate;
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const auto suggestion = nearest(word, candidates);
+  return suggestion ? ", did you mean '" + *suggestion + "'?" : "";
 }
 
 }  // namespace hexad

@@ -13,4 +13,7 @@ size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate nearest to `word`, if it is near enough (at most a third of its length, at least 2 edits) to be a typo.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
+// ", did you mean 'X'?" for the nearest candidate; empty when none is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
 }  // namespace hexad

@@ -1,10 +1,10 @@
 #include "core/checkpoint/convert.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 #include "core/checkpoint/convert_output.hpp"
 #include "core/checkpoint/safetensors.hpp"
@@ -50,10 +50,10 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   const std::vector<GgufWeight> weights = gguf_weights(gguf, config);
 
   ConvertOutput output(destination);
-  output.write_text("config.json", config.dump(2) + "\n");
-  output.write_text("generation_config.json", gguf_generation_config(gguf).dump(2) + "\n");
-  output.write_text("tokenizer.json", gguf_tokenizer(gguf).dump(2) + "\n");
-  output.write_text("tokenizer_config.json", gguf_tokenizer_config(gguf).dump(2) + "\n");
+  output.write_text("config.json", json_text(config, 2) + "\n");
+  output.write_text("generation_config.json", json_text(gguf_generation_config(gguf), 2) + "\n");
+  output.write_text("tokenizer.json", json_text(gguf_tokenizer(gguf), 2) + "\n");
+  output.write_text("tokenizer_config.json", json_text(gguf_tokenizer_config(gguf), 2) + "\n");
 
   ConvertResult result{"gguf"};
   std::vector<TensorSpec> specs;
@@ -87,11 +87,10 @@ void copy_side_files(const fs::path& source, const ConvertOutput& output) {
 
 // config.json with the new dtype.
 void write_config(const fs::path& source, const ConvertOutput& output, std::optional<DType> dtype) {
-  std::ifstream in(source / "config.json");
-  Json config = Json::parse(in, nullptr, false);
+  Json config = read_json<Json>(source / "config.json");
   if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", (source / "config.json").string());
   if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name(*dtype);
-  output.write_text("config.json", config.dump(2) + "\n");
+  output.write_text("config.json", json_text(config, 2) + "\n");
 }
 
 // `tokenizer`: the directory of the tokenizer's files, if it is another one.

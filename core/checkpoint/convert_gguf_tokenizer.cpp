@@ -1,6 +1,7 @@
 #include <array>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 
 namespace hexad::checkpoint {
@@ -32,7 +33,7 @@ Split split_of(const Gguf& gguf) {
     known.push_back(candidate.name);
   }
   fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.pre\" is \"{}\", known are {}", gguf.path().string(), name,
-       fmt::join(known, ", "));
+       joined(known));
 }
 
 Json byte_level(bool use_regex) {

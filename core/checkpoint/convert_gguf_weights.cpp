@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 
 namespace hexad::checkpoint {
@@ -61,7 +62,7 @@ void check(const Gguf& gguf, const std::vector<GgufWeight>& weights) {
     if (!tensor) fail(ErrorKind::data, "{}: tensor \"{}\" is missing", gguf.path().string(), weight.gguf_name);
     if (tensor->shape != weight.shape) {
       fail(ErrorKind::data, "{}: tensor \"{}\" has shape [{}], the metadata want [{}]", gguf.path().string(),
-           weight.gguf_name, fmt::join(tensor->shape, ", "), fmt::join(weight.shape, ", "));
+           weight.gguf_name, joined(tensor->shape), joined(weight.shape));
     }
     used.insert(weight.gguf_name);
   }

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/checkpoint/safetensors_dtype.hpp"
 
 namespace hexad::checkpoint {
@@ -86,7 +87,7 @@ std::string_view gguf_type_name(uint32_t type) { return type < type_names.size()
 std::string readable_gguf_types() {
   std::vector<std::string_view> names;
   for (const GgufBlock& block : blocks) names.push_back(block.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names);
 }
 
 std::vector<float> dequantize(const GgufTensor& tensor) {

@@ -1,12 +1,11 @@
 #include "core/checkpoint/safetensors.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 #include "core/checkpoint/safetensors_header.hpp"
 
@@ -17,9 +16,7 @@ namespace fs = std::filesystem;
 
 // The index's "weight_map": tensor name -> file name, each a plain name beside the index.
 std::map<std::string, std::string> read_weight_map(const fs::path& index) {
-  std::ifstream in(index);
-  if (!in) fail(ErrorKind::data, "{}: cannot be opened", index.string());
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
+  const auto json = try_parse_json<nlohmann::json>(read_file(index));
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
     fail(ErrorKind::data, "{}: not an index of safetensors files: no object \"weight_map\"", index.string());
   }
@@ -27,7 +24,7 @@ std::map<std::string, std::string> read_weight_map(const fs::path& index) {
   for (const auto& [name, file] : json["weight_map"].items()) {
     if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>()) {
       fail(ErrorKind::data, "{}: tensor \"{}\" is said to be in {}, wanted the name of a file beside the index",
-           index.string(), name, file.dump());
+           index.string(), name, json_text(file));
     }
     map[name] = file.get<std::string>();
   }

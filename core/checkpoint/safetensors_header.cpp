@@ -4,31 +4,31 @@
 #include <cstring>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::checkpoint {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;                  // sorted: the ordered one would take quadratic time for the names
 constexpr uint64_t max_header_bytes = 100'000'000;  // the format's own bound
 
 // Parses the header's JSON; a name that appears twice is an error (nlohmann would keep the last).
-Json parse_json(std::string_view text, const std::string& origin) {
+HeaderJson parse_header(std::string_view text, const std::string& origin) {
   std::set<std::string> names;
   int depth_limit_exceeded = 0;
-  const auto callback = [&](int depth, Json::parse_event_t event, Json& parsed) {
+  const auto callback = [&](int depth, HeaderJson::parse_event_t event, HeaderJson& parsed) {
     if (depth > 8) depth_limit_exceeded = 1;
-    if (depth == 1 && event == Json::parse_event_t::key && !names.insert(parsed.get<std::string>()).second) {
+    if (depth == 1 && event == HeaderJson::parse_event_t::key && !names.insert(parsed.get<std::string>()).second) {
       fail(ErrorKind::data, "{}: tensor \"{}\" appears twice in the header", origin, parsed.get<std::string>());
     }
     return depth <= 8;
   };
-  Json header;
+  HeaderJson header;
   try {
-    header = Json::parse(text, callback);
-  } catch (const Json::exception& error) {
+    header = parse_json<HeaderJson>(text, callback);
+  } catch (const HeaderJson::exception& error) {
     fail(ErrorKind::data, "{}: the header is not JSON: {}", origin, error.what());
   }
   if (depth_limit_exceeded || !header.is_object()) {
@@ -37,19 +37,19 @@ Json parse_json(std::string_view text, const std::string& origin) {
   return header;
 }
 
-std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const std::string& where) {
+std::vector<uint64_t> unsigned_list(const HeaderJson& entry, const char* key, const std::string& where) {
   if (!entry.contains(key) || !entry[key].is_array()) fail(ErrorKind::data, "{}: \"{}\" is missing", where, key);
   std::vector<uint64_t> list;
-  for (const Json& element : entry[key]) {
+  for (const HeaderJson& element : entry[key]) {
     if (!element.is_number_unsigned()) {
-      fail(ErrorKind::data, "{}: \"{}\" holds {}, wanted non-negative integers", where, key, element.dump());
+      fail(ErrorKind::data, "{}: \"{}\" holds {}, wanted non-negative integers", where, key, json_text(element));
     }
     list.push_back(element.get<uint64_t>());
   }
   return list;
 }
 
-SafetensorsEntry parse_entry(const std::string& name, const Json& entry, std::span<const std::byte> data,
+SafetensorsEntry parse_entry(const std::string& name, const HeaderJson& entry, std::span<const std::byte> data,
                              const std::string& origin) {
   const std::string where = fmt::format("{}: tensor \"{}\"", origin, name);
   if (!entry.is_object()) fail(ErrorKind::data, "{}: its header entry is not an object", where);
@@ -71,7 +71,7 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& entry, std::sp
   }
   const std::vector<uint64_t> offsets = unsigned_list(entry, "data_offsets", where);
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    fail(ErrorKind::data, "{}: data_offsets [{}] is not a range", where, fmt::join(offsets, ", "));
+    fail(ErrorKind::data, "{}: data_offsets [{}] is not a range", where, joined(offsets));
   }
   if (offsets[1] > data.size()) {
     fail(ErrorKind::data, "{}: ends at byte {} of the data, but the file has only {} (truncated?)", where, offsets[1],
@@ -79,7 +79,7 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& entry, std::sp
   }
   if (offsets[1] - offsets[0] != bytes) {
     fail(ErrorKind::data, "{}: has {} bytes, but {} of shape [{}] needs {}", where, offsets[1] - offsets[0], dtype_text,
-         fmt::join(result.shape, ", "), bytes);
+         joined(result.shape), bytes);
   }
   result.data = data.subspan(offsets[0], bytes);
   return result;
@@ -120,7 +120,7 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
     fail(ErrorKind::data, "{}: truncated: the header needs {} bytes, the file has {}", origin, length + sizeof length,
          file.size());
   }
-  const Json json = parse_json({reinterpret_cast<const char*>(file.data()) + sizeof length, length}, origin);
+  const HeaderJson json = parse_header({reinterpret_cast<const char*>(file.data()) + sizeof length, length}, origin);
   const std::span<const std::byte> data = file.subspan(sizeof length + length);
 
   SafetensorsHeader header;
@@ -152,7 +152,7 @@ std::string format_safetensors_header(const std::vector<TensorSpec>& specs,
         {"dtype", dtype_name(spec.dtype)}, {"shape", spec.shape}, {"data_offsets", {offset, offset + spec.bytes()}}};
     offset += spec.bytes();
   }
-  std::string text = json.dump();
+  std::string text = json_text(json);
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();
   std::string bytes(sizeof length, '\0');

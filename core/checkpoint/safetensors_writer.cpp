@@ -5,9 +5,8 @@
 #include <cstring>
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/checkpoint/safetensors_header.hpp"
 
 namespace hexad::checkpoint {
@@ -103,7 +102,7 @@ void ShardedWriter::finish() {
   }
   const nlohmann::ordered_json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
   std::ofstream out(directory_ / "model.safetensors.index.json");
-  out << index.dump(2) << '\n';
+  out << json_text(index, 2) << '\n';
   if (!out.flush()) fail(ErrorKind::data, "{}: the index cannot be written", directory_.string());
 }
 

@@ -11,6 +11,8 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::checkpoint {
 namespace {
@@ -18,12 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-fs::path step_directory(const fs::path& root, int64_t step, const char* prefix = "") { return root / fmt::format("{}step_{}", prefix, step); }
+fs::path step_directory(const fs::path& root, int64_t step, const char* prefix = "") {
+  return root / fmt::format("{}step_{}", prefix, step);
+}
 
 // N of "step_N", or -1.
 int64_t step_of(const fs::path& directory) {
   const std::string name = directory.filename().string();
-  if (!name.starts_with("step_") || name.size() == 5 || name.find_first_not_of("0123456789", 5) != std::string::npos) return -1;
+  if (!name.starts_with("step_") || name.size() == 5 || name.find_first_not_of("0123456789", 5) != std::string::npos)
+    return -1;
   return std::stoll(name.substr(5));
 }
 
@@ -48,18 +53,22 @@ void sync_tree(const fs::path& root) {
 }
 
 Json to_json(const TrainingInfo& info) {
-  Json json = {{"consumed_samples", info.consumed_samples}, {"current_step", info.current_step},       {"current_epoch", info.current_epoch},
-               {"total_steps", info.total_steps},           {"total_valid_tokens", info.total_valid_tokens}, {"weight_version", info.weight_version},
-               {"loader", info.loader},                     {"identity", info.identity}};
+  Json json = {{"consumed_samples", info.consumed_samples},
+               {"current_step", info.current_step},
+               {"current_epoch", info.current_epoch},
+               {"total_steps", info.total_steps},
+               {"total_valid_tokens", info.total_valid_tokens},
+               {"weight_version", info.weight_version},
+               {"loader", info.loader},
+               {"identity", info.identity}};
   for (const auto& [name, value] : info.metrics) json[name] = std::isfinite(value) ? Json(value) : Json();
   return json;
 }
 
 TrainingInfo info_from(const fs::path& path) {
-  std::ifstream in(path);
-  if (!in) fail(ErrorKind::data, "checkpoint: cannot read {}", path.string());
+  const std::string text = read_file(path);
   try {
-    const Json json = Json::parse(in);
+    const Json json = parse_json<Json>(text);
     TrainingInfo info;
     info.consumed_samples = json.at("consumed_samples");
     info.current_step = json.at("current_step");
@@ -74,7 +83,8 @@ TrainingInfo info_from(const fs::path& path) {
     }
     return info;
   } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::data, "checkpoint: {} is damaged: {}. Delete that step_N directory to resume from the one before", path.string(), error.what());
+    fail(ErrorKind::data, "checkpoint: {} is damaged: {}. Delete that step_N directory to resume from the one before",
+         path.string(), error.what());
   }
 }
 
@@ -98,7 +108,7 @@ void list_differences(const Json& saved, const Json& now, const std::string& pat
       list_differences(saved.value(key, Json()), now.value(key, Json()), path.empty() ? key : path + "." + key, out);
     }
   } else if (saved != now) {
-    out += fmt::format("\n  {}: saved {}, now {}", path, saved.dump(), now.dump());
+    out += fmt::format("\n  {}: saved {}, now {}", path, json_text(saved), json_text(now));
   }
 }
 
@@ -133,8 +143,11 @@ void Store::require_same(const Found& found, const Json& identity) {
   std::string differences;
   list_differences(found.info.identity, identity, "", differences);
   if (differences.empty()) return;
-  fail(ErrorKind::data, "checkpointing.checkpoint_dir holds the checkpoint of another run ({}):{}\nGive this run a checkpoint_dir of its own, or "
-       "restore the model and data that the checkpoint was made with", found.directory.string(), differences);
+  fail(ErrorKind::data,
+       "checkpointing.checkpoint_dir holds the checkpoint of another run ({}):{}\nGive this run a checkpoint_dir of "
+       "its own, or "
+       "restore the model and data that the checkpoint was made with",
+       found.directory.string(), differences);
 }
 
 fs::path Store::begin(int64_t step) {
@@ -148,8 +161,9 @@ fs::path Store::begin(int64_t step) {
 }
 
 void Store::commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config) {
-  const fs::path temporary = step_directory(root_, step, "tmp_"), final = step_directory(root_, step), old = step_directory(root_, step, "old_");
-  write_synced(temporary / "training_info.json", to_json(info).dump(2) + "\n");
+  const fs::path temporary = step_directory(root_, step, "tmp_"), final = step_directory(root_, step),
+                 old = step_directory(root_, step, "old_");
+  write_synced(temporary / "training_info.json", json_text(to_json(info), 2) + "\n");
   write_synced(temporary / "config.yaml", resolved_config);
   if (fs::is_empty(temporary / "policy/optimizer")) fs::remove(temporary / "policy/optimizer");
   sync_tree(temporary);
@@ -157,12 +171,14 @@ void Store::commit(int64_t step, const TrainingInfo& info, const std::string& re
   fs::remove_all(old, error);
   if (fs::exists(final)) fs::rename(final, old, error);
   fs::rename(temporary, final, error);
-  if (error) fail(ErrorKind::data, "checkpoint: cannot rename {} to {}: {}", temporary.string(), final.string(), error.message());
+  if (error)
+    fail(ErrorKind::data, "checkpoint: cannot rename {} to {}: {}", temporary.string(), final.string(),
+         error.message());
   fs::remove_all(old);
   sync_path(root_);
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const fs::path status = root_ / "latest_checkpoint_status.json";
-  write_synced(status.string() + ".tmp", Json{{"step", step}, {"time", now}}.dump() + "\n");
+  write_synced(status.string() + ".tmp", json_text(Json{{"step", step}, {"time", now}}) + "\n");
   fs::rename(status.string() + ".tmp", status);
   retain();
 }
@@ -182,12 +198,16 @@ void Store::retain() const {
     if (config_.metric_name) {
       const TrainingInfo info = info_from(directory / "training_info.json");
       const auto found = info.metrics.find(*config_.metric_name);
-      score = found == info.metrics.end() ? -std::numeric_limits<double>::infinity() : config_.higher_is_better ? found->second : -found->second;
+      score = found == info.metrics.end() ? -std::numeric_limits<double>::infinity()
+              : config_.higher_is_better  ? found->second
+                                          : -found->second;
     }
     ranked.push_back({score, step});
   }
-  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return std::pair(a.score, a.step) > std::pair(b.score, b.step); });
-  for (size_t i = 0; i < ranked.size() && i < static_cast<size_t>(*config_.keep_top_k); ++i) kept.insert(ranked[i].step);
+  std::sort(ranked.begin(), ranked.end(),
+            [](const Ranked& a, const Ranked& b) { return std::pair(a.score, a.step) > std::pair(b.score, b.step); });
+  for (size_t i = 0; i < ranked.size() && i < static_cast<size_t>(*config_.keep_top_k); ++i)
+    kept.insert(ranked[i].step);
   const size_t latest = static_cast<size_t>(config_.ft_keep_latest_k.value_or(0));
   for (size_t i = 0; i < steps.size() && i < latest; ++i) kept.insert(steps[steps.size() - 1 - i].first);
   for (const auto& [step, directory] : steps) {

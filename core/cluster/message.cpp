@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -14,12 +15,14 @@ data::Tensor wrap(const Json& description, const Frame& frame) {
   const auto shape = description.at(1).get<std::vector<int64_t>>();
   int64_t elements = 1;
   for (const int64_t extent : shape) {
-    if (extent < 0 || (extent > 0 && elements > kMaxElements / extent)) fail(ErrorKind::worker, "message: bad shape {}", description.dump());
+    if (extent < 0 || (extent > 0 && elements > kMaxElements / extent))
+      fail(ErrorKind::worker, "message: bad shape {}", json_text(description));
     elements *= extent;
   }
   const size_t want = static_cast<size_t>(elements) * data::item_size(dtype);
   if (frame.size != want) {
-    fail(ErrorKind::worker, "message: a tensor frame has {} bytes, its header says {} ({})", frame.size, want, description.dump());
+    fail(ErrorKind::worker, "message: a tensor frame has {} bytes, its header says {} ({})", frame.size, want,
+         json_text(description));
   }
   // Small frames live inside the ZeroMQ message, where nothing promises the alignment of the element type.
   if (reinterpret_cast<uintptr_t>(frame.data) % data::item_size(dtype) != 0) {
@@ -67,7 +70,8 @@ data::Batch Message::batch(const std::string& key) const {
     }
     return batch;
   } catch (const std::exception& error) {
-    fail(ErrorKind::worker, "message '{}': no valid batch '{}': {}", header.value("command", "reply"), key, error.what());
+    fail(ErrorKind::worker, "message '{}': no valid batch '{}': {}", header.value("command", "reply"), key,
+         error.what());
   }
 }
 
@@ -78,15 +82,15 @@ std::string encode_header(const Message& message) {
   }
   Json header = message.header;
   header["tensors"] = descriptions;
-  return header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(header);
 }
 
 Message decode(const std::vector<Frame>& frames) {
   if (frames.empty()) fail(ErrorKind::worker, "message: no frames");
   Message message;
-  const auto* text = static_cast<const char*>(frames[0].data);
-  message.header = Json::parse(text, text + frames[0].size, nullptr, /*allow_exceptions=*/false);
-  if (!message.header.is_object()) fail(ErrorKind::worker, "message: the header of {} bytes is no JSON object", frames[0].size);
+  message.header = try_parse_json<Json>({static_cast<const char*>(frames[0].data), frames[0].size});
+  if (!message.header.is_object())
+    fail(ErrorKind::worker, "message: the header of {} bytes is no JSON object", frames[0].size);
   const Json descriptions = message.header.value("tensors", Json::array());
   if (!descriptions.is_array() || descriptions.size() + 1 != frames.size()) {
     fail(ErrorKind::worker, "message: {} frames, its header describes {} tensors", frames.size(), descriptions.size());

@@ -11,9 +11,8 @@
 #include <csignal>
 #include <cstring>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 extern char** environ;
 
@@ -25,7 +24,7 @@ using nlohmann::json;
 constexpr size_t kMaxPacket = 128 * 1024;
 
 void send_packet(int fd, const json& value) {
-  const std::string text = value.dump();
+  const std::string text = json_text(value);
   if (::send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
     fail(ErrorKind::worker, "spawner: cannot send {} bytes: {}", text.size(), std::strerror(errno));
   }
@@ -38,7 +37,7 @@ std::optional<json> receive_packet(int fd) {
   do size = ::recv(fd, buffer.data(), buffer.size(), 0);
   while (size < 0 && errno == EINTR);
   if (size <= 0) return std::nullopt;
-  return json::parse(buffer.data(), buffer.data() + size);
+  return parse_json<json>({buffer.data(), static_cast<size_t>(size)});
 }
 
 // ---- In the child, between fork and exec.
@@ -55,7 +54,8 @@ std::optional<json> receive_packet(int fd) {
     const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (log >= 0) ::dup2(log, STDOUT_FILENO), ::dup2(log, STDERR_FILENO);
   }
-  for (const auto& [name, value] : request.at("env").items()) ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
+  for (const auto& [name, value] : request.at("env").items())
+    ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
   const auto command = request.at("command").get<std::vector<std::string>>();
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -153,14 +153,17 @@ Spawner::~Spawner() {
 }
 
 pid_t Spawner::spawn(const SpawnRequest& request) {
-  send_packet(socket_, {{"command", request.command}, {"env", request.variables}, {"input", request.input}, {"log", request.log_path}});
+  send_packet(
+      socket_,
+      {{"command", request.command}, {"env", request.variables}, {"input", request.input}, {"log", request.log_path}});
   while (const std::optional<json> packet = receive_packet(socket_)) {
     if (packet->contains("exited")) {
       exits_.push_back({packet->at("exited").get<pid_t>(), packet->at("status").get<int>()});
       continue;
     }
     const auto pid = packet->at("started").get<pid_t>();
-    if (pid <= 0) fail(ErrorKind::worker, "cannot start {}: {}", request.command[0], std::strerror(packet->at("errno").get<int>()));
+    if (pid <= 0)
+      fail(ErrorKind::worker, "cannot start {}: {}", request.command[0], std::strerror(packet->at("errno").get<int>()));
     return pid;
   }
   fail(ErrorKind::worker, "the spawner process ended; cannot start {}", request.command[0]);

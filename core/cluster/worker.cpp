@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/cluster/worker_engine.hpp"
 #include "core/cluster/worker_link.hpp"
 
@@ -41,15 +42,17 @@ void serve(const Bootstrap& bootstrap) {
 }  // namespace
 
 std::string to_text(const Bootstrap& bootstrap) {
-  return Json{{"endpoint", bootstrap.endpoint}, {"server_key", bootstrap.server_key}, {"rank", bootstrap.rank}}.dump();
+  return json_text(
+      Json{{"endpoint", bootstrap.endpoint}, {"server_key", bootstrap.server_key}, {"rank", bootstrap.rank}});
 }
 
 Bootstrap bootstrap_from_text(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     return {json.at("endpoint"), json.at("server_key"), json.at("rank")};
   } catch (const nlohmann::json::exception&) {
-    fail(ErrorKind::worker, "`hexad worker` is started by `hexad train`, which tells it where to connect; it is not for the command line");
+    fail(ErrorKind::worker,
+         "`hexad worker` is started by `hexad train`, which tells it where to connect; it is not for the command line");
   }
 }
 

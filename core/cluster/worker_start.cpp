@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {
@@ -15,10 +16,12 @@ using std::filesystem::path;
 
 // The runtime lies beside the plugins, relative to the program.
 const hexad_runtime* open_runtime() {
-  const path library = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libhexad_runtime.so";
+  const path library =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libhexad_runtime.so";
   if (!std::filesystem::exists(library)) return nullptr;
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-  if (!handle) fail(ErrorKind::worker, "{}: cannot load: {}. Was LibTorch moved? Check with ldd", library.string(), ::dlerror());
+  if (!handle)
+    fail(ErrorKind::worker, "{}: cannot load: {}. Was LibTorch moved? Check with ldd", library.string(), ::dlerror());
   const auto table = reinterpret_cast<const hexad_runtime* (*)()>(::dlsym(handle, "hexad_runtime_table"));
   if (!table) fail(ErrorKind::worker, "{}: no hexad_runtime_table in it: it is not of this build", library.string());
   return table();
@@ -28,7 +31,9 @@ DLDevice choose_device(const WorkerState& state, const std::string& wanted, int 
   const int devices = state.runtime ? state.runtime->cuda_device_count() : 0;
   if (wanted == "cpu" || (wanted == "auto" && devices == 0)) return {kDLCPU, 0};
   if (local_rank >= devices) {
-    fail(ErrorKind::worker, "cluster.device is '{}' and rank {} needs CUDA device {}, but this machine has {}. Lower cluster.gpus_per_node or set cluster.device=cpu",
+    fail(ErrorKind::worker,
+         "cluster.device is '{}' and rank {} needs CUDA device {}, but this machine has {}. Lower "
+         "cluster.gpus_per_node or set cluster.device=cpu",
          wanted, state.rank, local_rank, devices);
   }
   return {kDLCUDA, local_rank};
@@ -39,7 +44,9 @@ void start_runtime(WorkerState& state, const Json& header) {
   const int world = header.at("world_size");
   state.device = choose_device(state, header.at("device"), state.rank);
   if (!state.runtime) {
-    if (world > 1) fail(ErrorKind::worker, "libhexad_runtime.so is missing (built with HEXAD_TORCH=OFF?); without it a run has one rank");
+    if (world > 1)
+      fail(ErrorKind::worker,
+           "libhexad_runtime.so is missing (built with HEXAD_TORCH=OFF?); without it a run has one rank");
     return;
   }
   const std::string address = header.at("master_address");
@@ -62,7 +69,10 @@ void start_runtime(WorkerState& state, const Json& header) {
 
 Json plugin_line(const plugin::Instance& instance) {
   const plugin::LoadedPlugin& plugin = instance.plugin();
-  return {{"name", plugin.manifest.name}, {"version", plugin.manifest.version}, {"path", plugin.path}, {"sha256", plugin.manifest.sha256}};
+  return {{"name", plugin.manifest.name},
+          {"version", plugin.manifest.version},
+          {"path", plugin.path},
+          {"sha256", plugin.manifest.sha256}};
 }
 
 Json backend_answer(const plugin::BackendPlugin& backend) {
@@ -97,8 +107,10 @@ void match(const plugin::LossPlugin& loss, const plugin::BackendPlugin& backend)
   const hexad_backend_info& info = backend.info();
   for (const std::string& name : loss.differentiable_inputs(/*required_only=*/true)) {
     if (std::find(info.outputs, info.outputs + info.num_outputs, name) == info.outputs + info.num_outputs) {
-      fail(ErrorKind::plugin, "{} differentiates '{}', which {} cannot make (it makes: {}). Choose another policy.backend or loss_fn.plugin",
-           loss.plugin().label(), name, backend.plugin().label(), fmt::join(info.outputs, info.outputs + info.num_outputs, ", "));
+      fail(ErrorKind::plugin,
+           "{} differentiates '{}', which {} cannot make (it makes: {}). Choose another policy.backend or "
+           "loss_fn.plugin",
+           loss.plugin().label(), name, backend.plugin().label(), joined(std::span(info.outputs, info.num_outputs)));
     }
   }
 }
@@ -111,16 +123,23 @@ Message start(WorkerState& state, const Message& message) {
   const Json& header = message.header;
   state.deterministic = header.value("deterministic", false);
   const Json transform = header.value("transform", Json::object());
-  state.transform = {transform.value("temperature", 1.0), transform.value("top_k", int64_t{0}), transform.value("top_p", 1.0)};
+  state.transform = {transform.value("temperature", 1.0), transform.value("top_k", int64_t{0}),
+                     transform.value("top_p", 1.0)};
   start_runtime(state, header);
-  if (const std::string tokenizer = header.value("tokenizer", ""); !tokenizer.empty()) state.tokenizer = text::Tokenizer::load(tokenizer);
-  state.registry = std::make_unique<plugin::Registry>(plugin::options_from(header.value("plugins", Json::object())), state.runtime);
+  if (const std::string tokenizer = header.value("tokenizer", ""); !tokenizer.empty())
+    state.tokenizer = text::Tokenizer::load(tokenizer);
+  state.registry =
+      std::make_unique<plugin::Registry>(plugin::options_from(header.value("plugins", Json::object())), state.runtime);
 
   const Json locations = header.value("locations", Json::object());
-  const plugin::Locate locate = [locations](std::string_view path) { return locations.value(std::string(path), std::string()); };
+  const plugin::Locate locate = [locations](std::string_view path) {
+    return locations.value(std::string(path), std::string());
+  };
   const Json& roles = header.at("roles");
   const auto role = [&](const char* name) { return roles.value(name, std::string()); };
-  const auto config = [&](const char* path, const char* key) { return plugin::PluginConfig(path, header.at(key), locate); };
+  const auto config = [&](const char* path, const char* key) {
+    return plugin::PluginConfig(path, header.at(key), locate);
+  };
 
   Message answer;
   if (!role("loss").empty()) {
@@ -136,10 +155,12 @@ Message start(WorkerState& state, const Message& message) {
   }
   if (!role("generator").empty()) {
     const auto& loaded = state.registry->load(plugin::Kind::generator, role("generator"));
-    state.generator = std::make_unique<plugin::GeneratorPlugin>(loaded, state.context(), config("policy.generation", "generation"));
+    state.generator =
+        std::make_unique<plugin::GeneratorPlugin>(loaded, state.context(), config("policy.generation", "generation"));
     answer.header["generator"] = generator_answer(*state.generator);
   }
-  answer.header["device"] = state.device.device_type == kDLCUDA ? fmt::format("cuda:{}", state.device.device_id) : "cpu";
+  answer.header["device"] =
+      state.device.device_type == kDLCUDA ? fmt::format("cuda:{}", state.device.device_id) : "cpu";
   return answer;
 }
 

@@ -8,16 +8,10 @@
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
-namespace {
-
-bool is_error(const Problem& problem) { return problem.severity == Problem::Severity::error; }
-
-}  // namespace
 
 std::string Problem::text() const {
   const std::string place = location.text();
-  return fmt::format("{}{}: {}: {}", place.empty() ? "" : place + ": ", is_error(*this) ? "error" : "notice", key,
-                     message);
+  return fmt::format("{}{}: {}: {}", place.empty() ? "" : place + ": ", is_error() ? "error" : "notice", key, message);
 }
 
 std::vector<Problem> check(const Node& root) {
@@ -32,7 +26,7 @@ std::vector<Problem> check(const Node& root) {
   }
   check_generation_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));
-  std::ranges::stable_partition(problems, is_error);
+  std::ranges::stable_partition(problems, &Problem::is_error);
   return problems;
 }
 
@@ -53,7 +47,7 @@ Resolved resolve(const std::filesystem::path& path, const std::vector<std::strin
   Resolved result{load_with_defaults(path, overrides), {}};
   std::string errors;
   for (Problem& problem : check(result.root)) {
-    if (is_error(problem)) {
+    if (problem.is_error()) {
       errors += (errors.empty() ? "" : "\n") + problem.text();
     } else {
       result.notices.push_back(std::move(problem));

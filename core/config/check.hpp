@@ -16,6 +16,7 @@ struct Problem {
   std::string key;
   std::string message;
 
+  bool is_error() const { return severity == Severity::error; }
   // "a.yaml:3:7: error: grpo.seed: ..."
   std::string text() const;
 };

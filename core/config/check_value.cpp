@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/python_text.hpp"
@@ -42,7 +43,7 @@ std::optional<std::string> element_problem(const Key& key, const Node& list) {
 
 std::optional<std::string> choice_problem(const Key& key, const std::string& text) {
   if (std::ranges::find(key.choices, text) != key.choices.end()) return std::nullopt;
-  const std::string wanted = fmt::format("{}", fmt::join(key.choices, ", "));
+  const std::string wanted = joined(key.choices);
   if (std::ranges::find(key.not_built, text) != key.not_built.end()) {
     return fmt::format("'{}' is not available in this version{}", text, wanted.empty() ? "" : "; wanted " + wanted);
   }
@@ -76,7 +77,7 @@ std::string kinds_text(Kinds kinds) {
   if (kinds & kList) names.push_back("a list");
   if (kinds & kMap) names.push_back("a mapping");
   if (kinds & kNull) names.push_back("null");
-  return fmt::format("{}", fmt::join(names, " or "));
+  return joined(names, " or ");
 }
 
 std::string range_text(const Key& key) {
@@ -85,8 +86,8 @@ std::string range_text(const Key& key) {
     parts.push_back((key.minimum_excluded ? "above " : "at least ") + bound_text(key.minimum));
   }
   if (!std::isinf(key.maximum)) parts.push_back("at most " + bound_text(key.maximum));
-  std::string result = fmt::format("{}", fmt::join(parts, ", "));
-  if (!key.choices.empty()) result += fmt::format("one of {}", fmt::join(key.choices, ", "));
+  std::string result = joined(parts);
+  if (!key.choices.empty()) result += fmt::format("one of {}", joined(key.choices));
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "core/config/commands.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/config/check.hpp"
 
 namespace hexad::config {
@@ -13,8 +14,6 @@ nlohmann::ordered_json to_json(const Problem& problem) {
   if (problem.location.line > 0) result["line"] = problem.location.line, result["column"] = problem.location.column;
   return result;
 }
-
-bool is_error(const Problem& problem) { return problem.severity == Problem::Severity::error; }
 
 // The problems of a configuration; one that cannot be read at all is one error.
 std::vector<Problem> problems_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
@@ -34,14 +33,14 @@ std::string line_of(const Problem& problem) {
 int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
                  std::ostream& out) {
   const std::vector<Problem> problems = problems_of(path, overrides);
-  const auto errors = std::ranges::count_if(problems, is_error);
+  const auto errors = std::ranges::count_if(problems, &Problem::is_error);
   if (json) {
     nlohmann::ordered_json answer = {{"valid", errors == 0},
                                      {"errors", nlohmann::ordered_json::array()},
                                      {"notices", nlohmann::ordered_json::array()}};
     for (const Problem& problem : problems)
-      answer[is_error(problem) ? "errors" : "notices"].push_back(to_json(problem));
-    out << answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+      answer[problem.is_error() ? "errors" : "notices"].push_back(to_json(problem));
+    out << json_text(answer) << '\n';
   } else {
     for (const Problem& problem : problems) out << line_of(problem) << '\n';
     out << path.string()
@@ -55,7 +54,7 @@ int config_show(const std::filesystem::path& path, const std::vector<std::string
   try {
     const Resolved resolved = resolve(path, overrides);
     if (json) {
-      out << resolved.root.to_json().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+      out << json_text(resolved.root.to_json()) << '\n';
     } else {
       out << resolved.root.to_yaml();
     }

@@ -12,11 +12,9 @@ namespace {
 // Files that name each other twice multiply; no inheritance comes near this many reads.
 constexpr size_t kMostFiles = 1000;
 
-bool is_missing(const Node& node) { return node.is_string() && node.as_string() == "???"; }
-
 // What Python's `if` makes of a value.
 bool truthy(const Node& node) {
-  if (node.is_null() || is_missing(node)) return false;
+  if (node.is_null() || node.is_missing()) return false;
   if (node.is_bool()) return node.as_bool();
   if (node.is_number()) return node.as_double() != 0;
   if (node.is_string()) return !node.as_string().empty();
@@ -38,7 +36,7 @@ class Inheritance {
     stack_.push_back(canonical);
     Node config = read_yaml_file(path);
     const Node* defaults = config.child("defaults");
-    if (defaults && !is_missing(*defaults)) {
+    if (defaults && !defaults->is_missing()) {
       const std::vector<std::string> parents = parent_names(config, *defaults);
       erase(config, "defaults");
       Node base(Node::Map{}, config.location());
@@ -69,7 +67,7 @@ class Inheritance {
       if (section.is_string() && has_interpolation(section.as_string())) {
         Evaluator evaluator(config);
         const Evaluator::Chain target = evaluator.follow({&config, &section});
-        if (is_missing(*target.back())) {
+        if (target.back()->is_missing()) {
           fail(ErrorKind::config, "{}: {}: it refers to a mandatory value that is not set", section.location().text(),
                key);
         }

@@ -10,14 +10,12 @@
 namespace hexad::config {
 namespace {
 
-constexpr size_t kDeepest = 500;
+constexpr size_t kLongestChain = 500;
 // References that multiply each other can ask for any amount of work; no configuration comes near this much.
 constexpr size_t kMostEvaluations = 1'000'000;
 constexpr size_t kLongestText = 1 << 20;
 
 bool is_interpolation(const Node& node) { return node.is_string() && has_interpolation(node.as_string()); }
-bool is_missing(const Node& node) { return node.is_string() && node.as_string() == "???"; }
-
 // "a.b[c].d" as a, b, c, d.
 std::vector<std::string> split_keys(std::string_view path) {
   std::vector<std::string> keys(1);
@@ -29,13 +27,6 @@ std::vector<std::string> split_keys(std::string_view path) {
     }
   }
   return keys;
-}
-
-std::optional<size_t> list_index(std::string_view key) {
-  size_t index = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-  if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
-  return index;
 }
 
 // The entry under a key, the element under a number; null if there is none.
@@ -53,7 +44,7 @@ class Activity {
     if (std::ranges::find(active, node) != active.end()) {
       fail(ErrorKind::config, "the interpolation refers to itself");
     }
-    if (active.size() >= kDeepest) fail(ErrorKind::config, "interpolations follow each other too long");
+    if (active.size() >= kLongestChain) fail(ErrorKind::config, "interpolations follow each other too long");
     active_.push_back(node);
   }
   ~Activity() { active_.pop_back(); }
@@ -133,7 +124,7 @@ Node Evaluator::evaluate_expression(const Expression& expression, const Chain& c
 Node Evaluator::evaluate_reference(const Expression& expression, const Chain& chain) {
   const Chain target = referred(expression, chain);
   const Node& node = *target.back();
-  if (is_missing(node)) fail(ErrorKind::config, "it refers to a mandatory value that is not set");
+  if (node.is_missing()) fail(ErrorKind::config, "it refers to a mandatory value that is not set");
   if (std::ranges::find(chain, &node) != chain.end()) {
     fail(ErrorKind::config, "the interpolation refers to itself or to what it is part of");
   }
@@ -169,7 +160,7 @@ Evaluator::Chain Evaluator::select(Chain from, std::string_view path, BelowScala
       }
     }
     const Node& node = *from.back();
-    if (node.is_null() || is_missing(node)) return {};
+    if (node.is_null() || node.is_missing()) return {};
     const bool container = node.is_map() || node.is_list();
     if (!container && below_scalar == BelowScalar::absent) return {};
     if (!container) fail(ErrorKind::config, "in {} the key {} is below {}", path, keys[i], node.describe());
@@ -211,7 +202,7 @@ Node Evaluator::evaluate_call(const Expression& expression, const Chain& chain) 
 Node Evaluator::select_or_default(const std::vector<Node>& arguments) {
   const Node otherwise = arguments.size() == 2 ? arguments[1] : Node();
   const Chain target = select({root_}, arguments[0].as_string(), BelowScalar::absent);
-  return target.empty() || is_missing(*target.back()) ? otherwise : evaluate(target);
+  return target.empty() || target.back()->is_missing() ? otherwise : evaluate(target);
 }
 
 Node Evaluator::decode(const Node& text, const Chain& chain) {

@@ -6,8 +6,6 @@
 namespace hexad::config {
 namespace {
 
-constexpr int kDeepest = 100;
-
 Expression literal(Node::Value value) {
   Expression result;
   result.value = Node(std::move(value));
@@ -94,7 +92,7 @@ class Parser {
 
   // "${", then a reference or a call, up to its "}".
   Expression interpolation() {
-    if (++depth_ > kDeepest) error("nested too deep");
+    if (++depth_ > kDeepestNesting) error("nested too deep");
     position_ += 2;
     skip_blanks();
     Expression result;
@@ -173,7 +171,7 @@ class Parser {
   }
 
   Expression element() {
-    if (++depth_ > kDeepest) error("nested too deep");
+    if (++depth_ > kDeepestNesting) error("nested too deep");
     Expression result;
     if (peek() == '[') {
       result.kind = Expression::Kind::list;

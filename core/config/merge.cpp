@@ -1,13 +1,11 @@
 #include "core/config/merge.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/config/interpolation.hpp"
 
 namespace hexad::config {
 namespace {
-
-bool is_container(const Node& node) { return node.is_map() || node.is_list(); }
-bool is_missing(const Node& node) { return node.is_string() && node.as_string() == "???"; }
 
 Evaluator::Chain chain_to(const Node& root, const std::vector<std::string>& path) {
   Evaluator::Chain chain = {&root};
@@ -22,7 +20,7 @@ Evaluator::Chain chain_to(const Node& root, const std::vector<std::string>& path
 void expand_reference(const Node& root, const std::vector<std::string>& path, Node& node) {
   if (!node.is_string() || !has_interpolation(node.as_string())) return;
   const Evaluator::Chain target = Evaluator(root).dereference(chain_to(root, path));
-  if (!target.empty() && is_container(*target.back())) {
+  if (!target.empty() && target.back()->is_container()) {
     Node copy = *target.back();
     node = std::move(copy);
   }
@@ -38,16 +36,16 @@ void merge(Node& root, const std::vector<std::string>& path, const Node& source,
     Node* old = target.child(key);
     if (!old) {
       if (new_keys == NewKeys::refused) {
-        fail(ErrorKind::config, "key {} does not exist", fmt::join(below, "."));
+        fail(ErrorKind::config, "key {} does not exist", joined(below, "."));
       }
       target.entries().emplace_back(key, value);
       continue;
     }
     expand_reference(root, below, *old);
-    if (is_missing(value)) continue;
-    if (is_container(*old) && is_container(value)) {
+    if (value.is_missing()) continue;
+    if (old->is_container() && value.is_container()) {
       if (old->is_map() != value.is_map()) {
-        fail(ErrorKind::config, "{}: {}: cannot merge {} with {}", value.location().text(), fmt::join(below, "."),
+        fail(ErrorKind::config, "{}: {}: cannot merge {} with {}", value.location().text(), joined(below, "."),
              value.describe(), old->describe());
       }
       if (value.is_map()) {

@@ -14,14 +14,14 @@ std::pair<std::string_view, std::string_view> split_head(std::string_view path) 
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
+}  // namespace
+
 std::optional<size_t> list_index(std::string_view key) {
   size_t index = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
   if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
   return index;
 }
-
-}  // namespace
 
 const Node* Node::child(std::string_view key) const {
   if (!is_map()) return nullptr;

@@ -17,6 +17,9 @@ namespace hexad::config {
 // Null, bool, 64-bit integer, double, text, list, or map with keys in written order. A value type: copies are deep.
 // Paths are dotted keys from this node ("policy.generation.temperature"); a number selects a list element
 // ("milestones.0").
+// Of a value in a file, of an interpolation, of an override: what reads them is recursive.
+constexpr int kDeepestNesting = 100;
+
 class Node {
  public:
   using List = std::vector<Node>;
@@ -38,6 +41,9 @@ class Node {
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
   bool is_list() const { return std::holds_alternative<List>(value_); }
   bool is_map() const { return std::holds_alternative<Map>(value_); }
+  bool is_container() const { return is_list() || is_map(); }
+  // The mandatory value "???" that nothing has set yet.
+  bool is_missing() const { return is_string() && as_string() == "???"; }
 
   // Elements of a list, entries of a map; the caller has looked at the kind.
   const List& items() const { return std::get<List>(value_); }
@@ -86,6 +92,9 @@ class Node {
   Value value_;
   Location location_;
 };
+
+// The number that a key of a list is; nothing if the key is none.
+std::optional<size_t> list_index(std::string_view key);
 
 // Same kinds and values, locations aside; 1 and 1.0 differ.
 bool same_value(const Node& a, const Node& b);

@@ -12,8 +12,6 @@ namespace {
 
 using Path = std::vector<std::string>;
 
-bool is_container(const Node& node) { return node.is_map() || node.is_list(); }
-
 Path split(const std::string& key) {
   Path path(1);
   for (const char c : key) {
@@ -77,7 +75,7 @@ Node* holder(Node& root, const Path& path, bool create) {
   Node* node = &root;
   for (size_t i = 0; i + 1 < path.size(); ++i) {
     Node* next = entry(*node, path[i]);
-    if (!next || !is_container(*next)) {
+    if (!next || !next->is_container()) {
       if (!create) return nullptr;
       if (!next) {
         if (!node->is_map()) return nullptr;
@@ -102,7 +100,7 @@ void set(Node& root, const Override& override, bool create, const KnownKeys& kno
     parent->entries().emplace_back(path.back(), value);
     return;
   }
-  if (!is_container(*old) || !is_container(value) || (old->is_list() && value.is_list())) {
+  if (!old->is_container() || !value.is_container() || (old->is_list() && value.is_list())) {
     *old = value;
     return;
   }
@@ -154,7 +152,7 @@ void remove(Node& root, const Override& override) {
 void apply_override(Node& root, const Override& override, const KnownKeys& known) {
   using Kind = Override::Kind;
   if (override.kind == Kind::remove) return remove(root, override);
-  if (override.kind == Kind::add && !is_container(*override.value) && selected(root, override.key)) {
+  if (override.kind == Kind::add && !override.value->is_container() && selected(root, override.key)) {
     refuse(override, fmt::format("{0} exists; write {0}=... to change it or ++{0}=... for either", override.key));
   }
   const bool create = override.kind != Kind::change || (known.contains && known.contains(override.key));

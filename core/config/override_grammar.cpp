@@ -1,8 +1,7 @@
 #include "core/config/override_grammar.hpp"
 
-#include <regex>
-
 #include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
 #include "core/config/interpolation_grammar.hpp"
 #include "core/config/override_casts.hpp"
 #include "core/config/word.hpp"
@@ -10,7 +9,6 @@
 namespace hexad::config {
 namespace {
 
-constexpr int kDeepest = 100;
 constexpr size_t kLongestKey = 1000;
 
 // The right-hand side of an override.
@@ -40,7 +38,7 @@ class ValueParser {
   }
 
   Node element() {
-    if (++depth_ > kDeepest) error("nested too deep");
+    if (++depth_ > kDeepestNesting) error("nested too deep");
     Node result;
     if (peek() == '[') {
       result = node(sequence(']'));
@@ -186,14 +184,14 @@ class ValueParser {
 };
 
 void check_key(const std::string& key, const std::string& where) {
-  static const std::regex path(
+  static const Pattern path(
       "(?:[A-Za-z_$][A-Za-z0-9_$-]*|(?:0|[1-9](?:_?[0-9])*)(?=\\.))"
       "(?:\\.(?:[A-Za-z_$][A-Za-z0-9_$-]*|0|[1-9](?:_?[0-9])*))*");
-  static const std::regex group("[A-Za-z_][A-Za-z0-9_-]*(?:/[A-Za-z_][A-Za-z0-9_-]*)+");
+  static const Pattern group("[A-Za-z_][A-Za-z0-9_-]*(?:/[A-Za-z_][A-Za-z0-9_-]*)+");
   if (key.find('@') != std::string::npos) {
     fail(ErrorKind::config, "{}: config groups and packages (key@package) are not supported", where);
   }
-  if (key.size() > kLongestKey || (!std::regex_match(key, path) && !std::regex_match(key, group))) {
+  if (key.size() > kLongestKey || (!path.matches(key) && !group.matches(key))) {
     fail(ErrorKind::config, "{}: '{}' is not a key; wanted names joined by dots, as in grpo.num_prompts_per_step=8",
          where, key);
   }

@@ -1,5 +1,6 @@
 #include "core/config/reference.hpp"
 
+#include "core/base/joined.hpp"
 #include "core/config/check_value.hpp"
 #include "core/config/schema/schema.hpp"
 
@@ -65,7 +66,7 @@ std::string status_text(const Key& key) {
     case Status::dormant: return " *With that feature.*";
     case Status::unavailable:
       return key.off.empty() ? " *Not available.*"
-                             : fmt::format(" *Not available:* only `{}`.", fmt::join(key.off, "`, `"));
+                             : fmt::format(" *Not available:* only `{}`.", joined(key.off, "`, `"));
   }
   return "";
 }
@@ -74,7 +75,7 @@ std::string description(const Key& key) {
   std::string text = key.meaning;
   const std::string range = range_text(key);
   if (!range.empty()) text += (text.empty() ? "" : "; ") + range;
-  if (!key.not_built.empty()) text += fmt::format("; not available: {}", fmt::join(key.not_built, ", "));
+  if (!key.not_built.empty()) text += fmt::format("; not available: {}", joined(key.not_built));
   if (!text.empty()) text += ".";
   text += status_text(key);
   return text.starts_with(' ') ? text.substr(1) : text;

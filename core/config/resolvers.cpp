@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 #include "core/config/python_text.hpp"
 
@@ -83,7 +84,7 @@ Node call_resolver(const std::string& name, const std::vector<Node>& arguments) 
     const std::vector<std::string> known = {"add", "mul", "div", "max", "oc.env", "oc.decode", "oc.select"};
     const std::optional<std::string> near = nearest(name, known);
     fail(ErrorKind::config, "unknown resolver '{}'{}; there are {}", name,
-         near ? fmt::format(", did you mean '{}'", *near) : "", fmt::join(known, ", "));
+         near ? fmt::format(", did you mean '{}'", *near) : "", joined(known));
   }
   if (arguments.size() != 2) {
     fail(ErrorKind::config, "${{{}:...}} takes two arguments, got {}", name, arguments.size());

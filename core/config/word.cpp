@@ -2,19 +2,12 @@
 
 #include <charconv>
 #include <limits>
-#include <regex>
 
 #include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
 
 namespace hexad::config {
 namespace {
-
-// No number is longer; it also bounds the recursion of std::regex.
-constexpr size_t kLongestNumber = 200;
-
-bool matches(const std::string& word, const std::regex& pattern) {
-  return word.size() <= kLongestNumber && std::regex_match(word, pattern);
-}
 
 std::string lower(std::string_view word) {
   std::string result(word);
@@ -33,16 +26,16 @@ int64_t to_int(std::string digits, std::string_view word) {
 }  // namespace
 
 Node::Value word_value(std::string_view word) {
-  static const std::regex integer("[+-]?(?:0|[1-9](?:_?[0-9])*)");
-  static const std::regex real(
+  static const Pattern integer("[+-]?(?:0|[1-9](?:_?[0-9])*)");
+  static const Pattern real(
       "[+-]?(?:(?:0|[1-9](?:_?[0-9])*)?\\.[0-9](?:_?[0-9])*(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
       "|(?:0|[1-9](?:_?[0-9])*)\\.(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
       "|(?:0|[1-9](?:_?[0-9])*)[eE][+-]?[0-9](?:_?[0-9])*)");
   const std::string small = lower(word);
   std::string digits(word);
   std::erase(digits, '_');
-  if (matches(std::string(word), integer)) return to_int(digits, word);
-  if (matches(std::string(word), real)) return std::strtod(digits.c_str(), nullptr);
+  if (integer.matches(word)) return to_int(digits, word);
+  if (real.matches(word)) return std::strtod(digits.c_str(), nullptr);
   if (small == "true" || small == "false") return small == "true";
   if (small == "null") return std::monostate();
   const bool negative = small.starts_with('-');

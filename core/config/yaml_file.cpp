@@ -16,15 +16,15 @@ namespace {
 
 // Aliases can make a small file into a huge tree; no configuration comes near this many values.
 constexpr size_t kMostValues = 1'000'000;
-constexpr int kDeepest = 100;
 
-class Reader {
+class YamlReader {
  public:
-  explicit Reader(std::string name) : name_(std::move(name)) {}
+  explicit YamlReader(std::string name) : name_(std::move(name)) {}
 
   Node convert(const YAML::Node& yaml, int depth = 0) {
     const Location location = locate(yaml.Mark());
-    if (depth > kDeepest) fail(ErrorKind::config, "{}: nested more than {} deep", location.text(), kDeepest);
+    if (depth > kDeepestNesting)
+      fail(ErrorKind::config, "{}: nested more than {} deep", location.text(), kDeepestNesting);
     if (++values_ > kMostValues) fail(ErrorKind::config, "{}: more than {} values", location.text(), kMostValues);
     if (yaml.IsMap()) return convert_map(yaml, location, depth);
     if (yaml.IsSequence()) {
@@ -138,7 +138,7 @@ Node read_yaml_text(const std::string& text, const std::string& name) {
   const std::vector<YAML::Node> documents = parse_documents(text, name);
   if (documents.size() > 1) fail(ErrorKind::config, "{}: wanted one YAML document, got {}", name, documents.size());
   if (documents.empty() || documents[0].IsNull()) return Node(Node::Map{}, Location{name, 1, 1});
-  Node root = Reader(name).convert(documents[0]);
+  Node root = YamlReader(name).convert(documents[0]);
   if (root.is_map()) return root;
   // OmegaConf reads a document that is one text once more, as YAML, and makes plain text a key without a value.
   if (root.is_string()) {

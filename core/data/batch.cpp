@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 
 namespace hexad::data {
 namespace {
@@ -75,7 +76,7 @@ Batch Batch::of_lengths(std::span<const int64_t> lengths) {
 
 Batch Batch::of_cu_seqlens(std::vector<int64_t> cu_seqlens) {
   if (cu_seqlens.empty() || cu_seqlens.front() != 0 || !std::is_sorted(cu_seqlens.begin(), cu_seqlens.end())) {
-    fail(ErrorKind::data, "batch: cu_seqlens must start at 0 and not decrease, got [{}]", fmt::join(cu_seqlens, ", "));
+    fail(ErrorKind::data, "batch: cu_seqlens must start at 0 and not decrease, got [{}]", joined(cu_seqlens));
   }
   Batch batch;
   batch.cu_seqlens_ = std::move(cu_seqlens);
@@ -123,7 +124,7 @@ const Column& Batch::column(const std::string& name) const {
   if (found != columns_.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& entry : columns_) names.push_back(entry.first);
-  fail(ErrorKind::data, "batch: no column '{}'; it has: {}", name, fmt::join(names, ", "));
+  fail(ErrorKind::data, "batch: no column '{}'; it has: {}", name, joined(names));
 }
 
 Tensor& Batch::at(const std::string& name) { return const_cast<Column&>(column(name)).tensor; }
@@ -213,8 +214,7 @@ std::vector<int64_t> inverse_permutation(std::span<const int64_t> order) {
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t row = order[i];
     if (row < 0 || row >= static_cast<int64_t>(order.size()) || inverse[row] != -1) {
-      fail(ErrorKind::data, "not a permutation of 0..{}: [{}]", static_cast<int64_t>(order.size()) - 1,
-           fmt::join(order, ", "));
+      fail(ErrorKind::data, "not a permutation of 0..{}: [{}]", static_cast<int64_t>(order.size()) - 1, joined(order));
     }
     inverse[row] = static_cast<int64_t>(i);
   }

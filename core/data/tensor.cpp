@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 
 namespace hexad::data {
 namespace {
@@ -13,9 +14,9 @@ constexpr size_t kAlignment = 64;
 int64_t product(const std::vector<int64_t>& shape) {
   int64_t result = 1;
   for (int64_t extent : shape) {
-    if (extent < 0) fail(ErrorKind::data, "tensor: negative extent in shape [{}]", fmt::join(shape, ", "));
+    if (extent < 0) fail(ErrorKind::data, "tensor: negative extent in shape [{}]", joined(shape));
     if (__builtin_mul_overflow(result, extent, &result)) {
-      fail(ErrorKind::data, "tensor: shape [{}] is too large to count", fmt::join(shape, ", "));
+      fail(ErrorKind::data, "tensor: shape [{}] is too large to count", joined(shape));
     }
   }
   return result;
@@ -110,7 +111,7 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::reshape(std::vector<int64_t> shape) const {
   if (product(shape) != numel_) {
-    fail(ErrorKind::data, "cannot view {} as [{}]: other number of elements", describe(*this), fmt::join(shape, ", "));
+    fail(ErrorKind::data, "cannot view {} as [{}]: other number of elements", describe(*this), joined(shape));
   }
   return Tensor(dtype_, std::move(shape), owner_, data_);
 }
@@ -158,7 +159,7 @@ bool operator==(const Tensor& a, const Tensor& b) {
 }
 
 std::string describe(const Tensor& tensor) {
-  return fmt::format("{}[{}]", name_of(tensor.dtype()), fmt::join(tensor.shape(), ", "));
+  return fmt::format("{}[{}]", name_of(tensor.dtype()), joined(tensor.shape()));
 }
 
 }  // namespace hexad::data

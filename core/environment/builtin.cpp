@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 #include "core/environment/answer.hpp"
 #include "core/environment/environment.hpp"
@@ -20,20 +22,19 @@ class Arguments {
   Arguments(const std::string& name, const Json& values, std::vector<std::string> known)
       : path_("env." + name), values_(values) {
     if (values.is_null()) return;
-    if (!values.is_object()) fail(ErrorKind::config, "{}: want a mapping, got {}", path_, values.dump());
+    if (!values.is_object()) fail(ErrorKind::config, "{}: want a mapping, got {}", path_, json_text(values));
     // Workers and implementation are NeMo-RL's; scoring here is in-process.
     for (const char* accepted : {"num_workers", "stop_strings", "env_name"}) known.emplace_back(accepted);
     for (const auto& entry : values.items()) {
       if (std::find(known.begin(), known.end(), entry.key()) != known.end()) continue;
-      const auto suggestion = nearest(entry.key(), known);
-      fail(ErrorKind::config, "{}: unknown key '{}'{}", path_, entry.key(),
-           suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "");
+      fail(ErrorKind::config, "{}: unknown key '{}'{}", path_, entry.key(), did_you_mean(entry.key(), known));
     }
   }
   bool flag(const std::string& key, bool otherwise) const {
     const Json* value = find(key);
     if (!value) return otherwise;
-    if (!value->is_boolean()) fail(ErrorKind::config, "{}.{}: want true or false, got {}", path_, key, value->dump());
+    if (!value->is_boolean())
+      fail(ErrorKind::config, "{}.{}: want true or false, got {}", path_, key, json_text(*value));
     return value->get<bool>();
   }
   std::string choice(const std::string& key, const std::string& otherwise,
@@ -41,8 +42,7 @@ class Arguments {
     const Json* value = find(key);
     if (!value) return otherwise;
     const bool good = value->is_string() && std::find(allowed.begin(), allowed.end(), *value) != allowed.end();
-    if (!good)
-      fail(ErrorKind::config, "{}.{}: want one of {}, got {}", path_, key, fmt::join(allowed, ", "), value->dump());
+    if (!good) fail(ErrorKind::config, "{}.{}: want one of {}, got {}", path_, key, joined(allowed), json_text(*value));
     return value->get<std::string>();
   }
 
@@ -163,9 +163,8 @@ std::unique_ptr<Environment> make_environment(const std::string& name, const Jso
   if (found != registry().end()) return found->second.make(arguments);
   std::vector<std::string> names;
   for (const auto& known : registry()) names.push_back(known.first);
-  const auto suggestion = nearest(name, names);
-  fail(ErrorKind::config, "env_name: unknown environment '{}'{}; known: {}", name,
-       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(names, ", "));
+  fail(ErrorKind::config, "env_name: unknown environment '{}'{}; known: {}", name, did_you_mean(name, names),
+       joined(names));
 }
 
 std::map<std::string, std::string> environment_names() {

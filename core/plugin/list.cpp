@@ -1,6 +1,7 @@
 #include "core/plugin/list.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/precheck.hpp"
 
@@ -53,7 +54,7 @@ std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text;
   for (const auto& [key, element] : value.items()) {
-    if (!value.is_structured()) return value.dump();
+    if (!value.is_structured()) return json_text(value);
     text += (text.empty() ? "" : ", ") + (value.is_object() ? key + " " : "") + plain(element);
   }
   return text;
@@ -78,7 +79,7 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
                         {"manifests", folder.manifests}});
   }
   if (json) {
-    out << Json{{"plugins", plugins}, {"searched", searched}}.dump(2) << '\n';
+    out << json_text(Json{{"plugins", plugins}, {"searched", searched}}, 2) << '\n';
     return 0;
   }
   for (const Json& plugin : plugins) {
@@ -108,7 +109,7 @@ int plugin_info(const Options& options, const std::string& name, bool json, std:
     if (matches.empty()) fail_not_found(found, std::nullopt, name);
   }
   if (json) {
-    out << matches.dump(2) << '\n';
+    out << json_text(matches, 2) << '\n';
     return 0;
   }
   for (size_t i = 0; i < matches.size(); ++i) {

@@ -5,14 +5,13 @@
 #include <limits>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::plugin {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 constexpr size_t kMaxBytes = 64 * 1024;
 constexpr int kMaxDepth = 16;
 
@@ -35,7 +34,7 @@ Json parse_bounded(std::string_view text, const std::string& where) {
     return true;
   };
   try {
-    return Json::parse(text, watch);
+    return parse_json<Json>(text, watch);
   } catch (const Json::exception& error) {
     refuse("{}: not JSON: {}", where, error.what());
   }
@@ -54,7 +53,7 @@ class Fields {
   }
   std::string text(const char* key) const {
     const Json& value = at(key);
-    if (!value.is_string()) refuse("{}: '{}' must be a text, got {}", where_, key, value.dump());
+    if (!value.is_string()) refuse("{}: '{}' must be a text, got {}", where_, key, json_text(value));
     return value.get<std::string>();
   }
   std::string text_or(const char* key, const char* otherwise) const {
@@ -63,7 +62,7 @@ class Fields {
   int64_t integer(const char* key) const {
     const Json& value = at(key);
     if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > 1e15) {
-      refuse("{}: '{}' must be a whole number, not negative, got {}", where_, key, value.dump());
+      refuse("{}: '{}' must be a whole number, not negative, got {}", where_, key, json_text(value));
     }
     return value.get<int64_t>();
   }
@@ -82,15 +81,16 @@ void read_lists(const Fields& fields, const std::string& where, Manifest& manife
   if (fields.has("memory")) {
     for (const Json& kind : fields.at("memory")) {
       if (kind != "host" && kind != "cuda")
-        refuse("{}: 'memory' lists \"host\" and \"cuda\", got {}", where, kind.dump());
+        refuse("{}: 'memory' lists \"host\" and \"cuda\", got {}", where, json_text(kind));
       manifest.memory.push_back(kind);
     }
   }
   if (fields.has("requires")) {
     const Json& requirements = fields.at("requires");
-    if (!requirements.is_object()) refuse("{}: 'requires' must be an object, got {}", where, requirements.dump());
+    if (!requirements.is_object()) refuse("{}: 'requires' must be an object, got {}", where, json_text(requirements));
     for (const auto& [name, version] : requirements.items()) {
-      if (!version.is_string()) refuse("{}: requires.{} must be a version text, got {}", where, name, version.dump());
+      if (!version.is_string())
+        refuse("{}: requires.{} must be a version text, got {}", where, name, json_text(version));
       manifest.requirements[name] = version.get<std::string>();
     }
   }

@@ -1,6 +1,7 @@
 #include "core/plugin/options.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -13,7 +14,7 @@ const Json* present(const Json& section, const char* key) {
 }
 
 [[noreturn]] void wrong(const char* key, const char* wanted, const Json& got) {
-  fail(ErrorKind::config, "plugins.{} must be {}, got {}", key, wanted, got.dump());
+  fail(ErrorKind::config, "plugins.{} must be {}, got {}", key, wanted, json_text(got));
 }
 
 bool flag(const Json& section, const char* key, bool otherwise) {
@@ -28,7 +29,7 @@ bool flag(const Json& section, const char* key, bool otherwise) {
 Options options_from(const Json& section) {
   Options options;
   if (section.is_null()) return options;
-  if (!section.is_object()) fail(ErrorKind::config, "plugins must be a section, got {}", section.dump());
+  if (!section.is_object()) fail(ErrorKind::config, "plugins must be a section, got {}", json_text(section));
   options.enabled = flag(section, "enabled", options.enabled);
   options.allow_insecure_dirs = flag(section, "allow_insecure_dirs", options.allow_insecure_dirs);
   if (const Json* paths = present(section, "paths")) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 
 namespace hexad::plugin {
@@ -76,7 +77,7 @@ const char* PluginConfig::json_text(std::string_view path) const {
   const Json* own = path.empty() ? nullptr : not_null(value_at(&section_, "plugin_config"));
   const Json* found = own ? value_at(own, path) : nullptr;
   if (!found) found = value_at(&section_, path);
-  return found ? keep(found->dump(-1, ' ', false, Json::error_handler_t::replace)) : nullptr;
+  return found ? keep(hexad::json_text(*found)) : nullptr;
 }
 
 const char* PluginConfig::keep(std::string text) const {
@@ -94,7 +95,7 @@ std::string PluginConfig::place(std::string_view path, bool in_plugin_config) co
 
 std::string PluginConfig::type_error(std::string_view path, std::string_view wanted, const Json& got) const {
   const Json* own = not_null(value_at(&section_, "plugin_config"));
-  const std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = hexad::json_text(got);
   return fmt::format("{} must be {}, got {} {}", place(path, own && value_at(own, path) == &got), wanted,
                      got.type_name(), text);
 }

@@ -1,10 +1,10 @@
 #include "core/rollout/model_text.hpp"
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 #include "core/text/tokenizer/tokenizer_config.hpp"
 
 namespace hexad::rollout {
@@ -13,9 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json read_json(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) return Json::object();
-  Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!std::filesystem::exists(path)) return Json::object();
+  Json json = try_parse_json<Json>(read_file(path));
   if (!json.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path.string());
   return json;
 }
@@ -28,22 +27,23 @@ void add_ids(const Json& value, std::set<int64_t>& ids) {
   }
 }
 
-std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
+std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& model_dir,
+                                                  const config::TokenizerConfig& config) {
   if (!config.chat_template) return std::nullopt;
   const std::string& wanted = *config.chat_template;
   if (wanted == "default") return text::ChatTemplate::for_model(model_dir);
   if (!wanted.ends_with(".jinja")) return text::ChatTemplate::parse(wanted, "policy.tokenizer.chat_template");
-  std::ifstream in(wanted);
-  if (!in) fail(ErrorKind::data, "policy.tokenizer.chat_template: cannot read {}", wanted);
-  std::stringstream source;
-  source << in.rdbuf();
-  return text::ChatTemplate::parse(source.str(), wanted);
+  if (!std::filesystem::exists(wanted)) fail(ErrorKind::data, "policy.tokenizer.chat_template: cannot read {}", wanted);
+  return text::ChatTemplate::parse(read_file(wanted), wanted);
 }
 
-std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
+std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir,
+                                          const config::TokenizerConfig& config) {
   if (config.name.empty()) return model_dir;
   if (std::filesystem::is_directory(config.name)) return config.name;
-  fail(ErrorKind::config, "policy.tokenizer.name: no directory '{}'. Wanted: a directory with tokenizer.json; leave the key out to use the model's",
+  fail(ErrorKind::config,
+       "policy.tokenizer.name: no directory '{}'. Wanted: a directory with tokenizer.json; leave the key out to use "
+       "the model's",
        config.name);
 }
 
@@ -71,7 +71,8 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
 
   const int64_t rows = model.value("vocab_size", int64_t{0});
   if (rows > 0 && result.tokenizer->vocab_size() > rows) {
-    fail(ErrorKind::data, "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
+    fail(ErrorKind::data,
+         "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
          tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string());
   }
   return result;

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
-
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 #include "core/telemetry/report_page.hpp"
 
 namespace hexad::telemetry {
@@ -17,19 +16,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kSampleSteps = 3, kSamplesPerStep = 4;
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // Lines that are whole: the last one of a run that was killed may be cut.
 Json read_lines(const fs::path& path, size_t most = SIZE_MAX) {
   Json lines = Json::array();
   std::ifstream in(path);
   for (std::string text; lines.size() < most && std::getline(in, text);) {
-    Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    Json line = try_parse_json<Json>(text);
     if (line.is_object()) lines.push_back(std::move(line));
   }
   return lines;
@@ -42,7 +34,8 @@ Json last_samples(const fs::path& run_dir, const Json& steps) {
     const int64_t number = step->value("step", int64_t{0});
     const Json lines = read_lines(run_dir / fmt::format("train_data_step{}.jsonl", number), kSamplesPerStep);
     for (const Json& line : lines) {
-      samples.push_back({{"step", number}, {"reward", line.value("rewards", Json())}, {"content", line.value("content", Json(""))}});
+      samples.push_back(
+          {{"step", number}, {"reward", line.value("rewards", Json())}, {"content", line.value("content", Json(""))}});
     }
     shown += !lines.empty();
   }
@@ -66,13 +59,16 @@ std::string script_safe(const std::string& json) {
 
 void write_report(const fs::path& run_dir) {
   const Json steps = read_lines(run_dir / "metrics.jsonl");
-  if (steps.empty()) fail(ErrorKind::data, "report: {} has no steps. Wanted: the directory of a run (logger.log_dir/exp_NNN)", (run_dir / "metrics.jsonl").string());
-  const Json data = {{"title", fs::absolute(run_dir).lexically_normal().parent_path().filename().string() + " / " + fs::absolute(run_dir).lexically_normal().filename().string()},
+  if (steps.empty())
+    fail(ErrorKind::data, "report: {} has no steps. Wanted: the directory of a run (logger.log_dir/exp_NNN)",
+         (run_dir / "metrics.jsonl").string());
+  const Json data = {{"title", fs::absolute(run_dir).lexically_normal().parent_path().filename().string() + " / " +
+                                   fs::absolute(run_dir).lexically_normal().filename().string()},
                      {"steps", steps},
                      {"samples", last_samples(run_dir, steps)},
-                     {"config", read_text(run_dir / "config.yaml")}};
+                     {"config", fs::exists(run_dir / "config.yaml") ? read_file(run_dir / "config.yaml") : ""}};
   std::string page(kReportPage);
-  page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(data.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(json_text(data)));
   const fs::path temporary = run_dir / "report.html.tmp";
   std::ofstream out(temporary);
   out << page;

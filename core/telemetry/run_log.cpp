@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::telemetry {
 namespace {
@@ -58,7 +59,7 @@ void RunLog::end_step(int64_t step) {
     tensorboard_->write(step, now, finite);
   }
   step_ = Json::object();
-  metrics_ << line.dump() << '\n';
+  metrics_ << json_text(line) << '\n';
   ++steps_;
   if (!metrics_.flush())
     fail(ErrorKind::data, "cannot write {}: is the disk full?", (directory_ / "metrics.jsonl").string());
@@ -67,7 +68,7 @@ void RunLog::end_step(int64_t step) {
 void RunLog::samples(const std::string& name, int64_t step, const std::vector<Json>& lines) {
   const fs::path path = directory_ / fmt::format("{}_step{}.jsonl", name, step);
   std::ofstream out(path);
-  for (const Json& line : lines) out << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  for (const Json& line : lines) out << json_text(line) << '\n';
   if (!out.flush()) fail(ErrorKind::data, "cannot write {}: is the disk full?", path.string());
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("sources that are no model") {
   write_model(folder / "list", Json::array());
   check_refusal(folder / "list", folder / "out", "list/config.json: not a JSON object");
   folder.write("list/config.json", "{");
-  check_refusal(folder / "list", folder / "out", "list/config.json: not a JSON object");
+  check_refusal(folder / "list", folder / "out", "list/config.json: not valid JSON: ");
 }
 
 TEST_CASE("weights that are not finite, or too large for the dtype") {

@@ -208,6 +208,7 @@ TEST_CASE("a step whose gradient is not finite is skipped and counted; a series 
   CHECK(run.code == 2);
   CHECK(contains(run.err, "hexad: 3 steps in a row had a loss or gradient that was not finite; stopping"));
   CHECK(lines(always / "logs/exp_001/metrics.jsonl").size() == 3);
+  CHECK(toy::fs::exists(always / "logs/exp_001/report.html"));
 }
 
 TEST_CASE("the checkpoint of another model is refused, and stays as it was") {

@@ -1,6 +1,7 @@
 #include "core/data/dataset/conversation.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::data {
 namespace {
@@ -14,7 +15,7 @@ std::optional<std::string> own_key(const config::DatasetConfig& config, const st
   const auto found = config.spec.find(key);
   if (found == config.spec.end() || found->is_null()) return std::nullopt;
   if (!found->is_string())
-    fail(ErrorKind::config, "dataset {}: {}: want text, got {}", config.dataset_name, key, found->dump());
+    fail(ErrorKind::config, "dataset {}: {}: want text, got {}", config.dataset_name, key, json_text(*found));
   return found->get<std::string>();
 }
 
@@ -26,7 +27,7 @@ void check_messages(const Json& messages, const Row& row, const std::string& key
   for (size_t i = 0; i < messages.size(); ++i) {
     const Json& entry = messages[i];
     if (!entry.is_object() || !entry.contains("role") || !entry.at("role").is_string()) {
-      fail(ErrorKind::data, "{}: {}[{}]: want an object with a role, got {}", row.source, key, i, entry.dump());
+      fail(ErrorKind::data, "{}: {}[{}]: want an object with a role, got {}", row.source, key, i, json_text(entry));
     }
   }
 }

@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/json.hpp"
 
 namespace hexad::data {
 namespace {
@@ -38,7 +40,7 @@ std::string reason(const Json::parse_error& error) {
 
 Json parse(const std::string& text, const std::string& source) {
   try {
-    return Json::parse(text);
+    return parse_json<Json>(text);
   } catch (const Json::parse_error& error) {
     fail(ErrorKind::data, "{}: malformed JSON: {}", source, reason(error));
   }
@@ -136,12 +138,12 @@ std::string text_field(const Row& row, const std::string& key) {
   if (found == row.value.end()) {
     std::vector<std::string> keys;
     for (const auto& entry : row.value.items()) keys.push_back(entry.key());
-    fail(ErrorKind::data, "{}: no field '{}'; it has: {}", row.source, key, fmt::join(keys, ", "));
+    fail(ErrorKind::data, "{}: no field '{}'; it has: {}", row.source, key, joined(keys));
   }
   if (found->is_structured() || found->is_null()) {
     fail(ErrorKind::data, "{}: field '{}' is {}, want text", row.source, key, found->type_name());
   }
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return found->is_string() ? found->get<std::string>() : json_text(*found);
 }
 
 }  // namespace hexad::data

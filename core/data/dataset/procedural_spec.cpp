@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 
 namespace hexad::data {
@@ -60,7 +61,7 @@ const Json* ProceduralSpec::find(const std::string& key) {
 }
 
 void ProceduralSpec::refuse(const std::string& key, const std::string& want) const {
-  const std::string got = spec_.contains(key) ? spec_.at(key).dump() : "nothing";
+  const std::string got = spec_.contains(key) ? json_text(spec_.at(key)) : "nothing";
   fail(ErrorKind::config, "dataset {}: {}: want {}, got {}", dataset_, key, want, got);
 }
 
@@ -119,9 +120,7 @@ std::pair<int64_t, int64_t> ProceduralSpec::range(const std::string& key, std::p
 void ProceduralSpec::finish() const {
   for (const auto& entry : spec_.items()) {
     if (std::find(known_.begin(), known_.end(), entry.key()) != known_.end()) continue;
-    const auto suggestion = nearest(entry.key(), known_);
-    fail(ErrorKind::config, "dataset {}: unknown key '{}'{}", dataset_, entry.key(),
-         suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "");
+    fail(ErrorKind::config, "dataset {}: unknown key '{}'{}", dataset_, entry.key(), did_you_mean(entry.key(), known_));
   }
 }
 

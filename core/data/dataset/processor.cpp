@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 
 namespace hexad::data {
@@ -93,9 +94,8 @@ void check_processor(const std::string& name) {
   std::vector<std::string> known = kPromptProcessors;
   known.push_back(kSft);
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  const auto suggestion = nearest(name, known);
-  fail(ErrorKind::config, "processor: unknown processor '{}'{}; known: {}", name,
-       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(known, ", "));
+  fail(ErrorKind::config, "processor: unknown processor '{}'{}; known: {}", name, did_you_mean(name, known),
+       joined(known));
 }
 
 Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/dataset/procedural_spec.hpp"
@@ -115,9 +116,8 @@ const Kind& kind_named(const std::string& name) {
   if (found != kinds().end()) return found->second;
   std::vector<std::string> names;
   for (const auto& entry : kinds()) names.push_back(entry.first);
-  const auto suggestion = nearest(name, names);
-  fail(ErrorKind::config, "dataset puzzle: unknown kind '{}'{}; known: {}", name,
-       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(names, ", "));
+  fail(ErrorKind::config, "dataset puzzle: unknown kind '{}'{}; known: {}", name, did_you_mean(name, names),
+       joined(names));
 }
 
 }  // namespace

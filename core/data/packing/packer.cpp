@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 #include "core/data/random.hpp"
 
@@ -50,9 +51,8 @@ PackingAlgorithm packing_algorithm_named(std::string_view name) {
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto found = std::find(kNames.begin(), kNames.end(), lower);
   if (found != kNames.end()) return static_cast<PackingAlgorithm>(found - kNames.begin());
-  const auto suggestion = nearest(lower, kNames);
-  fail(ErrorKind::config, "unknown packing algorithm '{}'{}; known: {}", name,
-       suggestion ? fmt::format(", did you mean '{}'?", *suggestion) : "", fmt::join(kNames, ", "));
+  fail(ErrorKind::config, "unknown packing algorithm '{}'{}; known: {}", name, did_you_mean(lower, kNames),
+       joined(kNames));
 }
 
 Bins pack(PackingAlgorithm algorithm, std::span<const int64_t> lengths, int64_t capacity, const PackingLimits& limits,

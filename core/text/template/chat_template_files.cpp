@@ -1,7 +1,6 @@
-#include <fstream>
-#include <iterator>
-
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 #include "core/text/template/chat_template.hpp"
 
 namespace hexad::text {
@@ -9,12 +8,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(ErrorKind::data, "{}: cannot be opened", path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The template of a list [{"name": ..., "template": ...}] that has that name; null when there is none.
 Json named(const Json& list, std::string_view name) {
@@ -31,7 +24,7 @@ std::optional<ChatTemplate> ChatTemplate::for_model(const fs::path& directory, b
     return parse(read_file(file), file.string());
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return std::nullopt;
-  const Json config = Json::parse(read_file(file), nullptr, false);
+  const Json config = try_parse_json<Json>(read_file(file));
   if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", file.string());
   Json source = config.value("chat_template", Json());
   if (source.is_null()) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/text/tokenizer/tokenizer.hpp"
 
 namespace hexad::text {
@@ -48,7 +49,7 @@ struct Line {
 Line parse_line(const std::string& text, std::string where) {
   Line line{nullptr, std::move(where)};
   try {
-    line.value = Json::parse(text);
+    line.value = parse_json<Json>(text);
   } catch (const nlohmann::json::exception& error) {
     line.refuse("not valid JSON: {}", error.what());
   }
@@ -88,7 +89,7 @@ int tokenize_file(const std::filesystem::path& model_dir, const std::filesystem:
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Line line = parse_line(text, fmt::format("{}:{}", input.string(), number));
     const Json result = decode ? decode_line(*tokenizer, line) : encode_line(*tokenizer, line, render);
-    out << result.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    out << json_text(result) << '\n';
     ++written;
   }
   return written;

@@ -1,5 +1,7 @@
 #include "core/text/tokenizer/component.hpp"
 
+#include "core/base/json.hpp"
+
 namespace hexad::text {
 namespace {
 
@@ -8,7 +10,7 @@ constexpr int kDeepest = 16;
 // A short rendering of a value for an error message.
 std::string shown(const nlohmann::json& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(value);
   return text.size() <= 40 ? text : fmt::format("{:.40}...", text);
 }
 

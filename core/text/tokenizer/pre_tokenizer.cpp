@@ -9,7 +9,8 @@
 namespace hexad::text {
 namespace {
 
-constexpr std::string_view kPreTokenizers = "ByteLevel, Split, Metaspace, Digits, Punctuation, WhitespaceSplit, Sequence";
+constexpr std::string_view kPreTokenizers =
+    "ByteLevel, Split, Metaspace, Digits, Punctuation, WhitespaceSplit, Sequence";
 
 // A step that rewrites every piece; `rewrite(text, from_start, out)` appends the new text of a piece and returns its
 // new from_start.
@@ -27,7 +28,7 @@ void rewrite_pieces(Pieces& pieces, Rewrite rewrite) {
   pieces.text = out;
 }
 
-class ByteChars final : public PreTokenizer {
+class ByteCharsStep final : public PreTokenizer {
  public:
   void apply(Pieces& pieces) const override {
     rewrite_pieces(pieces, [](std::string_view text, size_t from_start, std::string& out) {
@@ -158,6 +159,6 @@ PreTokenizerChain make_pre_tokenizer(const Component& component) {
   return chain;
 }
 
-std::unique_ptr<PreTokenizer> make_byte_chars_step() { return std::make_unique<ByteChars>(); }
+std::unique_ptr<PreTokenizer> make_byte_chars_step() { return std::make_unique<ByteCharsStep>(); }
 
 }  // namespace hexad::text

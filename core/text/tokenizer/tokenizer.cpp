@@ -1,9 +1,9 @@
 #include "core/text/tokenizer/tokenizer.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <mutex>
 
+#include "core/base/json.hpp"
 #include "core/text/tokenizer/added_tokens.hpp"
 #include "core/text/tokenizer/decoder.hpp"
 #include "core/text/tokenizer/model.hpp"
@@ -49,16 +49,6 @@ class ScratchPool {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> free_;
 };
-
-nlohmann::json read_json(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(ErrorKind::data, "{}: cannot be read", file.string());
-  try {
-    return nlohmann::json::parse(in);
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
-  }
-}
 
 }  // namespace
 
@@ -159,7 +149,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& pa
          "formats, such as SentencePiece's tokenizer.model, must be converted to it first)",
          file.string());
   }
-  return from_json(read_json(file), file.string());
+  return from_json(read_json<nlohmann::json>(file), file.string());
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(const nlohmann::json& document, const std::string& origin) {

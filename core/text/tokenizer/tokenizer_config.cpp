@@ -1,8 +1,7 @@
 #include "core/text/tokenizer/tokenizer_config.hpp"
 
-#include <fstream>
-#include <sstream>
-
+#include "core/base/file.hpp"
+#include "core/base/json.hpp"
 #include "core/text/tokenizer/component.hpp"
 
 namespace hexad::text {
@@ -38,27 +37,13 @@ std::optional<int64_t> read_length(const Component& config) {
   return value.get<int64_t>();
 }
 
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(ErrorKind::data, "{}: cannot be read", file.string());
-  std::ostringstream content;
-  content << in.rdbuf();
-  return content.str();
-}
-
 }  // namespace
 
 TokenizerConfig TokenizerConfig::load(const std::filesystem::path& folder) {
   TokenizerConfig config;
   const std::filesystem::path file = folder / "tokenizer_config.json", jinja = folder / "chat_template.jinja";
   if (std::filesystem::exists(file)) {
-    nlohmann::json document;
-    try {
-      document = nlohmann::json::parse(read_file(file));
-    } catch (const nlohmann::json::exception& error) {
-      fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
-    }
-    config = from_json(document, file.string());
+    config = from_json(read_json<nlohmann::json>(file), file.string());
   }
   if (std::filesystem::exists(jinja)) config.chat_templates["default"] = read_file(jinja);
   return config;

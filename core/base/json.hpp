@@ -1,0 +1,34 @@
+// JSON text, in and out. nlohmann's parser and printer are templates that cost a compiler seconds in every file that
+// names them; they are instantiated in json.cpp alone.
+// `J` is nlohmann::json or, where the order of keys is kept, nlohmann::ordered_json (inserting n keys there takes n²
+// time).
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad {
+
+// Throws J::parse_error; its what() names line, column and what was expected.
+template <typename J>
+J parse_json(std::string_view text);
+
+// `watch` sees every key and value while it is parsed, and refuses by throwing (limits on depth, repeated keys).
+template <typename J>
+J parse_json(std::string_view text, const typename J::parser_callback_t& watch);
+
+// Text that is not JSON gives a value for which is_object(), is_array(), ... are all false.
+template <typename J>
+J try_parse_json(std::string_view text);
+
+// The JSON in `file`; Error(data) names the file when it cannot be opened or is not JSON.
+template <typename J>
+J read_json(const std::filesystem::path& file);
+
+// On one line, or indented by `indent` blanks. Bytes that are not UTF-8 become U+FFFD: printing never throws.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+}  // namespace hexad
