@@ -32,7 +32,7 @@ lint:
 	tools/check_includes.sh
 
 format:
-	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -v '^sdk/include/dlpack.h$$' | xargs clang-format -i
+	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -vE '^sdk/include/(dlpack|hexad/abi)\.h$$' | xargs clang-format -i
 
 bundle:
 	tools/bundle.sh build/$(PRESET)

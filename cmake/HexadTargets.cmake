@@ -11,20 +11,26 @@ function(hexad_unity target)
   endif()
 endfunction()
 
-# hexad_core_library(NAME deps...): the static library hexad_NAME from core/NAME/**.cpp.
+# hexad_control_code(TARGET): -O1, which saves a fifth of the compile time of code that is never hot.
+function(hexad_control_code target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+endfunction()
+
+# hexad_core_library(NAME [HOT] deps...): the static library hexad_NAME from core/NAME/**.cpp; control code unless HOT.
 # Sources are globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it.
 function(hexad_core_library name)
+  cmake_parse_arguments(arg "HOT" "" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp)
-  if(sources)
-    add_library(hexad_${name} STATIC ${sources})
-    target_include_directories(hexad_${name} PUBLIC ${CMAKE_SOURCE_DIR})
-    target_link_libraries(hexad_${name} PUBLIC hexad_sdk ${ARGN})
-    target_precompile_headers(hexad_${name} REUSE_FROM hexad_base)
-    hexad_unity(hexad_${name} ${hexad_alone})
+  add_library(hexad_${name} STATIC ${sources})
+  target_include_directories(hexad_${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(hexad_${name} PUBLIC hexad_sdk ${arg_UNPARSED_ARGUMENTS})
+  if(arg_HOT)  # a precompiled header serves sources of its own optimisation level only
+    target_precompile_headers(hexad_${name} PRIVATE ${CMAKE_SOURCE_DIR}/core/base/core_pch.hpp)
   else()
-    add_library(hexad_${name} INTERFACE)
-    target_link_libraries(hexad_${name} INTERFACE hexad_sdk ${ARGN})
+    hexad_control_code(hexad_${name})
+    target_precompile_headers(hexad_${name} REUSE_FROM hexad_base)
   endif()
+  hexad_unity(hexad_${name} ${hexad_alone})
 endfunction()
 
 # hexad_test(FOLDER [TORCH] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,

@@ -1,8 +1,7 @@
 /* The device half of the host table, as a C table: libhexad_runtime.so implements it with LibTorch, CUDA and c10d.
  * core opens that library in a worker before any plugin and never sees more of LibTorch than this file.
  * Internal to one build of the engine: core and runtime are always built together, so nothing here is versioned.
- * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing call.
- */
+ * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing call. */
 #ifndef HEXAD_RUNTIME_H_
 #define HEXAD_RUNTIME_H_
 

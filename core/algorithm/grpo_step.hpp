@@ -10,12 +10,10 @@ using telemetry::Metrics;
 // Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`.
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
 
-// Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros
-// otherwise.
+// Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros otherwise.
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
 
-// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*,
-// *seq_mult_prob_error).
+// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, *seq_mult_prob_error).
 Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout);
 
 // Runs the validation prompts; returns accuracy, avg_length and, with several samples a prompt, pass_k.

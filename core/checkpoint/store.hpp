@@ -1,5 +1,4 @@
-// Checkpoints of a run: step_N directories written beside and renamed, retention, and where to resume (NeMo-RL's
-// layout).
+// Checkpoints of a run: step_N directories written beside and renamed, retention, and where to resume (NeMo-RL's layout).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -29,8 +28,7 @@ struct TrainingInfo {
 // checkpoint_dir/
 //   latest_checkpoint_status.json, step_N/{training_info.json, config.yaml, policy/{weights,optimizer,tokenizer}/}
 // A step is written as tmp_step_N and renamed when complete; an existing step_N becomes old_step_N until the new one is
-// in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a
-// directory.
+// in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a directory.
 class Store {
  public:
   // Removes what an earlier process left half-written. Throws Error(data) if the directory cannot be made.
@@ -49,8 +47,8 @@ class Store {
   // tmp_step_N with policy/{weights,optimizer,tokenizer}, empty, to be filled by the workers.
   std::filesystem::path begin(int64_t step);
   // Writes training_info.json and config.yaml, syncs, renames, updates latest_checkpoint_status.json, deletes what
-  // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties:
-  // the newer; a missing metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.
+  // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties: the newer; a missing
+  // metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.
   void commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config);
 
  private:

@@ -83,8 +83,7 @@ Message train(WorkerState& state, const Message& message) {
   const data::Batch batch = message.batch("batch");
   const MicroBatches parts = micro_batches(message, batch, backend);
 
-  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at
-  // start.
+  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at start.
   const hexad_backend_info& info = backend.info();
   std::vector<std::string> outputs;
   for (const std::string& name : loss.differentiable_inputs()) {

@@ -14,12 +14,12 @@
 
 namespace hexad::config {
 
-// Null, bool, 64-bit integer, double, text, list, or map with keys in written order. A value type: copies are deep.
-// Paths are dotted keys from this node ("policy.generation.temperature"); a number selects a list element
-// ("milestones.0").
 // Of a value in a file, of an interpolation, of an override: what reads them is recursive.
 constexpr int kDeepestNesting = 100;
 
+// Null, bool, 64-bit integer, double, text, list, or map with keys in written order. A value type: copies are deep.
+// Paths are dotted keys from this node ("policy.generation.temperature"); a number selects a list element
+// ("milestones.0").
 class Node {
  public:
   using List = std::vector<Node>;

@@ -111,7 +111,7 @@ class YamlReader {
 
   static void put(Node& map, const std::string& key, Node value, const Location& location) {
     // A value is located by its key: that is what a message is about.
-    Node located(std::move(value.value()), location);
+    Node located(value.value(), location);
     if (Node* old = map.child(key)) {
       *old = std::move(located);
     } else {

@@ -41,7 +41,8 @@ class Arguments {
                      const std::vector<std::string>& allowed) const {
     const Json* value = find(key);
     if (!value) return otherwise;
-    const bool good = value->is_string() && std::find(allowed.begin(), allowed.end(), *value) != allowed.end();
+    const bool good =
+        value->is_string() && std::find(allowed.begin(), allowed.end(), value->get<std::string>()) != allowed.end();
     if (!good) fail(ErrorKind::config, "{}.{}: want one of {}, got {}", path_, key, joined(allowed), json_text(*value));
     return value->get<std::string>();
   }

@@ -8,8 +8,7 @@ namespace {
 using cluster::Json;
 using cluster::Message;
 
-// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible
-// tokens.
+// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
 std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
   std::vector<std::vector<int64_t>> shares(workers);
   std::vector<int64_t> load(workers, 0);

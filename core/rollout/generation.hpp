@@ -39,8 +39,8 @@ class Generation {
   // The workers have been started with a generator. Borrows them.
   explicit Generation(cluster::WorkerGroup& workers) : workers_(workers) {}
 
-  // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and
-  // weight_version i64 (sample). Log-probs are of the distribution that was drawn from.
+  // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and weight_version
+  // i64 (sample). Log-probs are of the distribution that was drawn from.
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
   // Hands the backend's current weights to the generators; the next completions carry the new version.

@@ -11,8 +11,7 @@ namespace hexad::rollout {
 
 class Prompts {
  public:
-  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming
-  // file:line.
+  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming file:line.
   Prompts(const config::RunConfig& run, const data::TextTools& tools);
 
   // The next `num_prompts_per_step` prompts; goes on into the next epoch. Empty once max_num_epochs are through.

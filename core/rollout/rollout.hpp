@@ -19,9 +19,9 @@ using Environments = std::map<std::string, std::unique_ptr<environment::Environm
 Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names);
 
 struct Rollout {
-  // B = prompts * G rows, the samples of a prompt next to each other, prompt and response in one sequence. Token
-  // columns: input_ids i64, token_mask f32 (1 on response tokens), generation_logprobs f32 (0 on the prompt). Sample
-  // columns: rewards f32, sample_mask f32 (0: leaves the loss), prompt_length i64, truncated u8.
+  // B = prompts * G rows, the samples of a prompt next to each other, prompt and response in one sequence. Token columns:
+  // input_ids i64, token_mask f32 (1 on response tokens), generation_logprobs f32 (0 on the prompt). Sample columns: rewards f32,
+  // sample_mask f32 (0: leaves the loss), prompt_length i64, truncated u8.
   data::Batch batch;
   std::vector<std::string> responses;                    // [B]
   std::vector<const data::Datum*> prompts;               // [B]

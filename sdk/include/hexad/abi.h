@@ -1,23 +1,23 @@
 /* Hexad plugin ABI, major 1 (v1-rc). C11, C17 and C++; includes only libc and dlpack.h.
  *
  * A plugin is a shared object with ONE exported symbol, hexad_plugin_query_v1. It links nothing of the engine: every
- * service arrives in the hexad_host table. This file is the whole contract; the C++20 wrapper (plugin.hpp) adds nothing
- * to it.
+ * service arrives in the hexad_host table. This file is the whole contract; the C++20 wrapper (plugin.hpp) adds nothing to it.
  *
  * RULES (the long form with "who checks it" is ABI.md)
- *  Versions   Structs that begin with struct_size grow only at the end. Read a field of a struct that the other side
- * filled only if HEXAD_HAS(p, field). Such structs travel by pointer, never inside arrays. Structs without struct_size
+ *  Versions   Structs that begin with struct_size grow only at the end. Read a field of a struct that the other side filled
+ *             only if HEXAD_HAS(p, field). Such structs travel by pointer, never inside arrays. Structs without struct_size
  *             are frozen for ever.
  *  Errors     Fallible functions return a hexad_code; the text goes to host->set_error(call, ...), which copies it. On
  *             failure leave out-parameters untouched. Cleanup functions return void. Nothing may throw across the edge.
  *  Ownership  Pointers that a function receives are borrowed until it returns, unless its comment says otherwise.
- *  Tensors    In: const DLTensor*, contiguous, ready in stream order on host->stream(call, device). Out: preallocated
- * by the caller and zeroed. Whatever outlives the call is a DLManagedTensorVersioned with its deleter. Streams Enqueue
- * on host->stream(call, ...) and return without synchronising. CPU tensors are complete at return. Threads    Q query:
- * alone in its .so. L lifecycle: exclusive per instance, may block. C compute: one at a time per instance, any OS
- * thread. A: any time, from any thread, concurrently with C. Each function names its class. Sequences  Per-token arrays
- * are packed: sequence b holds the tokens [cu_seqlens[b], cu_seqlens[b+1]). Log-prob convention: fp32, position i holds
- * the log-prob of token i given what precedes it in its sequence; the first position of each sequence holds 0.
+ *  Tensors    In: const DLTensor*, contiguous, ready in stream order on host->stream(call, device). Out: preallocated by the
+ *             caller and zeroed. Whatever outlives the call is a DLManagedTensorVersioned with its deleter.
+ *  Streams    Enqueue on host->stream(call, ...) and return without synchronising. CPU tensors are complete at return.
+ *  Threads    Q query: alone in its .so. L lifecycle: exclusive per instance, may block. C compute: one at a time per
+ *             instance, any OS thread. A: any time, from any thread, concurrently with C. Each function names its class.
+ *  Sequences  Per-token arrays are packed: sequence b holds the tokens [cu_seqlens[b], cu_seqlens[b+1]).
+ *             Log-prob convention: fp32, position i holds the log-prob of token i given what precedes it in its sequence;
+ *             the first position of each sequence holds 0.
  */
 #ifndef HEXAD_ABI_H_
 #define HEXAD_ABI_H_
@@ -32,8 +32,7 @@ extern "C" {
 
 #define HEXAD_ABI_MAJOR 1
 #define HEXAD_ABI_MINOR 0
-/* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build.
- */
+/* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build. */
 #ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 0
 #endif
@@ -113,9 +112,8 @@ typedef struct hexad_batch {
   const int64_t* cu_seqlens;         /* [B + 1], starts with 0, never decreases */
   const hexad_named_tensor* tensors; /* what the backend declared in describe(); input_ids i64 [T] always first */
   int64_t num_tensors;
-  int64_t
-      padded_length; /* 0: run packed. S > 0: run as [B, S], right-padded; T-shaped tensors stay packed at this edge */
-  int64_t is_dummy;  /* 1: fills up a rank so that all ranks make the same number of passes; its loss counts 0 */
+  int64_t padded_length; /* 0: run packed. S > 0: run as [B, S], right-padded; T-shaped tensors stay packed at this edge */
+  int64_t is_dummy;      /* 1: fills up a rank so that all ranks make the same number of passes; its loss counts 0 */
 } hexad_batch;
 
 /* ---- Opaque handles ---------------------------------------------------------------------------------------------- */
@@ -124,7 +122,7 @@ typedef struct hexad_call hexad_call;     /* one call of the host into a plugin;
 typedef struct hexad_config hexad_config; /* a YAML subtree; valid until the instance is destroyed */
 typedef struct hexad_comm hexad_comm;     /* a process group; valid until the instance is destroyed */
 
-#define HEXAD_CALL_CAPTURING 1u /* a CUDA graph is being captured: only plugins with HEXAD_CAP_CAPTURABLE see this */
+#define HEXAD_CALL_CAPTURING 1u     /* a CUDA graph is being captured: only plugins with HEXAD_CAP_CAPTURABLE see this */
 #define HEXAD_CALL_DETERMINISTIC 2u /* the run asked for bitwise repeatable results */
 
 #define HEXAD_OP_SUM 0
@@ -146,10 +144,9 @@ typedef struct hexad_host {
   /* A host-side scalar of this step, reduced over ranks: HEXAD_REDUCE_*. Mean: value is the weighted sum. */
   hexad_code (*metric)(hexad_call* call, const char* name, double value, double weight, int32_t reduce);
 
-  /* Configuration. `path` is dotted ("optimizer.kwargs.lr"), looked up in the section's plugin_config first, then in
-   * the section that names the plugin. Absent or null: *inout keeps its default. A wrong type fails and names
-   * file:line. Keys of plugin_config that nothing has read when create returns are an error of the run, with a
-   * suggestion. */
+  /* Configuration. `path` is dotted ("optimizer.kwargs.lr"), looked up in the section's plugin_config first, then in the
+   * section that names the plugin. Absent or null: *inout keeps its default. A wrong type fails and names file:line.
+   * Keys of plugin_config that nothing has read when create returns are an error of the run, with a suggestion. */
   hexad_code (*config_i64)(hexad_call* call, const hexad_config* config, const char* path, int64_t* inout);
   hexad_code (*config_f64)(hexad_call* call, const hexad_config* config, const char* path, double* inout);
   hexad_code (*config_bool)(hexad_call* call, const hexad_config* config, const char* path, int32_t* inout);
@@ -159,9 +156,8 @@ typedef struct hexad_host {
   hexad_code (*config_json)(hexad_call* call, const hexad_config* config, const char* path, const char** out);
 
   /* The call. */
-  hexad_code (*device)(hexad_call* call, int32_t* device_type,
-                       int32_t* device_id);                                  /* this worker's: kDLCPU or kDLCUDA */
-  void* (*stream)(hexad_call* call, int32_t device_type, int32_t device_id); /* cudaStream_t; NULL on CPU */
+  hexad_code (*device)(hexad_call* call, int32_t* device_type, int32_t* device_id); /* this worker's: kDLCPU or kDLCUDA */
+  void* (*stream)(hexad_call* call, int32_t device_type, int32_t device_id);       /* cudaStream_t; NULL on CPU */
   int32_t (*cancelled)(hexad_call* call);
   int64_t (*deadline_ns)(hexad_call* call); /* CLOCK_MONOTONIC; INT64_MAX: none */
   int64_t (*step)(hexad_call* call);
@@ -173,16 +169,14 @@ typedef struct hexad_host {
   /* A tensor of the prototype's dtype, shape and device; the caller owns it and calls its deleter. */
   hexad_code (*tensor_new)(hexad_call* call, const DLTensor* prototype, DLManagedTensorVersioned** out);
 
-  /* Process groups. axis: "world", "dp", "tp", "pp", "cp", "ep" (those that this worker has). *out = NULL when the
-   * group has one rank. Collectives are enqueued on the call's stream; every rank of the group calls them in the same
-   * order. */
+  /* Process groups. axis: "world", "dp", "tp", "pp", "cp", "ep" (those that this worker has). *out = NULL when the group
+   * has one rank. Collectives are enqueued on the call's stream; every rank of the group calls them in the same order. */
   hexad_code (*comm_axis)(hexad_call* call, const char* axis, hexad_comm** out);
   int32_t (*comm_rank)(const hexad_comm* comm);
   int32_t (*comm_size)(const hexad_comm* comm);
   hexad_code (*all_reduce)(hexad_call* call, hexad_comm* comm, DLTensor* tensor, int32_t op);
-  hexad_code (*all_gather)(hexad_call* call, hexad_comm* comm, const DLTensor* in, DLTensor* out); /* out: size * in */
-  hexad_code (*reduce_scatter)(hexad_call* call, hexad_comm* comm, const DLTensor* in,
-                               DLTensor* out); /* in: size * out */
+  hexad_code (*all_gather)(hexad_call* call, hexad_comm* comm, const DLTensor* in, DLTensor* out);     /* out: size * in */
+  hexad_code (*reduce_scatter)(hexad_call* call, hexad_comm* comm, const DLTensor* in, DLTensor* out); /* in: size * out */
   hexad_code (*broadcast)(hexad_call* call, hexad_comm* comm, DLTensor* tensor, int32_t root);
   hexad_code (*barrier)(hexad_call* call, hexad_comm* comm);
   /* The group under a library's own type, borrowed: "c10d" -> c10d::ProcessGroup*, "nccl" -> ncclComm_t. */
@@ -225,7 +219,7 @@ typedef struct hexad_loss_batch {
   double global_valid_sequences;    /* likewise */
   const hexad_named_tensor* inputs; /* in the order of hexad_loss_vtable.inputs */
   int64_t num_inputs;
-  int64_t padded_length; /* as hexad_batch's: 0 if the backend ran it packed. The arrays are packed anyway */
+  int64_t padded_length;            /* as hexad_batch's: 0 if the backend ran it packed. The arrays are packed anyway */
 } hexad_loss_batch;
 
 /* Preallocated and zeroed, in the memory of the inputs, so that no device has to be waited for. */
@@ -267,8 +261,8 @@ typedef struct hexad_loss_vtable {
   uint64_t caps;
   const hexad_tensor_spec* inputs;
   const hexad_metric_spec* metrics;
-  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_loss** out);  /* L */
-  void (*destroy)(hexad_loss* self);                                                                             /* L */
+  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_loss** out); /* L */
+  void (*destroy)(hexad_loss* self);                                                                           /* L */
   hexad_code (*compute)(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out); /* C */
   /* Optional: NULL takes the engine's default. */
   hexad_code (*plan)(hexad_loss* self, hexad_call* call, hexad_loss_plan* plan); /* L */
@@ -323,13 +317,13 @@ typedef struct hexad_backend hexad_backend; /* the plugin's own type */
 typedef struct hexad_backend_info {
   uint32_t struct_size;
   uint32_t reserved;
-  int64_t num_parameters;   /* of the whole model */
-  int64_t dp_rank, dp_size; /* batches are sharded over dp */
+  int64_t num_parameters;       /* of the whole model */
+  int64_t dp_rank, dp_size;     /* batches are sharded over dp */
   int64_t tp_size, pp_size, cp_size, ep_size;
   int64_t sequence_multiple;    /* sequences are padded to a multiple of this many tokens */
   int64_t micro_batch_multiple; /* the number of micro-batches of a train call is a multiple of this */
-  int64_t counts_loss; /* 1: this rank's loss and metrics count; 0: another rank of the same dp_rank reports them */
-  const char* const* outputs; /* differentiable outputs that it can make: logprobs, entropy, values, ... */
+  int64_t counts_loss;          /* 1: this rank's loss and metrics count; 0: another rank of the same dp_rank reports them */
+  const char* const* outputs;   /* differentiable outputs that it can make: logprobs, entropy, values, ... */
   int64_t num_outputs;
   const char* const* inputs; /* names it wants in hexad_batch.tensors, in this order; the first is input_ids */
   int64_t num_inputs;
@@ -375,15 +369,15 @@ typedef struct hexad_forward_args {
 typedef struct hexad_step_args {
   uint32_t struct_size;
   uint32_t flags;
-  double lr;            /* of this step; NaN: the optimizer's own */
-  double weight_decay;  /* NaN: the optimizer's own */
+  double lr;           /* of this step; NaN: the optimizer's own */
+  double weight_decay; /* NaN: the optimizer's own */
   double max_grad_norm; /* <= 0 or NaN: no clipping */
 } hexad_step_args;
 
 typedef struct hexad_step_stats {
   uint32_t struct_size;
-  uint32_t skipped; /* 1: the gradient was not finite, nothing was changed but the gradients dropped */
-  double grad_norm; /* L2 over all ranks, before clipping */
+  uint32_t skipped;  /* 1: the gradient was not finite, nothing was changed but the gradients dropped */
+  double grad_norm;  /* L2 over all ranks, before clipping */
 } hexad_step_stats;
 
 #define HEXAD_CHECKPOINT_MODEL 1u     /* HF safetensors + config.json under uri */
@@ -412,26 +406,23 @@ typedef struct hexad_backend_vtable {
   uint32_t struct_size;
   uint32_t reserved;
   /* `config` is the `policy` section. create loads the model that model_name names. */
-  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config,
-                       hexad_backend** out);                                               /* L */
-  void (*destroy)(hexad_backend* self);                                                    /* L */
-  hexad_code (*describe)(hexad_backend* self, hexad_call* call, hexad_backend_info* info); /* L */
+  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_backend** out); /* L */
+  void (*destroy)(hexad_backend* self);                                                                           /* L */
+  hexad_code (*describe)(hexad_backend* self, hexad_call* call, hexad_backend_info* info);                        /* L */
   /* No gradients; fills `outputs` of every batch ("logprobs" f32 [T], "entropy" f32 [T], "values" f32 [T]). */
   hexad_code (*forward)(hexad_backend* self, hexad_call* call, const hexad_forward_args* args); /* C */
   /* Forward and backward over the micro-batches; gradients are summed over them and over dp. Call step next. */
-  hexad_code (*train)(hexad_backend* self, hexad_call* call, const hexad_train_args* args); /* C */
-  hexad_code (*step)(hexad_backend* self, hexad_call* call, const hexad_step_args* args,
-                     hexad_step_stats* stats); /* C */
+  hexad_code (*train)(hexad_backend* self, hexad_call* call, const hexad_train_args* args);                          /* C */
+  hexad_code (*step)(hexad_backend* self, hexad_call* call, const hexad_step_args* args, hexad_step_stats* stats);   /* C */
   /* Keeps a copy of the current weights under REFERENCE or SNAPSHOT. */
-  hexad_code (*keep)(hexad_backend* self, hexad_call* call, int32_t which);                     /* C */
+  hexad_code (*keep)(hexad_backend* self, hexad_call* call, int32_t which); /* C */
   hexad_code (*load)(hexad_backend* self, hexad_call* call, const hexad_checkpoint_args* args); /* L */
-  hexad_code (*save)(hexad_backend* self, hexad_call* call,
-                     const hexad_checkpoint_args* args); /* L; complete at return */
+  hexad_code (*save)(hexad_backend* self, hexad_call* call, const hexad_checkpoint_args* args); /* L; complete at return */
   /* This rank's slices of the model. Then iteration: begin, next until count == 0, end. Every rank takes part. */
-  hexad_code (*weight_layout)(hexad_backend* self, hexad_call* call, hexad_weight_list* out);               /* L */
-  hexad_code (*weights_begin)(hexad_backend* self, hexad_call* call, const hexad_weights_request* request); /* C */
-  hexad_code (*weights_next)(hexad_backend* self, hexad_call* call, hexad_weight_list* out);                /* C */
-  void (*weights_end)(hexad_backend* self);                                                                 /* C */
+  hexad_code (*weight_layout)(hexad_backend* self, hexad_call* call, hexad_weight_list* out);                     /* L */
+  hexad_code (*weights_begin)(hexad_backend* self, hexad_call* call, const hexad_weights_request* request);       /* C */
+  hexad_code (*weights_next)(hexad_backend* self, hexad_call* call, hexad_weight_list* out);                      /* C */
+  void (*weights_end)(hexad_backend* self);                                                                      /* C */
   /* Optional. */
   hexad_code (*offload)(hexad_backend* self, hexad_call* call, uint64_t what);          /* L */
   hexad_code (*onload)(hexad_backend* self, hexad_call* call, uint64_t what);           /* L */
@@ -450,10 +441,10 @@ typedef struct hexad_generator_info {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t caps;
-  int64_t max_sequences; /* that run at once */
-  int64_t max_model_len; /* prompt + response, tokens */
-  int64_t kv_capacity;   /* tokens of KV cache; 0: unknown */
-  int64_t weight_form;   /* HEXAD_FORM_* that update_bucket wants */
+  int64_t max_sequences;   /* that run at once */
+  int64_t max_model_len;   /* prompt + response, tokens */
+  int64_t kv_capacity;     /* tokens of KV cache; 0: unknown */
+  int64_t weight_form;     /* HEXAD_FORM_* that update_bucket wants */
 } hexad_generator_info;
 
 #define HEXAD_REQUEST_GREEDY 1u
@@ -495,8 +486,8 @@ typedef struct hexad_completion {
   uint32_t struct_size;
   int32_t finish;
   uint64_t id;
-  const int32_t* tokens; /* all so far */
-  const float* logprobs; /* of those tokens under the distribution they were drawn from */
+  const int32_t* tokens;           /* all so far */
+  const float* logprobs;           /* of those tokens under the distribution they were drawn from */
   int64_t count;
   const hexad_version_span* spans; /* at least one when count > 0 */
   int64_t num_spans;
@@ -507,29 +498,27 @@ typedef struct hexad_generator_vtable {
   uint32_t struct_size;
   uint32_t reserved;
   /* `config` is the `policy.generation` section with model_name, precision and max_total_sequence_length added. */
-  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config,
-                       hexad_generator** out);                                                 /* L */
-  void (*destroy)(hexad_generator* self);                                                      /* L */
-  hexad_code (*describe)(hexad_generator* self, hexad_call* call, hexad_generator_info* info); /* L */
-  hexad_code (*submit)(hexad_generator* self, hexad_call* call, const hexad_request* const* requests,
-                       int64_t count); /* A */
+  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_generator** out); /* L */
+  void (*destroy)(hexad_generator* self);                                                                           /* L */
+  hexad_code (*describe)(hexad_generator* self, hexad_call* call, hexad_generator_info* info);                      /* L */
+  hexad_code (*submit)(hexad_generator* self, hexad_call* call, const hexad_request* const* requests, int64_t count); /* A */
   /* Runs or waits for up to timeout_ms until at least one event is there; *count = 0 is no error. The events belong to
    * the generator until release. Every request ends with exactly one event whose finish is not NONE. */
   hexad_code (*poll)(hexad_generator* self, hexad_call* call, const hexad_completion** events, int64_t max_events,
                      int64_t timeout_ms, int64_t* count); /* A, one poller at a time */
-  void (*release)(hexad_generator* self, const hexad_completion* const* events, int64_t count);      /* A */
-  hexad_code (*cancel)(hexad_generator* self, hexad_call* call, const uint64_t* ids, int64_t count); /* A */
+  void (*release)(hexad_generator* self, const hexad_completion* const* events, int64_t count);                  /* A */
+  hexad_code (*cancel)(hexad_generator* self, hexad_call* call, const uint64_t* ids, int64_t count);             /* A */
   /* Refit: begin, buckets, end. commit = 0 leaves the old weights in force; a failed update likewise. */
-  hexad_code (*update_begin)(hexad_generator* self, hexad_call* call, int64_t version);                  /* C */
+  hexad_code (*update_begin)(hexad_generator* self, hexad_call* call, int64_t version);            /* C */
   hexad_code (*update_bucket)(hexad_generator* self, hexad_call* call, const hexad_weight_list* bucket); /* C */
-  hexad_code (*update_end)(hexad_generator* self, hexad_call* call, int32_t commit);                     /* C */
+  hexad_code (*update_end)(hexad_generator* self, hexad_call* call, int32_t commit);               /* C */
   /* Optional. */
   hexad_code (*weight_layout)(hexad_generator* self, hexad_call* call, hexad_weight_list* out); /* L */
   hexad_code (*pause)(hexad_generator* self, hexad_call* call);                                 /* C */
   hexad_code (*resume)(hexad_generator* self, hexad_call* call);                                /* C */
   hexad_code (*sleep)(hexad_generator* self, hexad_call* call, int32_t level); /* C; 1: free KV, 2: free weights too */
-  hexad_code (*wake)(hexad_generator* self, hexad_call* call);        /* C; after level 2 an update must follow */
-  hexad_code (*flush_cache)(hexad_generator* self, hexad_call* call); /* C; forgets shared prefixes */
+  hexad_code (*wake)(hexad_generator* self, hexad_call* call);                 /* C; after level 2 an update must follow */
+  hexad_code (*flush_cache)(hexad_generator* self, hexad_call* call);          /* C; forgets shared prefixes */
 } hexad_generator_vtable;
 
 /* ---- The plugin -------------------------------------------------------------------------------------------------- */
@@ -572,29 +561,17 @@ HEXAD_EXPORT const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* ho
 #define HEXAD_F32(t) HEXAD_DATA(float, t)
 #define HEXAD_F64(t) HEXAD_DATA(double, t)
 #define HEXAD_I64(t) HEXAD_DATA(int64_t, t)
-#define HEXAD_DTYPE_F32 \
-  { kDLFloat, 32, 1 }
-#define HEXAD_DTYPE_F64 \
-  { kDLFloat, 64, 1 }
-#define HEXAD_DTYPE_I64 \
-  { kDLInt, 64, 1 }
+#define HEXAD_DTYPE_F32 {kDLFloat, 32, 1}
+#define HEXAD_DTYPE_F64 {kDLFloat, 64, 1}
+#define HEXAD_DTYPE_I64 {kDLInt, 64, 1}
 
-#define HEXAD_DEFINE_PLUGIN_(kind_, name_, version_, license_, backend_, generator_, loss_) \
-  const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* host) {                  \
-    static const hexad_plugin_desc desc = {HEXAD_STRUCT_SIZE(hexad_plugin_desc, next),      \
-                                           HEXAD_ABI_MINOR,                                 \
-                                           HEXAD_TARGET_MINOR,                              \
-                                           kind_,                                           \
-                                           name_,                                           \
-                                           version_,                                        \
-                                           license_,                                        \
-                                           "",                                              \
-                                           backend_,                                        \
-                                           generator_,                                      \
-                                           loss_,                                           \
-                                           NULL};                                           \
-    (void)host;                                                                             \
-    return &desc;                                                                           \
+#define HEXAD_DEFINE_PLUGIN_(kind_, name_, version_, license_, backend_, generator_, loss_)                            \
+  const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* host) {                                             \
+    static const hexad_plugin_desc desc = {HEXAD_STRUCT_SIZE(hexad_plugin_desc, next),                                  \
+                                           HEXAD_ABI_MINOR, HEXAD_TARGET_MINOR, kind_, name_, version_, license_, "",   \
+                                           backend_, generator_, loss_, NULL};                                         \
+    (void)host;                                                                                                        \
+    return &desc;                                                                                                      \
   }
 #define HEXAD_LOSS_PLUGIN(name, version, license, vtable) \
   HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_LOSS, name, version, license, NULL, NULL, &vtable)
@@ -607,4 +584,4 @@ HEXAD_EXPORT const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* ho
 }
 #endif
 
-#endif /* HEXAD_ABI_H_ */
+#endif  /* HEXAD_ABI_H_ */
