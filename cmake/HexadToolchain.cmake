@@ -12,7 +12,12 @@ if(HEXAD_MOLD)
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-option(HEXAD_WERROR "Treat warnings as errors" ON)
+# Errors with the compiler that the project is developed with; a newer one may warn of more, which should stop nobody.
+set(werror OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set(werror ON)
+endif()
+option(HEXAD_WERROR "Treat warnings as errors" ${werror})
 if(HEXAD_WERROR)
   add_compile_options($<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Werror>)
 endif()

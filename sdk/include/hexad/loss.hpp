@@ -2,15 +2,19 @@
 //
 //   struct MyLoss {
 //     static constexpr hexad_tensor_spec inputs[] = {token_f32("logprobs", HEXAD_SPEC_DIFFERENTIABLE),
-//     token_f32("advantages")}; static constexpr hexad_metric_spec metrics[] = {metric("clip_frac",
-//     HEXAD_REDUCE_MEAN)}; MyLoss(const Call& call, const Config& config); void compute(const Call& call, const
-//     LossBatch& batch, LossOut& out);
+//                                                    token_f32("advantages")};
+//     static constexpr hexad_metric_spec metrics[] = {metric("clip_frac", HEXAD_REDUCE_MEAN)};
+//     MyLoss(const Call& call, const Config& config);
+//     void compute(const Call& call, const LossBatch& batch, LossOut& out);
 //   };
 //   HEXAD_CPP_LOSS(MyLoss, "my_loss", "1.0.0", "Apache-2.0")
 //
-// Optional members: static constexpr uint64_t caps (default: host memory), void plan(const Call&, hexad_loss_plan&),
-// void advantages(const Call&, const hexad_batch&, DLTensor& out), void end_step(const Call&, const
-// hexad_step_metrics&), std::string save_state(const Call&) with void load_state(const Call&, std::string_view).
+// Optional members:
+//   static constexpr uint64_t caps                                   default: host memory
+//   void plan(const Call&, hexad_loss_plan&)
+//   void advantages(const Call&, const hexad_batch&, DLTensor& out)
+//   void end_step(const Call&, const hexad_step_metrics&)
+//   std::string save_state(const Call&), void load_state(const Call&, std::string_view)
 #pragma once
 #include <hexad/tensor.hpp>
 
