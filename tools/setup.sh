@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs everything Hexad builds with (Debian 12+, Ubuntu 24.04+). Idempotent; says what it installs before it does.
 # LibTorch is unpacked from the pinned `torch` wheel into $HEXAD_CACHE (default ~/.cache/hexad), outside the checkout.
+# `--tests` installs what only `make test` needs.
 set -euo pipefail
 
 torch_version=2.11.0
@@ -8,6 +9,7 @@ cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
   libboost-dev libboost-filesystem-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
   libcli11-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev)
+test_packages=(clang abigail-tools)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -21,9 +23,10 @@ as_root() {
   else die "needs root to run '$*': run as root or install sudo"; fi
 }
 
+# install_packages NAME...
 install_packages() {
   local missing=()
-  for p in "${packages[@]}"; do
+  for p in "$@"; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
   done
   [ ${#missing[@]} -eq 0 ] && return
@@ -69,5 +72,8 @@ install_libtorch() {
   fi
 }
 
-install_packages
-install_libtorch
+case "${1:-}" in
+  "") install_packages "${packages[@]}"; install_libtorch ;;
+  --tests) install_packages "${test_packages[@]}" ;;
+  *) die "got $1, wanted nothing or --tests" ;;
+esac
