@@ -23,6 +23,7 @@ smollm2: build
 	$(HEXAD) train configs/smollm2_arithmetic.yaml
 
 test: build lint
+	@tools/setup.sh --tests
 	ctest --preset $(PRESET) -j $(JOBS)
 
 golden: build
