@@ -1,0 +1,55 @@
+// Part 4 of the ABI gate: plugins built from a release's own headers give, on today's host, the numbers of that release.
+#include "core/plugin/host_table.hpp"
+#include "tests/abi/built_plugin.hpp"
+#include "tests/abi/scripts.hpp"
+
+using namespace abi_test;
+using namespace hexad::plugin;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Json kLossConfig = {
+    {"scale", 0.7}, {"boost", 2}, {"clamp", true}, {"form", "squared"}, {"nested", {{"a", {1, 2}}}}};
+const Json kOtherConfig = {{"vocab_size", 4}};
+
+fs::path frozen_folder() { return folder_from("HEXAD_SOURCE_DIR") / "tests/abi/frozen"; }
+
+// Bitwise: the shortest decimal that reads back as the same number stands for it, -0.0 included.
+void check_recorded(const std::string& release, const std::string& kind, const Json& got) {
+  const std::string text = got.dump(1) + "\n";
+  const fs::path recorded = frozen_folder() / release / (kind + ".json");
+  const fs::path made = folder_from("HEXAD_BUILD_DIR") / "tests/abi" / release / (kind + ".json");
+  std::ofstream(made) << text;
+  const bool same = plugin_test::read_text(recorded) == text;
+  CHECK_MESSAGE(same, recorded << " differs from " << made);
+}
+
+}  // namespace
+
+TEST_CASE("frozen plugins give the recorded numbers") {
+  int releases = 0;
+  for (const auto& entry : fs::directory_iterator(frozen_folder())) {
+    if (!entry.is_directory()) continue;
+    ++releases;
+    const std::string release = entry.path().filename();
+    INFO(release);
+    const BuiltPlugin loss(release, Kind::loss, "frozen_loss"), backend(release, Kind::backend, "frozen_backend"),
+        generator(release, Kind::generator, "frozen_generator");
+    check_recorded(release, "loss", run_script(loss.load(), kLossConfig));
+    check_recorded(release, "backend", run_script(backend.load(), kOtherConfig));
+    check_recorded(release, "generator", run_script(generator.load(), kOtherConfig));
+  }
+  CHECK(releases > 0);
+}
+
+// The types of a service say nothing of what it does: only this part can see a change of meaning.
+TEST_CASE("a service that changes its meaning under an unchanged header is noticed") {
+  const BuiltPlugin built("v1.0-rc1", Kind::loss, "frozen_loss");
+  const Json before = run_script(built.load(), kLossConfig);
+  hexad_host changed = *host_table(nullptr);
+  const LoadedPlugin plugin = built.load_on(&changed);
+  CHECK(run_script(plugin, kLossConfig) == before);
+  changed.deadline_ns = [](hexad_call*) -> int64_t { return 0; };  // "none" was INT64_MAX
+  CHECK(run_script(plugin, kLossConfig) != before);
+}
