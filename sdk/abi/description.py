@@ -67,7 +67,7 @@ def _clang(*flags):
 
 def _fields(record):
     inner = record.get("inner", [])
-    odd = [each for each in inner if each["kind"] in ("RecordDecl", "IndirectFieldDecl") or each.get("isBitfield")]
+    odd = [each for each in inner if each["kind"] != "FieldDecl" or each.get("isBitfield")]
     if record["tagUsed"] != "struct" or odd:
-        die(f"{record['name']}: unions, nested records and bit-fields have no place in the ABI")
-    return {each["name"]: each["type"]["qualType"] for each in inner if each["kind"] == "FieldDecl"}
+        die(f"{record['name']}: unions, nested records, bit-fields and attributes have no place in the ABI")
+    return {each["name"]: each["type"]["qualType"] for each in inner}
