@@ -66,7 +66,7 @@ def _clang(*flags):
 
 
 def _fields(record):
-    inner = record.get("inner", [])
+    inner = [each for each in record.get("inner", []) if each["kind"] != "FullComment"]
     odd = [each for each in inner if each["kind"] != "FieldDecl" or each.get("isBitfield")]
     if record["tagUsed"] != "struct" or odd:
         die(f"{record['name']}: unions, nested records, bit-fields and attributes have no place in the ABI")
