@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test golden lint format bundle clean
+.PHONY: build setup quickstart smollm2 test golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -37,6 +37,13 @@ format:
 
 bundle:
 	tools/bundle.sh build/$(PRESET)
+
+# The SDK alone, into build/PRESET/package: hexad-sdk_*.deb, or hexad-sdk-*.tar.gz that builds by itself.
+sdk-deb: build
+	cpack -G DEB --config build/$(PRESET)/CPackConfig.cmake -B build/$(PRESET)/package
+
+sdk-tarball: build
+	cpack -G TGZ --config build/$(PRESET)/CPackSourceConfig.cmake -B build/$(PRESET)/package
 
 clean:
 	rm -rf build

@@ -1,21 +1,40 @@
-# Writes <library>.hexad.json: what the host checks before it maps a byte of the plugin's code.
+# Writes <library>.hexad.json: what the host checks before it maps a byte of the plugin's code. hexad_add_plugin() runs
+# it; a build without CMake's languages can too:
+#   cmake -DLIBRARY=libmy_loss.so -DKIND=loss -DNAME=my_loss -P write_manifest.cmake
+foreach(default VERSION=1.0.0 LICENSE=Apache-2.0 MIN_HOST_MINOR=0 MEMORY=host)
+  string(REGEX MATCH "^([A-Z_]+)=(.*)" default ${default})
+  if(NOT ${CMAKE_MATCH_1})
+    set(${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  endif()
+endforeach()
+if(NOT ARCH)
+  cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+  set(ARCH ${machine}-linux-gnu)
+endif()
+
 file(SHA256 ${LIBRARY} sha256)
 file(SIZE ${LIBRARY} size)
 get_filename_component(folder ${LIBRARY} DIRECTORY)
 get_filename_component(file ${LIBRARY} NAME)
 get_filename_component(stem ${LIBRARY} NAME_WLE)
+if(folder)
+  string(APPEND folder /)
+endif()
 string(REPLACE "," "\", \"" memory "${MEMORY}")
 set(requires "")
-if(TORCH)
-  set(requires "\"libtorch\": \"${TORCH}\"")
-endif()
-file(WRITE ${folder}/${stem}.hexad.json "{
+foreach(requirement libtorch=${TORCH} cuda=${CUDA})
+  if(requirement MATCHES "^(.+)=(.+)$")
+    list(APPEND requires "\"${CMAKE_MATCH_1}\": \"${CMAKE_MATCH_2}\"")
+  endif()
+endforeach()
+list(JOIN requires ", " requires)
+file(WRITE ${folder}${stem}.hexad.json "{
   \"format\": 1,
   \"kind\": \"${KIND}\",
   \"name\": \"${NAME}\",
   \"version\": \"${VERSION}\",
   \"library\": \"${file}\",
-  \"abi\": {\"major\": 1, \"min_host_minor\": 0},
+  \"abi\": {\"major\": 1, \"min_host_minor\": ${MIN_HOST_MINOR}},
   \"arch\": \"${ARCH}\",
   \"sha256\": \"${sha256}\",
   \"size\": ${size},
