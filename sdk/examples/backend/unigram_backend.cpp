@@ -58,7 +58,7 @@ class Unigram {
     }
     if (hexad_comm* dp = call.comm("dp")) {
       DLTensor sum = view(grad_, &vocab_);
-      call.check(call.host()->all_reduce(call.raw(), dp, &sum, HEXAD_REDUCE_SUM));
+      call.check(call.host()->all_reduce(call.raw(), dp, &sum, HEXAD_OP_SUM));
     }
   }
 
