@@ -1,8 +1,10 @@
-// hexad plugin list|info NAME
+// hexad plugin list|info NAME|new KIND NAME
+#include <filesystem>
 #include <iostream>
 
 #include "core/cli/commands.hpp"
 #include "core/plugin/list.hpp"
+#include "core/plugin/new.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -26,11 +28,27 @@ CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::s
   return command;
 }
 
+void add_new(CLI::App& parent, int& exit_code) {
+  auto wanted = std::make_shared<plugin::NewPlugin>();
+  auto json = std::make_shared<bool>(false);
+  wanted->into = ".";
+  CLI::App* command = parent.add_subcommand("new", "A folder with a plugin that compiles, to start from");
+  command->add_option("KIND", wanted->kind, "loss_c, loss_cuda, loss_cpp, generator, backend or backend_torch")
+      ->required();
+  command->add_option("NAME", wanted->name, "Name of the plugin and of the folder")->required();
+  command->add_option("--into", wanted->into, "Existing folder to make it in");
+  command->add_flag("--json", *json, "One JSON object");
+  command->callback([wanted, json, &exit_code] {
+    const auto program = std::filesystem::read_symlink("/proc/self/exe");
+    exit_code = plugin::new_plugin(program.parent_path().parent_path(), *wanted, *json, std::cout);
+  });
+}
+
 }  // namespace
 
 void add_plugin(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PluginArguments>();
-  CLI::App* plugin = app.add_subcommand("plugin", "Find plugins and say what is known of them");
+  CLI::App* plugin = app.add_subcommand("plugin", "Find plugins, say what is known of them, start a new one");
   plugin->require_subcommand(1);
   add(*plugin, "list", "Every plugin found, shadowed or refused, and why", arguments)
       ->callback([arguments, &exit_code] {
@@ -41,6 +59,7 @@ void add_plugin(CLI::App& app, int& exit_code) {
   info->callback([arguments, &exit_code] {
     exit_code = plugin::plugin_info(arguments->options(), arguments->name, arguments->json, std::cout);
   });
+  add_new(*plugin, exit_code);
 }
 
 }  // namespace hexad::cli

@@ -1,0 +1,102 @@
+#include "core/plugin/new.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+#include "core/base/suggest.hpp"
+#include "core/plugin/manifest.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> entries(const fs::path& folder, bool directories) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->is_directory() == directories) found.push_back(entry->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void check_kind(const fs::path& templates, const std::string& kind) {
+  std::vector<std::string> kinds;
+  for (const fs::path& folder : entries(templates, /*directories=*/true)) kinds.push_back(folder.filename().string());
+  if (kinds.empty()) {
+    fail(ErrorKind::config, "{}: no templates there. Install the SDK: cmake --install BUILD --prefix PREFIX",
+         templates.string());
+  }
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return;
+  const std::string guess = did_you_mean(kind, kinds);
+  fail(ErrorKind::config, "no template '{}'{} There are {}", kind, guess.empty() ? "." : guess, fmt::join(kinds, ", "));
+}
+
+std::string with_name(std::string text, const std::string& name) {
+  constexpr std::string_view placeholder = "@NAME@";
+  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + name.size()))
+    text.replace(at, placeholder.size(), name);
+  return text;
+}
+
+// Writes the template `from` into `folder`; returns the name of the new file.
+std::string instantiate(const fs::path& from, const fs::path& folder, const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(from).rdbuf();
+  std::string file = with_name(from.filename().string(), name);
+  if (file.ends_with(".in")) file.resize(file.size() - 3);
+  std::ofstream to(folder / file);
+  to << with_name(text.str(), name);
+  if (!to.flush()) fail(ErrorKind::config, "{}: cannot be written", (folder / file).string());
+  return file;
+}
+
+// A path in a shell command.
+std::string quoted(const fs::path& path) {
+  const std::string text = path.string();
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("/._-+@:").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+}  // namespace
+
+int new_plugin(const fs::path& prefix, const NewPlugin& wanted, bool json, std::ostream& out) {
+  const fs::path templates = prefix / "share/hexad/template", sdk = prefix / "lib/cmake/HexadSDK";
+  check_kind(templates, wanted.kind);
+  if (!valid_plugin_name(wanted.name)) {
+    fail(ErrorKind::config, "the name '{}' must be 2 to 63 characters, a-z first, then a-z, 0-9 and _", wanted.name);
+  }
+  const fs::path folder = (wanted.into / wanted.name).lexically_normal();
+  std::error_code error;
+  if (!fs::create_directory(folder, error)) {
+    fail(ErrorKind::config, "{}: {}. Take another name, or another place with --into", folder.string(),
+         error ? error.message() : "exists already");
+  }
+  std::vector<std::string> files;
+  for (const fs::path& source : {templates, templates / wanted.kind}) {
+    for (const fs::path& file : entries(source, /*directories=*/false))
+      files.push_back(instantiate(file, folder, wanted.name));
+  }
+  if (json) {
+    out << json_text(nlohmann::ordered_json{{"folder", folder.string()}, {"files", files}, {"sdk", sdk.string()}})
+        << '\n';
+    return 0;
+  }
+  const std::string build = quoted(folder / "build");
+  out << fmt::format(
+      "{}: {}\nnext:\n  cmake -S {} -B {} -DHexadSDK_DIR={}\n  cmake --build {}\n  ctest --test-dir {}\n",
+      folder.string(), fmt::join(files, ", "), quoted(folder), build, quoted(sdk), build, build);
+  return 0;
+}
+
+}  // namespace hexad::plugin
