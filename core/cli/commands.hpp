@@ -7,6 +7,8 @@ namespace hexad::cli {
 void add_train(CLI::App& app, int& exit_code);
 void add_config(CLI::App& app, int& exit_code);
 void add_plugin(CLI::App& app, int& exit_code);
+// As the subcommand `name`, or with an empty name as all that the program does.
+void add_plugin_verify(CLI::App& app, const char* name, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_score(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);

@@ -1,4 +1,4 @@
-// hexad plugin list|info NAME|new KIND NAME
+// hexad plugin list|info NAME|new KIND NAME; verify is in plugin_verify.cpp
 #include <filesystem>
 #include <iostream>
 
@@ -60,6 +60,7 @@ void add_plugin(CLI::App& app, int& exit_code) {
     exit_code = plugin::plugin_info(arguments->options(), arguments->name, arguments->json, std::cout);
   });
   add_new(*plugin, exit_code);
+  add_plugin_verify(*plugin, "verify", exit_code);
 }
 
 }  // namespace hexad::cli

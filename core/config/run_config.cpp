@@ -48,6 +48,7 @@ PluginsConfig read_plugins(const Reader& r) {
   r.read("enabled", c.enabled);
   r.read("paths", c.paths);
   r.read("allow_insecure_dirs", c.allow_insecure_dirs);
+  r.read("require_verified", c.require_verified);
   if (const Node* pins = r.find("pin")) {
     for (const auto& [name, hash] : pins->entries()) c.pin[name] = hash.as_string();
   }

@@ -43,6 +43,7 @@ struct PluginsConfig {
   std::vector<std::string> paths;
   std::map<std::string, std::string> pin;  // plugin name to "sha256:<hex>"; if not empty, nothing unlisted loads
   bool allow_insecure_dirs = false;
+  bool require_verified = false;
 };
 
 }  // namespace hexad::config

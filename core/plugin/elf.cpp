@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <sstream>
 
 #include "core/base/error.hpp"
 
@@ -60,7 +61,8 @@ class Reader {
 struct Dynamic {
   uint64_t symbols = 0, names = 0, names_size = 0, hash = 0, gnu_hash = 0;
   bool text_relocations = false;
-  std::vector<uint64_t> needed;  // offsets into names
+  bool bind_now = false;
+  std::vector<uint64_t> needed, run_paths;  // offsets into names
 };
 
 std::vector<Elf64_Phdr> read_segments(const Reader& reader) {
@@ -116,7 +118,14 @@ Dynamic read_dynamic(const Reader& reader, const std::vector<Elf64_Phdr>& segmen
       case DT_HASH: dynamic.hash = offset_of(entry.d_un.d_ptr); break;
       case DT_GNU_HASH: dynamic.gnu_hash = offset_of(entry.d_un.d_ptr); break;
       case DT_TEXTREL: dynamic.text_relocations = true; break;
-      case DT_FLAGS: dynamic.text_relocations |= (entry.d_un.d_val & DF_TEXTREL) != 0; break;
+      case DT_FLAGS:
+        dynamic.text_relocations |= (entry.d_un.d_val & DF_TEXTREL) != 0;
+        dynamic.bind_now |= (entry.d_un.d_val & DF_BIND_NOW) != 0;
+        break;
+      case DT_FLAGS_1: dynamic.bind_now |= (entry.d_un.d_val & DF_1_NOW) != 0; break;
+      case DT_BIND_NOW: dynamic.bind_now = true; break;
+      case DT_RPATH:
+      case DT_RUNPATH: dynamic.run_paths.push_back(entry.d_un.d_val); break;
       case DT_NEEDED: dynamic.needed.push_back(entry.d_un.d_val); break;
       default: break;
     }
@@ -142,6 +151,18 @@ uint64_t count_symbols(const Reader& reader, const Dynamic& dynamic) {
   return last + 1;
 }
 
+bool has_build_id(const Reader& reader, const std::vector<Elf64_Phdr>& segments) {
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_NOTE) continue;
+    for (uint64_t at = segment.p_offset; at + sizeof(Elf64_Nhdr) <= segment.p_offset + segment.p_filesz;) {
+      const auto note = reader.at<Elf64_Nhdr>(at, "a note");
+      if (note.n_type == NT_GNU_BUILD_ID) return true;
+      at += sizeof note + (uint64_t{note.n_namesz} + 3) / 4 * 4 + (uint64_t{note.n_descsz} + 3) / 4 * 4;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 ElfInfo read_elf(std::span<const std::byte> file, const std::string& path) {
@@ -161,6 +182,12 @@ ElfInfo read_elf(std::span<const std::byte> file, const std::string& path) {
     if (defined) info.exports.push_back(reader.text(dynamic.names + symbol.st_name, names_end));
   }
   for (const uint64_t name : dynamic.needed) info.needed.push_back(reader.text(dynamic.names + name, names_end));
+  for (const uint64_t list : dynamic.run_paths) {
+    std::istringstream paths(reader.text(dynamic.names + list, names_end));
+    for (std::string path; std::getline(paths, path, ':');) info.run_paths.push_back(path);
+  }
+  info.bind_now = dynamic.bind_now;
+  info.has_build_id = has_build_id(reader, segments);
   return info;
 }
 

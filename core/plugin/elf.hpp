@@ -8,8 +8,11 @@
 namespace hexad::plugin {
 
 struct ElfInfo {
-  std::vector<std::string> exports;  // global and weak symbols that .dynsym defines
-  std::vector<std::string> needed;   // DT_NEEDED
+  std::vector<std::string> exports;    // global and weak symbols that .dynsym defines
+  std::vector<std::string> needed;     // DT_NEEDED
+  std::vector<std::string> run_paths;  // of DT_RUNPATH and DT_RPATH
+  bool bind_now = false;
+  bool has_build_id = false;
 };
 
 // Reads a shared object for this machine. Throws Error(plugin) naming `path` if it is no 64-bit ELF shared object for

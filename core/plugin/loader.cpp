@@ -89,7 +89,7 @@ const LoadedPlugin& Registry::load(Kind kind, const std::string& name) {
   trace("{}: querying", path);
   const hexad_plugin_desc* desc = select_descriptor(query(host), manifest, path);
   note_loaded(manifest);
-  known = std::make_unique<LoadedPlugin>(LoadedPlugin{manifest, path, desc, host});
+  known = std::make_unique<LoadedPlugin>(LoadedPlugin{manifest, path, desc, host, query});
   known->manifest.version = desc->version;  // what runs, not what was written beside it
   spdlog::info("loaded {}", known->label());
   return *known;

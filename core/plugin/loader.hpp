@@ -17,6 +17,7 @@ struct LoadedPlugin {
   std::string path;  // absolute, of the library
   const hexad_plugin_desc* desc = nullptr;
   const hexad_host* host = nullptr;
+  hexad_plugin_query_fn query = nullptr;
 
   Kind kind() const { return manifest.kind; }
   // "loss 'my_loss' 1.2.0 (/path/libmy_loss.so, sha256 12ab34cd...)": how messages begin.

@@ -32,6 +32,7 @@ Options options_from(const Json& section) {
   if (!section.is_object()) fail(ErrorKind::config, "plugins must be a section, got {}", json_text(section));
   options.enabled = flag(section, "enabled", options.enabled);
   options.allow_insecure_dirs = flag(section, "allow_insecure_dirs", options.allow_insecure_dirs);
+  options.require_verified = flag(section, "require_verified", options.require_verified);
   if (const Json* paths = present(section, "paths")) {
     if (!paths->is_array()) wrong("paths", "a list of directories", *paths);
     for (const Json& path : *paths) {

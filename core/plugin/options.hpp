@@ -14,9 +14,10 @@ struct Options {
   std::vector<std::filesystem::path> paths;  // searched first, in order
   std::map<std::string, std::string> pin;    // name -> "sha256:<hex>"; if not empty, nothing unlisted loads
   bool allow_insecure_dirs = false;          // load from directories that others may write, with a warning
+  bool require_verified = false;             // load only what `hexad plugin verify` has passed on this machine
 };
 
-// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs}, each optional; null is the default.
+// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified}, each optional; null is the default.
 Options options_from(const nlohmann::ordered_json& section);
 
 }  // namespace hexad::plugin

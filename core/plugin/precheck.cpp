@@ -12,6 +12,7 @@
 #include "core/plugin/elf.hpp"
 #include "core/plugin/permissions.hpp"
 #include "core/plugin/sha256.hpp"
+#include "core/plugin/verify/record.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -80,6 +81,14 @@ void check_pin(const Manifest& manifest, const Options& options, const std::stri
   }
 }
 
+void check_verified(const Manifest& manifest, const Options& options, const std::string& path) {
+  if (!options.require_verified || is_verified(manifest.sha256)) return;
+  fail(ErrorKind::plugin,
+       "{0}: has not passed the conformance kit on this machine, which plugins.require_verified wants. Run: hexad "
+       "plugin verify {0}",
+       path);
+}
+
 std::vector<std::byte> read_library(const Manifest& manifest, const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) fail(ErrorKind::plugin, "{}: not a regular file", path);
@@ -141,6 +150,7 @@ void check_before_load(const Candidate& candidate, const Options& options, const
     fail(ErrorKind::plugin, "{}: sha256 {}, manifest says {}; another build, or a damaged copy?", path, digest,
          manifest.sha256);
   }
+  check_verified(manifest, options, path);
   check_exports(read_elf(bytes, path), path);
   check_requirements(manifest, path, runtime);
 }

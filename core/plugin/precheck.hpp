@@ -12,8 +12,8 @@
 
 namespace hexad::plugin {
 
-// All of them, in this order: host ABI, architecture, place and permissions, pin, size and digest, ELF, versions of
-// LibTorch, CUDA and glibc. Throws Error(plugin).
+// All of them, in this order: host ABI, architecture, place and permissions, pin, size and digest, the record of
+// verification, ELF, versions of LibTorch, CUDA and glibc. Throws Error(plugin).
 void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime);
 
 // Remembers what a loaded plugin brought into the process, so that a second one that needs another LibTorch is refused.

@@ -1,0 +1,199 @@
+#include "core/plugin/verify/verify.hpp"
+
+#include <chrono>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+#include "core/plugin/loader.hpp"
+#include "core/plugin/verify/child.hpp"
+#include "core/plugin/verify/engine.hpp"
+#include "core/plugin/verify/file_level.hpp"
+#include "core/plugin/verify/record.hpp"
+#include "sdk/verify/levels.hpp"
+
+namespace hexad::plugin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using LevelFunction = void (*)(const verify::Subject&, verify::Findings&);
+
+struct Level {
+  int number;
+  const char* title;
+  LevelFunction run;  // null: by kind, or not here
+};
+constexpr Level kLevels[] = {
+    {0, "file", nullptr},
+    {1, "descriptor", verify::check_descriptor},
+    {2, "hosts", verify::check_hosts},
+    {3, "lifecycle", verify::check_lifecycle},
+    {4, "errors", verify::check_errors},
+    {5, "numbers", nullptr},
+    {6, "threads", verify::check_threads},
+    {7, "cuda", nullptr},
+};
+
+LevelFunction numbers_of(Kind kind) {
+  switch (kind) {
+    case Kind::backend: return verify::check_backend;
+    case Kind::generator: return verify::check_generator;
+    case Kind::loss: return verify::check_loss;
+  }
+  return nullptr;
+}
+
+// In the child: loads the plugin and runs the level. The answer is what the parent reads back.
+std::string run_level(const Candidate& candidate, const VerifyOptions& options, LevelFunction level) {
+  const Kind kind = candidate.manifest->kind;
+  VerifyEngine engine(verify_section_path(kind), verify_section(kind, options.plugin_config));
+  verify::Findings findings;
+  try {
+    const LoadedPlugin& plugin = Registry(options.plugins, nullptr).load(kind, candidate.manifest_path.string());
+    verify::Subject subject;
+    subject.query = plugin.query;
+    subject.desc = plugin.desc;
+    subject.engine = &engine;
+    try {
+      level(subject, findings);
+    } catch (const std::exception& error) {
+      findings.expect(false, "exception", std::string("one came over the edge of the ABI: ") + error.what());
+    } catch (...) {
+      findings.expect(false, "exception", "one that is no std::exception came over the edge of the ABI");
+    }
+  } catch (const Error& error) {
+    findings.expect(false, "load", error.what());
+  }
+  Json answer = {{"checks", findings.checks()}, {"findings", Json::array()}};
+  for (const verify::Finding& finding : findings.all())
+    answer["findings"].push_back({finding.warning, finding.check, finding.text});
+  return json_text(answer);
+}
+
+void take_answer(const ChildResult& child, LevelReport& report) {
+  const Json answer = try_parse_json<Json>(child.answer);
+  if (answer.is_object()) {
+    report.checks = answer.at("checks");
+    for (const Json& finding : answer.at("findings")) report.findings.push_back({finding[0], finding[1], finding[2]});
+  }
+  if (child.problem.empty()) return;
+  std::string text = child.problem;
+  if (!child.output.empty())
+    text += "; its last words: " + child.output.substr(0, child.output.find_last_not_of('\n') + 1);
+  report.findings.push_back({false, "process", text});
+}
+
+LevelReport run(const Level& level, const Candidate& candidate, const VerifyOptions& options, bool loadable) {
+  LevelReport report;
+  report.level = level.number;
+  report.title = level.title;
+  const auto begin = std::chrono::steady_clock::now();
+  if (level.number == 7) {
+    report.not_run = "needs a CUDA device";
+  } else if (!loadable) {
+    report.not_run = "the file may not be loaded";
+  } else {
+    const LevelFunction function = level.number == 5 ? numbers_of(candidate.manifest->kind) : level.run;
+    take_answer(
+        run_in_child([&] { return run_level(candidate, options, function); }, options.timeout_s, options.memory_bytes),
+        report);
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+LevelReport run_file_level(const Candidate& candidate, const VerifyOptions& options, bool& loadable) {
+  verify::Findings findings;
+  loadable = check_file(candidate, options.plugins, findings);
+  LevelReport report;
+  report.title = kLevels[0].title;
+  report.checks = findings.checks();
+  report.findings = findings.all();
+  return report;
+}
+
+Candidate find_subject(const std::string& name, const Options& options) {
+  if (name.find('/') != std::string::npos) return find_path(std::filesystem::absolute(name));
+  const Discovery found = discover(options);
+  for (const Candidate& candidate : found.candidates) {
+    if (candidate.manifest && candidate.manifest->name == name) return candidate;
+  }
+  fail_not_found(found, std::nullopt, name);
+}
+
+Json to_json(const VerifyReport& report) {
+  const Candidate& candidate = report.candidate;
+  Json json = {{"plugin", candidate.manifest ? candidate.manifest->name : ""},
+               {"library", candidate.manifest ? candidate.library().string() : ""},
+               {"sha256", candidate.manifest ? candidate.manifest->sha256 : ""},
+               {"passed", !report.failed()},
+               {"levels", Json::array()}};
+  for (const LevelReport& level : report.levels) {
+    Json entry = {{"level", level.level},     {"title", level.title},     {"checks", level.checks},
+                  {"seconds", level.seconds}, {"failed", level.failed()}, {"findings", Json::array()}};
+    if (!level.not_run.empty()) entry["not_run"] = level.not_run;
+    for (const verify::Finding& finding : level.findings)
+      entry["findings"].push_back({{"warning", finding.warning}, {"check", finding.check}, {"text", finding.text}});
+    json["levels"].push_back(entry);
+  }
+  return json;
+}
+
+void print(const VerifyReport& report, std::ostream& out) {
+  if (const auto& manifest = report.candidate.manifest) {
+    out << fmt::format("{} '{}' {} ({})\n", kind_name(manifest->kind), manifest->name, manifest->version,
+                       report.candidate.library().string());
+  }
+  for (const LevelReport& level : report.levels) {
+    const std::string state = !level.not_run.empty() ? "not run: " + level.not_run
+                              : level.failed()       ? "FAILED"
+                                                     : fmt::format("ok, {} checks", level.checks);
+    out << fmt::format("L{} {:<10} {}{}\n", level.level, level.title, state,
+                       level.not_run.empty() ? fmt::format(" in {:.1f} s", level.seconds) : "");
+    for (const verify::Finding& finding : level.findings)
+      out << fmt::format("   {}{}: {}\n", finding.warning ? "warning: " : "", finding.check, finding.text);
+  }
+  out << (report.failed()   ? "verify: failed\n"
+          : report.warned() ? "verify: passed with warnings\n"
+                            : "verify: passed\n");
+}
+
+}  // namespace
+
+bool LevelReport::failed() const {
+  return std::any_of(findings.begin(), findings.end(), [](const verify::Finding& finding) { return !finding.warning; });
+}
+bool VerifyReport::failed() const {
+  return std::any_of(levels.begin(), levels.end(), [](const LevelReport& level) { return level.failed(); });
+}
+bool VerifyReport::warned() const {
+  return std::any_of(levels.begin(), levels.end(), [](const LevelReport& level) { return !level.findings.empty(); });
+}
+
+VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options) {
+  VerifyReport report{find_subject(name, options.plugins), {}};
+  bool loadable = true;
+  for (const Level& level : kLevels) {
+    const bool wanted = options.levels.empty() ||
+                        std::find(options.levels.begin(), options.levels.end(), level.number) != options.levels.end();
+    if (level.number == 0) {
+      report.levels.push_back(run_file_level(report.candidate, options, loadable));
+    } else if (wanted) {
+      report.levels.push_back(run(level, report.candidate, options, loadable));
+    }
+  }
+  return report;
+}
+
+int verify_command(const std::string& name, const VerifyOptions& options, bool json, std::ostream& out) {
+  const VerifyReport report = verify_plugin(name, options);
+  if (json) {
+    out << json_text(to_json(report), 2) << '\n';
+  } else {
+    print(report, out);
+  }
+  if (report.failed()) return 1;
+  if (options.levels.empty()) record_verified(report.candidate.manifest->sha256);
+  return options.strict && report.warned() ? 2 : 0;
+}
+
+}  // namespace hexad::plugin

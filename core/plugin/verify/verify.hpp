@@ -1,0 +1,49 @@
+// `hexad plugin verify`: the conformance levels on one plugin, each in a process of its own.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/plugin/discovery.hpp"
+#include "core/plugin/options.hpp"
+#include "sdk/verify/findings.hpp"
+
+namespace hexad::plugin {
+
+struct VerifyOptions {
+  Options plugins;
+  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();  // what the plugin needs to be created
+  std::vector<int> levels;                                                  // empty: all
+  int timeout_s = 300;                                                      // of one level
+  int64_t memory_bytes = int64_t{16} << 30;                                 // address space of one level
+  bool strict = false;                                                      // warnings fail
+};
+
+struct LevelReport {
+  int level = 0;
+  std::string title;
+  std::string not_run;  // why; empty if it ran
+  int checks = 0;
+  double seconds = 0;
+  std::vector<verify::Finding> findings;
+
+  bool failed() const;
+};
+
+struct VerifyReport {
+  Candidate candidate;
+  std::vector<LevelReport> levels;
+
+  bool failed() const;
+  bool warned() const;
+};
+
+// Level 0 reads the file; if it fails, its code is not run. `name`: an absolute path of a .so or manifest, or a name.
+VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options);
+
+// Verifies, prints the report (one JSON object, or lines) and remembers a pass of all levels for plugins.require_verified.
+// Returns 0, 1 for a failure, 2 for warnings under strict.
+int verify_command(const std::string& name, const VerifyOptions& options, bool json, std::ostream& out);
+
+}  // namespace hexad::plugin

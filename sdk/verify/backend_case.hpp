@@ -1,0 +1,35 @@
+// Batches for a backend, and one call of each of its passes.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sdk/verify/engine.hpp"
+
+namespace hexad::verify {
+
+// Packed sequences of token ids 1, 2 and 3.
+struct TokenBatch {
+  std::vector<int64_t> cu_seqlens = {0};
+  std::vector<int64_t> ids;
+};
+TokenBatch make_tokens(const std::vector<int64_t>& lengths, uint64_t seed);
+
+struct BackendResult {
+  hexad_code code = HEXAD_OK;
+  std::string text;
+  std::vector<float> logprobs;
+  double loss = 0;       // train: of the callback
+  double grad_norm = 0;  // step
+  uint32_t skipped = 0;  // step
+  std::string damage;
+};
+
+BackendResult forward(const Subject& subject, void* instance, const TokenBatch& batch,
+                      int32_t which = HEXAD_WEIGHTS_CURRENT, const CallOptions& options = {});
+// One micro-batch under the negative log-likelihood, sum(-logprob) / tokens; `gradient` takes the place of -1 / tokens
+// where it is not 0.
+BackendResult train(const Subject& subject, void* instance, const TokenBatch& batch, double gradient = 0);
+BackendResult step(const Subject& subject, void* instance, double lr, uint32_t flags = 0);
+
+}  // namespace hexad::verify

@@ -1,0 +1,38 @@
+// Requests to a generator, run to their end.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sdk/verify/engine.hpp"
+
+namespace hexad::verify {
+
+struct Answer {
+  int32_t finish = HEXAD_FINISH_NONE;
+  int finals = 0;  // events that ended the request; exactly one is right
+  std::vector<int32_t> tokens;
+  std::vector<float> logprobs;
+  std::vector<hexad_version_span> spans;
+  std::string error;
+};
+
+struct Answers {
+  hexad_code code = HEXAD_OK;  // of submit or poll
+  std::string text;
+  std::map<uint64_t, Answer> by_id;
+
+  // Tokens and log-probs of all requests: equal bits give equal text.
+  std::string bits() const;
+};
+
+// A request for `max_new_tokens` after prompt {1, 2, 3}; temperature 0 is greedy.
+hexad_request make_request(uint64_t id, double temperature, uint64_t seed, int64_t max_new_tokens);
+
+// Submits all, polls until each has ended or `patience_s` is over, releases every event.
+// `cancel_id`: cancelled twice right after submission; 0: none.
+Answers run_requests(const Subject& subject, void* instance, const std::vector<hexad_request>& requests,
+                     uint64_t cancel_id = 0, double patience_s = 60, const CallOptions& options = {});
+
+}  // namespace hexad::verify

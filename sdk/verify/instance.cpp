@@ -1,0 +1,43 @@
+#include "sdk/verify/instance.hpp"
+
+namespace hexad::verify {
+namespace {
+
+template <typename Vtable, typename Handle>
+hexad_code create_as(const Vtable* vtable, const hexad_host* host, Call& call, const Config& config, void** out) {
+  Handle* self = static_cast<Handle*>(*out);
+  const hexad_code code = vtable->create(host, call.handle(), config.handle(), &self);
+  *out = self;
+  return code;
+}
+
+}  // namespace
+
+hexad_code create(const Subject& subject, const hexad_host* host, Call& call, const Config& config, void** out) {
+  const hexad_plugin_desc& desc = *subject.desc;
+  if (desc.loss) return create_as<hexad_loss_vtable, hexad_loss>(desc.loss, host, call, config, out);
+  if (desc.backend) return create_as<hexad_backend_vtable, hexad_backend>(desc.backend, host, call, config, out);
+  return create_as<hexad_generator_vtable, hexad_generator>(desc.generator, host, call, config, out);
+}
+
+void destroy(const Subject& subject, void* instance) {
+  const hexad_plugin_desc& desc = *subject.desc;
+  if (desc.loss) return desc.loss->destroy(static_cast<hexad_loss*>(instance));
+  if (desc.backend) return desc.backend->destroy(static_cast<hexad_backend*>(instance));
+  desc.generator->destroy(static_cast<hexad_generator*>(instance));
+}
+
+Instance::Instance(const Subject& subject, const hexad_host* host)
+    : subject_(subject), config_(subject.engine->config()) {
+  const auto call = subject.engine->call();
+  const hexad_code code = create(subject, host, *call, *config_, &self_);
+  if (code == HEXAD_OK && self_) return;
+  self_ = nullptr;
+  error_ = code == HEXAD_OK ? "create returned OK and no instance" : "create failed: " + call->text();
+}
+
+Instance::~Instance() {
+  if (self_) destroy(subject_, self_);
+}
+
+}  // namespace hexad::verify

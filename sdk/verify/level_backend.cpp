@@ -1,0 +1,193 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "sdk/verify/backend_case.hpp"
+#include "sdk/verify/instance.hpp"
+#include "sdk/verify/levels.hpp"
+
+namespace hexad::verify {
+namespace {
+
+constexpr int kSteps = 10;
+constexpr double kRate = 1e-2;
+constexpr double kForwardTrain = 1e-4;  // log-probs of the two passes
+
+// One backend under test; each function reports and returns whether going on makes sense.
+class Bench {
+ public:
+  Bench(const Subject& subject, hexad_backend* self, Findings& findings)
+      : subject_(subject), self_(self), findings_(findings) {}
+
+  bool describe() {
+    hexad_backend_info info{};
+    info.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
+    if (!run("describe", [&](hexad_call* call) { return vtable().describe(self_, call, &info); })) return false;
+    const int64_t sizes[] = {info.dp_size,
+                             info.tp_size,
+                             info.pp_size,
+                             info.cp_size,
+                             info.ep_size,
+                             info.sequence_multiple,
+                             info.micro_batch_multiple};
+    findings_.expect(std::ranges::all_of(sizes, [](int64_t size) { return size >= 1; }), "describe",
+                     "a parallel size or a multiple is below 1");
+    findings_.expect(info.num_parameters >= 1, "describe", "num_parameters is " + std::to_string(info.num_parameters));
+    const bool ids = info.num_inputs >= 1 && std::string_view(info.inputs[0]) == "input_ids";
+    const bool logprobs = std::any_of(info.outputs, info.outputs + info.num_outputs,
+                                      [](const char* name) { return std::string_view(name) == "logprobs"; });
+    findings_.expect(logprobs, "describe", "outputs lack logprobs, which every loss differentiates");
+    return findings_.expect(ids, "describe", "the first input is not input_ids");
+  }
+
+  std::vector<float> logprobs(int32_t which = HEXAD_WEIGHTS_CURRENT) {
+    const BackendResult result = forward(subject_, self_, batch_, which);
+    findings_.expect(result.code == HEXAD_OK, "forward", "it failed: " + result.text);
+    findings_.expect(result.damage.empty(), "canary", "forward wrote " + result.damage);
+    return result.logprobs;
+  }
+
+  void check_forward() {
+    const std::vector<float> values = logprobs();
+    for (float value : values)
+      findings_.expect(std::isfinite(value) && value <= 1e-6f, "log-probs", "one is " + std::to_string(value));
+    for (size_t i = 0; i + 1 < batch_.cu_seqlens.size(); ++i) {
+      const size_t first = static_cast<size_t>(batch_.cu_seqlens[i]);
+      findings_.expect(values[first] == 0, "log-probs",
+                       "the first position of sequence " + std::to_string(i) + " holds " +
+                           std::to_string(values[first]) + ", wanted 0");
+    }
+    findings_.expect(logprobs() == values, "repeatable", "two forward passes differ");
+    const TokenBatch alone = make_tokens({6}, 21);
+    const BackendResult first = forward(subject_, self_, alone);
+    for (size_t t = 0; t < alone.ids.size() && first.code == HEXAD_OK; ++t) {
+      findings_.expect(std::abs(first.logprobs[t] - values[t]) <= kForwardTrain, "packing",
+                       "the log-prob of token " + std::to_string(t) + " depends on the sequences beside it");
+    }
+  }
+
+  bool train_step(double gradient, double rate, uint32_t flags, BackendResult* trained, BackendResult* stepped) {
+    *trained = train(subject_, self_, batch_, gradient);
+    if (!findings_.expect(trained->code == HEXAD_OK, "train", "it failed: " + trained->text)) return false;
+    *stepped = step(subject_, self_, rate, flags);
+    return findings_.expect(stepped->code == HEXAD_OK, "step", "it failed: " + stepped->text);
+  }
+
+  void check_training() {
+    BackendResult trained, stepped;
+    const std::vector<float> before = logprobs();
+    if (!train_step(0, kRate, HEXAD_STEP_DISCARD, &trained, &stepped)) return;
+    for (size_t t = 0; t < before.size(); ++t) {
+      findings_.expect(std::abs(before[t] - trained.logprobs[t]) <= kForwardTrain, "train is forward",
+                       "token " + std::to_string(t) + " has the log-prob " + std::to_string(before[t]) +
+                           " in forward and " + std::to_string(trained.logprobs[t]) + " in train");
+    }
+    findings_.expect(logprobs() == before, "discard", "a step with HEXAD_STEP_DISCARD changed the weights");
+    if (!train_step(std::numeric_limits<double>::quiet_NaN(), kRate, 0, &trained, &stepped)) return;
+    findings_.expect(stepped.skipped == 1, "non-finite gradient", "a step on NaN gradients says skipped = 0");
+    findings_.expect(logprobs() == before, "non-finite gradient", "a step on NaN gradients changed the weights");
+    keep_and_save(before);
+    double first = 0;
+    for (int i = 0; i < kSteps; ++i) {
+      if (!train_step(0, kRate, 0, &trained, &stepped)) return;
+      findings_.expect(stepped.skipped == 0 && std::isfinite(stepped.grad_norm) && stepped.grad_norm > 0, "step",
+                       "step " + std::to_string(i + 1) + " has grad_norm " + std::to_string(stepped.grad_norm));
+      if (i == 0) first = trained.loss;
+    }
+    findings_.expect(trained.loss < first, "learning",
+                     "the loss went from " + std::to_string(first) + " to " + std::to_string(trained.loss) + " in " +
+                         std::to_string(kSteps) + " steps on one batch");
+    findings_.expect(logprobs(HEXAD_WEIGHTS_REFERENCE) == before, "keep",
+                     "the kept weights changed with the current ones");
+    load_again(before);
+  }
+
+  void check_weights() {
+    hexad_weight_list layout{};
+    layout.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
+    if (!run("weight_layout", [&](hexad_call* call) { return vtable().weight_layout(self_, call, &layout); })) return;
+    std::map<std::string, int> times;
+    for (int64_t i = 0; i < layout.count; ++i)
+      findings_.expect(times.emplace(layout.slices[i].name, 0).second, "weight_layout",
+                       std::string(layout.slices[i].name) + " stands twice");
+    const hexad_weights_request request = {HEXAD_STRUCT_SIZE(hexad_weights_request, max_bucket_bytes),
+                                           HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, 0, 1 << 20};
+    if (!run("weights_begin", [&](hexad_call* call) { return vtable().weights_begin(self_, call, &request); })) return;
+    hexad_weight_list bucket = layout;
+    do {
+      if (!run("weights_next", [&](hexad_call* call) { return vtable().weights_next(self_, call, &bucket); })) break;
+      for (int64_t i = 0; i < bucket.count; ++i) {
+        ++times[bucket.slices[i].name];
+        findings_.expect(bucket.slices[i].tensor != nullptr, "weights_next",
+                         std::string(bucket.slices[i].name) + " carries no data");
+      }
+    } while (bucket.count > 0);
+    vtable().weights_end(self_);
+    for (const auto& [name, count] : times)
+      findings_.expect(count == 1, "weights_next", name + " was delivered " + std::to_string(count) + " times");
+  }
+
+ private:
+  const hexad_backend_vtable& vtable() const { return *subject_.desc->backend; }
+
+  template <typename Function>
+  bool run(const std::string& name, Function&& function) {
+    const auto call = subject_.engine->call();
+    const hexad_code code = function(call->handle());
+    return findings_.expect(code == HEXAD_OK, name, "it failed: " + call->text());
+  }
+
+  void keep_and_save(const std::vector<float>& before) {
+    run("keep", [&](hexad_call* call) { return vtable().keep(self_, call, HEXAD_WEIGHTS_REFERENCE); });
+    findings_.expect(logprobs(HEXAD_WEIGHTS_REFERENCE) == before, "keep",
+                     "the kept weights give other log-probs than the current ones");
+    std::filesystem::create_directories(weights_);
+    std::filesystem::create_directories(optimizer_);
+    const auto args = checkpoint();
+    run("save", [&](hexad_call* call) { return vtable().save(self_, call, &args); });
+  }
+
+  void load_again(const std::vector<float>& before) {
+    const auto args = checkpoint();
+    if (!run("load", [&](hexad_call* call) { return vtable().load(self_, call, &args); })) return;
+    findings_.expect(logprobs() == before, "save and load",
+                     "the weights that were loaded are not those that were saved, bit for bit");
+    std::filesystem::remove_all(folder_);
+  }
+
+  hexad_checkpoint_args checkpoint() const {
+    return {HEXAD_STRUCT_SIZE(hexad_checkpoint_args, reserved),
+            HEXAD_CHECKPOINT_MODEL | HEXAD_CHECKPOINT_OPTIMIZER,
+            weights_.c_str(),
+            optimizer_.c_str(),
+            HEXAD_WEIGHTS_CURRENT,
+            0};
+  }
+
+  const Subject& subject_;
+  hexad_backend* self_;
+  Findings& findings_;
+  TokenBatch batch_ = make_tokens({6, 1, 9}, 21);
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("hexad-verify-" + std::to_string(::getpid()));
+  std::string weights_ = folder_ / "weights", optimizer_ = folder_ / "optimizer";
+};
+
+}  // namespace
+
+void check_backend(const Subject& subject, Findings& findings) {
+  const Instance instance(subject, subject.engine->host());
+  if (!findings.expect(static_cast<bool>(instance), "create", instance.error())) return;
+  Bench bench(subject, static_cast<hexad_backend*>(instance.self()), findings);
+  if (!bench.describe()) return;
+  bench.check_forward();
+  bench.check_weights();
+  bench.check_training();
+}
+
+}  // namespace hexad::verify

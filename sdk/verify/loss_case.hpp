@@ -1,0 +1,56 @@
+// Batches for a loss, made from the inputs that it declares, and what compute makes of them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sdk/verify/engine.hpp"
+
+namespace hexad::verify {
+
+// What plan left of the declared lists.
+struct LossUse {
+  uint64_t inputs = ~uint64_t{0};
+  bool optional = true;  // whether optional inputs are given
+};
+
+// One sequence: for every declared input its values, `length` of them for token inputs, one for sample inputs.
+struct LossSequence {
+  int64_t length = 0;
+  std::vector<std::vector<double>> values;
+};
+
+// Sequences of one global batch. A part of it (some sequences, another order) keeps the global normalizers.
+struct LossCase {
+  std::vector<LossSequence> sequences;
+  double valid_tokens = 0, valid_sequences = 0;
+
+  int64_t num_tokens() const;
+  LossCase part(const std::vector<size_t>& order) const;
+};
+
+// Random values that are possible: log-probs are negative and near each other, masks 0 or 1, the first position of a
+// sequence holds 0. Equal seeds give equal sequences, whatever stands beside them.
+LossCase make_case(const hexad_loss_vtable& vtable, const std::vector<int64_t>& lengths, uint64_t seed);
+bool is_mask(const hexad_tensor_spec& spec);
+
+struct LossResult {
+  hexad_code code = HEXAD_OK;
+  std::string text;  // of the error
+  double loss = 0;
+  std::vector<std::vector<float>> grads;  // one per differentiable input, in declared order; empty where absent
+  std::vector<double> metrics;            // [num_metrics][2]
+  std::string damage;                     // what was written that may not be; empty if nothing
+
+  // Of loss, gradients and metrics: equal bits give equal text.
+  std::string bits() const;
+};
+
+// Runs plan (if there is one); a failure is in *error.
+LossUse plan_of(const Subject& subject, void* instance, std::string* error);
+
+// `grown`: batch and outputs as a later minor would pass them, with poison behind the fields of today.
+LossResult compute(const Subject& subject, void* instance, const LossCase& batch, const LossUse& use,
+                   const CallOptions& options = {}, bool grown = false);
+
+}  // namespace hexad::verify
