@@ -25,9 +25,20 @@ double free_host_bytes() {
   return 8 * kGib;
 }
 
-double bytes_to_use(at::Device device) {
-  if (device.is_cpu()) return kShareOfHost * free_host_bytes();
-  return kShareOfDevice * double(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+double free_bytes(at::Device device) {
+  if (device.is_cpu()) return free_host_bytes();
+  return double(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+}
+
+// What native_cfg.kv_cache_gb says, or a share of what is free.
+double bytes_to_use(const Settings& settings) {
+  const double free = free_bytes(settings.device);
+  if (!settings.kv_cache_gib) return (settings.device.is_cpu() ? kShareOfHost : kShareOfDevice) * free;
+  if (*settings.kv_cache_gib * kGib > free) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "native_cfg.kv_cache_gb: got %g, this worker's device has %.4g GiB free",
+              *settings.kv_cache_gib, free / kGib);
+  }
+  return *settings.kv_cache_gib * kGib;
 }
 
 }  // namespace
@@ -35,7 +46,7 @@ double bytes_to_use(at::Device device) {
 int64_t count_blocks(const Settings& settings, const modeling::ModelConfig& config) {
   const double block = double(KvCache::bytes_per_block(config, settings.block_size, settings.dtype));
   const int64_t longest = (settings.max_length + settings.block_size - 1) / settings.block_size;
-  const double bytes = settings.kv_cache_gib ? *settings.kv_cache_gib * kGib : bytes_to_use(settings.device);
+  const double bytes = bytes_to_use(settings);
   double blocks = bytes / block;
   if (!settings.kv_cache_gib) blocks = std::min(blocks, double(longest) * double(settings.max_sequences));
   if (blocks < 1) {

@@ -10,11 +10,20 @@ at::ScalarType parse_precision(const std::string& name) {
   sdk::fail(HEXAD_INVALID_ARGUMENT, "precision: got '%s', wanted float32, bfloat16 or float16", name.c_str());
 }
 
+// Counts stay small enough for their products to fit.
+constexpr int64_t kMost = int64_t{1} << 30;
+
 int64_t at_least(const sdk::Config& config, const char* key, int64_t otherwise, int64_t minimum) {
   const int64_t value = config.get<int64_t>(key, otherwise);
-  if (value >= minimum) return value;
-  sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted at least %lld", key, static_cast<long long>(value),
-            static_cast<long long>(minimum));
+  if (value < minimum) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted at least %lld", key, static_cast<long long>(value),
+              static_cast<long long>(minimum));
+  }
+  if (value > kMost) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted at most %lld", key, static_cast<long long>(value),
+              static_cast<long long>(kMost));
+  }
+  return value;
 }
 
 }  // namespace

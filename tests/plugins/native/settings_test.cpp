@@ -28,6 +28,10 @@ TEST_CASE("settings are refused with the key, what it holds and what it may hold
         "native_cfg.max_num_batched_tokens: got -3, wanted at least 1");
   CHECK(refused({{"model_name", path}, {"native_cfg", {{"kv_cache_gb", -1.0}}}}) ==
         "native_cfg.kv_cache_gb: got -1, wanted more than 0");
+  CHECK(refused({{"model_name", path}, {"native_cfg", {{"max_num_seqs", int64_t{1} << 40}}}}) ==
+        "native_cfg.max_num_seqs: got 1099511627776, wanted at most 1073741824");
+  const std::string huge = refused({{"model_name", path}, {"native_cfg", {{"kv_cache_gb", 1e9}}}});
+  CHECK_MESSAGE(huge.starts_with("native_cfg.kv_cache_gb: got 1e+09, this worker's device has "), huge);
 }
 
 TEST_CASE("a KV cache of less than one block is refused, one of less than a sequence is not") {
