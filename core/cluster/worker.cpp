@@ -8,6 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/cluster/worker_engine.hpp"
 #include "core/cluster/worker_link.hpp"
+#include "core/plugin/crash_report.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -57,6 +58,7 @@ Bootstrap bootstrap_from_text(const std::string& text) {
 }
 
 void run_worker(const Bootstrap& bootstrap, bool own_process) {
+  if (own_process) plugin::install_crash_report();
   serve(bootstrap);
   if (!own_process) return;
   std::fflush(nullptr);

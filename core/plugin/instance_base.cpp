@@ -5,7 +5,8 @@ namespace hexad::plugin {
 Instance::Instance(const LoadedPlugin& plugin, Kind kind, PluginConfig config)
     : config_(std::move(config)),
       plugin_(plugin),
-      who_(fmt::format("{} '{}'", kind_name(plugin.kind()), plugin.manifest.name)) {
+      who_(fmt::format("{} '{}'", kind_name(plugin.kind()), plugin.manifest.name)),
+      label_(plugin.label()) {
   if (plugin.kind() != kind) {
     fail(ErrorKind::internal, "{} is used as a {}", plugin.label(), kind_name(kind));
   }

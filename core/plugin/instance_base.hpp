@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/plugin/call.hpp"
+#include "core/plugin/crash_report.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/plugin_config.hpp"
 
@@ -40,6 +41,7 @@ class Instance {
   template <typename Function>
   void invoke(const CallContext& context, std::string_view name, Function&& function) const {
     Call call(context, who_);
+    const CrashMark mark(label_, name, context.step);
     hexad_code code = HEXAD_OK;
     try {
       code = function(call.handle());
@@ -71,7 +73,7 @@ class Instance {
   [[noreturn]] void raise_thrown(const CallContext& context, std::string_view name, const char* what) const;
 
   const LoadedPlugin& plugin_;
-  std::string who_;
+  std::string who_, label_;
 };
 
 }  // namespace hexad::plugin

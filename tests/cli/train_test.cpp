@@ -157,6 +157,9 @@ TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from 
     CHECK(run.code == 4);
     CHECK_MESSAGE(contains(run.err, "ended: killed by signal 11 (Segmentation fault); last call 'generate', "),
                   run.err);
+    CHECK(contains(run.err, "hexad: crashed in generator 'toy_generator' 1.2.0 (/"));
+    CHECK(contains(run.err, "libtoy_generator.so, sha256 "));
+    CHECK(contains(run.err, "): submit at step 2"));
   }
   SUBCASE("it hangs") {
     const TempDir dir;
