@@ -85,6 +85,7 @@ TEST_CASE("the LibTorch backend trains with the same generator and loss") {
   if (torch.empty()) return;  // a build without LibTorch
   const TempDir dir;
   build_template(dir, "backend_torch", "my_backend", "-DTORCH_DIR=" + torch);
+  must(dir, "ctest --test-dir my_backend/build --output-on-failure");
   build_template(dir, "generator", "my_generator");
   build_template(dir, "loss_cpp", "my_loss");
   const toy::Ended run = train(dir, {"my_backend", "my_generator", "my_loss"}, 10);
