@@ -44,6 +44,7 @@ TEST_CASE("loss_cuda builds where nvcc is, and says what it needs where it is no
     const fs::path folder = build_template(
         dir, "loss_cuda", "my_loss_cuda", "'-DCMAKE_CUDA_FLAGS=-Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror'");
     check_accepted(folder, "my_loss_cuda");
+    must(dir, "ctest --test-dir my_loss_cuda/build --output-on-failure");
     const Json manifest = Json::parse(toy::read_text(folder / "libmy_loss_cuda.hexad.json"));
     CHECK(manifest.at("memory") == Json{"cuda"});
     CHECK(manifest.at("requires").contains("cuda"));
