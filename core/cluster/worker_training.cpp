@@ -95,8 +95,12 @@ Message train(WorkerState& state, const Message& message) {
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
     const data::Batch& micro_batch = part.batch();
-    const plugin::LossShape shape{micro_batch.size(), micro_batch.tokens(), micro_batch.cu_seqlens().data(),
-                                  header.at("global_valid_tokens"), header.at("global_valid_sequences")};
+    const plugin::LossShape shape{micro_batch.size(),
+                                  micro_batch.tokens(),
+                                  micro_batch.cu_seqlens().data(),
+                                  header.at("global_valid_tokens"),
+                                  header.at("global_valid_sequences"),
+                                  part.get()->padded_length};
     const ColumnViews columns(micro_batch);
     const plugin::LossValue value = loss.compute(state.context(), shape, columns.get(), made, grads);
     if (part.get()->is_dummy || !info.counts_loss) return;
