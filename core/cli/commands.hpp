@@ -9,6 +9,7 @@ void add_config(CLI::App& app, int& exit_code);
 void add_plugin(CLI::App& app, int& exit_code);
 // As the subcommand `name`, or with an empty name as all that the program does.
 void add_plugin_verify(CLI::App& app, const char* name, int& exit_code);
+void add_plugin_replay(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_score(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);

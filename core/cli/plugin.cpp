@@ -1,4 +1,4 @@
-// hexad plugin list|info NAME|new KIND NAME; verify is in plugin_verify.cpp
+// hexad plugin list|info NAME|new KIND NAME; verify and replay have files of their own
 #include <filesystem>
 #include <iostream>
 
@@ -61,6 +61,7 @@ void add_plugin(CLI::App& app, int& exit_code) {
   });
   add_new(*plugin, exit_code);
   add_plugin_verify(*plugin, "verify", exit_code);
+  add_plugin_replay(*plugin, exit_code);
 }
 
 }  // namespace hexad::cli

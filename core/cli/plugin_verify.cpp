@@ -1,8 +1,8 @@
 // hexad plugin verify NAME|FILE.so
 #include <iostream>
 
-#include "core/base/json.hpp"
 #include "core/cli/commands.hpp"
+#include "core/cli/plugin_keys.hpp"
 #include "core/plugin/verify/verify.hpp"
 
 namespace hexad::cli {
@@ -14,18 +14,6 @@ struct VerifyArguments {
   plugin::VerifyOptions options;
   bool json = false;
 };
-
-// KEY=VALUE, with a dotted key, into the plugin_config; a value that is no JSON is a text.
-void set_key(nlohmann::ordered_json& config, const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0)
-    throw CLI::ValidationError("KEY=VALUE", "'" + assignment + "' is no assignment, wanted for example vocab_size=12");
-  const std::string text = assignment.substr(equals + 1);
-  const auto value = try_parse_json<nlohmann::ordered_json>(text);
-  std::string path = "/" + assignment.substr(0, equals);
-  std::replace(path.begin(), path.end(), '.', '/');
-  config[nlohmann::ordered_json::json_pointer(path)] = value.is_discarded() ? nlohmann::ordered_json(text) : value;
-}
 
 }  // namespace
 
@@ -46,7 +34,7 @@ void add_plugin_verify(CLI::App& app, const char* name, int& exit_code) {
   command->add_flag("--strict", arguments->options.strict, "Warnings end with exit status 2");
   command->add_flag("--json", arguments->json, "One JSON object");
   command->callback([arguments, &exit_code] {
-    for (const std::string& key : arguments->keys) set_key(arguments->options.plugin_config, key);
+    for (const std::string& key : arguments->keys) set_plugin_key(arguments->options.plugin_config, key);
     arguments->options.plugins.paths.assign(arguments->paths.begin(), arguments->paths.end());
     exit_code = plugin::verify_command(arguments->name, arguments->options, arguments->json, std::cout);
   });

@@ -145,6 +145,10 @@ Message start(WorkerState& state, const Message& message) {
   if (!role("loss").empty()) {
     const auto& loaded = state.registry->load(plugin::Kind::loss, role("loss"));
     state.loss = std::make_unique<plugin::LossPlugin>(loaded, state.context(), config("loss_fn", "loss_fn"));
+    const plugin::Options& options = state.registry->options();
+    if (!options.record_dir.empty()) {
+      state.loss->record(options.record_dir / fmt::format("rank_{}", state.rank), options.record_steps);
+    }
     answer.header["loss"] = loss_answer(*state.loss);
   }
   if (!role("backend").empty()) {

@@ -43,18 +43,6 @@ ClusterConfig read_cluster(const Reader& r) {
   return c;
 }
 
-PluginsConfig read_plugins(const Reader& r) {
-  PluginsConfig c;
-  r.read("enabled", c.enabled);
-  r.read("paths", c.paths);
-  r.read("allow_insecure_dirs", c.allow_insecure_dirs);
-  r.read("require_verified", c.require_verified);
-  if (const Node* pins = r.find("pin")) {
-    for (const auto& [name, hash] : pins->entries()) c.pin[name] = hash.as_string();
-  }
-  return c;
-}
-
 EnvConfig read_env(const Node& root) {
   EnvConfig result;
   const Node* env = root.child("env");
@@ -79,7 +67,6 @@ RunConfig run_config(const Node& root) {
   run.checkpointing = read_checkpointing(Reader(root, "checkpointing"));
   run.logger = read_logger(Reader(root, "logger"));
   run.cluster = read_cluster(Reader(root, "cluster"));
-  run.plugins = read_plugins(Reader(root, "plugins"));
   return run;
 }
 

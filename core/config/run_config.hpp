@@ -17,7 +17,6 @@ struct RunConfig {
   EnvConfig env;
   LoggerConfig logger;
   ClusterConfig cluster;
-  PluginsConfig plugins;
 };
 
 // From the root that resolve() returned. Throws Error(config) where a key is missing or has another type.

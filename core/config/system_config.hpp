@@ -1,4 +1,4 @@
-// The typed view of the blocks around the algorithm: checkpointing, logger, cluster, plugins.
+// The typed view of the blocks around the algorithm: checkpointing, logger, cluster.
 // Field names are the keys; docs/config.md says what each means.
 #pragma once
 #include <cstdint>
@@ -36,14 +36,6 @@ struct ClusterConfig {
   std::string device = "auto";
   double worker_timeout_s = 600;
   int64_t max_restarts = 0;
-};
-
-struct PluginsConfig {
-  bool enabled = true;
-  std::vector<std::string> paths;
-  std::map<std::string, std::string> pin;  // plugin name to "sha256:<hex>"; if not empty, nothing unlisted loads
-  bool allow_insecure_dirs = false;
-  bool require_verified = false;
 };
 
 }  // namespace hexad::config

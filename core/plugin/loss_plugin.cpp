@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plugin/host_table.hpp"
+#include "core/plugin/recording.hpp"
 #include "core/plugin/staging.hpp"
 
 namespace hexad::plugin {
@@ -181,8 +182,37 @@ LossValue LossPlugin::compute(const CallContext& context, const LossShape& shape
   out.metrics = staging.zeros(kF64, {vtable_->num_metrics, 2}, device);
   invoke(context, "compute", [&](hexad_call* call) { return vtable_->compute(self_, call, &batch, &out); });
 
+  if (context.step <= recorder_.steps) record_call(context, batch, out);
   for (const auto& [from, to] : copy_back) staging.copy(*from, *to);
   return read_value(*staging.on(out.loss, kHost), *staging.on(out.metrics, kHost));
+}
+
+void LossPlugin::record(std::filesystem::path folder, int64_t steps) { recorder_ = {std::move(folder), steps, 0}; }
+
+void LossPlugin::record_call(const CallContext& context, const hexad_loss_batch& batch, const hexad_loss_out& out) {
+  Staging staging(runtime_of(host()));
+  Recording recording;
+  recording.about = {{"step", context.step},
+                     {"plugin", plugin().label()},
+                     {"name", plugin().manifest.name},
+                     {"global_valid_tokens", batch.global_valid_tokens},
+                     {"global_valid_sequences", batch.global_valid_sequences},
+                     {"padded_length", batch.padded_length},
+                     {"section", config_.section()}};
+  int64_t offsets = batch.num_sequences + 1, grad = 0;
+  recording.add("cu_seqlens",
+                {const_cast<int64_t*>(batch.cu_seqlens), kHost, 1, {kDLInt, 64, 1}, &offsets, nullptr, 0});
+  for (uint32_t i = 0; i < vtable_->num_inputs; ++i) {
+    const hexad_named_tensor& input = batch.inputs[i];
+    if (input.tensor) recording.add(std::string("input.") + input.name, *staging.on(input.tensor, kHost));
+    if (!(vtable_->inputs[i].flags & HEXAD_SPEC_DIFFERENTIABLE)) continue;
+    DLTensor* of_input = out.grads[grad++];
+    if (of_input) recording.add(std::string("grad.") + input.name, *staging.on(of_input, kHost));
+  }
+  recording.add("loss", *staging.on(out.loss, kHost));
+  recording.add("metrics", *staging.on(out.metrics, kHost));
+  write_recording(recorder_.folder / fmt::format("step_{}_call_{}.safetensors", context.step, recorder_.calls++),
+                  recording);
 }
 
 LossValue LossPlugin::read_value(const DLTensor& loss, const DLTensor& metrics) const {

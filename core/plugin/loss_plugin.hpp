@@ -1,5 +1,6 @@
 // A loss plugin's instance.
 #pragma once
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ class LossPlugin : public Instance {
   LossValue compute(const CallContext& context, const LossShape& shape, std::span<const hexad_named_tensor> inputs,
                     std::span<const hexad_named_tensor> outputs, std::span<DLTensor* const> grads);
 
+  // From now on writes every compute call of the first `steps` steps to `folder`/step_S_call_N.safetensors (recording.hpp).
+  void record(std::filesystem::path folder, int64_t steps);
+
   bool has_advantages() const;
   // Replaces the engine's advantage estimator; `out` is f32 [T] in host memory.
   void advantages(const CallContext& context, const hexad_batch& rollout, DLTensor& out);
@@ -71,8 +75,15 @@ class LossPlugin : public Instance {
                                                 std::span<const hexad_named_tensor> outputs) const;
   LossValue read_value(const DLTensor& loss, const DLTensor& metrics) const;
 
+  void record_call(const CallContext& context, const hexad_loss_batch& batch, const hexad_loss_out& out);
+
+  struct Recorder {
+    std::filesystem::path folder;
+    int64_t steps = 0, calls = 0;
+  };
   const hexad_loss_vtable* vtable_;
   hexad_loss* self_ = nullptr;
+  Recorder recorder_;
   uint64_t used_inputs_ = ~uint64_t{0};
   uint64_t used_metrics_ = ~uint64_t{0};
 };

@@ -33,6 +33,14 @@ Options options_from(const Json& section) {
   options.enabled = flag(section, "enabled", options.enabled);
   options.allow_insecure_dirs = flag(section, "allow_insecure_dirs", options.allow_insecure_dirs);
   options.require_verified = flag(section, "require_verified", options.require_verified);
+  if (const Json* folder = present(section, "record_dir")) {
+    if (!folder->is_string()) wrong("record_dir", "a directory", *folder);
+    options.record_dir = folder->get<std::string>();
+  }
+  if (const Json* steps = present(section, "record_steps")) {
+    if (!steps->is_number_integer()) wrong("record_steps", "a number of steps", *steps);
+    options.record_steps = steps->get<int64_t>();
+  }
   if (const Json* paths = present(section, "paths")) {
     if (!paths->is_array()) wrong("paths", "a list of directories", *paths);
     for (const Json& path : *paths) {

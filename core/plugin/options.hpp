@@ -14,10 +14,12 @@ struct Options {
   std::vector<std::filesystem::path> paths;  // searched first, in order
   std::map<std::string, std::string> pin;    // name -> "sha256:<hex>"; if not empty, nothing unlisted loads
   bool allow_insecure_dirs = false;          // load from directories that others may write, with a warning
+  std::filesystem::path record_dir;          // where compute calls of the loss are written; empty: nowhere
+  int64_t record_steps = 1;                  // of the first steps
   bool require_verified = false;             // load only what `hexad plugin verify` has passed on this machine
 };
 
-// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified}, each optional; null is the default.
+// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified, record_dir, record_steps}, each optional; null is the default.
 Options options_from(const nlohmann::ordered_json& section);
 
 }  // namespace hexad::plugin

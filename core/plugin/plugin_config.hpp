@@ -30,6 +30,8 @@ class PluginConfig {
   const hexad_config* handle() const { return reinterpret_cast<const hexad_config*>(this); }
   static const PluginConfig& from(const hexad_config* config) { return *reinterpret_cast<const PluginConfig*>(config); }
 
+  // As it was given.
+  const Json& section() const { return section_; }
   // The value, or null. Marks the path as read.
   const Json* find(std::string_view path) const;
   // The subtree as JSON text ("null" where that is written), or a null pointer; marks all of it as read. The text lives

@@ -62,6 +62,68 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   CHECK(weights(dir, 60).size() == 2 * 12 * 12 * sizeof(float));
 }
 
+TEST_CASE(
+    "a recorded step is replayed into a loss: the same one gives the same bits, a changed one says how far it is") {
+  const TempDir dir;
+  REQUIRE(toy::run(train(dir, {"grpo.max_num_steps=2", "++plugins.record_dir=" + (dir / "calls").string()})).code == 0);
+  std::vector<std::string> files;
+  for (const auto& entry : toy::fs::directory_iterator(dir / "calls/rank_0")) files.push_back(entry.path().string());
+  CHECK(files.size() == 4);  // 64 samples in micro-batches of 16, of the first step alone
+  const auto replay = [&](Arguments more) {
+    Arguments arguments = {"plugin", "replay", "ppo_clip_c"};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    arguments.insert(arguments.end(), {"--path", toy::plugins().string(), "--json"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ended run = toy::run(arguments);
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    std::istringstream out(run.out);
+    std::vector<Json> results;
+    for (std::string line; std::getline(out, line);) results.push_back(Json::parse(line));
+    return results;
+  };
+  for (const Json& result : replay({})) {
+    CHECK(result.at("step") == 1);
+    CHECK(result.at("sequences") == 16);
+    CHECK(result.at("loss") == result.at("recorded_loss"));
+    CHECK(result.at("largest_gradient_difference") == 0);
+    CHECK(result.at("metrics").contains("clip_frac"));
+  }
+  double worst = 0;
+  for (const Json& result : replay({"--set", "clip_eps=-0.5"}))
+    worst = std::max(worst, result.at("largest_gradient_difference").get<double>());
+  CHECK(worst > 0);
+  const Ended text = toy::run({"plugin", "replay", "ppo_clip_c", files[0], "--path", toy::plugins().string()});
+  CHECK(contains(text.out, "largest difference of a gradient 0; clip_frac "));
+  const Ended none =
+      toy::run({"plugin", "replay", "ppo_clip_c", (dir / "toy.yaml").string(), "--path", toy::plugins().string()});
+  CHECK(none.code == 2);
+  CHECK(contains(none.err, "toy.yaml: not a recorded loss call"));
+}
+
+TEST_CASE("a loss is told whether its micro-batch ran padded or packed") {
+  std::string source = toy::read_text(toy::source_dir() / "sdk/examples/loss_c/ppo_clip_c.c");
+  const std::string end = "  return HEXAD_OK;\n}\n\nstatic const hexad_loss_vtable";
+  source.replace(source.find(end), 0, "  clip_frac[0] = batch->padded_length, clip_frac[1] = 1;\n");
+  source.replace(source.find("ppo_clip_c\", "), 10, "shape_seen");
+  const plugin_test::PluginFolder folder;
+  folder.write_manifest(folder.compile("shape_seen", "-Wl,--no-as-needed -lm", source), "shape_seen",
+                        {{"version", "1.0.0"}});
+  const auto seen = [&](const char* packing) {
+    const TempDir dir;
+    const Ended run = toy::run(
+        train(dir, {fmt::format("plugins.paths=[{}, {}]", toy::plugins().string(), folder.path().string()),
+                    "loss_fn.plugin=shape_seen", "grpo.max_num_steps=1",
+                    fmt::format("++policy.sequence_packing={{enabled: {}, train_mb_tokens: 64, logprob_mb_tokens: 64}}",
+                                packing)}));
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    return lines(dir / "logs/exp_001/metrics.jsonl").at(0).at("train/clip_frac").get<double>();
+  };
+  CHECK(seen("false") >= 1);
+  CHECK(seen("true") == 0);
+}
+
 TEST_CASE("Ctrl-C finishes the step and saves; the resumed run equals the undisturbed one bit for bit") {
   const TempDir undisturbed, interrupted;
   CHECK(toy::run(train(undisturbed)).code == 0);
