@@ -86,10 +86,12 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
     message.header["sampling"] = to_json(sampling);
     return message;
   });
+  metrics_ = {};
   std::vector<data::Batch> parts;
   std::vector<int64_t> order;
   for (int rank = 0; rank < workers_.size(); ++rank) {
     if (shares[rank].empty()) continue;
+    metrics_.add(answers[rank].header.at("metrics"));
     parts.push_back(answers[rank].batch("completions"));
     order.insert(order.end(), shares[rank].begin(), shares[rank].end());
   }

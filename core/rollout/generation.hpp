@@ -1,10 +1,12 @@
 // The rollout engine as the algorithm sees it: prompts in, completions with log-probs out, weights kept fresh.
 #pragma once
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/cluster/metric_sum.hpp"
 #include "core/cluster/worker_group.hpp"
 #include "core/config/policy_config.hpp"
 #include "core/data/batch.hpp"
@@ -43,6 +45,9 @@ class Generation {
   // i64 (sample). Log-probs are of the distribution that was drawn from.
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
+  // What the generators reported by host->metric during the last generate, reduced over workers.
+  std::map<std::string, double> metrics() const { return metrics_.values(); }
+
   // Hands the backend's current weights to the generators; the next completions carry the new version.
   void refit();
   // Whether training has changed the weights since the last refit.
@@ -52,6 +57,7 @@ class Generation {
 
  private:
   cluster::WorkerGroup& workers_;
+  cluster::MetricSum metrics_;
   bool stale_ = true;
   int64_t version_ = 0;
 };

@@ -151,6 +151,7 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
   }
   score(rollout, environments, generations_per_prompt);
   add_length_metrics(rollout);
+  for (const auto& [name, value] : generation.metrics()) rollout.metrics[name] = value;
   return rollout;
 }
 

@@ -56,6 +56,7 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   CHECK(steps[60].at("validation/accuracy") > 0.8);
   CHECK(steps[60].at("train/reward") > 0.7);
   CHECK(steps[1].at("train/clip_frac") == 0);
+  CHECK(steps[1].at("train/toy_requests") == 64);
   for (const char* file : {"config.yaml", "report.html", "train_data_step60.jsonl", "worker-0.log"}) {
     CHECK_MESSAGE(toy::fs::exists(dir / "logs/exp_001" / file), file);
   }

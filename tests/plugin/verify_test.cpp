@@ -302,3 +302,19 @@ TEST_CASE("the report as JSON, and exit codes") {
   CHECK(contains(out.str(), "L1 load: ") == false);
   CHECK(contains(out.str(), "manifest says backend 'toy', binary says loss 'toy'"));
 }
+
+TEST_CASE("a loss for CUDA memory alone is not run, and not remembered, without a device") {
+  const PluginFolder folder;
+  const fs::path library = folder.compile("toy", "-Wl,-z,now -Wl,--build-id", kLoss);
+  folder.write_manifest(library, "toy", {{"memory", {"cuda"}}});
+  const VerifyReport report = verify_plugin(library.string(), {});
+  CHECK_FALSE(report.failed());
+  CHECK(report.levels[1].not_run.empty());
+  for (int level = 2; level < 8; ++level) CHECK(report.levels[level].not_run == "needs a CUDA device");
+  const std::string cache = (folder.path() / "cache").string();
+  ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  std::ostringstream out;
+  CHECK(verify_command(library.string(), {}, /*json=*/false, out) == 0);
+  CHECK_FALSE(is_verified(report.candidate.manifest->sha256));
+  ::unsetenv("XDG_CACHE_HOME");
+}

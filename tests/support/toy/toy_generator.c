@@ -77,7 +77,8 @@ static void sample(const hexad_generator* self, const hexad_request* request, pe
 }
 
 static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_request* const* requests, int64_t count) {
-  const hexad_code code = toy_act(&self->fault, self->host, call, "generate");
+  hexad_code code = toy_act(&self->fault, self->host, call, "generate");
+  if (code == HEXAD_OK) code = self->host->metric(call, "toy_requests", (double)count, 1, HEXAD_REDUCE_SUM);
   for (int64_t i = 0; i < count && code == HEXAD_OK; i++) {
     pending* entry = calloc(1, sizeof *entry);
     sample(self, requests[i], entry);
