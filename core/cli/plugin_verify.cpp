@@ -23,7 +23,7 @@ void add_plugin_verify(CLI::App& app, const char* name, int& exit_code) {
       *name ? app.add_subcommand(name, "Run the conformance levels on a plugin, each in a process of its own") : &app;
   command->add_option("PLUGIN", arguments->name, "A .so or its manifest, or the name of a plugin that is found")
       ->required();
-  command->add_option("KEY=VALUE", arguments->keys, "What its plugin_config has to hold");
+  command->add_option("SETTINGS", arguments->keys, "KEY=VALUE: what its plugin_config has to hold");
   command->add_option("--level", arguments->options.levels, "Only these levels: 0 to 7, as in 2,5")
       ->delimiter(',')
       ->allow_extra_args(false)
