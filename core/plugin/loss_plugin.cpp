@@ -182,7 +182,7 @@ LossValue LossPlugin::compute(const CallContext& context, const LossShape& shape
   out.metrics = staging.zeros(kF64, {vtable_->num_metrics, 2}, device);
   invoke(context, "compute", [&](hexad_call* call) { return vtable_->compute(self_, call, &batch, &out); });
 
-  if (context.step <= recorder_.steps) record_call(context, batch, out);
+  if (!recorder_.folder.empty() && context.step <= recorder_.steps) record_call(context, batch, out);
   for (const auto& [from, to] : copy_back) staging.copy(*from, *to);
   return read_value(*staging.on(out.loss, kHost), *staging.on(out.metrics, kHost));
 }
