@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/joined.hpp"
 #include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 #include "core/plugin/manifest.hpp"
@@ -34,7 +35,7 @@ void check_kind(const fs::path& templates, const std::string& kind) {
   }
   if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return;
   const std::string guess = did_you_mean(kind, kinds);
-  fail(ErrorKind::config, "no template '{}'{} There are {}", kind, guess.empty() ? "." : guess, fmt::join(kinds, ", "));
+  fail(ErrorKind::config, "no template '{}'{} There are {}", kind, guess.empty() ? "." : guess, joined(kinds));
 }
 
 std::string with_name(std::string text, const std::string& name) {
@@ -46,12 +47,10 @@ std::string with_name(std::string text, const std::string& name) {
 
 // Writes the template `from` into `folder`; returns the name of the new file.
 std::string instantiate(const fs::path& from, const fs::path& folder, const std::string& name) {
-  std::ostringstream text;
-  text << std::ifstream(from).rdbuf();
   std::string file = with_name(from.filename().string(), name);
   if (file.ends_with(".in")) file.resize(file.size() - 3);
   std::ofstream to(folder / file);
-  to << with_name(text.str(), name);
+  to << with_name(read_file(from), name);
   if (!to.flush()) fail(ErrorKind::config, "{}: cannot be written", (folder / file).string());
   return file;
 }
@@ -95,7 +94,7 @@ int new_plugin(const fs::path& prefix, const NewPlugin& wanted, bool json, std::
   const std::string build = quoted(folder / "build");
   out << fmt::format(
       "{}: {}\nnext:\n  cmake -S {} -B {} -DHexadSDK_DIR={}\n  cmake --build {}\n  ctest --test-dir {}\n",
-      folder.string(), fmt::join(files, ", "), quoted(folder), build, quoted(sdk), build, build);
+      folder.string(), joined(files), quoted(folder), build, quoted(sdk), build, build);
   return 0;
 }
 
