@@ -61,13 +61,14 @@ install_libtorch() {
     say "downloading LibTorch $torch_version (530 MB) into $cache"
     fetch_wheel "torch==$torch_version" 'torch/(include|lib|share)/' "$dest"
   fi
-  # libtorch_cpu.so of this wheel needs libcudart and libcupti, also where there is no GPU.
-  if [ ! -e "$cache/cuda-runtime-13.0/libcupti.so.13" ]; then
+  # libtorch_cpu.so of this wheel needs libcudart and libcupti, also where there is no GPU, and looks for them here.
+  local cuda=$dest/nvidia/cu13/lib
+  if [ ! -e "$cuda/libcupti.so.13" ]; then
     say "downloading the CUDA runtime libraries that LibTorch needs (15 MB) into $cache"
     fetch_wheel "nvidia-cuda-runtime==13.0.96" '.*/lib/libcudart' "$cache/cuda-runtime-wheel"
     fetch_wheel "nvidia-cuda-cupti==13.0.85" '.*/lib/libcupti\.so' "$cache/cuda-cupti-wheel"
-    mkdir -p "$cache/cuda-runtime-13.0"
-    find "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel" -name '*.so*' -exec cp {} "$cache/cuda-runtime-13.0/" \;
+    mkdir -p "$cuda"
+    find "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel" -name '*.so*' -exec cp {} "$cuda/" \;
     rm -rf "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel"
   fi
 }

@@ -26,7 +26,7 @@ class Findings {
     ++checks_;
     if (holds) return true;
     for (const Finding& known : all_) {
-      if (known.check == check) return false;
+      if (known.check == check && known.warning == warning) return false;
     }
     all_.push_back({warning, check, text});
     return false;

@@ -161,6 +161,20 @@ void check_sum(const Bench& bench, const LossResult& whole, const std::vector<Lo
   }
 }
 
+// Sums and weighted means are reduced by adding {value, weight} over micro-batches and ranks.
+void check_metric_sums(const Bench& bench, const LossResult& whole, const std::vector<LossResult>& parts) {
+  for (uint32_t m = 0; m < bench.vtable().num_metrics; ++m) {
+    const hexad_metric_spec& metric = bench.vtable().metrics[m];
+    if (metric.reduce != HEXAD_REDUCE_SUM && metric.reduce != HEXAD_REDUCE_MEAN) continue;
+    double value = 0;
+    for (const LossResult& part : parts) value += part.metrics[2 * m];
+    bench.findings().expect(near(value, whole.metrics[2 * m], 1e-5), "metric split",
+                            std::string("the value of '") + metric.name + "' is " +
+                                std::to_string(whole.metrics[2 * m]) + " over the whole batch, its parts sum to " +
+                                std::to_string(value) + ": report sums, not means");
+  }
+}
+
 // Micro-batches must not change the result: parts sum to the whole, in any order.
 void check_parts(const Bench& bench) {
   const LossCase batch = bench.batch({5, 1, 16, 9, 2}, 103);
@@ -169,6 +183,7 @@ void check_parts(const Bench& bench) {
   for (const auto& order : std::vector<std::vector<size_t>>{{0, 1}, {2}, {3, 4}})
     parts.push_back(bench.good(batch.part(order), "split"));
   check_sum(bench, whole, parts, "split");
+  check_metric_sums(bench, whole, parts);
   const LossResult turned = bench.good(batch.part({4, 3, 2, 1, 0}), "permutation");
   bench.findings().expect(near(turned.loss, whole.loss, kSplit), "permutation",
                           "the loss is " + std::to_string(whole.loss) + ", and " + std::to_string(turned.loss) +

@@ -61,6 +61,9 @@ constexpr const char* kLoss = R"(
 #ifndef VERSION
 #define VERSION "1.2.0"
 #endif
+#ifndef NUM_METRICS
+#define NUM_METRICS 0
+#endif
 #ifndef SECOND_INPUT
 #define SECOND_INPUT "advantages"
 #endif
@@ -105,7 +108,8 @@ static const hexad_tensor_spec inputs[] = {
     {"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0},
     {SECOND_INPUT, HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, 0, 0},
     {"token_mask", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, 0, 0}};
-static const hexad_loss_vtable vtable = {(uint32_t)(VTABLE_SIZE), 3, 0, 0, HEXAD_CAP_HOST_MEM, inputs, NULL,
+static const hexad_metric_spec metrics[] = {{"share", HEXAD_REDUCE_MEAN, 0}};
+static const hexad_loss_vtable vtable = {(uint32_t)(VTABLE_SIZE), 3, NUM_METRICS, 0, HEXAD_CAP_HOST_MEM, inputs, metrics,
                                          create, destroy, compute, NULL, NULL, NULL, NULL, NULL};
 #ifndef NO_QUERY
 __attribute__((visibility("default"))) const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* host) {
@@ -224,6 +228,8 @@ TEST_CASE("every broken loss is caught at its level, with its line") {
        "usable after an error: work, when metric (service call 1) fails, and then the next call gives another result"},
       {"has a wrong gradient", "'-DGRAD=(float)(w * A[t])'", 5, "gradient: d loss / d logprobs["},
       {"divides by its own batch", "'-DWEIGHT=(mask[t] / batch->num_tokens)'", 5, "split: the "},
+      {"reports a mean where sums are added", "-DNUM_METRICS=1 '-DCOMPUTE_END=HEXAD_F64(out->metrics)[0] = 0.5;'", 5,
+       "metric split: the value of 'share' is 0.500000 over the whole batch, its parts sum to 1.500000"},
       {"has a gradient where the mask is 0", "'-DGRAD=(float)(-w * A[t]) + (mask[t] == 0 ? 1e-3f : 0)'", 5,
        "mask: token "},
       {"hides NaN", "'-DLOGP=(isfinite(logp[t]) ? logp[t] : 0)'", 5, "non-finite input: 'logprobs' with NaN"},
