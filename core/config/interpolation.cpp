@@ -161,7 +161,7 @@ Evaluator::Chain Evaluator::select(Chain from, std::string_view path, BelowScala
     }
     const Node& node = *from.back();
     if (node.is_null() || node.is_missing()) return {};
-    const bool container = node.is_map() || node.is_list();
+    const bool container = node.is_container();
     if (!container && below_scalar == BelowScalar::absent) return {};
     if (!container) fail(ErrorKind::config, "in {} the key {} is below {}", path, keys[i], node.describe());
     const Node* next = next_node(node, keys[i], path);

@@ -21,8 +21,8 @@ void Instance::require_all_keys_read() const {
 
 void Instance::require_function(const CallContext& context, std::string_view name, bool present) const {
   if (present) return;
-  throw PluginError(HEXAD_UNIMPLEMENTED, fmt::format("{}: {} at step {}: the plugin does not implement it",
-                                                     plugin_.label(), name, context.step));
+  throw PluginError(HEXAD_UNIMPLEMENTED,
+                    fmt::format("{}: {} at step {}: the plugin does not implement it", label_, name, context.step));
 }
 
 void Instance::raise(const Call& call, std::string_view name, hexad_code code) const {
@@ -30,8 +30,8 @@ void Instance::raise(const Call& call, std::string_view name, hexad_code code) c
   if (text.empty()) {
     text = "it failed without saying why (host->set_error was not called): the plugin is faulty, tell its author";
   }
-  throw PluginError(code, fmt::format("{}: {} at step {}: {}: {}", plugin_.label(), name, call.context().step,
-                                      code_name(code), text));
+  throw PluginError(code,
+                    fmt::format("{}: {} at step {}: {}: {}", label_, name, call.context().step, code_name(code), text));
 }
 
 void Instance::raise_thrown(const CallContext& context, std::string_view name, const char* what) const {
@@ -39,7 +39,7 @@ void Instance::raise_thrown(const CallContext& context, std::string_view name, c
       HEXAD_INTERNAL,
       fmt::format("{}: {} at step {}: threw a C++ exception across the ABI: {}: the plugin is faulty, tell "
                   "its author",
-                  plugin_.label(), name, context.step, what));
+                  label_, name, context.step, what));
 }
 
 }  // namespace hexad::plugin

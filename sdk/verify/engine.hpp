@@ -46,4 +46,9 @@ struct Subject {
   Engine* engine = nullptr;
 };
 
+// Whether equal inputs promise equal bits.
+inline bool repeatable(const Subject& subject) {
+  return !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
+}
+
 }  // namespace hexad::verify

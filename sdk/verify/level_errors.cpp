@@ -92,9 +92,8 @@ void check_errors(const Subject& subject, Findings& findings) {
   if (!findings.expect(static_cast<bool>(instance), "usable after an error",
                        "after creates that failed: " + instance.error()))
     return;
-  const bool repeatable = !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
   const Trial trial = run_trial(subject, instance.self());
-  const std::string expected = repeatable ? trial.bits : "";
+  const std::string expected = repeatable(subject) ? trial.bits : "";
   for (int n = 1; go_on(n) && work_with_fault(subject, instance.self(), host, n, expected, findings); ++n) {
   }
   check_cancel(subject, instance.self(), findings);

@@ -28,9 +28,9 @@ std::string under(const Subject& subject, const OverlayHost& host, bool grown, c
 void check_hosts(const Subject& subject, Findings& findings) {
   const hexad_host* real = subject.engine->host();
   const std::string expected = under(subject, OverlayHost(real), false, "under today's host", findings);
-  const bool repeatable = !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
   const auto same = [&](const std::string& got, const std::string& where) {
-    findings.expect(!repeatable || got == expected, "same result", where + " the result differs from today's host");
+    findings.expect(!repeatable(subject) || got == expected, "same result",
+                    where + " the result differs from today's host");
   };
   for (uint32_t minor = subject.desc->min_host_minor; minor < std::size(kFrozen); ++minor) {
     const std::string where = "under a host of ABI 1." + std::to_string(minor) + ", with poison behind its end";

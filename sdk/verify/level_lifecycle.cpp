@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 1000;
 constexpr auto kPatience = std::chrono::seconds(4);  // a heavy plugin makes fewer rounds
-constexpr int64_t kLeakPerRound = 8;  // bytes that a round may cost
+constexpr int64_t kLeakPerRound = 8;                 // bytes that a round may cost
 
 int64_t heap_bytes() {
   const struct mallinfo2 info = mallinfo2();
@@ -53,8 +53,7 @@ void check_twins(const Subject& subject, OverlayHost& host, Findings& findings) 
   const Instance two(subject, host.table());
   if (!findings.expect(static_cast<bool>(two), "two instances", "a second instance beside the first: " + two.error()))
     return;
-  const bool repeatable = !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
-  if (!repeatable) return;
+  if (!repeatable(subject)) return;
   findings.expect(run_trial(subject, two.self()).bits == alone.bits, "two instances",
                   "a second instance computes something else: they share state");
   findings.expect(run_trial(subject, one.self()).bits == alone.bits, "two instances",

@@ -26,7 +26,7 @@ class Bench {
   const hexad_loss_vtable& vtable() const { return *subject_.desc->loss; }
   Findings& findings() const { return findings_; }
   bool uses(uint32_t input) const { return use_.inputs >> input & 1; }
-  bool repeatable() const { return !(vtable().caps & HEXAD_CAP_NONDETERMINISTIC); }
+  bool repeatable() const { return verify::repeatable(subject_); }
   // Indices of the differentiable inputs, in the order of the gradients.
   std::vector<uint32_t> differentiable() const {
     std::vector<uint32_t> inputs;

@@ -69,8 +69,7 @@ void check_threads(const Subject& subject, Findings& findings) {
   if (!findings.expect(static_cast<bool>(instance), "create", instance.error())) return;
   const Trial trial = run_trial(subject, instance.self());
   if (!findings.expect(trial.code == HEXAD_OK, "run", trial.text)) return;
-  const bool repeatable = !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
-  const std::string expected = repeatable ? trial.bits : "";
+  const std::string expected = repeatable(subject) ? trial.bits : "";
   check_alternating(subject, instance.self(), expected, findings);
   check_parallel(subject, expected, findings);
   if (subject.desc->generator) check_submit_while_polling(subject, instance.self(), findings);
