@@ -28,6 +28,10 @@ void add_plugin_verify(CLI::App& app, const char* name, int& exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(0, 7));
+  command
+      ->add_option("--device", arguments->options.device,
+                   "auto: level 7 if there is a GPU and the loss takes its memory; cuda: an error without one; cpu")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   command->add_option("--timeout", arguments->options.timeout_s, "Seconds that one level may take")
       ->check(CLI::Range(1, 86400));
   command->add_option("--path", arguments->paths, "Directory to search first, as plugins.paths does");

@@ -39,11 +39,14 @@ class Engine {
   virtual std::unique_ptr<Config> config(const std::map<std::string, std::string>& changes = {}) = 0;
 };
 
+class CudaDevice;
+
 // The plugin under test.
 struct Subject {
   hexad_plugin_query_fn query = nullptr;
   const hexad_plugin_desc* desc = nullptr;  // the one of the chain that the manifest names
   Engine* engine = nullptr;
+  CudaDevice* cuda = nullptr;  // where the tensors of a loss lie; null: in host memory
 };
 
 // Whether equal inputs promise equal bits.

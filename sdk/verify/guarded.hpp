@@ -2,57 +2,87 @@
 #pragma once
 #include <hexad/abi.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "sdk/verify/memory_space.hpp"
+
 namespace hexad::verify {
 
-// `size` zero bytes between two canaries, aligned to 64.
+// `size` zero bytes between two canaries, aligned to 64. They lie in host memory, or in a space with an image in host
+// memory, which upload and download move.
 class Guarded {
  public:
-  explicit Guarded(size_t size) : size_(size), memory_(size + 3 * kCanary, kMark) {
-    const auto begin = reinterpret_cast<uintptr_t>(memory_.data()) + kCanary;
-    offset_ = (begin + kCanary - 1) / kCanary * kCanary - (begin - kCanary);
+  explicit Guarded(size_t size, MemorySpace* space = nullptr)
+      : size_(size), image_(2 + (size + sizeof(Line) - 1) / sizeof(Line)), space_(space) {
+    std::memset(image(), kMark, image_size());
     std::memset(data(), 0, size);
+    if (space_) block_ = space_->allocate(image_size());
   }
-  void* data() { return memory_.data() + offset_; }
-  const void* data() const { return memory_.data() + offset_; }
-  size_t size() const { return size_; }
+  ~Guarded() {
+    if (space_) space_->release(block_);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
 
-  // True if every byte outside is as it was.
-  bool intact() const {
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      const bool inside = i >= offset_ && i < offset_ + size_;
-      if (!inside && memory_[i] != kMark) return false;
-    }
-    return true;
+  // In host memory; what the plugin sees is at `address`.
+  void* data() { return &image_[1]; }
+  size_t size() const { return size_; }
+  void* address() { return space_ ? static_cast<char*>(block_) + sizeof(Line) : data(); }
+
+  void upload() {
+    if (space_) space_->upload(block_, image(), image_size());
   }
+  void download() {
+    if (space_) space_->download(image(), block_, image_size());
+  }
+
+  // True if every byte outside is as it was (downloaded).
+  bool intact() const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(image_.data());
+    const auto marked = [](unsigned char byte) { return byte == kMark; };
+    return std::all_of(bytes, bytes + sizeof(Line), marked) &&
+           std::all_of(bytes + sizeof(Line) + size_, bytes + image_size(), marked);
+  }
+
+  // The whole of it, canaries too: in host memory, and in the space (null: in none).
+  void* image() { return image_.data(); }
+  size_t image_size() const { return image_.size() * sizeof(Line); }
+  void* block() const { return block_; }
 
  private:
-  static constexpr size_t kCanary = 64;
+  struct alignas(64) Line {
+    unsigned char bytes[64];
+  };
   static constexpr unsigned char kMark = 0xC5;
-  size_t size_, offset_ = 0;
-  std::vector<unsigned char> memory_;
+  size_t size_;
+  std::vector<Line> image_;
+  MemorySpace* space_;
+  void* block_ = nullptr;
 };
 
-// A row-major tensor of one or two dimensions in guarded host memory.
+// A row-major tensor of one or two dimensions in guarded memory.
 class GuardedTensor {
  public:
-  GuardedTensor(DLDataType dtype, std::vector<int64_t> shape)
-      : shape_(std::move(shape)), strides_(shape_.size(), 1), memory_(bytes(dtype, shape_)) {
+  GuardedTensor(DLDataType dtype, std::vector<int64_t> shape, MemorySpace* space = nullptr)
+      : shape_(std::move(shape)), strides_(shape_.size(), 1), memory_(bytes(dtype, shape_), space) {
     for (size_t d = shape_.size(); d-- > 1;) strides_[d - 1] = strides_[d] * shape_[d];
-    tensor_ = {
-        memory_.data(), {kDLCPU, 0}, static_cast<int32_t>(shape_.size()), dtype, shape_.data(), strides_.data(), 0};
+    const DLDevice device = space ? space->where() : DLDevice{kDLCPU, 0};
+    tensor_ = {memory_.address(), device, static_cast<int32_t>(shape_.size()), dtype, shape_.data(),
+               strides_.data(),   0};
   }
   GuardedTensor(const GuardedTensor&) = delete;
   GuardedTensor& operator=(const GuardedTensor&) = delete;
 
   DLTensor* tensor() { return &tensor_; }
+  // Its values in host memory.
   template <typename T>
   T* data() {
     return static_cast<T*>(memory_.data());
   }
+  Guarded& memory() { return memory_; }
   const Guarded& memory() const { return memory_; }
 
  private:

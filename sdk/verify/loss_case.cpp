@@ -6,6 +6,7 @@
 #include <random>
 #include <string_view>
 
+#include "sdk/verify/cuda_device.hpp"
 #include "sdk/verify/guarded.hpp"
 
 namespace hexad::verify {
@@ -95,60 +96,6 @@ class Grown {
   std::vector<unsigned char> memory_;
 };
 
-// The arrays of one compute call.
-struct Arrays {
-  std::vector<int64_t> cu_seqlens = {0};
-  std::vector<std::unique_ptr<GuardedTensor>> inputs, grads;  // null: absent
-  std::vector<std::string> originals;                         // bytes of the inputs
-  std::vector<hexad_named_tensor> named;
-  std::vector<DLTensor*> grad_tensors;
-};
-
-Arrays lay_out(const hexad_loss_vtable& vtable, const LossCase& batch, const LossUse& use) {
-  Arrays arrays;
-  for (const LossSequence& sequence : batch.sequences)
-    arrays.cu_seqlens.push_back(arrays.cu_seqlens.back() + sequence.length);
-  for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
-    const hexad_tensor_spec& spec = vtable.inputs[i];
-    const bool token = spec.axis == HEXAD_AXIS_TOKEN, optional = spec.flags & HEXAD_SPEC_OPTIONAL;
-    const bool given = (use.inputs >> i & 1) && (use.optional || !optional);
-    const int64_t rows = token ? arrays.cu_seqlens.back() : static_cast<int64_t>(batch.sequences.size());
-    auto& tensor = arrays.inputs.emplace_back(
-        given ? std::make_unique<GuardedTensor>(spec.dtype, std::vector<int64_t>{rows}) : nullptr);
-    size_t index = 0;
-    if (tensor) {
-      for (const LossSequence& sequence : batch.sequences) {
-        for (double value : sequence.values[i]) store_as(*tensor, spec.dtype, index++, value);
-      }
-    }
-    arrays.originals.emplace_back(tensor ? std::string(tensor->data<char>(), tensor->memory().size()) : "");
-    arrays.named.push_back({spec.name, tensor ? tensor->tensor() : nullptr, nullptr, spec.axis, 0});
-    if (!(spec.flags & HEXAD_SPEC_DIFFERENTIABLE)) continue;
-    auto& grad = arrays.grads.emplace_back(
-        tensor ? std::make_unique<GuardedTensor>(DLDataType HEXAD_DTYPE_F32, std::vector<int64_t>{rows}) : nullptr);
-    arrays.grad_tensors.push_back(grad ? grad->tensor() : nullptr);
-  }
-  return arrays;
-}
-
-std::string damage_of(const hexad_loss_vtable& vtable, Arrays& arrays, const GuardedTensor& loss,
-                      const GuardedTensor& metrics) {
-  for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
-    GuardedTensor* input = arrays.inputs[i].get();
-    if (!input) continue;
-    if (!input->memory().intact()) return std::string("bytes beside input '") + vtable.inputs[i].name + "'";
-    if (std::memcmp(input->data<char>(), arrays.originals[i].data(), arrays.originals[i].size()) != 0) {
-      return std::string("input '") + vtable.inputs[i].name + "', which is borrowed";
-    }
-  }
-  for (const auto& grad : arrays.grads) {
-    if (grad && !grad->memory().intact()) return "bytes beside a gradient";
-  }
-  if (!loss.memory().intact()) return "bytes beside the loss";
-  if (!metrics.memory().intact()) return "bytes beside the metrics";
-  return "";
-}
-
 }  // namespace
 
 bool is_mask(const hexad_tensor_spec& spec) { return std::string_view(spec.name).ends_with("mask"); }
@@ -194,30 +141,124 @@ LossUse plan_of(const Subject& subject, void* instance, std::string* error) {
   return {plan.used_inputs, true};
 }
 
-LossResult compute(const Subject& subject, void* instance, const LossCase& batch, const LossUse& use,
-                   const CallOptions& options, bool grown) {
+// The tensors of one compute call.
+struct LossCall::Arrays {
+  Arrays(const hexad_loss_vtable& vtable, MemorySpace* space)
+      : loss(DLDataType HEXAD_DTYPE_F64, {1}, space),
+        metrics(DLDataType HEXAD_DTYPE_F64, {vtable.num_metrics, 2}, space) {}
+
+  std::vector<int64_t> cu_seqlens = {0};
+  std::vector<std::unique_ptr<GuardedTensor>> inputs, grads;  // null: absent
+  std::vector<std::string> originals;                         // bytes of the inputs
+  std::vector<hexad_named_tensor> named;
+  std::vector<DLTensor*> grad_tensors;
+  GuardedTensor loss, metrics;
+  double valid_tokens = 0, valid_sequences = 0;
+};
+
+LossCall::LossCall(const Subject& subject, const LossCase& batch, const LossUse& use, bool grown)
+    : subject_(subject), grown_(grown), arrays_(std::make_unique<Arrays>(*subject.desc->loss, subject.cuda)) {
   const hexad_loss_vtable& vtable = *subject.desc->loss;
-  Arrays arrays = lay_out(vtable, batch, use);
-  GuardedTensor loss(DLDataType HEXAD_DTYPE_F64, {1}), metrics(DLDataType HEXAD_DTYPE_F64, {vtable.num_metrics, 2});
+  Arrays& arrays = *arrays_;
+  arrays.valid_tokens = batch.valid_tokens;
+  arrays.valid_sequences = batch.valid_sequences;
+  for (const LossSequence& sequence : batch.sequences)
+    arrays.cu_seqlens.push_back(arrays.cu_seqlens.back() + sequence.length);
+  for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
+    const hexad_tensor_spec& spec = vtable.inputs[i];
+    const bool token = spec.axis == HEXAD_AXIS_TOKEN, optional = spec.flags & HEXAD_SPEC_OPTIONAL;
+    const bool given = (use.inputs >> i & 1) && (use.optional || !optional);
+    const int64_t rows = token ? arrays.cu_seqlens.back() : static_cast<int64_t>(batch.sequences.size());
+    const auto make = [&](DLDataType dtype) {
+      return given ? std::make_unique<GuardedTensor>(dtype, std::vector<int64_t>{rows}, subject.cuda) : nullptr;
+    };
+    auto& tensor = arrays.inputs.emplace_back(make(spec.dtype));
+    size_t index = 0;
+    for (const LossSequence& sequence : batch.sequences) {
+      if (!tensor) break;
+      for (double value : sequence.values[i]) store_as(*tensor, spec.dtype, index++, value);
+    }
+    arrays.originals.emplace_back(tensor ? std::string(tensor->data<char>(), tensor->memory().size()) : "");
+    arrays.named.push_back({spec.name, tensor ? tensor->tensor() : nullptr, nullptr, spec.axis, 0});
+    if (!(spec.flags & HEXAD_SPEC_DIFFERENTIABLE)) continue;
+    auto& grad = arrays.grads.emplace_back(make(DLDataType HEXAD_DTYPE_F32));
+    arrays.grad_tensors.push_back(grad ? grad->tensor() : nullptr);
+  }
+}
+
+LossCall::~LossCall() = default;
+
+std::vector<GuardedTensor*> LossCall::tensors() const {
+  std::vector<GuardedTensor*> all;
+  for (const auto* list : {&arrays_->inputs, &arrays_->grads}) {
+    for (const auto& tensor : *list) {
+      if (tensor) all.push_back(tensor.get());
+    }
+  }
+  all.push_back(&arrays_->loss);
+  all.push_back(&arrays_->metrics);
+  return all;
+}
+
+void LossCall::upload() {
+  for (GuardedTensor* tensor : tensors()) tensor->memory().upload();
+}
+
+LossResult LossCall::run(void* instance, const CallOptions& options) {
+  Arrays& arrays = *arrays_;
   Grown<hexad_loss_batch> in(
-      {HEXAD_STRUCT_SIZE(hexad_loss_batch, padded_length), 0, static_cast<int64_t>(batch.sequences.size()),
-       arrays.cu_seqlens.back(), arrays.cu_seqlens.data(), batch.valid_tokens, batch.valid_sequences,
+      {HEXAD_STRUCT_SIZE(hexad_loss_batch, padded_length), 0, static_cast<int64_t>(arrays.cu_seqlens.size()) - 1,
+       arrays.cu_seqlens.back(), arrays.cu_seqlens.data(), arrays.valid_tokens, arrays.valid_sequences,
        arrays.named.data(), static_cast<int64_t>(arrays.named.size()), 0},
-      grown);
-  Grown<hexad_loss_out> out({HEXAD_STRUCT_SIZE(hexad_loss_out, metrics), 0, loss.tensor(), arrays.grad_tensors.data(),
-                             static_cast<int64_t>(arrays.grad_tensors.size()), metrics.tensor()},
-                            grown);
-  const auto call = subject.engine->call(options);
+      grown_);
+  Grown<hexad_loss_out> out(
+      {HEXAD_STRUCT_SIZE(hexad_loss_out, metrics), 0, arrays.loss.tensor(), arrays.grad_tensors.data(),
+       static_cast<int64_t>(arrays.grad_tensors.size()), arrays.metrics.tensor()},
+      grown_);
+  const auto call = subject_.engine->call(options);
   LossResult result;
-  result.code = vtable.compute(static_cast<hexad_loss*>(instance), call->handle(), in.get(), out.get());
+  result.code = subject_.desc->loss->compute(static_cast<hexad_loss*>(instance), call->handle(), in.get(), out.get());
   result.text = call->text();
-  result.loss = *loss.data<double>();
-  for (const auto& grad : arrays.grads) {
+  return result;
+}
+
+void LossCall::fetch(LossResult& result) {
+  for (GuardedTensor* tensor : tensors()) tensor->memory().download();
+  result.loss = *arrays_->loss.data<double>();
+  result.grads.clear();
+  for (const auto& grad : arrays_->grads) {
     const float* values = grad ? grad->data<float>() : nullptr;
     result.grads.emplace_back(values, values + (grad ? grad->memory().size() / sizeof(float) : 0));
   }
-  result.metrics.assign(metrics.data<double>(), metrics.data<double>() + 2 * vtable.num_metrics);
-  result.damage = damage_of(vtable, arrays, loss, metrics);
+  const double* metrics = arrays_->metrics.data<double>();
+  result.metrics.assign(metrics, metrics + 2 * subject_.desc->loss->num_metrics);
+  result.damage = damage();
+}
+
+std::string LossCall::damage() const {
+  const hexad_loss_vtable& vtable = *subject_.desc->loss;
+  for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
+    GuardedTensor* input = arrays_->inputs[i].get();
+    if (!input) continue;
+    if (!input->memory().intact()) return std::string("bytes beside input '") + vtable.inputs[i].name + "'";
+    if (std::memcmp(input->data<char>(), arrays_->originals[i].data(), arrays_->originals[i].size()) != 0) {
+      return std::string("input '") + vtable.inputs[i].name + "', which is borrowed";
+    }
+  }
+  for (const auto& grad : arrays_->grads) {
+    if (grad && !grad->memory().intact()) return "bytes beside a gradient";
+  }
+  if (!arrays_->loss.memory().intact()) return "bytes beside the loss";
+  if (!arrays_->metrics.memory().intact()) return "bytes beside the metrics";
+  return "";
+}
+
+LossResult compute(const Subject& subject, void* instance, const LossCase& batch, const LossUse& use,
+                   const CallOptions& options, bool grown) {
+  LossCall call(subject, batch, use, grown);
+  call.upload();
+  LossResult result = call.run(instance, options);
+  call.fetch(result);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Batches for a loss, made from the inputs that it declares, and what compute makes of them.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,32 @@ struct LossResult {
 // Runs plan (if there is one); a failure is in *error.
 LossUse plan_of(const Subject& subject, void* instance, std::string* error);
 
-// `grown`: batch and outputs as a later minor would pass them, with poison behind the fields of today.
+class GuardedTensor;
+
+// One call of compute in the making: its tensors are laid out, where the subject wants them, and not yet uploaded.
+class LossCall {
+ public:
+  // `grown`: batch and outputs as a later minor would pass them, with poison behind the fields of today.
+  LossCall(const Subject& subject, const LossCase& batch, const LossUse& use, bool grown = false);
+  ~LossCall();
+
+  std::vector<GuardedTensor*> tensors() const;  // inputs, then outputs
+  void upload();
+  // Calls the plugin; fetches nothing.
+  LossResult run(void* instance, const CallOptions& options = {});
+  // Fetches the outputs and what lies around them.
+  void fetch(LossResult& result);
+
+ private:
+  struct Arrays;
+  std::string damage() const;
+
+  const Subject& subject_;
+  bool grown_;
+  std::unique_ptr<Arrays> arrays_;
+};
+
+// All of it: uploads, runs, fetches.
 LossResult compute(const Subject& subject, void* instance, const LossCase& batch, const LossUse& use,
                    const CallOptions& options = {}, bool grown = false);
 

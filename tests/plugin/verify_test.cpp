@@ -161,7 +161,7 @@ TEST_CASE("a good loss passes every level") {
   CHECK_MESSAGE(lines(report) == "", lines(report));
   REQUIRE(report.levels.size() == 8);
   for (int level = 0; level < 7; ++level) CHECK(report.levels[level].checks > 0);
-  CHECK(report.levels[7].not_run == "needs a CUDA device");
+  CHECK(report.levels[7].not_run == "the loss takes host memory alone");
 }
 
 TEST_CASE("files that may not be loaded fail level 0, and no code of theirs runs") {
@@ -309,18 +309,53 @@ TEST_CASE("the report as JSON, and exit codes") {
   CHECK(contains(out.str(), "manifest says backend 'toy', binary says loss 'toy'"));
 }
 
-TEST_CASE("a loss for CUDA memory alone is not run, and not remembered, without a device") {
+namespace {
+
+// tests/plugin/broken/NAME.
+std::string broken_file(const std::string& name) {
+  const char* root = std::getenv("HEXAD_SOURCE_DIR");
+  return read_text(fs::path(root ? root : ".") / "tests/plugin/broken" / name);
+}
+
+std::string why_no_gpu(const std::string& device) {
   const PluginFolder folder;
-  const fs::path library = folder.compile("toy", "-Wl,-z,now -Wl,--build-id", kLoss);
+  const fs::path library = folder.compile("toy", "-Wl,-z,now -Wl,--build-id", broken_file("cuda_loss.c"));
   folder.write_manifest(library, "toy", {{"memory", {"cuda"}}});
-  const VerifyReport report = verify_plugin(library.string(), {});
-  CHECK_FALSE(report.failed());
-  CHECK(report.levels[1].not_run.empty());
-  for (int level = 2; level < 8; ++level) CHECK(report.levels[level].not_run == "needs a CUDA device");
+  VerifyOptions options;
+  options.device = device;
+  options.levels = {0, 1, 2, 7};
+  return verify_plugin(library.string(), options).levels.at(3).not_run;
+}
+
+}  // namespace
+
+TEST_CASE("without a GPU a loss for CUDA memory alone is checked as far as it goes, and not remembered") {
+  if (why_no_gpu("auto").empty()) return;  // there is one: benchmarks/gpu_verify.py tests the rest
+  CHECK(contains(why_no_gpu("auto"), "needs a CUDA device: "));
+  CHECK(why_no_gpu("cpu") == "needs a CUDA device: --device cpu was given");
+  const std::string error = error_of([] { why_no_gpu("cuda"); });
+  CHECK_MESSAGE(error.starts_with("--device cuda: there is no CUDA device: "), error);
+  CHECK(error.ends_with(". Without one: --device cpu"));
+
+  const PluginFolder folder;
+  const fs::path library = folder.compile("toy", "-Wl,-z,now -Wl,--build-id", broken_file("cuda_loss.c"));
+  folder.write_manifest(library, "toy", {{"memory", {"cuda"}}});
   const std::string cache = (folder.path() / "cache").string();
   ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
   std::ostringstream out;
   CHECK(verify_command(library.string(), {}, /*json=*/false, out) == 0);
-  CHECK_FALSE(is_verified(report.candidate.manifest->sha256));
+  CHECK(contains(out.str(), "L1 descriptor ok"));
+  for (const char* level : {"L2 hosts", "L5 numbers", "L7 cuda"})
+    CHECK_MESSAGE(contains(out.str(), fmt::format("{:<13} not run: needs a CUDA device: ", level)), out.str());
+  CHECK_FALSE(is_verified(digest_of(library)));
   ::unsetenv("XDG_CACHE_HOME");
+}
+
+TEST_CASE("the broken losses for CUDA compile here; benchmarks/gpu_verify.py runs them") {
+  const Json corpus = Json::parse(broken_file("cuda_corpus.json"));
+  CHECK(corpus.size() >= 15);
+  for (const Json& broken : corpus) {
+    const PluginFolder folder;
+    folder.compile("toy", "-fsyntax-only -Werror " + broken.at("flags").get<std::string>(), broken_file("cuda_loss.c"));
+  }
 }

@@ -33,10 +33,11 @@ struct Pipe {
 };
 
 [[noreturn]] void be_child(const std::function<std::string()>& work, const Pipe& answer, const Pipe& output,
-                           int64_t memory_bytes) {
-  const rlimit no_core = {0, 0}, memory = {static_cast<rlim_t>(memory_bytes), static_cast<rlim_t>(memory_bytes)};
+                           const ChildLimits& limits) {
+  const auto bytes = static_cast<rlim_t>(limits.memory_bytes);
+  const rlimit no_core = {0, 0}, memory = {bytes, bytes};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  ::setrlimit(RLIMIT_AS, &memory);
+  ::setrlimit(limits.gpu ? RLIMIT_DATA : RLIMIT_AS, &memory);
   ::setpgid(0, 0);
   ::dup2(output.ends[1], STDOUT_FILENO);
   ::dup2(output.ends[1], STDERR_FILENO);
@@ -87,23 +88,23 @@ std::string problem_of(int status, bool in_time, int timeout_s) {
 
 }  // namespace
 
-ChildResult run_in_child(const std::function<std::string()>& work, int timeout_s, int64_t memory_bytes) {
+ChildResult run_in_child(const std::function<std::string()>& work, const ChildLimits& limits) {
   Pipe answer, output;
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) fail(ErrorKind::internal, "verify: cannot fork: {}", std::strerror(errno));
-  if (child == 0) be_child(work, answer, output, memory_bytes);
+  if (child == 0) be_child(work, answer, output, limits);
   answer.close_end(1);
   output.close_end(1);
   ChildResult result;
-  const bool in_time = collect(answer, output, result, Clock::now() + std::chrono::seconds(timeout_s));
+  const bool in_time = collect(answer, output, result, Clock::now() + std::chrono::seconds(limits.timeout_s));
   if (!in_time) ::kill(-child, SIGKILL), ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   while (drain(output.ends[0], result.output)) {
   }
-  result.problem = problem_of(status, in_time, timeout_s);
+  result.problem = problem_of(status, in_time, limits.timeout_s);
   if (result.problem.empty() && result.answer.empty()) result.problem = "ended the process before the level was over";
   if (result.output.size() > kMostOutput) result.output.erase(0, result.output.size() - kMostOutput);
   return result;

@@ -13,7 +13,15 @@ struct ChildResult {
   std::string output;  // the last lines that it wrote to stdout and stderr
 };
 
-// Forks, so the caller must have no threads that hold locks which `work` needs. Throws Error(internal) if it cannot.
-ChildResult run_in_child(const std::function<std::string()>& work, int timeout_s, int64_t memory_bytes);
+struct ChildLimits {
+  int timeout_s = 60;
+  int64_t memory_bytes = int64_t{16} << 30;
+  bool gpu =
+      false;  // limits what is written instead of address space, of which CUDA reserves more than there is memory
+};
+
+// Forks, so the caller must have no threads that hold locks which `work` needs, and no CUDA context. Throws
+// Error(internal) if it cannot.
+ChildResult run_in_child(const std::function<std::string()>& work, const ChildLimits& limits);
 
 }  // namespace hexad::plugin

@@ -6,9 +6,11 @@
 #include "core/base/json.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/verify/child.hpp"
+#include "core/plugin/verify/device.hpp"
 #include "core/plugin/verify/engine.hpp"
 #include "core/plugin/verify/file_level.hpp"
 #include "core/plugin/verify/record.hpp"
+#include "sdk/verify/cuda_engine.hpp"
 #include "sdk/verify/levels.hpp"
 
 namespace hexad::plugin {
@@ -30,7 +32,7 @@ constexpr Level kLevels[] = {
     {4, "errors", verify::check_errors},
     {5, "numbers", nullptr},
     {6, "threads", verify::check_threads},
-    {7, "cuda", nullptr},
+    {7, "cuda", verify::check_cuda},
 };
 
 LevelFunction numbers_of(Kind kind) {
@@ -43,18 +45,27 @@ LevelFunction numbers_of(Kind kind) {
 }
 
 // In the child: loads the plugin and runs the level. The answer is what the parent reads back.
-std::string run_level(const Candidate& candidate, const VerifyOptions& options, LevelFunction level) {
+std::string run_level(const Candidate& candidate, const VerifyOptions& options, LevelFunction level, bool on_gpu) {
   const Kind kind = candidate.manifest->kind;
   VerifyEngine engine(verify_section_path(kind), verify_section(kind, options.plugin_config));
+  std::unique_ptr<verify::CudaDevice> gpu;
+  std::unique_ptr<verify::CudaEngine> gpu_engine;
   verify::Findings findings;
   try {
+    if (on_gpu) {
+      gpu = std::make_unique<verify::CudaDevice>();
+      gpu_engine = std::make_unique<verify::CudaEngine>(engine, *gpu);
+    }
     const LoadedPlugin& plugin = Registry(options.plugins, nullptr).load(kind, candidate.manifest_path.string());
     verify::Subject subject;
     subject.query = plugin.query;
     subject.desc = plugin.desc;
-    subject.engine = &engine;
+    subject.engine = on_gpu ? static_cast<verify::Engine*>(gpu_engine.get()) : &engine;
+    subject.cuda = gpu.get();
     try {
       level(subject, findings);
+    } catch (const verify::DeviceError& error) {
+      findings.expect(false, "device", std::string("it refused, after which nothing more was tried: ") + error.what());
     } catch (const std::exception& error) {
       findings.expect(false, "exception", std::string("one came over the edge of the ABI: ") + error.what());
     } catch (...) {
@@ -62,6 +73,8 @@ std::string run_level(const Candidate& candidate, const VerifyOptions& options, 
     }
   } catch (const Error& error) {
     findings.expect(false, "load", error.what());
+  } catch (const verify::DeviceError& error) {
+    findings.expect(false, "device", error.what());
   }
   Json answer = {{"checks", findings.checks()}, {"findings", Json::array()}};
   for (const verify::Finding& finding : findings.all())
@@ -82,23 +95,19 @@ void take_answer(const ChildResult& child, LevelReport& report) {
   report.findings.push_back({false, "process", text});
 }
 
-LevelReport run(const Level& level, const Candidate& candidate, const VerifyOptions& options, bool loadable) {
+// `device`: null if the file may not be loaded.
+LevelReport run(const Level& level, const Candidate& candidate, const VerifyOptions& options,
+                const VerifyDevice* device) {
   LevelReport report;
   report.level = level.number;
   report.title = level.title;
   const auto begin = std::chrono::steady_clock::now();
-  const auto& memory = candidate.manifest->memory;
-  const bool only_cuda =
-      candidate.manifest->kind == Kind::loss && std::find(memory.begin(), memory.end(), "host") == memory.end();
-  if (level.number == 7 || (level.number > 1 && only_cuda)) {
-    report.not_run = "needs a CUDA device";
-  } else if (!loadable) {
-    report.not_run = "the file may not be loaded";
-  } else {
+  report.not_run = device ? device->not_run(level.number) : "the file may not be loaded";
+  if (report.not_run.empty()) {
     const LevelFunction function = level.number == 5 ? numbers_of(candidate.manifest->kind) : level.run;
-    take_answer(
-        run_in_child([&] { return run_level(candidate, options, function); }, options.timeout_s, options.memory_bytes),
-        report);
+    const bool on_gpu = device->on_gpu(level.number);
+    const auto work = [&] { return run_level(candidate, options, function, on_gpu); };
+    take_answer(run_in_child(work, {options.timeout_s, options.memory_bytes, on_gpu}), report);
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
@@ -128,6 +137,7 @@ Json to_json(const VerifyReport& report) {
   Json json = {{"plugin", candidate.manifest ? candidate.manifest->name : ""},
                {"library", candidate.manifest ? candidate.library().string() : ""},
                {"sha256", candidate.manifest ? candidate.manifest->sha256 : ""},
+               {"gpu", report.gpu},
                {"passed", !report.failed()},
                {"levels", Json::array()}};
   for (const LevelReport& level : report.levels) {
@@ -143,8 +153,8 @@ Json to_json(const VerifyReport& report) {
 
 void print(const VerifyReport& report, std::ostream& out) {
   if (const auto& manifest = report.candidate.manifest) {
-    out << fmt::format("{} '{}' {} ({})\n", kind_name(manifest->kind), manifest->name, manifest->version,
-                       report.candidate.library().string());
+    out << fmt::format("{} '{}' {} ({}){}\n", kind_name(manifest->kind), manifest->name, manifest->version,
+                       report.candidate.library().string(), report.gpu.empty() ? "" : " on " + report.gpu);
   }
   for (const LevelReport& level : report.levels) {
     const std::string state = !level.not_run.empty() ? "not run: " + level.not_run
@@ -173,16 +183,17 @@ bool VerifyReport::warned() const {
 }
 
 VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options) {
-  VerifyReport report{find_subject(name, options.plugins), {}};
+  VerifyReport report{find_subject(name, options.plugins), "", {}};
   bool loadable = true;
-  for (const Level& level : kLevels) {
+  report.levels.push_back(run_file_level(report.candidate, options, loadable));
+  std::optional<VerifyDevice> device;
+  if (loadable) device.emplace(options.device, *report.candidate.manifest);
+  if (device) report.gpu = device->name();
+  for (const Level& level : std::span(kLevels).subspan(1)) {
     const bool wanted = options.levels.empty() ||
                         std::find(options.levels.begin(), options.levels.end(), level.number) != options.levels.end();
-    if (level.number == 0) {
-      report.levels.push_back(run_file_level(report.candidate, options, loadable));
-    } else if (wanted) {
-      report.levels.push_back(run(level, report.candidate, options, loadable));
-    }
+    if (!wanted) continue;
+    report.levels.push_back(run(level, report.candidate, options, device ? &*device : nullptr));
   }
   return report;
 }

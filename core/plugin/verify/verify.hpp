@@ -18,6 +18,7 @@ struct VerifyOptions {
   int timeout_s = 300;                                                      // of one level
   int64_t memory_bytes = int64_t{16} << 30;                                 // address space of one level
   bool strict = false;                                                      // warnings fail
+  std::string device = "auto";  // "cpu": no GPU; "cuda": an error without one; "auto": for losses that take its memory
 };
 
 struct LevelReport {
@@ -33,6 +34,7 @@ struct LevelReport {
 
 struct VerifyReport {
   Candidate candidate;
+  std::string gpu;  // its name; "" if none was used
   std::vector<LevelReport> levels;
 
   bool failed() const;
