@@ -22,6 +22,10 @@ std::vector<std::string> environment_names_of(const config::RunConfig& run) {
   return names;
 }
 
+Json plugins_section(const config::Node& root) {
+  return root.find("plugins") ? root.at("plugins").to_json() : Json::object();
+}
+
 // What must be the same for a checkpoint to go on: another model or other data is another run.
 Json identity_of(const config::RunConfig& run, const std::string& model_dir, const rollout::Prompts& prompts) {
   const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
@@ -105,7 +109,13 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
 
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   rollout::Prompts prompts(run, text.tools());
-  const rollout::Environments environments = rollout::make_environments(run.env, environment_names_of(run));
+  plugin::Registry plugins(plugin::options_from(plugins_section(resolved.root)), /*runtime=*/nullptr);
+  const auto locate = [&](std::string_view path) {
+    const config::Node* node = resolved.root.find(path);
+    return node ? node->location().text() : std::string();
+  };
+  const rollout::Environments environments =
+      rollout::make_environments(run.env, environment_names_of(run), plugins, locate);
   const Json identity = identity_of(run, model_dir, prompts);
   std::optional<checkpoint::Store> checkpoints;
   if (run.checkpointing.enabled) checkpoints.emplace(run.checkpointing);

@@ -33,7 +33,9 @@ void add_new(CLI::App& parent, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   wanted->into = ".";
   CLI::App* command = parent.add_subcommand("new", "A folder with a plugin that compiles, to start from");
-  command->add_option("KIND", wanted->kind, "loss_c, loss_cuda, loss_cpp, generator, backend or backend_torch")
+  command
+      ->add_option("KIND", wanted->kind,
+                   "loss_c, loss_cuda, loss_cpp, generator, backend, backend_torch or environment")
       ->required();
   command->add_option("NAME", wanted->name, "Name of the plugin and of the folder")->required();
   command->add_option("--into", wanted->into, "Existing folder to make it in");

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/base/error.hpp"
-#include "core/cluster/metric_sum.hpp"
 #include "core/data/batching.hpp"
+#include "core/plugin/metric_sum.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -138,7 +138,7 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
 TrainResult Policy::train(const data::Batch& batch, double lr, double weight_decay) {
   const Plan plan = this->plan(batch, /*training=*/true);
   const size_t global_batches = plan.sharding.shards.at(0).global_batches.size();
-  MetricSum metrics;
+  plugin::MetricSum metrics;
   TrainResult result;
   for (size_t step = 0; step < global_batches; ++step) {
     std::vector<int64_t> all_rows;
@@ -161,7 +161,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       message.header["global_valid_sequences"] = sequences;
       return message;
     });
-    MetricSum of_step;
+    plugin::MetricSum of_step;
     const auto add_metrics = [&](const std::vector<Message>& answers) {
       for (int rank = 0; rank < workers_.size(); ++rank) {
         if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
@@ -177,8 +177,8 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
                      {"discard", discard}};
     const auto updated = workers_.call_all("step", update);
     add_metrics(updated);
-    of_step.set("global_valid_seqs", sequences, ReduceAs::mean);
-    of_step.set("global_valid_toks", tokens, ReduceAs::mean);
+    of_step.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
+    of_step.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
     metrics.merge_global_batch(of_step, global_batches);
     const Json& grad_norm = updated[0].header.at("grad_norm");
     result.grad_norm =

@@ -19,7 +19,7 @@ plugin::CallContext WorkerState::context() {
   context.cancelled = &link.cancelled();
   context.device = device;
   context.metric = [this](const plugin::Metric& metric) {
-    metrics.add(metric.name, metric.value, metric.weight, static_cast<ReduceAs>(metric.reduce));
+    metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
   };
   if (tokenizer) {
     context.detokenize = [this](std::span<const int32_t> ids) {

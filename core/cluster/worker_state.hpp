@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "core/cluster/message.hpp"
-#include "core/cluster/metric_sum.hpp"
 #include "core/cluster/worker_link.hpp"
 #include "core/plugin/instance.hpp"
 #include "core/plugin/loader.hpp"
+#include "core/plugin/metric_sum.hpp"
 #include "core/text/tokenizer/tokenizer.hpp"
 #include "runtime/runtime.h"
 
@@ -37,7 +37,7 @@ struct WorkerState {
   std::unique_ptr<plugin::BackendPlugin> backend;
   std::unique_ptr<plugin::LossPlugin> loss;
   std::unique_ptr<plugin::GeneratorPlugin> generator;
-  MetricSum metrics;  // of the running command
+  plugin::MetricSum metrics;  // of the running command
 };
 
 // The commands, one file each group. Each takes the command's message and returns its answer.

@@ -106,11 +106,11 @@ Message train(WorkerState& state, const Message& message) {
     if (part.get()->is_dummy || !info.counts_loss) return;
     total += value.loss;
     for (const plugin::LossMetric& metric : value.metrics) {
-      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<ReduceAs>(metric.reduce));
+      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
     }
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
-  state.metrics.add("loss", total, 1, ReduceAs::sum);
+  state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();
   return answer;

@@ -58,7 +58,7 @@ class Arguments {
 // Most environments judge each sample on its own.
 class PerSample : public Environment {
  public:
-  Scores score(std::span<const Sample> samples) const override {
+  Scores score(std::span<const Sample> samples, int64_t) const override {
     Scores scores;
     scores.invalid.assign(samples.size(), 0);
     for (const Sample& sample : samples) scores.rewards.push_back(reward(sample));
@@ -164,8 +164,9 @@ std::unique_ptr<Environment> make_environment(const std::string& name, const Jso
   if (found != registry().end()) return found->second.make(arguments);
   std::vector<std::string> names;
   for (const auto& known : registry()) names.push_back(known.first);
-  fail(ErrorKind::config, "env_name: unknown environment '{}'{}; known: {}", name, did_you_mean(name, names),
-       joined(names));
+  fail(ErrorKind::config,
+       "env_name: unknown environment '{0}'{1}; known: {2}. To use a plugin, name it in env.{0}.plugin", name,
+       did_you_mean(name, names), joined(names));
 }
 
 std::map<std::string, std::string> environment_names() {

@@ -21,19 +21,22 @@ struct Sample {
   int64_t response_tokens = 0;
   bool truncated = false;                            // ended by the token limit, not by EOS or a stop string
   const nlohmann::ordered_json* metadata = nullptr;  // the record's extra fields; may be null
+  std::span<const int64_t> tokens;                   // [prompt_tokens + response_tokens]
+  uint64_t group = 0;                                // samples of one prompt share it and lie next to each other
 };
 
 struct Scores {
   std::vector<float> rewards;                            // [samples]
   std::vector<uint8_t> invalid;                          // [samples] 1: could not be scored, must not train
   std::map<std::string, std::vector<float>> components;  // parts of the reward by name, [samples] each; often none
+  std::map<std::string, double> metrics;                 // what else it reports of these samples; often none
 };
 
-// Stateless after construction: score() may be called by several threads.
+// score() may be called by several threads. `step` of the run: for messages.
 class Environment {
  public:
   virtual ~Environment() = default;
-  virtual Scores score(std::span<const Sample> samples) const = 0;
+  virtual Scores score(std::span<const Sample> samples, int64_t step) const = 0;
 };
 
 // env.<name>: its keyword arguments. Throws Error(config) for an unknown name (with a suggestion) or argument.

@@ -1,5 +1,7 @@
 #include "core/plugin/descriptor.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 
 namespace hexad::plugin {
@@ -15,8 +17,8 @@ void require(const Field& field, const char* name, const std::string& path) {
 template <typename Table>
 void check_size(const Table* table, uint64_t needed, const char* what, const std::string& path) {
   if (table->struct_size < needed) {
-    fail(ErrorKind::plugin, "{}: {} has struct_size {}, ABI 1.0 needs {}. Fill it with HEXAD_STRUCT_SIZE", path, what,
-         table->struct_size, needed);
+    fail(ErrorKind::plugin, "{}: {} has struct_size {}, its first release needs {}. Fill it with HEXAD_STRUCT_SIZE",
+         path, what, table->struct_size, needed);
   }
 }
 
@@ -71,23 +73,38 @@ void check_generator(const hexad_generator_vtable* table, const std::string& pat
   require(table->update_end, "update_end", path);
 }
 
+void check_environment(const hexad_environment_vtable* table, const std::string& path) {
+  check_size(table, HEXAD_STRUCT_SIZE(hexad_environment_vtable, score), "the environment vtable", path);
+  require(table->create, "create", path);
+  require(table->destroy, "destroy", path);
+  require(table->score, "score", path);
+  if (table->num_components > 64 || (table->num_components > 0 && !table->components)) {
+    fail(ErrorKind::plugin, "{}: declares {} components; at most 64, with their list", path, table->num_components);
+  }
+  for (uint32_t i = 0; i < table->num_components; ++i) require(table->components[i], "components[]", path);
+}
+
 std::string named(int32_t kind, const char* name) {
-  const std::string text = kind >= HEXAD_KIND_BACKEND && kind <= HEXAD_KIND_LOSS
-                               ? std::string(kind_name(static_cast<Kind>(kind)))
-                               : fmt::format("kind {}", kind);
+  const std::string text =
+      std::any_of(std::begin(kKinds), std::end(kKinds), [&](Kind known) { return static_cast<int32_t>(known) == kind; })
+          ? std::string(kind_name(static_cast<Kind>(kind)))
+          : fmt::format("kind {}", kind);
   return fmt::format("{} '{}'", text, name ? name : "");
 }
 
 void check_vtable(const hexad_plugin_desc* desc, const std::string& path) {
   const bool backend = desc->backend, generator = desc->generator, loss = desc->loss;
+  const bool environment = HEXAD_HAS(desc, environment) && desc->environment;
   const bool right = (desc->kind == HEXAD_KIND_BACKEND && backend) ||
-                     (desc->kind == HEXAD_KIND_GENERATOR && generator) || (desc->kind == HEXAD_KIND_LOSS && loss);
-  if (!right || backend + generator + loss != 1) {
+                     (desc->kind == HEXAD_KIND_GENERATOR && generator) || (desc->kind == HEXAD_KIND_LOSS && loss) ||
+                     (desc->kind == HEXAD_KIND_ENVIRONMENT && environment);
+  if (!right || backend + generator + loss + environment != 1) {
     fail(ErrorKind::plugin, "{}: {} must have exactly the vtable of its kind", path, named(desc->kind, desc->name));
   }
   if (backend) check_backend(desc->backend, path);
   if (generator) check_generator(desc->generator, path);
   if (loss) check_loss(desc->loss, path);
+  if (environment) check_environment(desc->environment, path);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the three kinds of instance share: the plugin, its configuration, and how a failed call becomes an exception.
+// What all kinds of instance share: the plugin, its configuration, and how a failed call becomes an exception.
 #pragma once
 #include <memory>
 #include <string>

@@ -103,12 +103,13 @@ std::string_view kind_name(Kind kind) {
     case Kind::backend: return "backend";
     case Kind::generator: return "generator";
     case Kind::loss: return "loss";
+    case Kind::environment: return "environment";
   }
   return "unknown kind";
 }
 
 std::optional<Kind> kind_from(std::string_view name) {
-  for (const Kind kind : {Kind::backend, Kind::generator, Kind::loss}) {
+  for (const Kind kind : kKinds) {
     if (name == kind_name(kind)) return kind;
   }
   return std::nullopt;
@@ -127,7 +128,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   }
   Manifest manifest;
   const std::string kind = fields.text("kind");
-  if (!kind_from(kind)) refuse("{}: kind '{}' is none of backend, generator, loss", where, kind);
+  if (!kind_from(kind)) refuse("{}: kind '{}' is none of backend, generator, loss, environment", where, kind);
   manifest.kind = *kind_from(kind);
   manifest.name = fields.text("name");
   if (!valid_plugin_name(manifest.name)) {

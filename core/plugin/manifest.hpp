@@ -17,7 +17,9 @@ enum class Kind : int32_t {
   backend = HEXAD_KIND_BACKEND,
   generator = HEXAD_KIND_GENERATOR,
   loss = HEXAD_KIND_LOSS,
+  environment = HEXAD_KIND_ENVIRONMENT,
 };
+inline constexpr Kind kKinds[] = {Kind::backend, Kind::generator, Kind::loss, Kind::environment};
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from(std::string_view name);
 

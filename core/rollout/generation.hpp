@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/metric_sum.hpp"
 #include "core/cluster/worker_group.hpp"
 #include "core/config/policy_config.hpp"
 #include "core/data/batch.hpp"
+#include "core/plugin/metric_sum.hpp"
 
 namespace hexad::rollout {
 
@@ -57,7 +57,7 @@ class Generation {
 
  private:
   cluster::WorkerGroup& workers_;
-  cluster::MetricSum metrics_;
+  plugin::MetricSum metrics_;
   bool stale_ = true;
   int64_t version_ = 0;
 };

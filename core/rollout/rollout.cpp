@@ -61,7 +61,7 @@ data::Batch join(const Drawn& drawn, int64_t samples, const std::vector<const da
 }
 
 // Scores every sample in the environment that its prompt names. Invalid ones leave the loss.
-void score(Rollout& rollout, const Environments& environments, int64_t samples) {
+void score(Rollout& rollout, const Environments& environments, int64_t samples, int64_t step) {
   const int64_t rows = rollout.batch.size();
   std::vector<environment::Sample> all(rows);
   std::map<std::string, std::vector<int64_t>> by_environment;
@@ -74,16 +74,18 @@ void score(Rollout& rollout, const Environments& environments, int64_t samples) 
               prompt_tokens,
               rollout.batch.length(i) - prompt_tokens,
               rollout.batch.row<uint8_t>("truncated", i)[0] != 0,
-              &prompt.metadata};
+              &prompt.metadata,
+              rollout.batch.row<int64_t>("input_ids", i),
+              static_cast<uint64_t>(i / samples)};
     by_environment[prompt.env_name].push_back(i);
   }
-  environment::Scores scores;
+  environment::Scores scores;  // of the whole batch
   scores.rewards.resize(rows);
   scores.invalid.resize(rows);
   for (const auto& [name, indices] : by_environment) {
     std::vector<environment::Sample> part;
     for (const int64_t i : indices) part.push_back(all[i]);
-    const environment::Scores of_part = environments.at(name)->score(part);
+    const environment::Scores of_part = environments.at(name)->score(part, step);
     for (size_t k = 0; k < indices.size(); ++k) {
       scores.rewards[indices[k]] = of_part.rewards[k];
       scores.invalid[indices[k]] = of_part.invalid[k];
@@ -93,6 +95,7 @@ void score(Rollout& rollout, const Environments& environments, int64_t samples) 
       column.resize(rows);
       for (size_t k = 0; k < indices.size(); ++k) column[indices[k]] = values[k];
     }
+    scores.metrics.insert(of_part.metrics.begin(), of_part.metrics.end());
   }
   const auto mask = rollout.batch.at("sample_mask").span<float>();
   for (int64_t i = 0; i < rows; ++i) {
@@ -100,6 +103,16 @@ void score(Rollout& rollout, const Environments& environments, int64_t samples) 
   }
   rollout.batch.set("rewards", data::Tensor::of(scores.rewards), data::Axis::sample);
   rollout.metrics = environment::environment_metrics(all, scores, samples);
+  rollout.metrics.insert(scores.metrics.begin(), scores.metrics.end());
+  for (const auto& [component, values] : rollout.components) {
+    double sum = 0, valid = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      if (scores.invalid[i]) continue;
+      sum += values[i];
+      valid += 1;
+    }
+    rollout.metrics["reward/" + component] = valid > 0 ? sum / valid : 0;
+  }
 }
 
 void add_length_metrics(Rollout& rollout) {
@@ -127,13 +140,16 @@ void add_length_metrics(Rollout& rollout) {
 
 }  // namespace
 
-Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names) {
+Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
+                               plugin::Registry& plugins, const plugin::Locate& locate) {
   Environments environments;
   for (const std::string& name : names) {
     if (environments.contains(name)) continue;
     const auto found = config.find(name);
-    environments[name] =
-        environment::make_environment(name, found == config.end() ? nlohmann::ordered_json::object() : found->second);
+    const auto section = found == config.end() ? nlohmann::ordered_json::object() : found->second;
+    environments[name] = section.is_object() && section.contains("plugin")
+                             ? environment::make_plugin_environment(name, section, plugins, locate)
+                             : environment::make_environment(name, section);
   }
   return environments;
 }
@@ -149,7 +165,7 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
     rollout.responses.push_back(
         text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
   }
-  score(rollout, environments, generations_per_prompt);
+  score(rollout, environments, generations_per_prompt, step);
   add_length_metrics(rollout);
   for (const auto& [name, value] : generation.metrics()) rollout.metrics[name] = value;
   return rollout;

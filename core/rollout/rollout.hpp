@@ -7,7 +7,7 @@
 
 #include "core/config/data_config.hpp"
 #include "core/data/dataset/processor.hpp"
-#include "core/environment/environment.hpp"
+#include "core/environment/plugin_environment.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
 
@@ -15,8 +15,10 @@ namespace hexad::rollout {
 
 // Environments by env_name, made once.
 using Environments = std::map<std::string, std::unique_ptr<environment::Environment>>;
-// Those that the prompts name, with the arguments of env.<name>.
-Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names);
+// Those that the prompts name, with the arguments of env.<name>; plugins where that has the key `plugin`. `locate` tells
+// where a key was written.
+Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
+                               plugin::Registry& plugins, const plugin::Locate& locate = {});
 
 struct Rollout {
   // B = prompts * G rows, the samples of a prompt next to each other, prompt and response in one sequence. Token columns:

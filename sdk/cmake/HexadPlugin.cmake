@@ -6,7 +6,7 @@
 # a stranger's are built by this same function.
 #
 #   MEMORY        what the plugin's tensors may live in; default: cuda if a source is a .cu file, else host
-#   TARGET_MINOR  the lowest minor of the ABI that a host must have; abi.h hides what is newer
+#   TARGET_MINOR  the lowest minor of the ABI that a host must have; abi.h hides what is newer. KIND environment: 1
 #   TORCH         the LibTorch that it is built with, which a host process must have too
 #   SHARED_CXX    LIBS hold shared C++ libraries: take libstdc++ from the system as they do. TORCH implies it. Without
 #                 it libstdc++ is linked in, so that the plugin runs where the system's is older; but with a copy of its

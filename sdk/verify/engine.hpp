@@ -49,9 +49,16 @@ struct Subject {
   CudaDevice* cuda = nullptr;  // where the tensors of a loss lie; null: in host memory
 };
 
+// Null for a plugin of another kind, or of a minor that had no environments.
+inline const hexad_environment_vtable* environment_of(const hexad_plugin_desc& desc) {
+  return HEXAD_HAS(&desc, environment) ? desc.environment : nullptr;
+}
+
 // Whether equal inputs promise equal bits.
 inline bool repeatable(const Subject& subject) {
-  return !subject.desc->loss || !(subject.desc->loss->caps & HEXAD_CAP_NONDETERMINISTIC);
+  const auto* environment = environment_of(*subject.desc);
+  const uint64_t caps = subject.desc->loss ? subject.desc->loss->caps : environment ? environment->caps : 0;
+  return !(caps & HEXAD_CAP_NONDETERMINISTIC);
 }
 
 }  // namespace hexad::verify

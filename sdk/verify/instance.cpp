@@ -17,6 +17,8 @@ hexad_code create(const Subject& subject, const hexad_host* host, Call& call, co
   const hexad_plugin_desc& desc = *subject.desc;
   if (desc.loss) return create_as<hexad_loss_vtable, hexad_loss>(desc.loss, host, call, config, out);
   if (desc.backend) return create_as<hexad_backend_vtable, hexad_backend>(desc.backend, host, call, config, out);
+  if (const auto* environment = environment_of(desc))
+    return create_as<hexad_environment_vtable, hexad_environment>(environment, host, call, config, out);
   return create_as<hexad_generator_vtable, hexad_generator>(desc.generator, host, call, config, out);
 }
 
@@ -24,6 +26,8 @@ void destroy(const Subject& subject, void* instance) {
   const hexad_plugin_desc& desc = *subject.desc;
   if (desc.loss) return desc.loss->destroy(static_cast<hexad_loss*>(instance));
   if (desc.backend) return desc.backend->destroy(static_cast<hexad_backend*>(instance));
+  if (const auto* environment = environment_of(desc))
+    return environment->destroy(static_cast<hexad_environment*>(instance));
   desc.generator->destroy(static_cast<hexad_generator*>(instance));
 }
 

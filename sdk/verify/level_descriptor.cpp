@@ -94,8 +94,17 @@ void check_metrics(const hexad_loss_vtable& loss, Findings& findings) {
   }
 }
 
+void check_components(const hexad_environment_vtable& environment, Findings& findings) {
+  check_size(environment.struct_size, HEXAD_STRUCT_SIZE(hexad_environment_vtable, score), "the vtable", findings);
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < environment.num_components; ++i) {
+    const std::string name = environment.components[i];
+    findings.expect(names.insert(name).second, "components", "'" + name + "' is declared twice");
+  }
+}
+
 void check_one(const hexad_plugin_desc& desc, Findings& findings) {
-  check_size(desc.struct_size, HEXAD_STRUCT_SIZE(hexad_plugin_desc, next), "the descriptor", findings);
+  check_size(desc.struct_size, HEXAD_STRUCT_SIZE(hexad_plugin_desc, environment), "the descriptor", findings);
   findings.expect(desc.name && is_name(desc.name), "name",
                   std::string("'") + (desc.name ? desc.name : "") + "' is not [a-z][a-z0-9_]{1,62}");
   findings.expect(desc.version && is_semver(desc.version), "version",
@@ -109,6 +118,7 @@ void check_one(const hexad_plugin_desc& desc, Findings& findings) {
   if (desc.generator)
     check_size(desc.generator->struct_size, HEXAD_STRUCT_SIZE(hexad_generator_vtable, flush_cache), "the vtable",
                findings);
+  if (const auto* environment = environment_of(desc)) check_components(*environment, findings);
   if (!desc.loss) return;
   check_size(desc.loss->struct_size, HEXAD_STRUCT_SIZE(hexad_loss_vtable, state_load), "the vtable", findings);
   check_inputs(*desc.loss, findings);

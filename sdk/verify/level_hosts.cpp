@@ -11,6 +11,7 @@ namespace {
 // Bytes of the host table of every frozen minor, by minor. A new minor adds its line.
 constexpr uint64_t kFrozen[] = {
     HEXAD_STRUCT_SIZE(hexad_host, extension),  // 1.0
+    HEXAD_STRUCT_SIZE(hexad_host, extension),  // 1.1
 };
 
 // What a trial gives under this table; `where` begins the findings.

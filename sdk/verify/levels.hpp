@@ -20,6 +20,7 @@ void check_errors(const Subject& subject, Findings& findings);
 void check_loss(const Subject& subject, Findings& findings);
 void check_generator(const Subject& subject, Findings& findings);
 void check_backend(const Subject& subject, Findings& findings);
+void check_environment(const Subject& subject, Findings& findings);
 // L6: any thread may call, and instances run at the same time.
 void check_threads(const Subject& subject, Findings& findings);
 // L7, losses with `subject.cuda`: order of the stream, waiting, graph capture, current context, device memory, and for a

@@ -82,20 +82,6 @@ void store_as(GuardedTensor& tensor, DLDataType dtype, size_t index, double valu
   store<uint8_t>(tensor, index, value);
 }
 
-// A struct of today in the memory of a longer one, with poison behind it.
-template <typename T>
-class Grown {
- public:
-  Grown(const T& value, bool grown) : memory_(sizeof(T) + 256, 0xA5) {
-    std::memcpy(memory_.data(), &value, sizeof(T));
-    if (grown) get()->struct_size += 256;
-  }
-  T* get() { return reinterpret_cast<T*>(memory_.data()); }
-
- private:
-  std::vector<unsigned char> memory_;
-};
-
 }  // namespace
 
 bool is_mask(const hexad_tensor_spec& spec) { return std::string_view(spec.name).ends_with("mask"); }

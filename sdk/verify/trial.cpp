@@ -1,6 +1,7 @@
 #include "sdk/verify/trial.hpp"
 
 #include "sdk/verify/backend_case.hpp"
+#include "sdk/verify/environment_case.hpp"
 #include "sdk/verify/generator_case.hpp"
 #include "sdk/verify/loss_case.hpp"
 
@@ -20,6 +21,10 @@ Trial run_trial(const Subject& subject, void* instance, const CallOptions& optio
     return {result.code, result.text,
             std::string(reinterpret_cast<const char*>(result.logprobs.data()), result.logprobs.size() * sizeof(float)),
             result.damage};
+  }
+  if (environment_of(*subject.desc)) {
+    const ScoreResult result = score(subject, instance, make_samples(), options, grown);
+    return {result.code, result.text, result.bits(), result.damage};
   }
   const Answers answers = run_requests(subject, instance, {make_request(1, /*temperature=*/0, 5, 4)}, 0, 60, options);
   return {answers.code, answers.text, answers.bits(), ""};

@@ -13,8 +13,8 @@ struct Trial {
   std::string damage;  // what was written that may not be; empty if nothing
 };
 
-// A loss computes two sequences, a backend their log-probs, a generator draws greedily. `grown`: with the structs of a
-// later minor (losses).
+// A loss computes two sequences, a backend their log-probs, a generator draws greedily, an environment
+// scores. `grown`: with the structs of a later minor (losses, environments).
 Trial run_trial(const Subject& subject, void* instance, const CallOptions& options = {}, bool grown = false);
 
 }  // namespace hexad::verify

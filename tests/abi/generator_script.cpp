@@ -97,7 +97,7 @@ Json run_script(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_co
   if (plugin.kind() == Kind::loss) return run_loss(plugin, plugin_config);
   if (plugin.kind() == Kind::backend) return run_backend(plugin, plugin_config);
   if (plugin.kind() == Kind::generator) return run_generator(plugin, plugin_config);
-  return "(no script for this kind)";
+  return run_environment(plugin, plugin_config);
 }
 
 }  // namespace abi_test

@@ -18,6 +18,8 @@ Json run_loss(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_conf
 Json run_backend(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_config);
 // Requests, cancelling, refit, sleep, an update without weights. Vocabulary of 4.
 Json run_generator(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_config);
+// Scores of four samples, of a part of them, of none; host metrics. Reads every field of a sample.
+Json run_environment(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_config);
 
 // The script of the plugin's kind.
 Json run_script(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_config);

@@ -16,7 +16,7 @@ float reward(const std::string& name, const Json& arguments, const std::string& 
   sample.response = response;
   sample.ground_truth = truth;
   sample.truncated = truncated;
-  return make_environment(name, arguments)->score(std::span(&sample, 1)).rewards[0];
+  return make_environment(name, arguments)->score(std::span(&sample, 1), 1).rewards[0];
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ TEST_CASE("metrics of the math environment") {
     samples[i].response_tokens = i + 1;
   }
   samples[3].truncated = true;
-  const Scores scores{{0, 1, 0, 1}, {0, 0, 0, 0}, {}};
+  const Scores scores{{0, 1, 0, 1}, {0, 0, 0, 0}, {}, {}};
   const auto metrics = environment_metrics(samples, scores, 2);
   CHECK(metrics.at("accuracy") == 0.25);
   CHECK(metrics.at("pass@samples_per_prompt") == 0.5);
@@ -71,7 +71,7 @@ TEST_CASE("metrics of the math environment") {
   CHECK(metrics.at("prompt_lengths") == 10);
   CHECK(metrics.at("correct_solution_generation_lengths") == 2);
   CHECK_FALSE(metrics.contains("num_invalid_samples"));
-  CHECK(environment_metrics(samples, {{0, 1, 0, 1}, {0, 0, 1, 0}, {}}).at("num_invalid_samples") == 1);
+  CHECK(environment_metrics(samples, {{0, 1, 0, 1}, {0, 0, 1, 0}, {}, {}}).at("num_invalid_samples") == 1);
 }
 
 TEST_CASE("environments are checked by name and key") {

@@ -87,7 +87,7 @@ TEST_CASE("kind and name of manifest and binary agree") {
 TEST_CASE("descriptor and vtable are checked") {
   const PluginFolder folder;
   folder.add("small", "-DSTRUCT_SIZE=8");
-  CHECK(contains(load_error(folder, "small"), "the descriptor has struct_size 8, ABI 1.0 needs"));
+  CHECK(contains(load_error(folder, "small"), "the descriptor has struct_size 8, its first release needs"));
   folder.add("lacking", "-DCOMPUTE=0");
   CHECK(contains(load_error(folder, "lacking"), "its vtable lacks the required function compute"));
 }

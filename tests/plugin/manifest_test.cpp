@@ -43,7 +43,7 @@ TEST_CASE("a manifest is read whole") {
 
 TEST_CASE("a bad manifest is refused with the key at fault") {
   CHECK(error_with({{"format", 2}}) == "m.json: manifest format 2, this engine reads format 1");
-  CHECK(error_with({{"kind", "reward"}}) == "m.json: kind 'reward' is none of backend, generator, loss");
+  CHECK(error_with({{"kind", "reward"}}) == "m.json: kind 'reward' is none of backend, generator, loss, environment");
   CHECK(contains(error_with({{"name", "My-Loss"}}), "m.json: name 'My-Loss' must be 2 to 63 characters"));
   CHECK(error_with({{"name", nullptr}}) == "m.json: key 'name' is missing");
   CHECK(error_with({{"version", 1}}) == "m.json: 'version' must be a text, got 1");

@@ -37,7 +37,8 @@ struct Fixture {
   toy::InProcess workers;
   Generation generation{workers.group};
   ModelText text = load_model_text(toy::source_dir() / "configs/quickstart_model", {});
-  Environments environments = make_environments({}, {"exact_answer", "token_task"});
+  hexad::plugin::Registry plugins{{}, nullptr};
+  Environments environments = make_environments({}, {"exact_answer", "token_task"}, plugins);
   std::vector<data::Datum> data = {prompt({1, 4, 3}), prompt({1, 3}, "b", 0), prompt({1, 4, 5, 6, 3}, "c")};
 
   Rollout run(const Sampling& how, int64_t samples = 40, uint64_t seed = 7, int64_t step = 1) {

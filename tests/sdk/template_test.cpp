@@ -28,8 +28,8 @@ void check_template(const std::string& kind, const std::string& flags = "") {
 
 }  // namespace
 
-TEST_CASE("loss_c, loss_cpp, generator and backend build and are accepted") {
-  for (const char* kind : {"loss_c", "loss_cpp", "generator", "backend"}) check_template(kind);
+TEST_CASE("loss_c, loss_cpp, generator, backend and environment build and are accepted") {
+  for (const char* kind : {"loss_c", "loss_cpp", "generator", "backend", "environment"}) check_template(kind);
 }
 
 TEST_CASE("the losses build with clang too") {

@@ -59,6 +59,18 @@ TEST_CASE("the table backend, its generator and a loss in C solve the quickstart
   CHECK(lines.back().contains("train/table_range"));
 }
 
+TEST_CASE("a reward of one's own, from its template") {
+  const TempDir dir;
+  for (const char* kind : {"backend", "generator", "environment"}) build_template(dir, kind, std::string("my_") + kind);
+  const toy::Ended run = train(dir, {"my_backend", "my_generator", "my_environment"}, 3);
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  const Json& last = metrics(dir).back();
+  CHECK(last.at("train/reward") == 0);  // two letters hold no tags
+  CHECK(last.at("train/tagged") == 0);
+  CHECK(last.at("train/reward/format") == 0);
+}
+
 TEST_CASE("the three losses are one: the same run to the last bit in C and in C++") {
   const TempDir dir;
   build_template(dir, "backend", "my_backend");

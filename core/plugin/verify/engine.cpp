@@ -69,13 +69,14 @@ std::string verify_section_path(Kind kind) {
     case Kind::backend: return "policy";
     case Kind::generator: return "policy.generation";
     case Kind::loss: return "loss_fn";
+    case Kind::environment: return "env.verified";
   }
   return "";
 }
 
 Json verify_section(Kind kind, const Json& plugin_config) {
   Json section = {{"plugin_config", plugin_config}};
-  if (kind == Kind::loss) return section;
+  if (kind == Kind::loss || kind == Kind::environment) return section;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
   section["model_name"] = (program.parent_path().parent_path() / "share/hexad/verify/model").string();
   section["precision"] = "float32";

@@ -10,7 +10,7 @@ namespace hexad::plugin {
 
 class VerifyEngine : public verify::Engine {
  public:
-  // `section` names the plugin: "loss_fn", "policy" or "policy.generation", with its plugin_config.
+  // `section` names the plugin: "loss_fn", "policy", "policy.generation" or "env.<name>", with its plugin_config.
   VerifyEngine(std::string section_path, nlohmann::ordered_json section);
 
   const hexad_host* host() const override;

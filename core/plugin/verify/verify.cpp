@@ -40,6 +40,7 @@ LevelFunction numbers_of(Kind kind) {
     case Kind::backend: return verify::check_backend;
     case Kind::generator: return verify::check_generator;
     case Kind::loss: return verify::check_loss;
+    case Kind::environment: return verify::check_environment;
   }
   return nullptr;
 }

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define HEXAD_ABI_MAJOR 1
-#define HEXAD_ABI_MINOR 0
+#define HEXAD_ABI_MINOR 1
 /* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build. */
 #ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 0
@@ -521,12 +521,62 @@ typedef struct hexad_generator_vtable {
   hexad_code (*flush_cache)(hexad_generator* self, hexad_call* call);          /* C; forgets shared prefixes */
 } hexad_generator_vtable;
 
+/* ---- Environment (ABI 1.1): rewards ------------------------------------------------------------------------------ */
+
+#if HEXAD_TARGET_MINOR >= 1
+
+typedef struct hexad_environment hexad_environment; /* the plugin's own type */
+
+/* One response to a prompt. Samples of a group answer the same prompt and lie next to each other. Texts are UTF-8 of
+ * `_size` bytes with a NUL behind them, never NULL. */
+typedef struct hexad_sample {
+  uint32_t struct_size;
+  int32_t finish;           /* HEXAD_FINISH_STOP, or _LENGTH: cut off by the token limit */
+  uint64_t group;
+  const char* prompt;       /* as the model saw it, special tokens included */
+  uint64_t prompt_size;
+  const char* response;     /* without special tokens */
+  uint64_t response_size;
+  const char* ground_truth; /* the dataset's answer; "" if it has none */
+  uint64_t ground_truth_size;
+  const char* metadata;     /* the record's other fields: a JSON object */
+  uint64_t metadata_size;
+  const int64_t* tokens;    /* [prompt_tokens + response_tokens] */
+  int64_t prompt_tokens;
+  int64_t response_tokens;
+} hexad_sample;
+
+/* Host memory, preallocated and zeroed. */
+typedef struct hexad_scores {
+  uint32_t struct_size;
+  uint32_t reserved;
+  float* rewards;    /* [samples], finite */
+  uint8_t* invalid;  /* [samples]; 1: it could not be scored. It leaves the training and is counted; never pass it off as 0 */
+  float* components; /* [num_components, samples]: the parts of the reward, for the metrics */
+} hexad_scores;
+
+typedef struct hexad_environment_vtable {
+  uint32_t struct_size;
+  uint32_t num_components;       /* at most 64 */
+  uint64_t caps;                 /* HEXAD_CAP_NONDETERMINISTIC (a judge that samples), or 0 */
+  const char* const* components; /* names of the parts of the reward; static */
+  /* `config` is the section env.<name>. The instance lives in the controller, which has no CUDA and no process group. */
+  hexad_code (*create)(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_environment** out); /* L */
+  void (*destroy)(hexad_environment* self);                                                                          /* L */
+  /* A sample's scores depend on that sample alone, unless the environment is about groups: batches may be cut anywhere
+   * between groups. An error ends the run; what one sample alone is to blame for is `invalid`. */
+  hexad_code (*score)(hexad_environment* self, hexad_call* call, const hexad_sample* const* samples, int64_t count,
+                      hexad_scores* out); /* C */
+} hexad_environment_vtable;
+
+#endif
+
 /* ---- The plugin -------------------------------------------------------------------------------------------------- */
 
 #define HEXAD_KIND_BACKEND 1
 #define HEXAD_KIND_GENERATOR 2
 #define HEXAD_KIND_LOSS 3
-#define HEXAD_KIND_ENVIRONMENT 4 /* reserved */
+#define HEXAD_KIND_ENVIRONMENT 4 /* since 1.1 */
 #define HEXAD_KIND_TOKENIZER 5   /* reserved */
 
 /* Static storage for the life of the process. Exactly the vtable of `kind` is not NULL. */
@@ -543,6 +593,9 @@ typedef struct hexad_plugin_desc {
   const hexad_generator_vtable* generator;
   const hexad_loss_vtable* loss;
   const struct hexad_plugin_desc* next; /* another plugin of the same .so, or NULL */
+#if HEXAD_TARGET_MINOR >= 1
+  const hexad_environment_vtable* environment;
+#endif
 } hexad_plugin_desc;
 
 /* The one exported symbol. Q. Pure: static data only; no CUDA, threads, environment, allocation. */
@@ -565,20 +618,32 @@ HEXAD_EXPORT const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* ho
 #define HEXAD_DTYPE_F64 {kDLFloat, 64, 1}
 #define HEXAD_DTYPE_I64 {kDLInt, 64, 1}
 
-#define HEXAD_DEFINE_PLUGIN_(kind_, name_, version_, license_, backend_, generator_, loss_)                            \
+/* A descriptor goes as far as its target minor does. */
+#if HEXAD_TARGET_MINOR >= 1
+#define HEXAD_DESC_LAST_ environment
+#define HEXAD_DESC_TAIL_(environment_) , environment_
+#else
+#define HEXAD_DESC_LAST_ next
+#define HEXAD_DESC_TAIL_(environment_)
+#endif
+#define HEXAD_DEFINE_PLUGIN_(kind_, name_, version_, license_, backend_, generator_, loss_, environment_)              \
   const hexad_plugin_desc* hexad_plugin_query_v1(const hexad_host* host) {                                             \
-    static const hexad_plugin_desc desc = {HEXAD_STRUCT_SIZE(hexad_plugin_desc, next),                                  \
+    static const hexad_plugin_desc desc = {HEXAD_STRUCT_SIZE(hexad_plugin_desc, HEXAD_DESC_LAST_),                      \
                                            HEXAD_ABI_MINOR, HEXAD_TARGET_MINOR, kind_, name_, version_, license_, "",   \
-                                           backend_, generator_, loss_, NULL};                                         \
+                                           backend_, generator_, loss_, NULL HEXAD_DESC_TAIL_(environment_)};          \
     (void)host;                                                                                                        \
     return &desc;                                                                                                      \
   }
 #define HEXAD_LOSS_PLUGIN(name, version, license, vtable) \
-  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_LOSS, name, version, license, NULL, NULL, &vtable)
+  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_LOSS, name, version, license, NULL, NULL, &vtable, NULL)
 #define HEXAD_BACKEND_PLUGIN(name, version, license, vtable) \
-  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_BACKEND, name, version, license, &vtable, NULL, NULL)
+  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_BACKEND, name, version, license, &vtable, NULL, NULL, NULL)
 #define HEXAD_GENERATOR_PLUGIN(name, version, license, vtable) \
-  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_GENERATOR, name, version, license, NULL, &vtable, NULL)
+  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_GENERATOR, name, version, license, NULL, &vtable, NULL, NULL)
+#if HEXAD_TARGET_MINOR >= 1
+#define HEXAD_ENVIRONMENT_PLUGIN(name, version, license, vtable) \
+  HEXAD_DEFINE_PLUGIN_(HEXAD_KIND_ENVIRONMENT, name, version, license, NULL, NULL, NULL, &vtable)
+#endif
 
 #ifdef __cplusplus
 }

@@ -318,6 +318,44 @@ HEXAD_FIELD_(hexad_generator_vtable, wake, 120, 8);
 HEXAD_FIELD_(hexad_generator_vtable, flush_cache, 128, 8);
 HEXAD_SIZE_(hexad_generator_vtable, 136);
 
+#if HEXAD_TARGET_MINOR >= 1
+HEXAD_FIELD_(hexad_sample, struct_size, 0, 4);
+HEXAD_FIELD_(hexad_sample, finish, 4, 4);
+HEXAD_FIELD_(hexad_sample, group, 8, 8);
+HEXAD_FIELD_(hexad_sample, prompt, 16, 8);
+HEXAD_FIELD_(hexad_sample, prompt_size, 24, 8);
+HEXAD_FIELD_(hexad_sample, response, 32, 8);
+HEXAD_FIELD_(hexad_sample, response_size, 40, 8);
+HEXAD_FIELD_(hexad_sample, ground_truth, 48, 8);
+HEXAD_FIELD_(hexad_sample, ground_truth_size, 56, 8);
+HEXAD_FIELD_(hexad_sample, metadata, 64, 8);
+HEXAD_FIELD_(hexad_sample, metadata_size, 72, 8);
+HEXAD_FIELD_(hexad_sample, tokens, 80, 8);
+HEXAD_FIELD_(hexad_sample, prompt_tokens, 88, 8);
+HEXAD_FIELD_(hexad_sample, response_tokens, 96, 8);
+HEXAD_SIZE_(hexad_sample, 104);
+#endif
+
+#if HEXAD_TARGET_MINOR >= 1
+HEXAD_FIELD_(hexad_scores, struct_size, 0, 4);
+HEXAD_FIELD_(hexad_scores, reserved, 4, 4);
+HEXAD_FIELD_(hexad_scores, rewards, 8, 8);
+HEXAD_FIELD_(hexad_scores, invalid, 16, 8);
+HEXAD_FIELD_(hexad_scores, components, 24, 8);
+HEXAD_SIZE_(hexad_scores, 32);
+#endif
+
+#if HEXAD_TARGET_MINOR >= 1
+HEXAD_FIELD_(hexad_environment_vtable, struct_size, 0, 4);
+HEXAD_FIELD_(hexad_environment_vtable, num_components, 4, 4);
+HEXAD_FIELD_(hexad_environment_vtable, caps, 8, 8);
+HEXAD_FIELD_(hexad_environment_vtable, components, 16, 8);
+HEXAD_FIELD_(hexad_environment_vtable, create, 24, 8);
+HEXAD_FIELD_(hexad_environment_vtable, destroy, 32, 8);
+HEXAD_FIELD_(hexad_environment_vtable, score, 40, 8);
+HEXAD_SIZE_(hexad_environment_vtable, 48);
+#endif
+
 HEXAD_FIELD_(hexad_plugin_desc, struct_size, 0, 4);
 HEXAD_FIELD_(hexad_plugin_desc, abi_minor, 4, 4);
 HEXAD_FIELD_(hexad_plugin_desc, min_host_minor, 8, 4);
@@ -330,7 +368,10 @@ HEXAD_FIELD_(hexad_plugin_desc, backend, 48, 8);
 HEXAD_FIELD_(hexad_plugin_desc, generator, 56, 8);
 HEXAD_FIELD_(hexad_plugin_desc, loss, 64, 8);
 HEXAD_FIELD_(hexad_plugin_desc, next, 72, 8);
-HEXAD_SIZE_(hexad_plugin_desc, 80);
+#if HEXAD_TARGET_MINOR >= 1
+HEXAD_FIELD_(hexad_plugin_desc, environment, 80, 8);
+HEXAD_SIZE_(hexad_plugin_desc, 88);
+#endif
 
 #undef HEXAD_SIZE_
 #undef HEXAD_FIELD_

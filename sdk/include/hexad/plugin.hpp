@@ -2,5 +2,6 @@
 // inside the plugin; abi.h stays the whole contract.
 #pragma once
 #include <hexad/backend.hpp>
+#include <hexad/environment.hpp>
 #include <hexad/generator.hpp>
 #include <hexad/loss.hpp>

@@ -1,12 +1,12 @@
-#include "core/cluster/metric_sum.hpp"
+#include "core/plugin/metric_sum.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-using hexad::cluster::MetricSum;
-using hexad::cluster::ReduceAs;
+using hexad::plugin::MetricSum;
+using hexad::plugin::ReduceAs;
 
 TEST_CASE("metrics of ranks and micro-batches are reduced as declared") {
   MetricSum first, second;

@@ -1,10 +1,14 @@
-#include "core/cluster/metric_sum.hpp"
+#include "core/plugin/metric_sum.hpp"
 
 #include <cmath>
 #include <limits>
 
-namespace hexad::cluster {
+#include <fmt/format.h>
+
+namespace hexad::plugin {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // JSON has no inf and nan.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
@@ -72,4 +76,4 @@ std::map<std::string, double> MetricSum::values() const {
   return result;
 }
 
-}  // namespace hexad::cluster
+}  // namespace hexad::plugin

@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
-#include "core/cluster/message.hpp"
+#include <nlohmann/json.hpp>
 
-namespace hexad::cluster {
+namespace hexad::plugin {
 
 enum class ReduceAs { sum = 0, mean = 1, min = 2, max = 3, last = 4 };  // HEXAD_REDUCE_*
 
@@ -17,8 +17,8 @@ class MetricSum {
   // An observation whose value is the mean itself.
   void set(const std::string& name, double value, ReduceAs reduce) { add(name, value, 1, reduce); }
   // The form that crosses processes: {name: [value, weight, reduce]}; non-finite numbers are texts.
-  void add(const Json& observed);
-  Json to_json() const;
+  void add(const nlohmann::ordered_json& observed);
+  nlohmann::ordered_json to_json() const;
   // Adds the metrics of one of `count` optimizer steps of a rollout: sums count a count-th part each, as NeMo-RL
   // divides every metric that is no extremum by the number of global batches.
   void merge_global_batch(const MetricSum& other, size_t count);
@@ -34,4 +34,4 @@ class MetricSum {
   std::map<std::string, Entry> entries_;
 };
 
-}  // namespace hexad::cluster
+}  // namespace hexad::plugin

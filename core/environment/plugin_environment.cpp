@@ -1,0 +1,91 @@
+#include "core/environment/plugin_environment.hpp"
+
+#include <mutex>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+#include "core/plugin/environment_plugin.hpp"
+#include "core/plugin/metric_sum.hpp"
+
+namespace hexad::environment {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The texts of a sample with a NUL behind them, as the ABI promises.
+struct Texts {
+  std::string prompt, response, ground_truth, metadata;
+};
+
+hexad_sample to_abi(const Sample& sample, Texts& texts) {
+  texts = {std::string(sample.prompt), std::string(sample.response), std::string(sample.ground_truth),
+           sample.metadata && sample.metadata->is_object() ? json_text(*sample.metadata) : "{}"};
+  hexad_sample out{};
+  out.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+  out.finish = sample.truncated ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_STOP;
+  out.group = sample.group;
+  out.prompt = texts.prompt.c_str();
+  out.prompt_size = texts.prompt.size();
+  out.response = texts.response.c_str();
+  out.response_size = texts.response.size();
+  out.ground_truth = texts.ground_truth.c_str();
+  out.ground_truth_size = texts.ground_truth.size();
+  out.metadata = texts.metadata.c_str();
+  out.metadata_size = texts.metadata.size();
+  out.tokens = sample.tokens.data();
+  out.prompt_tokens = sample.prompt_tokens;
+  out.response_tokens = sample.response_tokens;
+  return out;
+}
+
+class PluginEnvironment : public Environment {
+ public:
+  PluginEnvironment(const plugin::LoadedPlugin& loaded, plugin::PluginConfig config)
+      : plugin_(loaded, plugin::CallContext{}, std::move(config)) {}
+
+  Scores score(std::span<const Sample> samples, int64_t step) const override {
+    std::vector<Texts> texts(samples.size());
+    std::vector<hexad_sample> abi;
+    std::vector<const hexad_sample*> pointers;
+    for (size_t i = 0; i < samples.size(); ++i) abi.push_back(to_abi(samples[i], texts[i]));
+    for (const hexad_sample& sample : abi) pointers.push_back(&sample);
+
+    Scores scores;
+    plugin::CallContext context;
+    context.step = step;
+    plugin::MetricSum metrics;
+    std::mutex metrics_mutex;  // services may be called from any thread
+    context.metric = [&](const plugin::Metric& metric) {
+      const std::scoped_lock lock(metrics_mutex);
+      metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+    };
+    const std::scoped_lock one_call_at_a_time(mutex_);
+    plugin::EnvironmentScores got = plugin_.score(context, pointers);
+    scores.metrics = metrics.values();
+    scores.rewards = std::move(got.rewards);
+    scores.invalid = std::move(got.invalid);
+    const std::vector<std::string> names = plugin_.component_names();
+    for (size_t c = 0; c < names.size(); ++c) scores.components[names[c]] = std::move(got.components[c]);
+    return scores;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable plugin::EnvironmentPlugin plugin_;
+};
+
+}  // namespace
+
+std::unique_ptr<Environment> make_plugin_environment(const std::string& name, const Json& section,
+                                                     plugin::Registry& registry, plugin::Locate locate) {
+  const std::string path = "env." + name;
+  const Json& plugin = section.at("plugin");
+  if (!plugin.is_string()) {
+    fail(ErrorKind::config, "{}.plugin: want the name of an environment plugin or a path, got {}", path,
+         json_text(plugin));
+  }
+  const plugin::LoadedPlugin& loaded = registry.load(plugin::Kind::environment, plugin.get<std::string>());
+  return std::make_unique<PluginEnvironment>(loaded, plugin::PluginConfig(path, section, std::move(locate)));
+}
+
+}  // namespace hexad::environment

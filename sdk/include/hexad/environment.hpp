@@ -1,0 +1,96 @@
+// An environment plugin as a C++ class (ABI 1.1: hexad_add_plugin(... TARGET_MINOR 1)):
+//
+//   struct MyReward {
+//     static constexpr const char* components[] = {"format", "answer"};   // optional: parts of the reward
+//     MyReward(const Call& call, const Config& config);
+//     void score(const Call& call, const SampleView& sample, ScoreOut& out);   // one sample
+//   };
+//   HEXAD_CPP_ENVIRONMENT(MyReward, "my_reward", "1.0.0", "Apache-2.0")
+//
+// In place of score, for rewards that look at whole groups or send batches elsewhere:
+//   void score_all(const Call& call, std::span<const hexad_sample* const> samples, hexad_scores& out);
+// Optional: static constexpr uint64_t caps.
+#pragma once
+#include <hexad/tensor.hpp>
+
+#include <string_view>
+
+#if HEXAD_TARGET_MINOR >= 1
+namespace hexad::sdk {
+
+// One response to a prompt; the texts have a NUL behind them.
+class SampleView {
+ public:
+  explicit SampleView(const hexad_sample* sample) : sample_(sample) {}
+  const hexad_sample& raw() const { return *sample_; }
+
+  std::string_view prompt() const { return {sample_->prompt, sample_->prompt_size}; }
+  std::string_view response() const { return {sample_->response, sample_->response_size}; }
+  std::string_view ground_truth() const { return {sample_->ground_truth, sample_->ground_truth_size}; }
+  std::string_view metadata() const { return {sample_->metadata, sample_->metadata_size}; }  // a JSON object
+  std::span<const int64_t> response_ids() const {
+    return {sample_->tokens + sample_->prompt_tokens, static_cast<size_t>(sample_->response_tokens)};
+  }
+  bool truncated() const { return sample_->finish == HEXAD_FINISH_LENGTH; }
+
+ private:
+  const hexad_sample* sample_;
+};
+
+// Where the scores of one sample go; all start as zero.
+class ScoreOut {
+ public:
+  ScoreOut(hexad_scores* out, int64_t sample, int64_t count) : out_(out), sample_(sample), count_(count) {}
+
+  float& reward() { return out_->rewards[sample_]; }
+  float& component(size_t index) { return out_->components[static_cast<int64_t>(index) * count_ + sample_]; }
+  // It could not be scored: it leaves the training and is counted.
+  void set_invalid() { out_->invalid[sample_] = 1; }
+
+ private:
+  hexad_scores* out_;
+  int64_t sample_, count_;
+};
+
+template <typename T>
+class EnvironmentThunks {
+  static constexpr bool kHasComponents = requires { T::components; };
+  static constexpr bool kHasCaps = requires { T::caps; };
+  static constexpr bool kWhole = requires { &T::score_all; };
+
+  static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_sample* const* samples, int64_t count,
+                          hexad_scores* out) {
+    return on_box<T>(self, call, [&](auto& object, const Call& service) {
+      if constexpr (kWhole) {
+        object.score_all(service, std::span(samples, static_cast<size_t>(count)), *out);
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          ScoreOut of_sample(out, i, count);
+          object.score(service, SampleView(samples[i]), of_sample);
+        }
+      }
+    });
+  }
+
+  static constexpr hexad_environment_vtable make() {
+    hexad_environment_vtable table{};
+    table.struct_size = HEXAD_STRUCT_SIZE(hexad_environment_vtable, score);
+    if constexpr (kHasComponents) table.num_components = static_cast<uint32_t>(std::size(T::components));
+    if constexpr (kHasComponents) table.components = std::data(T::components);
+    if constexpr (kHasCaps) table.caps = T::caps;
+    table.create = create_box<T, hexad_environment>;
+    table.destroy = destroy_box<T, hexad_environment>;
+    table.score = score;
+    return table;
+  }
+
+ public:
+  static constexpr hexad_environment_vtable table = make();
+};
+
+}  // namespace hexad::sdk
+
+// At namespace scope outside of any namespace, once per shared object.
+#define HEXAD_CPP_ENVIRONMENT(type, name, version, license) \
+  HEXAD_ENVIRONMENT_PLUGIN(name, version, license, (::hexad::sdk::EnvironmentThunks<type>::table))
+#endif

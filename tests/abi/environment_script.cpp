@@ -1,0 +1,64 @@
+#include "core/plugin/environment_plugin.hpp"
+#include "tests/abi/script_support.hpp"
+
+namespace abi_test {
+namespace {
+
+using hexad::plugin::EnvironmentPlugin;
+
+struct Text {
+  uint64_t group;
+  std::string response, ground_truth, metadata;
+  std::vector<int64_t> tokens;  // the first two are the prompt's
+  int32_t finish = HEXAD_FINISH_STOP;
+};
+
+hexad_sample to_abi(const Text& text) {
+  hexad_sample sample{};
+  sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+  sample.finish = text.finish;
+  sample.group = text.group;
+  sample.prompt = "6 * 7?";
+  sample.prompt_size = 6;
+  sample.response = text.response.c_str();
+  sample.response_size = text.response.size();
+  sample.ground_truth = text.ground_truth.c_str();
+  sample.ground_truth_size = text.ground_truth.size();
+  sample.metadata = text.metadata.c_str();
+  sample.metadata_size = text.metadata.size();
+  sample.tokens = text.tokens.data();
+  sample.prompt_tokens = 2;
+  sample.response_tokens = static_cast<int64_t>(text.tokens.size()) - 2;
+  return sample;
+}
+
+Json score(EnvironmentPlugin& environment, const Recorder& recorder, const std::vector<Text>& texts) {
+  std::vector<hexad_sample> samples;
+  std::vector<const hexad_sample*> pointers;
+  for (const Text& text : texts) samples.push_back(to_abi(text));
+  for (const hexad_sample& sample : samples) pointers.push_back(&sample);
+  const auto scores = environment.score(recorder.context, pointers);
+  return {{"rewards", scores.rewards}, {"invalid", scores.invalid}, {"components", scores.components}};
+}
+
+}  // namespace
+
+Json run_environment(const hexad::plugin::LoadedPlugin& plugin, const Json& plugin_config) {
+  Recorder recorder;
+  EnvironmentPlugin environment(plugin, recorder.context,
+                                hexad::plugin::PluginConfig("env.tested", {{"plugin_config", plugin_config}}));
+  const std::vector<Text> texts = {{0, "42", "42", "{}", {1, 2, 3, 4}},
+                                   {0, "24 or so", "42", "{}", {1, 2, 5, 6, 7}, HEXAD_FINISH_LENGTH},
+                                   {3, std::string("4???\0 4", 7), "4", R"({"a":[1,2]})", {1, 2, 9}},
+                                   {3, "", "42", R"({"a":[1,2]})", {1, 2}}};
+  Json told;
+  told["components"] = environment.component_names();
+  told["whole"] = score(environment, recorder, texts);
+  told["second_group"] = score(environment, recorder, {texts[2], texts[3]});
+  told["none"] = score(environment, recorder, {});
+  told["no_truth"] = refusal([&] { score(environment, recorder, {{0, "42", "", "{}", {1, 2, 3}}}); });
+  told["host_metrics"] = recorder.metrics;
+  return told;
+}
+
+}  // namespace abi_test

@@ -1,0 +1,148 @@
+// Environments that are plugins: what they are given, and what becomes of what they answer.
+#include "core/environment/plugin_environment.hpp"
+
+#include "tests/plugin/plugin_folder.hpp"
+
+using namespace hexad;
+using namespace hexad::environment;
+using plugin_test::contains;
+using plugin_test::error_of;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Rewards a sample with its group plus the number of its bytes that are not 0; SCORE_BEGIN and REWARD may be replaced.
+constexpr const char* kSource = R"(
+#define HEXAD_TARGET_MINOR 1
+#include <hexad/abi.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef REWARD
+#define REWARD (s->group + strlen(s->response))
+#endif
+#ifdef OLD_DESCRIPTOR
+#undef HEXAD_DESC_LAST_
+#define HEXAD_DESC_LAST_ next
+#endif
+#ifndef SCORE_BEGIN
+#define SCORE_BEGIN
+#endif
+struct hexad_environment { const hexad_host* host; double scale; };
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_environment** out) {
+  hexad_environment* self = calloc(1, sizeof *self);
+  self->host = host;
+  self->scale = 1;
+  hexad_code code = host->config_f64(call, config, "scale", &self->scale);
+  if (code) { free(self); return code; }
+  *out = self;
+  return HEXAD_OK;
+}
+static void destroy(hexad_environment* self) { free(self); }
+static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_sample* const* samples, int64_t count,
+                        hexad_scores* out) {
+  SCORE_BEGIN
+  for (int64_t i = 0; i < count; i++) {
+    const hexad_sample* s = samples[i];
+    out->rewards[i] = self->scale * REWARD;
+    out->invalid[i] = s->finish == HEXAD_FINISH_LENGTH;
+    out->components[i] = s->tokens[s->prompt_tokens];
+    out->components[count + i] = s->metadata_size;
+    self->host->metric(call, "bytes", s->response_size, 1, HEXAD_REDUCE_MEAN);
+    self->host->metric(call, "longest", s->response_size, 1, HEXAD_REDUCE_MAX);
+  }
+  return self->host->metric(call, "step", self->host->step(call), 1, HEXAD_REDUCE_LAST);
+}
+static const char* const components[] = {"first_token", "metadata"};
+static const hexad_environment_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_environment_vtable, score), 2, 0, components,
+                                                create, destroy, score};
+HEXAD_ENVIRONMENT_PLUGIN("toy", "1.2.0", "MIT", vtable)
+)";
+
+struct Toy {
+  explicit Toy(const std::string& flags = "", const Json& manifest = {{"kind", "environment"}}) {
+    folder.write_manifest(
+        folder.compile("toy", flags + " '-DHEXAD_EXPORT=__attribute__((visibility(\"default\")))'", kSource), "toy",
+        manifest);
+  }
+  std::unique_ptr<Environment> make(const Json& section = {{"plugin", "toy"}}) const {
+    plugin::Options options;
+    options.paths = {folder.path()};
+    plugin::Registry registry(options, nullptr);
+    return make_plugin_environment("mine", section, registry,
+                                   [](std::string_view path) { return "run.yaml:7 " + std::string(path); });
+  }
+  plugin_test::PluginFolder folder;
+};
+
+// Two groups of two.
+struct Samples {
+  Samples() {
+    const char* responses[] = {"four", "longer", "", "cut"};
+    for (int i = 0; i < 4; ++i) {
+      tokens.push_back({1, 2, 10 + i});
+      Sample sample;
+      sample.response = responses[i];
+      sample.truncated = i == 3;
+      sample.metadata = i == 1 ? &record : nullptr;
+      sample.prompt_tokens = 2;
+      sample.response_tokens = 1;
+      sample.group = static_cast<uint64_t>(i) / 2;
+      all.push_back(sample);
+    }
+    for (int i = 0; i < 4; ++i) all[i].tokens = tokens[i];
+  }
+  Json record = {{"a", 1}};
+  std::vector<std::vector<int64_t>> tokens;
+  std::vector<Sample> all;
+};
+
+}  // namespace
+
+TEST_CASE("an environment plugin sees the sample and its scores come back") {
+  const Toy toy;
+  const Samples samples;
+  const auto environment = toy.make({{"plugin", "toy"}, {"plugin_config", {{"scale", 2}}}});
+  const Scores scores = environment->score(samples.all, 812);
+  CHECK(scores.rewards == std::vector<float>{8, 12, 2, 8});
+  CHECK(scores.invalid == std::vector<uint8_t>{0, 0, 0, 1});
+  CHECK(scores.components.at("first_token") == std::vector<float>{10, 11, 12, 13});
+  CHECK(scores.components.at("metadata") == std::vector<float>{2, 7, 2, 2});  // {} and {"a":1}
+  CHECK(scores.metrics.at("bytes") == (4 + 6 + 0 + 3) / 4.0);
+  CHECK(scores.metrics.at("longest") == 6);
+  CHECK(scores.metrics.at("step") == 812);
+}
+
+TEST_CASE("an environment plugin that fails ends the run with its name, function and reason") {
+  const Samples samples;
+  const auto error = [&](const std::string& flags) {
+    return error_of([&] { Toy(flags).make()->score(samples.all, 3); });
+  };
+  const std::string infinite = error("-DREWARD='(i == 2 ? 1e300 * 1e300 : 1)'");
+  CHECK_MESSAGE(contains(infinite,
+                         "score at step 3: INTERNAL: the reward of sample 2 of 4 is inf; a sample that cannot "
+                         "be scored is marked invalid: the plugin is faulty"),
+                infinite);
+  const std::string failed =
+      error("-DSCORE_BEGIN='return self->host->set_error(call, HEXAD_UNAVAILABLE, \"no judge\", UINT64_MAX);'");
+  CHECK_MESSAGE(contains(failed, "environment 'toy' 1.2.0 ("), failed);
+  CHECK_MESSAGE(contains(failed, "score at step 3: UNAVAILABLE: no judge"), failed);
+}
+
+TEST_CASE("a wrong env section is an error with its place") {
+  const Toy toy;
+  CHECK(error_of([&] {
+          toy.make({{"plugin", 3}});
+        }) == "env.mine.plugin: want the name of an environment plugin or a path, got 3");
+  const std::string unread = error_of([&] { toy.make({{"plugin", "toy"}, {"plugin_config", {{"scales", 2}}}}); });
+  CHECK_MESSAGE(contains(unread,
+                         "run.yaml:7 env.mine.plugin_config.scales: env.mine.plugin_config.scales is not used by "
+                         "'toy'. Did you mean scale?"),
+                unread);
+  const std::string missing = error_of([&] { toy.make({{"plugin", "toi"}}); });
+  CHECK_MESSAGE(contains(missing, "toi"), missing);
+}
+
+TEST_CASE("a descriptor of an earlier minor cannot be an environment") {
+  const std::string small = error_of([] { Toy("-DOLD_DESCRIPTOR").make(); });
+  CHECK_MESSAGE(contains(small, "environment 'toy' must have exactly the vtable of its kind"), small);
+}
