@@ -65,7 +65,7 @@ TEST_CASE("a reward of one's own, from its template") {
   const toy::Ended run = train(dir, {"my_backend", "my_generator", "my_environment"}, 3);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
-  const Json& last = metrics(dir).back();
+  const Json last = metrics(dir).back();
   CHECK(last.at("train/reward") == 0);  // two letters hold no tags
   CHECK(last.at("train/tagged") == 0);
   CHECK(last.at("train/reward/format") == 0);
