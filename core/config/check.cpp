@@ -4,6 +4,7 @@
 #include "core/config/check_keys.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/load.hpp"
+#include "core/config/megatron_overrides.hpp"
 #include "core/config/rules.hpp"
 #include "core/config/schema/schema.hpp"
 
@@ -24,6 +25,7 @@ std::vector<Problem> check(const Node& root) {
     check_grpo_rules(context);
     check_schedule_rules(context);
   }
+  check_megatron_rules(context);
   check_generation_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));
   std::ranges::stable_partition(problems, &Problem::is_error);
@@ -38,6 +40,7 @@ Node load_with_defaults(const std::filesystem::path& path, const std::vector<std
         return schema().children(place.find('.') == std::string::npos ? "" : place.substr(0, place.rfind('.')));
       }};
   Node root = compose(path, overrides, known);
+  lift_model_overrides(root);
   fill_defaults(root);
   resolve_interpolations(root);
   return root;

@@ -2,6 +2,7 @@
 
 #include "core/base/suggest.hpp"
 #include "core/config/check_value.hpp"
+#include "core/config/rules.hpp"
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
@@ -37,6 +38,10 @@ std::optional<std::string> meant(const std::string& path) {
 class Walk {
  public:
   std::vector<Problem> run(const Node& root) {
+    const std::string backend = RuleContext(root).backend();
+    for (const char* name : {"dtensor", "megatron"}) {
+      if (backend != name) dormant_.push_back(fmt::format("policy.{}_cfg", name));
+    }
     walk_map(root, "", "");
     return std::move(problems_);
   }
@@ -71,10 +76,12 @@ class Walk {
   }
 
   void check(const Key& key, const Node& value, const std::string& path, const std::string& pattern) {
-    if (const std::optional<std::string> problem = value_problem(key, value)) {
+    const bool dormant =
+        std::ranges::any_of(dormant_, [&](const std::string& section) { return pattern.starts_with(section + "."); });
+    if (const std::optional<std::string> problem = value_problem(key, value, dormant)) {
       return add(Problem::Severity::error, value, path, *problem);
     }
-    if (key.status == Status::accepted && !key.note.empty() && !asks_for_nothing(value)) {
+    if (key.status == Status::accepted && !key.note.empty() && !dormant && !asks_for_nothing(value)) {
       add(Problem::Severity::notice, value, path, key.note);
     }
     if (key.open) return;
@@ -87,6 +94,7 @@ class Walk {
   }
 
   std::vector<Problem> problems_;
+  std::vector<std::string> dormant_;  // sections of the backends that do not train
 };
 
 }  // namespace

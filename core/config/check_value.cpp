@@ -41,10 +41,11 @@ std::optional<std::string> element_problem(const Key& key, const Node& list) {
   return std::nullopt;
 }
 
-std::optional<std::string> choice_problem(const Key& key, const std::string& text) {
+std::optional<std::string> choice_problem(const Key& key, const std::string& text, bool dormant) {
   if (std::ranges::find(key.choices, text) != key.choices.end()) return std::nullopt;
   const std::string wanted = joined(key.choices);
   if (std::ranges::find(key.not_built, text) != key.not_built.end()) {
+    if (dormant) return std::nullopt;
     return fmt::format("'{}' is not available in this version{}", text, wanted.empty() ? "" : "; wanted " + wanted);
   }
   if (key.choices.empty()) return std::nullopt;
@@ -91,7 +92,7 @@ std::string range_text(const Key& key) {
   return result;
 }
 
-std::optional<std::string> value_problem(const Key& key, const Node& value) {
+std::optional<std::string> value_problem(const Key& key, const Node& value, bool dormant) {
   if (value.is_string() && value.as_string() == "???") return "a mandatory value that nothing sets; give it one";
   if (!is_kind(value, key.kinds)) {
     return fmt::format("got {}, wanted {}", value.describe(), kinds_text(key.kinds));
@@ -100,12 +101,12 @@ std::optional<std::string> value_problem(const Key& key, const Node& value) {
     return fmt::format("got {}, wanted {}", value.describe(), range_text(key));
   }
   if (value.is_string()) {
-    if (const auto problem = choice_problem(key, value.as_string())) return problem;
+    if (const auto problem = choice_problem(key, value.as_string(), dormant)) return problem;
   }
   if (value.is_list()) {
     if (const auto problem = element_problem(key, value)) return problem;
   }
-  return feature_problem(key, value);
+  return dormant ? std::nullopt : feature_problem(key, value);
 }
 
 }  // namespace hexad::config

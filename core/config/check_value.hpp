@@ -8,8 +8,9 @@
 
 namespace hexad::config {
 
-// What is wrong with the value (kind, range, choice, a feature that is not available), or nothing.
-std::optional<std::string> value_problem(const Key& key, const Node& value);
+// What is wrong with the value (kind, range, choice, a feature that is not available), or nothing. A section that is not
+// read (`dormant`) may ask for features that are not available.
+std::optional<std::string> value_problem(const Key& key, const Node& value, bool dormant = false);
 
 // The kinds as text: "an integer or null".
 std::string kinds_text(Kinds kinds);

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/config/megatron_config.hpp"
+
 namespace hexad::config {
 
 struct TokenizerConfig {
@@ -90,6 +92,7 @@ struct PolicyConfig {
   std::optional<int64_t> logprob_chunk_size;
   bool deterministic = false;
   DtensorConfig dtensor_cfg;
+  MegatronConfig megatron_cfg;
   BatchingConfig dynamic_batching;
   BatchingConfig sequence_packing;
   int64_t make_sequence_length_divisible_by = 1;

@@ -55,34 +55,6 @@ void check_capacity(RuleContext& c, const std::string& block, const std::string&
                             *tokens, padded));
 }
 
-void check_megatron_batches(RuleContext& c) {
-  if (c.backend() != "megatron") return;
-  const std::string at = "policy.megatron_cfg.";
-  const int64_t cp = c.integer(at + "context_parallel_size").value_or(1);
-  const int64_t tp = c.integer(at + "tensor_model_parallel_size").value_or(1);
-  const bool packing = c.flag("policy.sequence_packing.enabled");
-  if (cp > 1 && !packing) c.error(at + "context_parallel_size", "above 1 needs policy.sequence_packing.enabled: true");
-  const int64_t needed = (cp > 1 ? 2 * cp : 1) * (tp > 1 && c.flag(at + "sequence_parallel") ? tp : 1);
-  const std::string key = "policy.make_sequence_length_divisible_by";
-  const std::optional<int64_t> multiple = c.integer(key);
-  if (packing && needed > 0 && multiple && *multiple % needed != 0) {
-    c.error(key, fmt::format("got {}, wanted a multiple of {} (2 x context parallel x tensor parallel with sequence "
-                             "parallelism)",
-                             *multiple, needed));
-  }
-  if (c.integer("policy.logprob_chunk_size") && !c.flag(at + "defer_fp32_logits")) {
-    c.error("policy.logprob_chunk_size", "needs policy.megatron_cfg.defer_fp32_logits: true");
-  }
-  if (c.flag(at + "use_fused_linear_logprobs")) {
-    const bool filters =
-        c.number("policy.generation.top_p").value_or(1) < 1 || c.integer("policy.generation.top_k").value_or(-1) > 0;
-    if (packing || filters || cp > 1 || c.flag(at + "distributed_data_parallel_config.overlap_param_gather")) {
-      c.error(at + "use_fused_linear_logprobs",
-              "does not go with sequence_packing, top_p, top_k, context parallelism or overlap_param_gather");
-    }
-  }
-}
-
 }  // namespace
 
 void check_batch_rules(RuleContext& c) {
@@ -95,7 +67,6 @@ void check_batch_rules(RuleContext& c) {
     check_capacity(c, block, "train_mb_tokens");
     check_capacity(c, block, "logprob_mb_tokens");
   }
-  check_megatron_batches(c);
 }
 
 }  // namespace hexad::config

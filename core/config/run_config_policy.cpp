@@ -103,6 +103,7 @@ PolicyConfig read_policy(const Node& root) {
   r.read("logprob_chunk_size", c.logprob_chunk_size);
   r.read("deterministic", c.deterministic);
   c.dtensor_cfg = read_dtensor(Reader(root, "policy.dtensor_cfg"));
+  c.megatron_cfg = read_megatron(root);
   c.dynamic_batching = read_batching(Reader(root, "policy.dynamic_batching"));
   c.sequence_packing = read_batching(Reader(root, "policy.sequence_packing"));
   r.read("make_sequence_length_divisible_by", c.make_sequence_length_divisible_by);

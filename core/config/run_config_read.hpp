@@ -46,6 +46,7 @@ class Reader {
 GrpoConfig read_grpo(const Node& root);
 LossConfig read_loss(const Node& root);
 PolicyConfig read_policy(const Node& root);
+MegatronConfig read_megatron(const Node& root);
 DataConfig read_data(const Node& root);
 
 }  // namespace hexad::config

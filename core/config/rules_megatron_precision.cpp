@@ -1,0 +1,25 @@
+// Types of numbers.
+#include "core/config/rules_megatron.hpp"
+
+namespace hexad::config {
+
+void check_megatron_precision(const MegatronRules& r) {
+  const std::string precision = r.c.text("policy.precision").value_or("bfloat16");
+  const auto asked = [&](const char* key) { return r.given(key) && r.flag(key); };
+  if (asked("optimizer.bf16") && asked("optimizer.fp16")) {
+    return r.error("optimizer.fp16", "optimizer.bf16 is true as well, wanted one of them; nearest: false");
+  }
+  for (const auto& [key, type] : {std::pair{"optimizer.bf16", "bfloat16"}, std::pair{"optimizer.fp16", "float16"}}) {
+    if (!r.given(key)) continue;
+    if (r.flag(key) != (precision == type)) {
+      r.error(key, fmt::format("got {}, but policy.precision is {}; nearest: {}", r.flag(key), precision,
+                               precision == type));
+    }
+  }
+  const std::string parameters = "fp8_cfg.fp8_param";
+  if (asked(parameters.c_str()) && !r.flag("fp8_cfg.enabled")) {
+    r.error(parameters, "needs fp8_cfg.enabled: true, for parameters are FP8 only where training is; nearest: false");
+  }
+}
+
+}  // namespace hexad::config
