@@ -1,0 +1,127 @@
+#include "modeling/layout/layer_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling::layout {
+namespace {
+
+struct LayerName {
+  LayerType type;
+  char letter;
+  const char* name;
+};
+constexpr std::array<LayerName, 4> kLayers = {{{LayerType::embedding, 'E', "embedding"},
+                                               {LayerType::decoder, 't', "decoder"},
+                                               {LayerType::mtp, 'm', "mtp"},
+                                               {LayerType::loss, 'L', "loss"}}};
+
+// The text without repetitions.
+class LayoutText {
+ public:
+  explicit LayoutText(const std::string& text) : text_(text) {
+    for (const char c : text) {
+      if (c != ',') rest_ += c;
+    }
+  }
+
+  std::string unrolled() {
+    std::string result;
+    while (at_ < rest_.size()) {
+      const bool grouped = rest_[at_] == '(';
+      const std::string item = grouped ? group() : std::string(1, rest_[at_++]);
+      const std::optional<int64_t> count = repeat();
+      if (grouped && !count) fail("pipeline layout '{}': a group needs a count: ({})*2", text_, item);
+      append(result, item, count.value_or(1));
+    }
+    return result;
+  }
+
+ private:
+  // The inside of (...), whose layers may repeat.
+  std::string group() {
+    std::string result;
+    const size_t begin = at_ + 1;
+    for (++at_; at_ < rest_.size() && rest_[at_] != ')';) {
+      if (rest_[at_] == '(') fail("pipeline layout '{}': a group holds another group; write one of them out", text_);
+      const char layer = rest_[at_++];
+      append(result, std::string(1, layer), repeat().value_or(1));
+    }
+    if (at_ == rest_.size()) fail("pipeline layout '{}': '(' is never closed", text_);
+    if (at_ == begin) fail("pipeline layout '{}': '()' groups nothing", text_);
+    ++at_;
+    return result;
+  }
+
+  // "*n" at this place.
+  std::optional<int64_t> repeat() {
+    if (at_ == rest_.size() || rest_[at_] != '*') return {};
+    int64_t count = 0;
+    const size_t begin = ++at_;
+    for (; at_ < rest_.size() && std::isdigit(static_cast<unsigned char>(rest_[at_])); ++at_) {
+      count = std::min(count * 10 + (rest_[at_] - '0'), kMostLayers + 1);
+    }
+    if (at_ == begin) fail("pipeline layout '{}': '*' wants a number after it", text_);
+    return count;
+  }
+
+  void append(std::string& result, const std::string& item, int64_t count) {
+    if (static_cast<int64_t>(result.size()) + static_cast<int64_t>(item.size()) * count > kMostLayers) {
+      fail("pipeline layout '{}' has more than {} layers and stages", text_, kMostLayers);
+    }
+    for (int64_t i = 0; i < count; ++i) result += item;
+  }
+
+  const std::string& text_;
+  std::string rest_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+const char* layer_type_name(LayerType type) { return kLayers[static_cast<size_t>(type)].name; }
+
+std::vector<StageLayers> parse_layer_layout(const std::string& text) {
+  std::vector<StageLayers> stages(1);
+  for (const char c : LayoutText(text).unrolled()) {
+    if (c == '|') {
+      stages.emplace_back();
+      continue;
+    }
+    const auto found =
+        std::find_if(kLayers.begin(), kLayers.end(), [&](const LayerName& layer) { return layer.letter == c; });
+    if (found == kLayers.end()) {
+      fail("pipeline layout '{}': '{}' is no layer; known: E embedding, t decoder, m multi-token prediction, L loss",
+           text, c);
+    }
+    stages.back().push_back(found->type);
+  }
+  return stages;
+}
+
+std::vector<StageLayers> parse_layer_layout(const std::vector<std::vector<std::string>>& names) {
+  std::vector<StageLayers> stages;
+  for (const std::vector<std::string>& stage : names) {
+    StageLayers& layers = stages.emplace_back();
+    for (const std::string& text : stage) {
+      std::string name;
+      for (const char c : text) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
+      name.erase(name.begin(), std::find_if_not(name.begin(), name.end(), blank));
+      name.erase(std::find_if_not(name.rbegin(), name.rend(), blank).base(), name.end());
+      const auto found =
+          std::find_if(kLayers.begin(), kLayers.end(), [&](const LayerName& layer) { return name == layer.name; });
+      if (found == kLayers.end()) {
+        fail("pipeline layout: '{}' is no layer type; known: embedding, decoder, mtp, loss", text);
+      }
+      layers.push_back(found->type);
+    }
+  }
+  return stages;
+}
+
+}  // namespace hexad::modeling::layout
