@@ -1,0 +1,128 @@
+#include "modeling/layout/buffer_layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling::layout {
+namespace {
+
+constexpr int64_t kParamAlignment = 64, kBucketAlignment = 128, kHighBandwidth = 1 << 16;
+
+int64_t rounded_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Places parameters one after another and closes buckets.
+class BufferBuilder {
+ public:
+  explicit BufferBuilder(int64_t bucket_alignment) : alignment_(bucket_alignment) {}
+
+  int64_t bucket_numel() const { return end_ - bucket_begin_; }
+  bool bucket_empty() const { return open_ == 0; }
+
+  void align(int64_t multiple) { end_ = rounded_up(end_, multiple); }
+  void place(size_t param, int64_t numel) {
+    layout_.slots.push_back({param, {end_, end_ + numel}, layout_.buckets.size()});
+    end_ += numel;
+    ++open_;
+  }
+  void close() {
+    const int64_t unpadded = bucket_numel();
+    align(alignment_);
+    layout_.buckets.push_back({{bucket_begin_, end_}, unpadded});
+    bucket_begin_ = end_;
+    open_ = 0;
+  }
+  BufferLayout take() {
+    if (open_ > 0) close();
+    return std::move(layout_);
+  }
+
+ private:
+  const int64_t alignment_;
+  BufferLayout layout_;
+  int64_t end_ = 0, bucket_begin_ = 0;
+  size_t open_ = 0;  // parameters in the bucket under construction
+};
+
+void check_members(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
+                   std::optional<int64_t> bucket_size) {
+  if (bucket_size && *bucket_size < 1) {
+    fail("gradient buffer: bucket size is {} elements, want at least 1; leave it out for one bucket", *bucket_size);
+  }
+  for (const size_t member : members) {
+    if (params.at(member).numel < 0) {
+      fail("gradient buffer: parameter {} has {} elements, want 0 or more", member, params[member].numel);
+    }
+  }
+}
+
+}  // namespace
+
+BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
+                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth) {
+  check_members(params, members, bucket_size);
+  if (shards < 1) fail("gradient buffer: {} data-parallel ranks, want at least 1", shards);
+  int64_t alignment = std::lcm(shards, kBucketAlignment);
+  if (pad_for_high_bandwidth) alignment = std::lcm(alignment, kHighBandwidth);
+  BufferBuilder builder(alignment);
+  for (auto member = members.rbegin(); member != members.rend(); ++member) {
+    const BufferParam& param = params[*member];
+    builder.align(kParamAlignment);
+    if (param.shared_embedding && !builder.bucket_empty()) builder.close();
+    builder.place(*member, param.numel);
+    if (param.shared_embedding || (bucket_size && builder.bucket_numel() >= *bucket_size)) builder.close();
+  }
+  BufferLayout layout = builder.take();
+  layout.shards = shards;
+  return layout;
+}
+
+BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
+                          std::optional<int64_t> bucket_size) {
+  check_members(params, members, bucket_size);
+  BufferBuilder builder(1);
+  for (auto member = members.rbegin(); member != members.rend(); ++member) {
+    builder.place(*member, params[*member].numel);
+    if (bucket_size && builder.bucket_numel() >= *bucket_size) builder.close();
+  }
+  return builder.take();
+}
+
+std::vector<BufferLayout> buffer_layouts(const std::vector<BufferParam>& params, const BufferOptions& options) {
+  struct Key {
+    std::string dtype, grad_dtype;
+    bool expert;
+    bool operator==(const Key&) const = default;
+  };
+  std::vector<Key> keys;
+  std::vector<std::vector<size_t>> members;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Key key{params[i].dtype, options.grad_reduce_in_fp32 ? "f32" : params[i].dtype, params[i].expert};
+    const size_t at = std::find(keys.begin(), keys.end(), key) - keys.begin();
+    if (at == keys.size()) {
+      keys.push_back(key);
+      members.emplace_back();
+    }
+    members[at].push_back(i);
+  }
+  std::vector<BufferLayout> layouts;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const int64_t shards = keys[i].expert ? options.expert_data_parallel : options.data_parallel;
+    BufferLayout layout = options.distributed_optimizer ? sharded_buffer(params, members[i], options.bucket_size,
+                                                                         shards, options.pad_for_high_bandwidth)
+                                                        : plain_buffer(params, members[i], options.bucket_size);
+    layout.param_dtype = keys[i].dtype;
+    layout.grad_dtype = keys[i].grad_dtype;
+    layout.expert = keys[i].expert;
+    layouts.push_back(std::move(layout));
+  }
+  return layouts;
+}
+
+std::optional<int64_t> default_bucket_size(int64_t data_parallel, bool overlap_grad_reduce, int64_t pipeline_rank) {
+  if (!overlap_grad_reduce || pipeline_rank > 0) return {};
+  return std::max<int64_t>(40'000'000, 1'000'000 * data_parallel);
+}
+
+}  // namespace hexad::modeling::layout

@@ -1,0 +1,67 @@
+// How parameters and their gradients lie in contiguous buffers, and how the buffers are cut into buckets that are
+// reduced and gathered one by one.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modeling/layout/range.hpp"
+
+namespace hexad::modeling::layout {
+
+struct BufferParam {
+  int64_t numel = 0;
+  std::string dtype = "bf16";     // of the parameter: "bf16", "f16", "f32"
+  bool expert = false;            // reduced over the expert data-parallel group
+  bool shared_embedding = false;  // tied: gets a bucket of its own under the distributed optimizer
+};
+
+struct BufferSlot {
+  size_t param = 0;  // index into the list of parameters
+  Range range;       // elements of the buffer
+  size_t bucket = 0;
+};
+
+struct Bucket {
+  Range range;           // elements of the buffer, with the padding behind
+  int64_t unpadded = 0;  // elements up to the end of the last parameter, alignment gaps included
+};
+
+struct BufferLayout {
+  std::string param_dtype, grad_dtype;
+  bool expert = false;
+  int64_t shards = 1;  // ranks that share every bucket equally; 1 without the distributed optimizer
+  // By offset: the reverse of the model's order, in which backward completes gradients.
+  std::vector<BufferSlot> slots;
+  std::vector<Bucket> buckets;
+  int64_t numel() const { return buckets.empty() ? 0 : buckets.back().range.end; }
+};
+
+struct BufferOptions {
+  std::optional<int64_t> bucket_size = {};  // elements after which a bucket closes; absent: one bucket
+  int64_t data_parallel = 1;                // ranks that shard dense parameters: DP x CP / optimizer instances
+  int64_t expert_data_parallel = 1;         // likewise expert ones: EDP / optimizer instances
+  bool distributed_optimizer = true;
+  bool grad_reduce_in_fp32 = true;
+  bool pad_for_high_bandwidth = false;  // pad_buckets_for_high_nccl_busbw: buckets of multiples of 2^16 elements
+};
+
+// One buffer for every (parameter dtype, gradient dtype, expert or not), in the order in which the list meets them
+// (Megatron-Core param_and_grad_buffer.py:group_params_for_buffers). Throws Error for negative sizes and counts below 1.
+std::vector<BufferLayout> buffer_layouts(const std::vector<BufferParam>& params, const BufferOptions& options);
+
+// The elements after which a bucket closes when a config leaves it open (distributed_data_parallel.py): max(40e6, 1e6
+// ranks) with overlapped reduction on the first pipeline stage, else absent: other stages reduce in their bubble.
+std::optional<int64_t> default_bucket_size(int64_t data_parallel, bool overlap_grad_reduce, int64_t pipeline_rank);
+
+// The layout of parameters that share one buffer, `members` by index into `params`, in model order.
+//   sharded: parameters begin at multiples of 64 elements, buckets end at multiples of lcm(shards, 128) (and 2^16), a
+//   shared embedding is alone in its bucket (distrib_optimizer.py:_compute_per_buffer_param_layout);
+//   plain: no gaps (param_and_grad_buffer.py:_compute_default_per_buffer_param_layout).
+BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
+                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth = false);
+BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
+                          std::optional<int64_t> bucket_size);
+
+}  // namespace hexad::modeling::layout
