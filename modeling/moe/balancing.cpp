@@ -1,0 +1,55 @@
+#include "modeling/moe/balancing.hpp"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace hexad::modeling {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct AttachLoss : torch::autograd::Function<AttachLoss> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& activation, const at::Tensor& loss, double scale) {
+    ctx->saved_data["scale"] = scale;
+    ctx->save_for_backward({loss});
+    return activation.view_as(activation);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const double scale = ctx->saved_data["scale"].toDouble();
+    return {grads[0], at::full_like(ctx->get_saved_variables()[0], scale), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+BalancingScores balancing_scores(const at::Tensor& logits, int64_t topk, ScoreFunction score,
+                                 const at::Tensor& padding) {
+  at::Tensor scores = normalized_scores(logits, score);
+  const at::Tensor best = std::get<1>(scores.detach().topk(topk, 1));
+  at::Tensor map = at::zeros_like(scores, at::kBool).scatter(1, best, true);
+  if (padding.defined()) {
+    const at::Tensor valid = padding.logical_not().unsqueeze(-1);
+    scores = scores * valid, map = map.logical_and(valid);
+  }
+  return {scores, map};
+}
+
+at::Tensor switch_loss(const at::Tensor& scores, const at::Tensor& tokens_per_expert, const at::Tensor& total_tokens,
+                       int64_t topk, int64_t num_experts, double coefficient) {
+  const at::Tensor factor = double(num_experts) * coefficient / (double(topk) * total_tokens.square());
+  return (scores.sum(0) * tokens_per_expert).sum() * factor;
+}
+
+at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& padding) {
+  const at::Tensor squares = at::logsumexp(logits, {-1}).square();
+  if (!padding.defined()) return squares.mean() * coefficient;
+  const at::Tensor valid = padding.logical_not();
+  return (squares * valid).sum() / valid.sum().clamp_min(1) * coefficient;
+}
+
+at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale) {
+  return AttachLoss::apply(activation, loss, scale);
+}
+
+}  // namespace hexad::modeling

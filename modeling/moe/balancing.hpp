@@ -1,0 +1,30 @@
+// Losses that spread tokens over experts, as Megatron-Core computes them (moe_utils.py: switch_load_balancing_loss_func,
+// z_loss_func, compute_routing_scores_for_aux_loss).
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "modeling/moe/topk_routing.hpp"
+
+namespace hexad::modeling {
+
+// What the balancing losses look at: normalised scores fp32 [T, E], and their own top-k (bool [T, E]), which knows
+// neither expert bias nor groups. Rows of padding (padding: bool [T], true = padding; undefined: none) are zero.
+struct BalancingScores {
+  at::Tensor scores, map;
+};
+BalancingScores balancing_scores(const at::Tensor& logits, int64_t topk, ScoreFunction score,
+                                 const at::Tensor& padding = {});
+
+// E * coefficient / (k * T^2) * sum_e (sum_t scores[t, e]) * tokens_per_expert[e]. scores are of the local tokens, the
+// counts and total_tokens (T, a scalar tensor) of whatever they are balanced over. num_experts is E also when the
+// columns are (sequence, expert) pairs.
+at::Tensor switch_loss(const at::Tensor& scores, const at::Tensor& tokens_per_expert, const at::Tensor& total_tokens,
+                       int64_t topk, int64_t num_experts, double coefficient);
+
+// coefficient * mean over tokens that are no padding of logsumexp(logits)^2.
+at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& padding = {});
+
+// Returns `activation`; its backward pass gives `loss` the gradient `scale`, as if scale * loss were part of the loss.
+at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale);
+
+}  // namespace hexad::modeling

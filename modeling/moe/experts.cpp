@@ -1,0 +1,48 @@
+#include "modeling/moe/experts.hpp"
+
+#include <ATen/Functions.h>
+
+#include <numeric>
+
+#include "modeling/error.hpp"
+#include "modeling/op/linear.hpp"
+#include "modeling/op/swiglu.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+void check_counts(const at::Tensor& rows, const std::vector<int64_t>& counts, const ExpertWeights& w) {
+  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  if (total != rows.size(0)) fail("experts: got {} rows, but the counts sum to {}", rows.size(0), total);
+  const size_t local = size_t(w.local.size());
+  if (counts.size() != local || w.gate.size() != local || w.up.size() != local || w.down.size() != local)
+    fail("experts: got counts of {} experts and weights of {}, {} and {}, wanted {}", counts.size(), w.gate.size(),
+         w.up.size(), w.down.size(), local);
+}
+
+// Rounded to the dtype of the activation once, after the product.
+at::Tensor weighted_activation(const at::Tensor& activation, const at::Tensor& probs) {
+  return (activation * probs.unsqueeze(-1)).to(activation.scalar_type());
+}
+
+}  // namespace
+
+at::Tensor grouped_mlp(const at::Tensor& rows, const std::vector<int64_t>& counts, const ExpertWeights& w,
+                       const at::Tensor& row_probs, int64_t row_tile) {
+  check_counts(rows, counts, w);
+  // One split, not a slice for each expert: its backward pass is one concatenation.
+  const std::vector<at::Tensor> inputs = rows.split_with_sizes(counts);
+  const std::vector<at::Tensor> probs =
+      row_probs.defined() ? row_probs.split_with_sizes(counts) : std::vector<at::Tensor>();
+  std::vector<at::Tensor> outputs;
+  for (size_t e = 0; e < counts.size(); ++e) {
+    if (counts[e] == 0) continue;
+    const at::Tensor gate = apply_linear(inputs[e], w.gate[e], {}, row_tile);
+    at::Tensor activation = swiglu(gate, apply_linear(inputs[e], w.up[e], {}, row_tile));
+    if (!probs.empty()) activation = weighted_activation(activation, probs[e]);
+    outputs.push_back(apply_linear(activation, w.down[e], {}, row_tile));
+  }
+  return outputs.empty() ? rows * 0 : at::cat(outputs);
+}
+
+}  // namespace hexad::modeling

@@ -1,0 +1,112 @@
+// The router of one mixture-of-experts layer: routing, balancing losses and their running state. It sees the tokens of
+// this rank only; what must be counted over ranks goes through the groups. Formulas are those of Megatron-Core's
+// TopKRouter (router.py), key names those of its config.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "modeling/moe/balancing.hpp"
+#include "modeling/moe/capacity.hpp"
+#include "modeling/moe/topk_routing.hpp"
+#include "modeling/parallel/group.hpp"
+
+namespace hexad::modeling {
+
+// topk: by score. sinkhorn, quantile: assignment.hpp (both exclude the aux losses).
+enum class Assignment { topk, sinkhorn, quantile };
+
+struct RouterConfig {
+  int64_t num_experts = 0;
+  TopkOptions topk;
+  Assignment assignment = Assignment::topk;
+  // Coefficients of moe_router_load_balancing_type and moe_z_loss_coeff; 0: off.
+  double aux_loss = 0, seq_aux_loss = 0, global_aux_loss = 0;
+  double z_loss = 0;
+  std::optional<double> capacity_factor;  // absent: dropless
+  DropPolicy drop_policy = DropPolicy::probs;
+  bool pad_to_capacity = false;
+  bool expert_bias = false;
+  double bias_update_rate = 1e-3;
+  // calculate_per_token_loss: the caller divides all gradients by the number of tokens, so the balancing losses are
+  // multiplied by it.
+  bool per_token_loss = false;
+};
+
+// Ranks that hold parts of the same sequences, and all ranks that hold tokens of the global batch. Default: one rank.
+struct RouterGroups {
+  Group tp_cp, tp_dp_cp;
+};
+
+struct RouteOptions {
+  at::Tensor padding{};   // bool [S, B] (true = padding) or undefined: does not count in losses and counters
+  at::Tensor selected{};  // int64 [T, k] or undefined: replayed experts
+  bool training = true;
+};
+
+// Not thread-safe. Losses are attached and tokens counted in grad mode alone, so that log-prob passes and the first
+// forward pass of a checkpointed block leave no trace.
+class Router {
+ public:
+  // Throws Error when options contradict each other.
+  explicit Router(const RouterConfig& config, at::Device device = at::kCPU, const RouterGroups& groups = {});
+
+  const RouterConfig& config() const { return config_; }
+
+  // logits [S, B, E] (packed tokens: [T, 1, E]; the sequence of seq_aux_loss is then the whole pack) -> S * B tokens.
+  Routing route(const at::Tensor& logits, const RouteOptions& options = {});
+
+  // The gradient that an attached loss of 1 gets; the scale of the main loss.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+
+  // fp32 [E] for selection; undefined unless config.expert_bias.
+  const at::Tensor& expert_bias() const { return expert_bias_; }
+  void set_expert_bias(const at::Tensor& bias);
+  // fp32 [E] tokens of this rank since the last update.
+  const at::Tensor& tokens_per_expert() const { return tokens_per_expert_; }
+  // Once a global batch: sums the counts over tp_dp_cp (a collective), moves the bias, forgets the counts.
+  void update_expert_bias();
+
+  // Quantile balancing: sum over micro-batches of the local quantiles fp32 [E], and how many; beta fp32 [E].
+  const at::Tensor& quantile_sum() const { return quantile_sum_; }
+  int64_t quantile_count() const { return quantile_count_; }
+  const at::Tensor& beta() const { return beta_; }
+
+  // The running mean of global_aux_loss starts anew with a global batch.
+  void start_global_batch();
+
+  // Unscaled losses (coefficient 1) since the last call, summed over micro-batches, as Megatron names them in its log:
+  // load_balancing_loss and seq_load_balancing_loss (to be summed over tp_cp), global_load_balancing_loss (summed over
+  // tp_dp_cp), z_loss (averaged).
+  std::map<std::string, at::Tensor> take_losses();
+
+ private:
+  // Tokens an expert and altogether over a group; tokens of this rank.
+  struct Counts {
+    at::Tensor per_expert, total, local;
+  };
+  Counts count(const at::Tensor& map, int64_t topk, bool padded, const Group& group) const;
+
+  Routing assign(const at::Tensor& logits, const RouteOptions& options);
+  at::Tensor with_z_loss(const at::Tensor& logits, const at::Tensor& padding);
+  at::Tensor with_aux_losses(at::Tensor probs, const at::Tensor& logits, const at::Tensor& padding, int64_t batch);
+  at::Tensor attach(const at::Tensor& to, const at::Tensor& loss, double coefficient, const at::Tensor& local_tokens,
+                    const char* name);
+
+  RouterConfig config_;
+  RouterGroups groups_;
+  double loss_scale_ = 1.0;
+  at::Tensor expert_bias_, tokens_per_expert_;
+  at::Tensor global_counts_;  // of global_aux_loss
+  int64_t global_steps_ = 0;
+  at::Tensor beta_, quantile_sum_;
+  int64_t quantile_count_ = 0;
+  std::map<std::string, at::Tensor> losses_;
+};
+
+// Router logits [T, E] in `dtype` from hidden states [T, H] and the gate's weight [E, H] of any dtypes.
+at::Tensor router_logits(const at::Tensor& hidden, const at::Tensor& weight, at::ScalarType dtype = at::kFloat);
+
+}  // namespace hexad::modeling

@@ -1,0 +1,86 @@
+#include "modeling/moe/topk_routing.hpp"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+constexpr double kScoreEps = 1e-20;
+
+// fp32, before any normalisation; softmax is not one of them.
+at::Tensor raw_scores(const at::Tensor& logits, ScoreFunction score) {
+  const at::Tensor wide = logits.to(at::kFloat);
+  return score == ScoreFunction::sigmoid ? at::sigmoid(wide) : at::softplus(wide).sqrt();
+}
+
+// Scores of experts outside of the best groups become -inf.
+at::Tensor limited_to_groups(const at::Tensor& scores, const TopkOptions& options) {
+  const int64_t tokens = scores.size(0), experts = scores.size(1), per_group = experts / options.num_groups;
+  const int64_t counted =
+      options.group_score_experts > 0 ? options.group_score_experts : options.topk / options.group_topk;
+  const at::Tensor grouped = scores.view({tokens, options.num_groups, per_group});
+  const at::Tensor group_scores = std::get<0>(grouped.topk(std::min(counted, per_group), -1)).sum(-1);
+  const at::Tensor best = std::get<1>(group_scores.topk(options.group_topk, -1));
+  const at::Tensor outside = at::ones_like(group_scores, at::kBool).scatter(1, best, false);
+  return grouped.masked_fill(outside.unsqueeze(-1), -INFINITY).view({tokens, experts});
+}
+
+at::Tensor select_experts(const at::Tensor& scores, const TopkOptions& options) {
+  const at::Tensor values = scores.detach();
+  return std::get<1>((options.num_groups > 0 ? limited_to_groups(values, options) : values).topk(options.topk, 1));
+}
+
+}  // namespace
+
+void check_topk(const TopkOptions& o, int64_t num_experts) {
+  if (o.topk < 1 || o.topk > num_experts) fail("router: topk is {}, wanted 1 ... {} (experts)", o.topk, num_experts);
+  if (o.num_groups == 0 && o.group_topk == 0) return;
+  if (o.num_groups < 1 || num_experts % o.num_groups != 0)
+    fail("router: {} experts do not form {} equal groups", num_experts, o.num_groups);
+  if (o.group_topk < 1 || o.group_topk > o.num_groups)
+    fail("router: group_topk is {}, wanted 1 ... {} (groups)", o.group_topk, o.num_groups);
+  const int64_t reachable = o.group_topk * (num_experts / o.num_groups);
+  if (o.topk > reachable)
+    fail("router: topk is {}, but {} groups of {} experts have {}", o.topk, o.group_topk, num_experts / o.num_groups,
+         reachable);
+}
+
+RoutingMatrix routing_matrix(const Routing& routing, int64_t num_experts) {
+  const std::vector<int64_t> shape = {routing.probs.size(0), num_experts};
+  const at::Tensor probs = at::zeros(shape, routing.probs.options()).scatter(1, routing.experts, routing.probs);
+  if (routing.kept.defined()) return {probs * routing.kept, routing.kept};
+  const at::Tensor map = at::zeros(shape, routing.probs.options().dtype(at::kBool)).scatter(1, routing.experts, true);
+  return {probs, map};
+}
+
+Routing topk_routing(const at::Tensor& logits, const TopkOptions& options, const at::Tensor& expert_bias,
+                     const at::Tensor& selected) {
+  at::Tensor experts = selected, weights;
+  if (options.score == ScoreFunction::softmax) {
+    const at::Tensor scores = options.pre_softmax ? at::softmax(logits, -1, at::kFloat) : logits;
+    if (!experts.defined()) experts = select_experts(scores, options);
+    weights = scores.gather(1, experts);
+    if (!options.pre_softmax) weights = at::softmax(weights, -1, at::kFloat);
+  } else {
+    const at::Tensor scores = raw_scores(logits, options.score);
+    if (!experts.defined()) {
+      experts = select_experts(expert_bias.defined() ? scores + expert_bias.to(at::kFloat) : scores, options);
+    }
+    weights = scores.gather(1, experts);
+    if (options.normalize && options.topk > 1) weights = weights / (weights.sum(-1, true) + kScoreEps);
+  }
+  if (options.scaling_factor != 1.0) weights = weights * options.scaling_factor;
+  return {weights.to(logits.scalar_type()), experts, {}};
+}
+
+at::Tensor normalized_scores(const at::Tensor& logits, ScoreFunction score) {
+  if (score == ScoreFunction::softmax) return at::softmax(logits, -1, at::kFloat);
+  const at::Tensor scores = raw_scores(logits, score);
+  return scores / (scores.sum(-1, true) + kScoreEps);
+}
+
+}  // namespace hexad::modeling

@@ -1,0 +1,52 @@
+// Which experts a token goes to, and with what weights. Formulas and precision are those of Megatron-Core's
+// moe_utils.py (topk_routing_with_score_function, group_limited_topk).
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace hexad::modeling {
+
+enum class ScoreFunction { softmax, sigmoid, sqrt_softplus };
+
+struct TopkOptions {
+  int64_t topk = 2;  // 1 ... number of experts
+  ScoreFunction score = ScoreFunction::softmax;
+  // softmax: over all experts, and the selected weights are used as they are; otherwise over the selected logits, which
+  // is the same as renormalising them.
+  bool pre_softmax = false;
+  // sigmoid, sqrt_softplus with topk > 1: the weights of a token are divided by their sum (+ 1e-20).
+  bool normalize = true;
+  double scaling_factor = 1.0;  // of the weights
+  // Group-limited selection, 0: off. Experts form num_groups equal groups; a token may choose among the experts of its
+  // group_topk best. The score of a group is the sum of its best group_score_experts scores (0: topk / group_topk, as
+  // Megatron has it; DeepSeek-V3 takes 2).
+  int64_t num_groups = 0, group_topk = 0, group_score_experts = 0;
+};
+
+// Throws Error when sizes contradict each other.
+void check_topk(const TopkOptions& options, int64_t num_experts);
+
+// The decision for T local tokens.
+struct Routing {
+  at::Tensor probs;    // [T, k] in the dtype of the logits; differentiable
+  at::Tensor experts;  // int64 [T, k], distinct in a row
+  at::Tensor kept;     // bool [T, E]: what capacity leaves (and pads: probability 0); undefined: everything selected
+};
+
+// The same as Megatron has it: probs [T, E] is 0 where map (bool [T, E]) is false.
+struct RoutingMatrix {
+  at::Tensor probs, map;
+};
+RoutingMatrix routing_matrix(const Routing& routing, int64_t num_experts);
+
+// logits [T, E]. expert_bias: fp32 [E] or undefined; with sigmoid and sqrt_softplus it is added to the scores for the
+// selection only. selected: int64 [T, k] or undefined; experts that were chosen elsewhere (a replayed rollout), whose
+// weights are computed here. Scores are formed in fp32.
+Routing topk_routing(const at::Tensor& logits, const TopkOptions& options, const at::Tensor& expert_bias = {},
+                     const at::Tensor& selected = {});
+
+// softmax over the experts, or the other scores divided by their sum: fp32 [T, E].
+at::Tensor normalized_scores(const at::Tensor& logits, ScoreFunction score);
+
+}  // namespace hexad::modeling
