@@ -33,7 +33,7 @@ struct PipelineTime {
 PipelineTime run_on_clock(const std::vector<PipelineSchedule>& schedules, const ClockOptions& options);
 
 // Idle over busy time of every rank of an ideal schedule: (ranks - 1) / (chunks microbatches) (Narayanan et al. 2021,
-// section 2.2). Interleaved schedules reach it when the microbatches fill their groups.
+// section 2.2). Training schedules reach it where transfers take no time, whatever the group.
 double bubble_fraction(const PipelineOptions& options);
 
 }  // namespace hexad::modeling::layout
