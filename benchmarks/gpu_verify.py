@@ -2,15 +2,31 @@
 """The conformance kit on a GPU: good losses for CUDA memory pass every level, broken ones are caught with their line.
 
 usage: gpu_verify.py --hexad build/cuda/bin/hexad --loss-cuda libmy_loss_cuda.so --plugins build/cuda/lib/hexad/plugins
-                     --out RESULT.json [--only loss_cuda,good,corpus,first_party]
+                     --out RESULT.json [--only loss_cuda,good,corpus,runtime_api,sanitizer,first_party]
 
 --loss-cuda is what `hexad plugin new loss_cuda my_loss_cuda` builds to. Standard library and a C compiler only. Every part
-prints what it saw; the exit status is the number of parts that did not hold. Run from the repository root.
+prints what it saw; the exit status is the number of parts that did not hold. Run from the repository root. The part
+runtime_api needs nvcc, sanitizer compute-sanitizer.
 """
-import argparse, hashlib, json, pathlib, platform, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, hashlib, json, pathlib, platform, subprocess, sys, tempfile, time
 
 SOURCE = pathlib.Path("tests/plugin/broken/cuda_loss.c")
 CORPUS = json.loads(pathlib.Path("tests/plugin/broken/cuda_corpus.json").read_text())
+
+# The template of a CUDA loss with one line more before it ends, or a text replaced: what the kit has to say of it. It
+# shows that a runtime linked statically is seen through as well as the driver API of the corpus.
+LAST = "  const cudaError_t error = cudaGetLastError();"
+STREAM = "static_cast<cudaStream_t>(stream)"
+RUNTIME_API = [
+    ("as it is", LAST, LAST, ""),
+    ("waits for the device", LAST, "  cudaDeviceSynchronize();\n" + LAST, "L7 synchronises: "),
+    ("waits for the stream", LAST, "  cudaStreamSynchronize(static_cast<cudaStream_t>(stream));\n" + LAST, "L7 synchronises: "),
+    ("reads back", LAST, "  double loss; cudaMemcpy(&loss, HEXAD_F64(out->loss), sizeof loss, cudaMemcpyDeviceToHost);\n" + LAST, "L7 unsafe call: "),
+    ("allocates and frees", LAST, "  void* more; cudaMalloc(&more, 1 << 20); cudaFree(more);\n" + LAST, "L7 synchronises: "),
+    ("allocates once", LAST, "  static void* more; if (!more || self->eps > 0) cudaMalloc(&more, 1 << 12);\n" + LAST, "L7 unsafe call: "),
+    ("works on the legacy stream", STREAM, "static_cast<cudaStream_t>(nullptr)", "L7 stream order: "),
+    ("works on the thread's stream", STREAM, "cudaStreamPerThread", "L7 stream order: "),
+]
 
 
 def verify(library, *arguments):
@@ -28,13 +44,29 @@ def lines(report):
 
 def build(flags="", memory=("cuda",)):
     """libtoy.so of SOURCE, with its manifest."""
-    folder = pathlib.Path(tempfile.mkdtemp(dir=work))
-    library = folder / "libtoy.so"
+    library = pathlib.Path(tempfile.mkdtemp(dir=work)) / "libtoy.so"
     subprocess.run(f"cc -std=gnu11 -O1 -shared -fPIC -fvisibility=hidden -w -Isdk/include -Wl,-z,now -Wl,--build-id {flags} {SOURCE} -o {library}", shell=True, check=True)
+    return with_manifest(library, memory)
+
+
+def build_template(change):
+    """libtoy.so of the template of CUDA losses with one text in the place of another."""
+    _, old, new, _ = change
+    text = pathlib.Path("sdk/template/loss_cuda/@NAME@.cu.in").read_text()
+    assert old in text, old
+    source = pathlib.Path(tempfile.mkdtemp(dir=work)) / "toy.cu"
+    source.write_text(text.replace(old, new).replace("@NAME@", "toy").replace('"1.0.0"', '"1.2.0"'))
+    library = source.with_name("libtoy.so")
+    subprocess.run(["nvcc", "-std=c++20", "-arch=native", "-O1", "-shared", "-Xcompiler=-fPIC,-fvisibility=hidden", "-Xlinker=-z,now,--build-id,--exclude-libs,ALL",
+                    "-Isdk/include", str(source), "-o", str(library)], check=True)
+    return with_manifest(library, ("cuda",))
+
+
+def with_manifest(library, memory):
     manifest = {"format": 1, "kind": "loss", "name": "toy", "version": "1.2.0", "library": library.name, "abi": {"major": 1, "min_host_minor": 0},
                 "arch": platform.machine() + "-linux-gnu", "sha256": hashlib.sha256(library.read_bytes()).hexdigest(), "size": library.stat().st_size,
                 "memory": list(memory), "requires": {}}
-    (folder / "libtoy.hexad.json").write_text(json.dumps(manifest))
+    library.with_name("libtoy.hexad.json").write_text(json.dumps(manifest))
     return library
 
 
@@ -72,6 +104,26 @@ def part_corpus():
     return caught == len(CORPUS), {"broken": len(CORPUS), "caught": caught, "each": seen}
 
 
+def part_runtime_api():
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        libraries = list(pool.map(build_template, RUNTIME_API))
+    seen, ok = {}, True
+    for (what, _, _, line), library in zip(RUNTIME_API, libraries):
+        report, _ = verify(library, "--level", "7", "--device", "cuda")
+        found = lines(report)
+        held = any(each.startswith(line) for each in found) and not report["passed"] if line else report["passed"] and not found
+        ok = ok and held
+        seen[what] = {"holds": held, "findings": found}
+    return ok, seen
+
+
+def part_sanitizer():
+    run = subprocess.run(["compute-sanitizer", "--target-processes", "all", options.hexad, "plugin", "verify", options.loss_cuda, "--level", "7", "--device", "cuda"],
+                         capture_output=True, text=True)
+    last = run.stdout.strip().splitlines()[-1]
+    return run.returncode == 0 and last.endswith("ERROR SUMMARY: 0 errors"), {"exit": run.returncode, "last": last}
+
+
 def part_first_party():
     """They take host memory alone: all levels but 7, which says so."""
     seen, ok = {}, True
@@ -83,13 +135,14 @@ def part_first_party():
     return ok, seen
 
 
-parts = {"loss_cuda": part_loss_cuda, "good": part_good, "corpus": part_corpus, "first_party": part_first_party}
+parts = {"loss_cuda": part_loss_cuda, "good": part_good, "corpus": part_corpus, "runtime_api": part_runtime_api, "sanitizer": part_sanitizer,
+         "first_party": part_first_party}
 parser = argparse.ArgumentParser()
 parser.add_argument("--hexad", required=True)
 parser.add_argument("--loss-cuda", required=True, type=lambda path: pathlib.Path(path).resolve())
 parser.add_argument("--plugins", required=True)
 parser.add_argument("--out", required=True)
-parser.add_argument("--only", default="loss_cuda,good,corpus,first_party")
+parser.add_argument("--only", default="loss_cuda,good,corpus,runtime_api,sanitizer,first_party")
 options = parser.parse_args()
 options.hexad = str(pathlib.Path(options.hexad).resolve())
 work = tempfile.mkdtemp(prefix="gpu_verify_")

@@ -50,8 +50,8 @@ CudaDevice::CudaDevice() : driver_(open_driver()), arena_(kMemory) {
   check(driver_->device_get(&device, 0), "cuDeviceGet");
   check(driver_->primary_context_retain(&context_, device), "cuDevicePrimaryCtxRetain");
   make_current();
-  for (void** stream : {&stream_, &bystander_})
-    check(driver_->stream_create(stream, CudaDriver::kStreamNonBlocking), "cuStreamCreate");
+  check(driver_->stream_create(&stream_, CudaDriver::kStreamNonBlocking), "cuStreamCreate");
+  check(driver_->stream_create(&bystander_, CudaDriver::kStreamDefault), "cuStreamCreate");
   check(driver_->memory_alloc(&memory_, kMemory), "cuMemAlloc");
   void *module = nullptr, *flag = nullptr;
   check(driver_->module_load_data(&module, kGate), "cuModuleLoadData");

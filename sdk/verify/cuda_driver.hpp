@@ -9,7 +9,7 @@ namespace hexad::verify {
 // Named as in the driver API (without suffixes of versions); handles are void*, device addresses uint64_t, results int.
 struct CudaDriver {
   static constexpr int kSuccess = 0, kNotReady = 600;
-  static constexpr unsigned kStreamNonBlocking = 1;
+  static constexpr unsigned kStreamDefault = 0, kStreamNonBlocking = 1;
   static constexpr unsigned kHostPortable = 1, kHostMapped = 2;
   static constexpr int kCaptureGlobal = 0;
 

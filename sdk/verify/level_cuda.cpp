@@ -80,19 +80,21 @@ class Bench {
                 "that were there: enqueue on host->stream and nowhere else");
   }
 
-  // Allocation by CUDA, the legacy stream and waiting for the device fail while any stream is captured in this mode.
+  // While a blocking stream is captured in global mode, CUDA refuses what waits for the device: waiting, allocating and
+  // freeing, the legacy default stream.
   void check_bystander() {
     LossCall call(subject_, batch_, use_);
     call.upload();
     LossResult result;
     const std::string problem = device().capture([&] { result = call.run(self_); }, /*own_stream=*/false);
-    findings_.expect(problem.empty() && result.code == HEXAD_OK, "allocates",
+    findings_.expect(problem.empty() && result.code == HEXAD_OK, "unsafe call",
                      "compute did what is not allowed while another stream is captured (" +
                          (problem.empty() ? result.text : problem) +
-                         "): it allocates or frees with CUDA, where host->alloc is, or waits for the device");
+                         "): it waits for the device, allocates or frees with CUDA where host->alloc is, or uses the "
+                         "legacy default stream, as cudaMemcpy does");
     if (!problem.empty() || result.code != HEXAD_OK) return;
     call.fetch(result);
-    expect_same(result, "allocates", "the result is another one while another stream is captured");
+    expect_same(result, "unsafe call", "the result is another one while another stream is captured");
   }
 
   // Once captured, it computes whatever lies in its tensors.
