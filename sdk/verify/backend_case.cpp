@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "sdk/verify/guarded.hpp"
@@ -33,7 +34,7 @@ class BatchView {
               tensors_.data(),
               static_cast<int64_t>(tensors_.size()),
               0,
-              0};
+              batch.ids.empty()};
   }
   const hexad_batch* get() const { return &batch_; }
   bool intact() const { return ids_.memory().intact(); }
@@ -58,7 +59,7 @@ hexad_code negative_log_likelihood(void* context, hexad_call*, int64_t, const he
   auto& state = *static_cast<LossState*>(context);
   const DLTensor& logprobs = *outputs[0].tensor;
   const float* values = HEXAD_F32(&logprobs);
-  state.logprobs.assign(values, values + logprobs.shape[0]);
+  state.logprobs.insert(state.logprobs.end(), values, values + logprobs.shape[0]);
   for (int64_t t = 0; t < logprobs.shape[0]; ++t) {
     state.loss -= values[t] / state.tokens;
     HEXAD_F32(grads[0])[t] = static_cast<float>(state.gradient != 0 ? state.gradient : -1 / state.tokens);
@@ -78,8 +79,15 @@ TokenBatch make_tokens(const std::vector<int64_t>& lengths, uint64_t seed) {
   return batch;
 }
 
+TokenBatch joined(TokenBatch first, const TokenBatch& second) {
+  const int64_t offset = first.cu_seqlens.back();
+  for (size_t i = 1; i < second.cu_seqlens.size(); ++i) first.cu_seqlens.push_back(offset + second.cu_seqlens[i]);
+  first.ids.insert(first.ids.end(), second.ids.begin(), second.ids.end());
+  return first;
+}
+
 BackendResult forward(const Subject& subject, void* instance, const TokenBatch& batch, int32_t which,
-                      const CallOptions& options) {
+                      const CallOptions& options, double temperature) {
   const BatchView view(subject, instance, batch);
   if (view.code != HEXAD_OK) return {view.code, view.text, {}, 0, 0, 0, ""};
   GuardedTensor logprobs(DLDataType HEXAD_DTYPE_F32, {static_cast<int64_t>(batch.ids.size())});
@@ -87,7 +95,7 @@ BackendResult forward(const Subject& subject, void* instance, const TokenBatch& 
   hexad_named_tensor* const outputs[] = {&output};
   const hexad_batch* const batches[] = {view.get()};
   const hexad_forward_args args = {
-      HEXAD_STRUCT_SIZE(hexad_forward_args, top_p), which, batches, 1, outputs, 1, 1.0, 0, 1.0};
+      HEXAD_STRUCT_SIZE(hexad_forward_args, top_p), which, batches, 1, outputs, 1, temperature, 0, 1.0};
   const auto call = subject.engine->call(options);
   BackendResult result;
   result.code = subject.desc->backend->forward(static_cast<hexad_backend*>(instance), call->handle(), &args);
@@ -98,22 +106,39 @@ BackendResult forward(const Subject& subject, void* instance, const TokenBatch& 
   return result;
 }
 
-BackendResult train(const Subject& subject, void* instance, const TokenBatch& batch, double gradient) {
-  const BatchView view(subject, instance, batch);
-  if (view.code != HEXAD_OK) return {view.code, view.text, {}, 0, 0, 0, ""};
-  LossState state{static_cast<double>(batch.ids.size()), gradient, 0, {}};
+BackendResult train(const Subject& subject, void* instance, const std::vector<TokenBatch>& batches, double gradient,
+                    double temperature) {
+  std::vector<std::unique_ptr<BatchView>> views;
+  std::vector<const hexad_batch*> pointers;
+  LossState state{0, gradient, 0, {}};
+  for (const TokenBatch& batch : batches) {
+    const auto& view = views.emplace_back(std::make_unique<BatchView>(subject, instance, batch));
+    if (view->code != HEXAD_OK) return {view->code, view->text, {}, 0, 0, 0, ""};
+    pointers.push_back(view->get());
+    state.tokens += static_cast<double>(batch.ids.size());
+  }
   const hexad_loss_callback loss = {HEXAD_STRUCT_SIZE(hexad_loss_callback, compute), 0, &state,
                                     negative_log_likelihood};
-  const hexad_batch* const batches[] = {view.get()};
   const char* const outputs[] = {kLogprobs};
-  const hexad_train_args args = {
-      HEXAD_STRUCT_SIZE(hexad_train_args, top_p), 0, batches, 1, outputs, 1, &loss, 1.0, 0, 1.0};
+  const hexad_train_args args = {HEXAD_STRUCT_SIZE(hexad_train_args, top_p),
+                                 0,
+                                 pointers.data(),
+                                 static_cast<int64_t>(pointers.size()),
+                                 outputs,
+                                 1,
+                                 &loss,
+                                 temperature,
+                                 0,
+                                 1.0};
   const auto call = subject.engine->call();
   BackendResult result;
   result.code = subject.desc->backend->train(static_cast<hexad_backend*>(instance), call->handle(), &args);
   result.text = call->text();
   result.logprobs = state.logprobs;
   result.loss = state.loss;
+  for (const auto& view : views) {
+    if (!view->intact()) result.damage = "bytes beside input_ids";
+  }
   return result;
 }
 

@@ -14,6 +14,8 @@ struct TokenBatch {
   std::vector<int64_t> ids;
 };
 TokenBatch make_tokens(const std::vector<int64_t>& lengths, uint64_t seed);
+// The sequences of both.
+TokenBatch joined(TokenBatch first, const TokenBatch& second);
 
 struct BackendResult {
   hexad_code code = HEXAD_OK;
@@ -26,10 +28,11 @@ struct BackendResult {
 };
 
 BackendResult forward(const Subject& subject, void* instance, const TokenBatch& batch,
-                      int32_t which = HEXAD_WEIGHTS_CURRENT, const CallOptions& options = {});
-// One micro-batch under the negative log-likelihood, sum(-logprob) / tokens; `gradient` takes the place of -1 / tokens
-// where it is not 0.
-BackendResult train(const Subject& subject, void* instance, const TokenBatch& batch, double gradient = 0);
+                      int32_t which = HEXAD_WEIGHTS_CURRENT, const CallOptions& options = {}, double temperature = 1);
+// One global batch under the negative log-likelihood, sum(-logprob) / tokens, in these micro-batches; one without tokens
+// is a dummy. `gradient` takes the place of -1 / tokens where it is not 0.
+BackendResult train(const Subject& subject, void* instance, const std::vector<TokenBatch>& batches, double gradient = 0,
+                    double temperature = 1);
 BackendResult step(const Subject& subject, void* instance, double lr, uint32_t flags = 0);
 
 }  // namespace hexad::verify

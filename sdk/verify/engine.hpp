@@ -47,6 +47,7 @@ struct Subject {
   const hexad_plugin_desc* desc = nullptr;  // the one of the chain that the manifest names
   Engine* engine = nullptr;
   CudaDevice* cuda = nullptr;  // where the tensors of a loss lie; null: in host memory
+  double patience_s = 60;      // for answers of a generator
 };
 
 // Null for a plugin of another kind, or of a minor that had no environments.

@@ -7,8 +7,14 @@ namespace hexad::verify {
 namespace {
 
 constexpr int32_t kPrompt[] = {1, 2, 3};
+constexpr int64_t kRoom = 8;  // for events of one poll
 
-void take(const hexad_completion& event, Answers& answers) {
+void take(const hexad_completion& event, const std::vector<hexad_request>& requests, Answers& answers) {
+  const auto asked = [&](const hexad_request& request) { return request.id == event.id; };
+  if (std::none_of(requests.begin(), requests.end(), asked)) {
+    answers.stranger = "an event names request " + std::to_string(event.id) + ", which was never submitted";
+    return;
+  }
   Answer& answer = answers.by_id[event.id];
   answer.finals += event.finish != HEXAD_FINISH_NONE;
   answer.finish = event.finish;
@@ -50,7 +56,7 @@ hexad_request make_request(uint64_t id, double temperature, uint64_t seed, int64
 }
 
 Answers run_requests(const Subject& subject, void* instance, const std::vector<hexad_request>& requests,
-                     uint64_t cancel_id, double patience_s, const CallOptions& options) {
+                     uint64_t cancel_id, const CallOptions& options) {
   const hexad_generator_vtable& vtable = *subject.desc->generator;
   auto* self = static_cast<hexad_generator*>(instance);
   Answers answers;
@@ -65,16 +71,23 @@ Answers run_requests(const Subject& subject, void* instance, const std::vector<h
     answers.code = vtable.cancel(self, call->handle(), &cancel_id, 1);
     if (answers.code != HEXAD_OK) answers.text = call->text();
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
-  while (answers.code == HEXAD_OK && !all_ended(answers, requests.size()) && std::chrono::steady_clock::now() < end) {
-    const hexad_completion* events[8] = {};
+  const auto poll = [&](int64_t timeout_ms) {
+    const hexad_completion* events[2 * kRoom] = {};  // room for one that does not heed max_events
     int64_t count = 0;
     const auto call = subject.engine->call(options);
-    answers.code = vtable.poll(self, call->handle(), events, std::size(events), /*timeout_ms=*/100, &count);
+    answers.code = vtable.poll(self, call->handle(), events, kRoom, timeout_ms, &count);
     answers.text = call->text();
-    for (int64_t i = 0; answers.code == HEXAD_OK && i < count; ++i) take(*events[i], answers);
+    if (answers.code == HEXAD_OK && count > kRoom) {
+      answers.code = HEXAD_INTERNAL;
+      answers.text = "poll with room for 8 events gave " + std::to_string(count);
+    }
+    for (int64_t i = 0; answers.code == HEXAD_OK && i < count; ++i) take(*events[i], requests, answers);
     if (answers.code == HEXAD_OK && count > 0) vtable.release(self, events, count);
-  }
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(subject.patience_s);
+  while (answers.code == HEXAD_OK && !all_ended(answers, requests.size()) && std::chrono::steady_clock::now() < end)
+    poll(100);
+  if (answers.code == HEXAD_OK) poll(0);  // for an event too many
   return answers;
 }
 

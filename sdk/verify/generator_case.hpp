@@ -22,6 +22,7 @@ struct Answers {
   hexad_code code = HEXAD_OK;  // of submit or poll
   std::string text;
   std::map<uint64_t, Answer> by_id;
+  std::string stranger;  // an event that no request of these asked for; empty if there was none
 
   // Tokens and log-probs of all requests: equal bits give equal text.
   std::string bits() const;
@@ -30,9 +31,9 @@ struct Answers {
 // A request for `max_new_tokens` after prompt {1, 2, 3}; temperature 0 is greedy.
 hexad_request make_request(uint64_t id, double temperature, uint64_t seed, int64_t max_new_tokens);
 
-// Submits all, polls until each has ended or `patience_s` is over, releases every event.
+// Submits all, polls until each has ended or the subject's patience is over, and once more; releases every event.
 // `cancel_id`: cancelled twice right after submission; 0: none.
 Answers run_requests(const Subject& subject, void* instance, const std::vector<hexad_request>& requests,
-                     uint64_t cancel_id = 0, double patience_s = 60, const CallOptions& options = {});
+                     uint64_t cancel_id = 0, const CallOptions& options = {});
 
 }  // namespace hexad::verify

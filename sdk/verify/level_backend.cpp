@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "sdk/verify/backend_case.hpp"
+#include "sdk/verify/backend_group.hpp"
+#include "sdk/verify/backend_weights.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/levels.hpp"
 
@@ -16,13 +18,21 @@ namespace {
 
 constexpr int kSteps = 10;
 constexpr double kRate = 1e-2;
+constexpr int kStepsBeforeSave = 2;
 constexpr double kForwardTrain = 1e-4;  // log-probs of the two passes
+constexpr double kSums = 1e-4;          // relative, of gradients over micro-batches
+constexpr double kResumed = 1e-5;       // log-probs after a step
 
 // One backend under test; each function reports and returns whether going on makes sense.
 class Bench {
  public:
   Bench(const Subject& subject, hexad_backend* self, Findings& findings)
       : subject_(subject), self_(self), findings_(findings) {}
+
+  ~Bench() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
 
   bool describe() {
     hexad_backend_info info{};
@@ -71,9 +81,42 @@ class Bench {
     }
   }
 
+  // Once training has made the distribution uneven.
+  void check_temperature() {
+    const double hot = 2;
+    const BackendResult result = forward(subject_, self_, batch_, HEXAD_WEIGHTS_CURRENT, {}, hot);
+    findings_.expect(result.logprobs != logprobs(), "temperature", "forward at temperature 2 gives the log-probs of 1");
+    const BackendResult trained = train(subject_, self_, {batch_}, 0, hot);
+    expect_near(trained.logprobs, result.logprobs, kForwardTrain, "train is forward", "in train at temperature 2 ");
+    step(subject_, self_, 0, HEXAD_STEP_DISCARD);
+  }
+
+  // With nothing accumulated there is no step to be made.
+  void check_idle_step() {
+    const std::vector<float> before = logprobs();
+    const BackendResult idle = step(subject_, self_, kRate);
+    findings_.expect(idle.code == HEXAD_OK || !idle.text.empty(), "error text",
+                     "a step without train fails without one");
+    findings_.expect(logprobs() == before, "step without train", "it changed the weights");
+  }
+
+  // The gradient is the sum over the micro-batches, whatever they are.
+  void check_sums() {
+    const TokenBatch first = make_tokens({5, 3}, 22), second = make_tokens({9}, 23), dummy;
+    const double whole = norm_of({joined(first, second)}), parts = norm_of({first, second}),
+                 padded = norm_of({first, dummy, second});
+    findings_.expect(std::abs(parts - whole) <= kSums * whole, "gradient sum",
+                     "its norm is " + std::to_string(whole) + " over one micro-batch, and " + std::to_string(parts) +
+                         " over the same sequences in two: sum, and divide by nothing");
+    findings_.expect(std::abs(padded - parts) <= kSums * parts, "dummy batch",
+                     "the gradient's norm is " + std::to_string(parts) + ", and " + std::to_string(padded) +
+                         " with a dummy micro-batch between");
+  }
+
   bool train_step(double gradient, double rate, uint32_t flags, BackendResult* trained, BackendResult* stepped) {
-    *trained = train(subject_, self_, batch_, gradient);
+    *trained = train(subject_, self_, {batch_}, gradient);
     if (!findings_.expect(trained->code == HEXAD_OK, "train", "it failed: " + trained->text)) return false;
+    findings_.expect(trained->damage.empty(), "canary", "train wrote " + trained->damage);
     *stepped = step(subject_, self_, rate, flags);
     return findings_.expect(stepped->code == HEXAD_OK, "step", "it failed: " + stepped->text);
   }
@@ -82,54 +125,37 @@ class Bench {
     BackendResult trained, stepped;
     const std::vector<float> before = logprobs();
     if (!train_step(0, kRate, HEXAD_STEP_DISCARD, &trained, &stepped)) return;
-    for (size_t t = 0; t < before.size(); ++t) {
-      findings_.expect(std::abs(before[t] - trained.logprobs[t]) <= kForwardTrain, "train is forward",
-                       "token " + std::to_string(t) + " has the log-prob " + std::to_string(before[t]) +
-                           " in forward and " + std::to_string(trained.logprobs[t]) + " in train");
-    }
+    expect_near(trained.logprobs, before, kForwardTrain, "train is forward", "in train ");
     findings_.expect(logprobs() == before, "discard", "a step with HEXAD_STEP_DISCARD changed the weights");
     if (!train_step(std::numeric_limits<double>::quiet_NaN(), kRate, 0, &trained, &stepped)) return;
     findings_.expect(stepped.skipped == 1, "non-finite gradient", "a step on NaN gradients says skipped = 0");
     findings_.expect(logprobs() == before, "non-finite gradient", "a step on NaN gradients changed the weights");
-    keep_and_save(before);
+    keep(before);
+    std::vector<float> saved, next;
     double first = 0;
     for (int i = 0; i < kSteps; ++i) {
+      if (i == kStepsBeforeSave) saved = save();
       if (!train_step(0, kRate, 0, &trained, &stepped)) return;
       findings_.expect(stepped.skipped == 0 && std::isfinite(stepped.grad_norm) && stepped.grad_norm > 0, "step",
                        "step " + std::to_string(i + 1) + " has grad_norm " + std::to_string(stepped.grad_norm));
       if (i == 0) first = trained.loss;
+      if (i == kStepsBeforeSave) next = logprobs();
     }
     findings_.expect(trained.loss < first, "learning",
                      "the loss went from " + std::to_string(first) + " to " + std::to_string(trained.loss) + " in " +
                          std::to_string(kSteps) + " steps on one batch");
     findings_.expect(logprobs(HEXAD_WEIGHTS_REFERENCE) == before, "keep",
                      "the kept weights changed with the current ones");
-    load_again(before);
+    load_again(saved, next);
   }
 
+  // Exported are the weights of now.
   void check_weights() {
-    hexad_weight_list layout{};
-    layout.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
-    if (!run("weight_layout", [&](hexad_call* call) { return vtable().weight_layout(self_, call, &layout); })) return;
-    std::map<std::string, int> times;
-    for (int64_t i = 0; i < layout.count; ++i)
-      findings_.expect(times.emplace(layout.slices[i].name, 0).second, "weight_layout",
-                       std::string(layout.slices[i].name) + " stands twice");
-    const hexad_weights_request request = {HEXAD_STRUCT_SIZE(hexad_weights_request, max_bucket_bytes),
-                                           HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, 0, 1 << 20};
-    if (!run("weights_begin", [&](hexad_call* call) { return vtable().weights_begin(self_, call, &request); })) return;
-    hexad_weight_list bucket = layout;
-    do {
-      if (!run("weights_next", [&](hexad_call* call) { return vtable().weights_next(self_, call, &bucket); })) break;
-      for (int64_t i = 0; i < bucket.count; ++i) {
-        ++times[bucket.slices[i].name];
-        findings_.expect(bucket.slices[i].tensor != nullptr, "weights_next",
-                         std::string(bucket.slices[i].name) + " carries no data");
-      }
-    } while (bucket.count > 0);
-    vtable().weights_end(self_);
-    for (const auto& [name, count] : times)
-      findings_.expect(count == 1, "weights_next", name + " was delivered " + std::to_string(count) + " times");
+    const auto now = export_weights(subject_, self_, findings_);
+    findings_.expect(exported_.empty() || now != exported_, "weights_next",
+                     "after training the weights are those of before");
+    findings_.expect(export_weights(subject_, self_, findings_) == now, "weights_next",
+                     "two iterations without a step between them give other bytes");
   }
 
  private:
@@ -142,22 +168,53 @@ class Bench {
     return findings_.expect(code == HEXAD_OK, name, "it failed: " + call->text());
   }
 
-  void keep_and_save(const std::vector<float>& before) {
+  void expect_near(const std::vector<float>& got, const std::vector<float>& wanted, double bound,
+                   const std::string& check, const std::string& where) {
+    findings_.expect(got.size() == wanted.size(), check, where + "there is not one log-prob a token");
+    for (size_t t = 0; t < std::min(got.size(), wanted.size()); ++t) {
+      findings_.expect(std::abs(got[t] - wanted[t]) <= bound, check,
+                       where + "token " + std::to_string(t) + " has the log-prob " + std::to_string(got[t]) +
+                           ", wanted " + std::to_string(wanted[t]));
+    }
+  }
+
+  // Of the gradient of one global batch at the weights that were saved.
+  double norm_of(const std::vector<TokenBatch>& batches) {
+    load();
+    const BackendResult trained = train(subject_, self_, batches);
+    findings_.expect(trained.code == HEXAD_OK, "train", "it failed: " + trained.text);
+    return step(subject_, self_, kRate).grad_norm;
+  }
+
+  void keep(const std::vector<float>& before) {
     run("keep", [&](hexad_call* call) { return vtable().keep(self_, call, HEXAD_WEIGHTS_REFERENCE); });
     findings_.expect(logprobs(HEXAD_WEIGHTS_REFERENCE) == before, "keep",
                      "the kept weights give other log-probs than the current ones");
+    exported_ = export_weights(subject_, self_, findings_);
+  }
+
+  // Returns the log-probs of what was saved.
+  std::vector<float> save() {
     std::filesystem::create_directories(weights_);
     std::filesystem::create_directories(optimizer_);
     const auto args = checkpoint();
     run("save", [&](hexad_call* call) { return vtable().save(self_, call, &args); });
+    return logprobs();
   }
 
-  void load_again(const std::vector<float>& before) {
+  bool load() {
     const auto args = checkpoint();
-    if (!run("load", [&](hexad_call* call) { return vtable().load(self_, call, &args); })) return;
-    findings_.expect(logprobs() == before, "save and load",
+    return run("load", [&](hexad_call* call) { return vtable().load(self_, call, &args); });
+  }
+
+  void load_again(const std::vector<float>& saved, const std::vector<float>& next) {
+    if (!load()) return;
+    findings_.expect(logprobs() == saved, "save and load",
                      "the weights that were loaded are not those that were saved, bit for bit");
-    std::filesystem::remove_all(folder_);
+    BackendResult trained, stepped;
+    if (train_step(0, kRate, 0, &trained, &stepped))
+      expect_near(logprobs(), next, kResumed, "save and load",
+                  "the step after loading is another than that after saving; is the optimizer's state saved? ");
   }
 
   hexad_checkpoint_args checkpoint() const {
@@ -172,6 +229,7 @@ class Bench {
   const Subject& subject_;
   hexad_backend* self_;
   Findings& findings_;
+  std::map<std::string, std::string> exported_;  // before training
   TokenBatch batch_ = make_tokens({6, 1, 9}, 21);
   std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("hexad-verify-" + std::to_string(::getpid()));
@@ -186,8 +244,12 @@ void check_backend(const Subject& subject, Findings& findings) {
   Bench bench(subject, static_cast<hexad_backend*>(instance.self()), findings);
   if (!bench.describe()) return;
   bench.check_forward();
-  bench.check_weights();
+  bench.check_idle_step();
   bench.check_training();
+  bench.check_temperature();
+  bench.check_weights();
+  bench.check_sums();
+  check_group(subject, findings);
 }
 
 }  // namespace hexad::verify

@@ -1,17 +1,11 @@
 #include <cmath>
 
-#include "sdk/verify/generator_case.hpp"
+#include "sdk/verify/generator_checks.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/levels.hpp"
 
 namespace hexad::verify {
 namespace {
-
-constexpr int64_t kNewTokens = 8;
-
-bool ok(const Answers& answers, const std::string& what, Findings& findings) {
-  return findings.expect(answers.code == HEXAD_OK, what, "it failed: " + answers.text);
-}
 
 void check_answer(uint64_t id, const Answer& answer, Findings& findings) {
   const std::string who = "request " + std::to_string(id);
@@ -37,30 +31,34 @@ void check_answer(uint64_t id, const Answer& answer, Findings& findings) {
   }
 }
 
-void check_requests(const Subject& subject, void* self, Findings& findings) {
+// False if a request was not answered: nothing else would be, and all would be waited for.
+bool check_requests(const Subject& subject, void* self, Findings& findings) {
   std::vector<hexad_request> requests = {make_request(1, 0, 1, kNewTokens), make_request(2, 1, 7, kNewTokens),
                                          make_request(3, 1, 7, kNewTokens), make_request(4, 1, 8, kNewTokens)};
   requests[2].group = requests[1].group;  // two samples of one prompt
   const Answers answers = run_requests(subject, self, requests);
-  if (!ok(answers, "generate", findings)) return;
+  if (!ok(answers, "generate", findings)) return false;
   findings.expect(answers.by_id.size() == requests.size(), "one final event",
                   std::to_string(answers.by_id.size()) + " of " + std::to_string(requests.size()) +
-                      " requests were answered within a minute");
+                      " requests were answered within " + std::to_string(std::lround(subject.patience_s)) + " s");
   for (const auto& [id, answer] : answers.by_id) check_answer(id, answer, findings);
-  if (answers.by_id.size() != requests.size()) return;
+  if (answers.by_id.size() != requests.size()) return false;
   findings.expect(answers.by_id.at(2).tokens == answers.by_id.at(3).tokens, "seed",
                   "two requests with one prompt and one seed got other tokens");
   const Answers alone = run_requests(subject, self, {make_request(9, 1, 7, kNewTokens)});
-  if (ok(alone, "generate", findings))
+  if (ok(alone, "generate", findings) && alone.by_id.contains(9))
     findings.expect(alone.by_id.at(9).tokens == answers.by_id.at(2).tokens, "seed",
                     "a sample depends on what runs beside it");
+  return true;
 }
 
-void check_cancel(const Subject& subject, void* self, Findings& findings) {
+// False likewise.
+bool check_cancel(const Subject& subject, void* self, Findings& findings) {
   const Answers answers = run_requests(
       subject, self, {make_request(1, 1, 1, kNewTokens), make_request(2, 1, 2, kNewTokens)}, /*cancel_id=*/1);
-  if (!ok(answers, "cancel", findings)) return;
-  findings.expect(answers.by_id.size() == 2, "cancel", "a cancelled request, or its neighbour, never ended");
+  if (!ok(answers, "cancel", findings)) return false;
+  if (!findings.expect(answers.by_id.size() == 2, "cancel", "a cancelled request, or its neighbour, never ended"))
+    return false;
   for (const auto& [id, answer] : answers.by_id)
     findings.expect(answer.finals == 1, "cancel",
                     "request " + std::to_string(id) + " ended " + std::to_string(answer.finals) + " times");
@@ -69,25 +67,7 @@ void check_cancel(const Subject& subject, void* self, Findings& findings) {
   findings.expect(
       subject.desc->generator->cancel(static_cast<hexad_generator*>(self), call->handle(), &unknown, 1) == HEXAD_OK,
       "cancel", "cancelling an unknown request fails; it has ended, which is no error");
-}
-
-// An update that is not committed changes nothing.
-void check_dropped_update(const Subject& subject, void* self, Findings& findings) {
-  const hexad_generator_vtable& vtable = *subject.desc->generator;
-  auto* generator = static_cast<hexad_generator*>(self);
-  const Answers before = run_requests(subject, self, {make_request(1, 0, 1, kNewTokens)});
-  const auto begin = subject.engine->call(), end = subject.engine->call();
-  if (!findings.expect(vtable.update_begin(generator, begin->handle(), 7) == HEXAD_OK, "update",
-                       "update_begin fails: " + begin->text()))
-    return;
-  findings.expect(vtable.update_end(generator, end->handle(), /*commit=*/0) == HEXAD_OK, "update",
-                  "update_end without commit fails: " + end->text());
-  const Answers after = run_requests(subject, self, {make_request(1, 0, 1, kNewTokens)});
-  findings.expect(before.bits() == after.bits(), "update", "an update that was not committed changed the greedy text");
-  for (const auto& [id, answer] : after.by_id) {
-    for (const hexad_version_span& span : answer.spans)
-      findings.expect(span.version != 7, "update", "an update that was not committed gave its version to a sample");
-  }
+  return true;
 }
 
 void check_refusals(const Subject& subject, void* self, Findings& findings) {
@@ -105,6 +85,11 @@ void check_refusals(const Subject& subject, void* self, Findings& findings) {
 
 }  // namespace
 
+bool ok(const Answers& answers, const std::string& what, Findings& findings) {
+  findings.expect(answers.stranger.empty(), "ids", answers.stranger);
+  return findings.expect(answers.code == HEXAD_OK, what, "it failed: " + answers.text);
+}
+
 void check_generator(const Subject& subject, Findings& findings) {
   const Instance instance(subject, subject.engine->host());
   if (!findings.expect(static_cast<bool>(instance), "create", instance.error())) return;
@@ -117,10 +102,11 @@ void check_generator(const Subject& subject, Findings& findings) {
   findings.expect(
       info.max_sequences >= 1 && info.max_model_len >= 2, "describe",
       "max_sequences " + std::to_string(info.max_sequences) + ", max_model_len " + std::to_string(info.max_model_len));
-  check_requests(subject, instance.self(), findings);
-  check_cancel(subject, instance.self(), findings);
-  check_dropped_update(subject, instance.self(), findings);
+  if (!check_requests(subject, instance.self(), findings) || !check_cancel(subject, instance.self(), findings)) return;
+  check_events(subject, instance.self(), findings);
+  check_draws(subject, instance.self(), findings);
   check_refusals(subject, instance.self(), findings);
+  check_refit(subject, instance.self(), findings);
 }
 
 }  // namespace hexad::verify

@@ -26,7 +26,7 @@ Trial run_trial(const Subject& subject, void* instance, const CallOptions& optio
     const ScoreResult result = score(subject, instance, make_samples(), options, grown);
     return {result.code, result.text, result.bits(), result.damage};
   }
-  const Answers answers = run_requests(subject, instance, {make_request(1, /*temperature=*/0, 5, 4)}, 0, 60, options);
+  const Answers answers = run_requests(subject, instance, {make_request(1, /*temperature=*/0, 5, 4)}, 0, options);
   return {answers.code, answers.text, answers.bits(), ""};
 }
 

@@ -63,6 +63,7 @@ std::string run_level(const Candidate& candidate, const VerifyOptions& options, 
     subject.desc = plugin.desc;
     subject.engine = on_gpu ? static_cast<verify::Engine*>(gpu_engine.get()) : &engine;
     subject.cuda = gpu.get();
+    subject.patience_s = options.timeout_s / 5.0;  // so that the level can say what it waited for
     try {
       level(subject, findings);
     } catch (const verify::DeviceError& error) {

@@ -45,6 +45,7 @@ class Unigram {
   }
 
   void train(const Call& call, const hexad_train_args& args) {
+    std::fill(grad_.begin(), grad_.end(), 0.0f);  // what a call that failed has left
     const std::vector<float> logp = log_softmax(theta_, args.temperature);
     for (int64_t b = 0; b < args.num_batches; ++b) {
       const hexad_batch& batch = *args.batches[b];
