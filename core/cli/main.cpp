@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   hexad::cli::add_convert(app, exit_code);
   hexad::cli::add_report(app, exit_code);
   hexad::cli::add_worker(app, exit_code);
+  hexad::cli::add_plugin_process(app, exit_code);
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
     std::fprintf(stderr, "hexad: %s\n", problem.c_str());
     return 2;

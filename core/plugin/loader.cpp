@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -9,6 +10,7 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "core/base/error.hpp"
+#include "core/plugin/confined/proxy.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/precheck.hpp"
@@ -57,11 +59,33 @@ hexad_plugin_query_fn open_library(const std::string& path) {
   }
 }
 
+// Whether the plugin is to run in a process of its own.
+bool confined_by(const Options& options, const Manifest& manifest, const std::string& name) {
+  const auto listed = [&](const std::string& text) {
+    return std::find(options.own_process.begin(), options.own_process.end(), text) != options.own_process.end();
+  };
+  if (!listed(manifest.name) && !listed(name)) return false;
+  if (confined::confinable(manifest.kind)) return true;
+  fail(ErrorKind::config,
+       "plugins.own_process names '{}', which is a {} here: a backend already has the worker process of its rank. "
+       "Confine the run's other plugins (loss, generator, environments) instead",
+       manifest.name, kind_name(manifest.kind));
+}
+
 }  // namespace
 
 std::string LoadedPlugin::label() const {
   return fmt::format("{} '{}' {} ({}, sha256 {}...)", kind_name(manifest.kind), manifest.name, manifest.version, path,
                      manifest.sha256.substr(0, 12));
+}
+
+LoadedPlugin open_plugin(const Manifest& manifest, const std::string& path, const hexad_host* host) {
+  trace("{}: opening", path);
+  const hexad_plugin_query_fn query = open_library(path);
+  trace("{}: querying", path);
+  const hexad_plugin_desc* desc = select_descriptor(query(host), manifest, path);
+  note_loaded(manifest);
+  return {manifest, path, desc, host, query};
 }
 
 Registry::Registry(Options options, const hexad_runtime* runtime) : options_(std::move(options)), runtime_(runtime) {}
@@ -73,25 +97,23 @@ const LoadedPlugin& Registry::load(Kind kind, const std::string& name) {
   const Candidate candidate = find_plugin(options_, kind, name);
   const std::scoped_lock lock(loaded().mutex);
   trace("{} '{}': manifest {}", kind_name(kind), name, candidate.manifest_path.string());
-  check_before_load(candidate, options_, runtime_);
+  const bool own_process = confined_by(options_, *candidate.manifest, name);
+  check_before_load(candidate, options_, runtime_, own_process);
   const std::string path = fs::canonical(candidate.library()).string();
   const Manifest& manifest = *candidate.manifest;
 
-  auto& known = loaded().plugins[fmt::format("{} {} {}", kind_name(kind), manifest.name, path)];
+  const char* where = own_process ? " in its own process" : "";
+  auto& known = loaded().plugins[fmt::format("{} {} {}{}", kind_name(kind), manifest.name, path, where)];
   if (known && known->manifest.sha256 != manifest.sha256) {
     fail(ErrorKind::plugin, "{}: changed since this process loaded it (sha256 {}, now {}). Restart to use the new one",
          path, known->manifest.sha256, manifest.sha256);
   }
   if (known) return *known;
-  const hexad_host* host = host_table(runtime_);
-  trace("{}: opening", path);
-  const hexad_plugin_query_fn query = open_library(path);
-  trace("{}: querying", path);
-  const hexad_plugin_desc* desc = select_descriptor(query(host), manifest, path);
-  note_loaded(manifest);
-  known = std::make_unique<LoadedPlugin>(LoadedPlugin{manifest, path, desc, host, query});
-  known->manifest.version = desc->version;  // what runs, not what was written beside it
-  spdlog::info("loaded {}", known->label());
+  LoadedPlugin plugin = own_process ? confined::load(candidate, path, options_, runtime_)
+                                    : open_plugin(manifest, path, host_table(runtime_));
+  plugin.manifest.version = plugin.desc->version;  // what runs, not what was written beside it
+  known = std::make_unique<LoadedPlugin>(std::move(plugin));
+  spdlog::info("loaded {}{}", known->label(), where);
   return *known;
 }
 

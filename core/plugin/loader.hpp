@@ -11,18 +11,23 @@
 
 namespace hexad::plugin {
 
-// A plugin whose code is in this process, for the rest of the process's life.
+// A plugin whose code is in this process, or in one of its own (core/plugin/confined), for the rest of this process's
+// life.
 struct LoadedPlugin {
   Manifest manifest;
   std::string path;  // absolute, of the library
   const hexad_plugin_desc* desc = nullptr;
-  const hexad_host* host = nullptr;
-  hexad_plugin_query_fn query = nullptr;
+  const hexad_host* host = nullptr;       // what its create takes
+  hexad_plugin_query_fn query = nullptr;  // null in a process of its own
 
   Kind kind() const { return manifest.kind; }
   // "loss 'my_loss' 1.2.0 (/path/libmy_loss.so, sha256 12ab34cd...)": how messages begin.
   std::string label() const;
 };
+
+// Opens a library whose file has been checked (precheck.hpp) and takes the plugin that the manifest means. Throws
+// Error(plugin).
+LoadedPlugin open_plugin(const Manifest& manifest, const std::string& path, const hexad_host* host);
 
 // Finds and loads plugins under one set of options. Libraries are never unloaded: two registries share them.
 class Registry {
@@ -33,7 +38,8 @@ class Registry {
 
   // Loads what `name` (a name or an absolute path) means. Throws Error(plugin) with every reason of the loading
   // procedure: not found, insecure, not pinned, digest, ELF, versions of LibTorch, CUDA and glibc (all before the code
-  // is opened), undefined symbols, descriptor. The reference is valid for the life of the process. Thread-safe.
+  // is opened), undefined symbols, descriptor. A plugin of options.own_process gets a process of its own; Error(config)
+  // for a backend among them. The reference is valid for the life of the process. Thread-safe.
   const LoadedPlugin& load(Kind kind, const std::string& name);
 
   const Options& options() const { return options_; }

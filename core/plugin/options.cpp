@@ -1,5 +1,7 @@
 #include "core/plugin/options.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 
@@ -15,6 +17,14 @@ const Json* present(const Json& section, const char* key) {
 
 [[noreturn]] void wrong(const char* key, const char* wanted, const Json& got) {
   fail(ErrorKind::config, "plugins.{} must be {}, got {}", key, wanted, json_text(got));
+}
+
+std::vector<std::string> texts(const Json& section, const char* key, const char* wanted) {
+  const Json* list = present(section, key);
+  if (!list) return {};
+  const auto is_text = [](const Json& item) { return item.is_string(); };
+  if (!list->is_array() || !std::all_of(list->begin(), list->end(), is_text)) wrong(key, wanted, *list);
+  return list->get<std::vector<std::string>>();
 }
 
 bool flag(const Json& section, const char* key, bool otherwise) {
@@ -41,13 +51,8 @@ Options options_from(const Json& section) {
     if (!steps->is_number_integer()) wrong("record_steps", "a number of steps", *steps);
     options.record_steps = steps->get<int64_t>();
   }
-  if (const Json* paths = present(section, "paths")) {
-    if (!paths->is_array()) wrong("paths", "a list of directories", *paths);
-    for (const Json& path : *paths) {
-      if (!path.is_string()) wrong("paths", "a list of directories", *paths);
-      options.paths.emplace_back(path.get<std::string>());
-    }
-  }
+  for (const std::string& path : texts(section, "paths", "a list of directories")) options.paths.emplace_back(path);
+  options.own_process = texts(section, "own_process", "a list of plugin names");
   if (const Json* pins = present(section, "pin")) {
     if (!pins->is_object()) wrong("pin", "a map from plugin name to sha256:<hex digits>", *pins);
     for (const auto& [name, digest] : pins->items()) {

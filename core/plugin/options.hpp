@@ -17,9 +17,14 @@ struct Options {
   std::filesystem::path record_dir;          // where compute calls of the loss are written; empty: nowhere
   int64_t record_steps = 1;                  // of the first steps
   bool require_verified = false;             // load only what `hexad plugin verify` has passed on this machine
+  std::vector<std::string> own_process;      // plugins (name or path) that run in a process of their own
+  // Not of the section:
+  std::filesystem::path program;  // what serves them, as `PROGRAM plugin-process`; empty: this program
+  double call_limit_s = 600;      // how long one of their calls may take that has no deadline
 };
 
-// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified, record_dir, record_steps}, each optional; null is the default.
+// From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified, record_dir, record_steps,
+// own_process}, each optional; null is the default.
 Options options_from(const nlohmann::ordered_json& section);
 
 }  // namespace hexad::plugin

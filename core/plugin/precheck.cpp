@@ -113,13 +113,16 @@ std::pair<int, int> major_minor(const std::string& version) {
   return {std::atoi(version.c_str()), dot == std::string::npos ? 0 : std::atoi(version.c_str() + dot + 1)};
 }
 
-void check_requirements(const Manifest& manifest, const std::string& path, const hexad_runtime* runtime) {
+void check_requirements(const Manifest& manifest, const std::string& path, const hexad_runtime* runtime,
+                        bool own_process) {
   for (const auto& [what, wanted] : manifest.requirements) {
+    if (own_process && what != "glibc") continue;
     if (what == "libtorch") {
       const std::string here = runtime ? runtime->libtorch_version() : libtorch_in_process();
       if (!here.empty() && without_build(here) != without_build(wanted)) {
         fail(ErrorKind::plugin,
-             "{}: built with LibTorch {}, this process has {}. Rebuild it with {}, or give it a worker of its own",
+             "{}: built with LibTorch {}, this process has {}. Rebuild it with {}, or give it a worker of its own (a loss "
+             "or generator: plugins.own_process)",
              path, wanted, here, without_build(here));
       }
     } else if (what == "cuda") {
@@ -138,7 +141,8 @@ void check_requirements(const Manifest& manifest, const std::string& path, const
 
 }  // namespace
 
-void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime) {
+void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
+                       bool own_process) {
   const Manifest& manifest = *candidate.manifest;
   const std::string path = candidate.library().string();
   check_abi(manifest, path);
@@ -152,7 +156,7 @@ void check_before_load(const Candidate& candidate, const Options& options, const
   }
   check_verified(manifest, options, path);
   check_exports(read_elf(bytes, path), path);
-  check_requirements(manifest, path, runtime);
+  check_requirements(manifest, path, runtime, own_process);
 }
 
 void note_loaded(const Manifest& manifest) {

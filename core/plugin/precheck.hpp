@@ -13,8 +13,10 @@
 namespace hexad::plugin {
 
 // All of them, in this order: host ABI, architecture, place and permissions, pin, size and digest, the record of
-// verification, ELF, versions of LibTorch, CUDA and glibc. Throws Error(plugin).
-void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime);
+// verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of this process;
+// a plugin that gets a process of its own (`own_process`) may bring others. Throws Error(plugin).
+void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
+                       bool own_process = false);
 
 // Remembers what a loaded plugin brought into the process, so that a second one that needs another LibTorch is refused.
 void note_loaded(const Manifest& manifest);

@@ -1,0 +1,81 @@
+#include "core/plugin/confined/proxy.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <spdlog/spdlog.h>
+
+#include "core/base/error.hpp"
+#include "core/plugin/descriptor.hpp"
+#include "core/plugin/host_table.hpp"
+
+namespace hexad::plugin::confined {
+namespace {
+
+constexpr int64_t kDestroyNs = 10'000'000'000;
+
+using AddKind = void (*)(ConfinedPlugin&, Reader&);
+const std::map<Kind, AddKind>& kinds() {
+  static const std::map<Kind, AddKind> all = {
+      {Kind::loss, add_loss}, {Kind::generator, add_generator}, {Kind::environment, add_environment}};
+  return all;
+}
+
+void require_host_memory(const Manifest& manifest, const std::string& path) {
+  if (manifest.memory.empty() || std::ranges::find(manifest.memory, "host") != manifest.memory.end()) return;
+  fail(ErrorKind::plugin,
+       "{}: takes CUDA memory alone (its manifest says so), and a process of its own has host memory only. Remove '{}' "
+       "from plugins.own_process",
+       path, manifest.name);
+}
+
+void read_facts(ConfinedPlugin& plugin, Kind kind, Reader& facts) {
+  hexad_plugin_desc& desc = plugin.desc;
+  desc.struct_size = HEXAD_STRUCT_SIZE(hexad_plugin_desc, next);
+  desc.kind = static_cast<int32_t>(kind);
+  desc.abi_minor = facts.get<uint32_t>();
+  desc.min_host_minor = facts.get<uint32_t>();
+  for (const char** text : {&desc.name, &desc.version, &desc.license, &desc.build_id}) {
+    if (facts.has()) *text = plugin.keep(facts.text());
+  }
+  kinds().at(kind)(plugin, facts);
+}
+
+}  // namespace
+
+bool confinable(Kind kind) { return kinds().contains(kind); }
+
+LoadedPlugin load(const Candidate& candidate, const std::string& path, const Options& options,
+                  const hexad_runtime* runtime) {
+  const Manifest& manifest = *candidate.manifest;
+  require_host_memory(manifest, path);
+  const hexad_host* host = host_table(runtime);
+  const std::filesystem::path program =
+      options.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : options.program;
+  auto* plugin = new ConfinedPlugin(*host, program, options.call_limit_s);
+  plugin->runtime = runtime;
+  Request request;
+  request.arguments.put(static_cast<int32_t>(spdlog::get_level()));
+  request.arguments.text(candidate.manifest_path.string());
+  request.arguments.text(manifest.sha256);
+  const LoadedPlugin named{manifest, path, &plugin->desc, plugin, nullptr};
+  const std::string label = named.label();
+  const CallContext context;
+  Call call(context, label);
+  const hexad_code code = plugin->remote.call(call.handle(), kLoad, 0, nullptr, request,
+                                              [&](Reader& facts) { read_facts(*plugin, manifest.kind, facts); });
+  if (code == HEXAD_UNAVAILABLE) fail(ErrorKind::plugin, "{}: cannot load: {}", label, call.error_text());
+  if (code != HEXAD_OK) throw Error(ErrorKind::plugin, call.error_text());
+  select_descriptor(&plugin->desc, manifest, path);  // as of any other plugin
+  return named;
+}
+
+void destroy(RemoteInstance* instance) {
+  CallContext context;
+  context.deadline_ns = now_ns() + kDestroyNs;
+  Call call(context, "plugin");
+  instance->plugin->remote.call(call.handle(), "destroy", instance->id, instance->config, Request());
+  delete instance;
+}
+
+}  // namespace hexad::plugin::confined
