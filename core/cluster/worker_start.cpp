@@ -128,8 +128,10 @@ Message start(WorkerState& state, const Message& message) {
   start_runtime(state, header);
   if (const std::string tokenizer = header.value("tokenizer", ""); !tokenizer.empty())
     state.tokenizer = text::Tokenizer::load(tokenizer);
-  state.registry =
-      std::make_unique<plugin::Registry>(plugin::options_from(header.value("plugins", Json::object())), state.runtime);
+  plugin::Options plugins = plugin::options_from(header.value("plugins", Json::object()));
+  // A confined plugin that hangs is found before the controller gives the whole worker up.
+  plugins.call_limit_s = 0.9e-3 * header.at("timeout_ms").get<double>();
+  state.registry = std::make_unique<plugin::Registry>(plugins, state.runtime);
 
   const Json locations = header.value("locations", Json::object());
   const plugin::Locate locate = [locations](std::string_view path) {

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/joined.hpp"
+#include "core/base/suggest.hpp"
 #include "core/config/duration.hpp"
 #include "core/config/rules.hpp"
 
@@ -71,6 +76,50 @@ void check_pins(RuleContext& c) {
   }
 }
 
+// The name of the plugin that a value stands for: a path's is that of its file, libNAME.so.
+std::string plugin_name(const std::string& value) {
+  if (!value.starts_with('/')) return value;
+  const std::string stem = std::filesystem::path(value).stem().string();
+  return stem.starts_with("lib") ? stem.substr(3) : stem;
+}
+
+// The plugins of this run that may have a process of their own.
+std::vector<std::string> confinable_plugins(const RuleContext& c) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::optional<std::string>& value) {
+    if (value) names.push_back(plugin_name(*value));
+  };
+  const std::optional<std::string> generator = c.text("policy.generation.backend");
+  add(c.text("loss_fn.plugin"));
+  add(generator == "vllm" ? "vllm_bridge" : generator);
+  const Node* environments = c.root().find("env");
+  if (!environments || !environments->is_map()) return names;
+  for (const auto& [name, environment] : environments->entries()) {
+    const Node* plugin = environment.child("plugin");
+    if (plugin && plugin->is_string()) add(plugin->as_string());
+  }
+  return names;
+}
+
+void check_own_process(RuleContext& c) {
+  const std::string key = "plugins.own_process";
+  const Node* list = c.root().find(key);
+  if (!list || !list->is_list() || list->items().empty()) return;
+  const std::vector<std::string> names = confinable_plugins(c);
+  for (const Node& item : list->items()) {
+    if (!item.is_string()) continue;
+    const std::string name = plugin_name(item.as_string());
+    if (name == plugin_name(c.backend())) {
+      c.error(key, fmt::format("'{}' is this run's backend, which already has the worker process of its rank. Confine "
+                               "its other plugins instead: {}",
+                               name, joined(names)));
+    } else if (std::ranges::find(names, name) == names.end()) {
+      c.error(key, fmt::format("no plugin of this run is '{}'{} Its plugins that can have a process of their own: {}",
+                               name, nearest(name, names) ? did_you_mean(name, names) : ".", joined(names)));
+    }
+  }
+}
+
 }  // namespace
 
 void check_run_rules(RuleContext& c) {
@@ -82,6 +131,7 @@ void check_run_rules(RuleContext& c) {
   check_checkpointing(c);
   check_cluster(c);
   check_pins(c);
+  check_own_process(c);
 }
 
 }  // namespace hexad::config
