@@ -1,10 +1,16 @@
 #include "core/config/check.hpp"
 
+#include <map>
+
 #include "core/base/error.hpp"
 #include "core/config/check_keys.hpp"
 #include "core/config/defaults.hpp"
+#include "core/config/inherit.hpp"
 #include "core/config/load.hpp"
 #include "core/config/megatron_overrides.hpp"
+#include "core/config/override_apply.hpp"
+#include "core/config/roll/roll.hpp"
+#include "core/config/roll/schema.hpp"
 #include "core/config/rules.hpp"
 #include "core/config/schema/schema.hpp"
 
@@ -15,9 +21,16 @@ std::string Problem::text() const {
   return fmt::format("{}{}: {}: {}", place.empty() ? "" : place + ": ", is_error() ? "error" : "notice", key, message);
 }
 
-std::vector<Problem> check(const Node& root) {
-  std::vector<Problem> problems = check_keys(root);
+namespace {
+
+std::vector<Problem> check_root(const Node& root) {
   RuleContext context(root);
+  std::vector<std::string> dormant;  // the sections of backends that do not train
+  for (const char* backend : {"dtensor", "megatron"}) {
+    if (context.backend() != backend) dormant.push_back(fmt::format("policy.{}_cfg", backend));
+  }
+  std::vector<Problem> problems = check_keys(
+      root, schema(), dormant, "`docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config");
   check_run_rules(context);
   if (trains(root)) {
     check_loss_rules(context);
@@ -28,28 +41,77 @@ std::vector<Problem> check(const Node& root) {
   check_megatron_rules(context);
   check_generation_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));
+  return problems;
+}
+
+const KnownKeys& known_keys(const Schema& schema) {
+  static std::map<const Schema*, KnownKeys> made;
+  return made
+      .try_emplace(&schema, KnownKeys{[&](const std::string& key) {
+                                        return schema.find(schema_path(key)) || schema.is_free(schema_path(key));
+                                      },
+                                      [&](const std::string& key) {
+                                        const std::string place = schema_path(key);
+                                        const size_t dot = place.rfind('.');
+                                        return schema.children(dot == std::string::npos ? "" : place.substr(0, dot));
+                                      }})
+      .first->second;
+}
+
+// A translated file: overrides of its own keys come before the translation, those of NeMo-RL's keys after it.
+roll::Translation load_roll(Node file, const std::vector<std::string>& overrides) {
+  std::vector<Override> later;
+  for (const std::string& text : overrides) {
+    Override parsed = parse_override(text);
+    if (roll::is_roll_key(parsed.key)) {
+      apply_override(file, parsed, known_keys(roll::roll_schema()));
+    } else {
+      later.push_back(std::move(parsed));
+    }
+  }
+  roll::Translation result = roll::translate(std::move(file));
+  for (const Override& override : later) apply_override(result.root, override, known_keys(schema()));
+  return result;
+}
+
+}  // namespace
+
+Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  Node file = read_with_parents(path);
+  Loaded loaded;
+  if (roll::is_roll(file)) {
+    roll::Translation translation = load_roll(std::move(file), overrides);
+    loaded = {std::move(translation.root), std::move(translation.problems)};
+  } else {
+    for (const std::string& text : overrides) apply_override(file, parse_override(text), known_keys(schema()));
+    loaded.root = std::move(file);
+  }
+  lift_model_overrides(loaded.root);
+  fill_defaults(loaded.root);
+  resolve_interpolations(loaded.root);
+  return loaded;
+}
+
+std::vector<Problem> check(const Loaded& loaded) {
+  std::vector<Problem> problems = loaded.problems;
+  // What is wrong with a value of a ROLL file is said once, under its own key.
+  const auto said = [&](const Problem& problem) {
+    return problem.location.line > 0 && std::ranges::any_of(loaded.problems, [&](const Problem& other) {
+             return other.is_error() && other.location.text() == problem.location.text();
+           });
+  };
+  for (Problem& problem : check_root(loaded.root)) {
+    if (!said(problem)) problems.push_back(std::move(problem));
+  }
   std::ranges::stable_partition(problems, &Problem::is_error);
   return problems;
 }
 
-Node load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  const KnownKeys known{
-      [](const std::string& key) { return schema().find(schema_path(key)) || schema().is_free(schema_path(key)); },
-      [](const std::string& key) {
-        const std::string place = schema_path(key);
-        return schema().children(place.find('.') == std::string::npos ? "" : place.substr(0, place.rfind('.')));
-      }};
-  Node root = compose(path, overrides, known);
-  lift_model_overrides(root);
-  fill_defaults(root);
-  resolve_interpolations(root);
-  return root;
-}
-
 Resolved resolve(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Resolved result{load_with_defaults(path, overrides), {}};
+  Loaded loaded = load_with_defaults(path, overrides);
+  Resolved result;
   std::string errors;
-  for (Problem& problem : check(result.root)) {
+  for (Problem& problem : check(loaded)) {
     if (problem.is_error()) {
       errors += (errors.empty() ? "" : "\n") + problem.text();
     } else {
@@ -57,6 +119,7 @@ Resolved resolve(const std::filesystem::path& path, const std::vector<std::strin
     }
   }
   if (!errors.empty()) throw Error(ErrorKind::config, errors);
+  result.root = std::move(loaded.root);
   return result;
 }
 

@@ -21,12 +21,17 @@ struct Problem {
   std::string text() const;
 };
 
-// Everything wrong with a loaded configuration, and a notice for each key that is accepted without being used.
-// Unknown keys, types, ranges, choices, features that are not available, rules between keys.
-std::vector<Problem> check(const Node& root);
+// A configuration with the schema's defaults, before it is checked. A file in ROLL's form (config/roll/) is translated to
+// NeMo-RL's keys; `problems` is what is said about its own.
+struct Loaded {
+  Node root;
+  std::vector<Problem> problems;
+};
+Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-// Load + defaults, without the check: what there is to check.
-Node load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+// Everything wrong with a loaded configuration, and a notice for each key that is accepted without being used.
+// Unknown keys, types, ranges, choices, features that are not available, rules between keys. Errors come first.
+std::vector<Problem> check(const Loaded& loaded);
 
 // A configuration that is valid, with the schema's defaults filled in.
 struct Resolved {

@@ -2,8 +2,6 @@
 
 #include "core/base/suggest.hpp"
 #include "core/config/check_value.hpp"
-#include "core/config/rules.hpp"
-#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 namespace {
@@ -23,13 +21,13 @@ bool asks_for_nothing(const Node& value) {
 }
 
 // The key that was probably meant: the nearest beside it, else one of the same name in another section.
-std::optional<std::string> meant(const std::string& path) {
+std::optional<std::string> meant(const std::string& path, const Schema& schema) {
   const std::string above = path.find('.') == std::string::npos ? "" : path.substr(0, path.rfind('.'));
   const std::string name = last_part(path);
   std::vector<std::string> names;
-  for (const std::string& beside : schema().children(above)) names.push_back(last_part(beside));
+  for (const std::string& beside : schema.children(above)) names.push_back(last_part(beside));
   if (const std::optional<std::string> near = nearest(name, names)) return join(above, *near);
-  for (const Key& key : schema().keys()) {
+  for (const Key& key : schema.keys()) {
     if (last_part(key.path) == name) return key.path;
   }
   return std::nullopt;
@@ -37,11 +35,10 @@ std::optional<std::string> meant(const std::string& path) {
 
 class Walk {
  public:
+  Walk(const Schema& schema, const std::vector<std::string>& dormant, const std::string& advice)
+      : schema_(schema), dormant_(dormant), advice_(advice) {}
+
   std::vector<Problem> run(const Node& root) {
-    const std::string backend = RuleContext(root).backend();
-    for (const char* name : {"dtensor", "megatron"}) {
-      if (backend != name) dormant_.push_back(fmt::format("policy.{}_cfg", name));
-    }
     walk_map(root, "", "");
     return std::move(problems_);
   }
@@ -55,10 +52,10 @@ class Walk {
   void walk_map(const Node& map, const std::string& path, const std::string& pattern) {
     for (const auto& [name, value] : map.entries()) {
       const std::string full = join(path, name), key_path = join(pattern, name);
-      const Key* key = name.find('.') == std::string::npos ? schema().find(key_path) : nullptr;
+      const Key* key = name.find('.') == std::string::npos ? schema_.find(key_path) : nullptr;
       if (key) {
         check(*key, value, full, key_path);
-      } else if (!schema().is_free(key_path)) {
+      } else if (!schema_.is_free(key_path)) {
         unknown(name, value, full, key_path);
       }
     }
@@ -69,10 +66,9 @@ class Walk {
       return add(Problem::Severity::error, value, path,
                  "unknown key; a key with dots in it is written as nested mappings");
     }
-    const std::optional<std::string> suggestion = meant(key_path);
+    const std::optional<std::string> suggestion = meant(key_path, schema_);
     add(Problem::Severity::error, value, path,
-        suggestion ? fmt::format("unknown key; did you mean {}?", *suggestion)
-                   : "unknown key; `docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config");
+        suggestion ? fmt::format("unknown key; did you mean {}?", *suggestion) : "unknown key; " + advice_);
   }
 
   void check(const Key& key, const Node& value, const std::string& path, const std::string& pattern) {
@@ -94,11 +90,16 @@ class Walk {
   }
 
   std::vector<Problem> problems_;
-  std::vector<std::string> dormant_;  // sections of the backends that do not train
+  const Schema& schema_;
+  const std::vector<std::string>& dormant_;
+  const std::string& advice_;
 };
 
 }  // namespace
 
-std::vector<Problem> check_keys(const Node& root) { return Walk().run(root); }
+std::vector<Problem> check_keys(const Node& root, const Schema& schema, const std::vector<std::string>& dormant,
+                                const std::string& advice) {
+  return Walk(schema, dormant, advice).run(root);
+}
 
 }  // namespace hexad::config

@@ -4,11 +4,14 @@
 
 #include "core/config/check.hpp"
 #include "core/config/node.hpp"
+#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 
 // Unknown keys, kinds of values, ranges, choices, mandatory values left open, features that are not available; and a
-// notice for each accepted key that asks for something.
-std::vector<Problem> check_keys(const Node& root);
+// notice for each accepted key that asks for something. Sections that are `dormant` (paths) may ask for anything of the
+// right kind. `advice` is what an unknown key without a likely meaning is told.
+std::vector<Problem> check_keys(const Node& root, const Schema& schema, const std::vector<std::string>& dormant,
+                                const std::string& advice);
 
 }  // namespace hexad::config

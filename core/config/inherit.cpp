@@ -4,6 +4,7 @@
 #include "core/config/interpolation.hpp"
 #include "core/config/merge.hpp"
 #include "core/config/python_text.hpp"
+#include "core/config/roll/presets.hpp"
 #include "core/config/yaml_file.hpp"
 
 namespace hexad::config {
@@ -40,7 +41,7 @@ class Inheritance {
       const std::vector<std::string> parents = parent_names(config, *defaults);
       erase(config, "defaults");
       Node base(Node::Map{}, config.location());
-      for (const std::string& parent : parents) merge_sections(base, read(path.parent_path() / parent));
+      for (const std::string& parent : parents) merge_sections(base, read_parent(path.parent_path(), parent));
       merge_sections(base, std::move(config));
       config = std::move(base);
     }
@@ -49,6 +50,19 @@ class Inheritance {
   }
 
  private:
+  // Hydra's form, as in ROLL's files: `../config/name@_here_`, without .yaml. DeepSpeed's presets need not be there.
+  Node read_parent(const std::filesystem::path& folder, std::string name) {
+    constexpr std::string_view kHere = "@_here_";
+    if (!name.ends_with(kHere)) return read(folder / name);
+    name.resize(name.size() - kHere.size());
+    const std::filesystem::path file = folder / (name + ".yaml");
+    std::error_code unreadable;
+    if (!std::filesystem::exists(file, unreadable)) {
+      if (std::optional<Node> preset = roll::deepspeed_preset(name)) return std::move(*preset);
+    }
+    return read(file);
+  }
+
   static std::vector<std::string> parent_names(const Node& config, const Node& defaults) {
     const Node value = Evaluator(config).evaluate({&config, &defaults});
     if (value.is_string()) return {value.as_string()};

@@ -26,6 +26,30 @@ All keys of a Hexad config. They are NeMo-RL's, with a few of Hexad's own. This 
 - `hexad config check CONFIG` names every mistake with file, line and column; `hexad config show CONFIG` prints what
   a config comes to, defaults included.
 
+## ROLL's form
+
+A file whose top level has ROLL's roles (`actor_train`, `actor_infer`, ...) and none of NeMo-RL's blocks is translated to the
+keys below: `hexad config show` prints what came out, `hexad train` runs it. Every key of ROLL's has its effect, or a line
+that says what becomes of it; a name that ROLL lacks is an error, unless a `${name}` of the file refers to it. Messages name
+ROLL's keys and the line of the file.
+
+- The top-level block `hexad` holds NeMo-RL's keys, which win over the translation: `hexad: {policy: {random_init_seed: 7}}`.
+  Overrides on the command line take ROLL's keys and NeMo-RL's.
+- `actor_train.strategy_args`: `megatron_train` is `policy.megatron_cfg`; `fsdp2_train` and `deepspeed_train` are
+  `policy.dtensor_cfg` (ZeRO stage 3: `reshard_after_forward`; offload to the CPU: `cpu_offload`). ROLL's DeepSpeed presets
+  (`../config/deepspeed_zero3@_here_`) are known by name.
+- Ranks are those of `actor_train.device_mapping`; all of them generate. `vllm` and `sglang` are the native generator; another
+  `strategy_name` of `actor_infer` is a generator plugin. The reference policy is `pretrain`, in the layout of `actor_train`.
+- `rollout_batch_size` are prompts; `per_device_train_batch_size` x `gradient_accumulation_steps` x data-parallel ranks is
+  `policy.train_global_batch_size`. Steps of a learning-rate schedule are rollouts.
+- `adv_estimator`: `grpo`, and `reinforce` with `whiten_advantages` or with normalisation by the group. Absent keys have
+  ROLL's defaults (`top_p: 0.7`, `top_k: 50`, `loss_agg_mode: seq-mean-token-mean`, ...).
+- Rows are read from the columns `prompt` and `ground_truth` (`data_args.prompt`, `data_args.response`); `data_args` also
+  takes the keys of `data.train`, e.g. `dataset_name: puzzle`. `rewards.<domain>.worker_cls` is `MathRuleRewardWorker` or
+  the name of an environment; all domains in use have one.
+- Refused: critics (`gae`), LoRA, asynchronous generation, generation on other devices, dynamic sampling and filters, LLM
+  judges and code sandboxes, entropy and positive-sample losses, agentic, distillation and supervised pipelines.
+
 ## How to read the tables
 
 A key without a default has none. `*`: any name. What becomes of a key:

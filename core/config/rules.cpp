@@ -2,13 +2,12 @@
 
 #include "core/config/defaults.hpp"
 #include "core/config/interpolation_grammar.hpp"
-#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 
 const Node* RuleContext::value(const std::string& path) const {
   if (const Node* found = root_.find(path)) return found->is_null() ? nullptr : found;
-  const Key* key = schema().find(path);
+  const Key* key = defaults_from_.find(path);
   if (!key || key->default_yaml.empty() || has_interpolation(key->default_yaml)) return nullptr;
   defaults_.push_back(std::make_unique<Node>(default_value(key->default_yaml)));
   return defaults_.back()->is_null() ? nullptr : defaults_.back().get();

@@ -7,6 +7,7 @@
 
 #include "core/config/check.hpp"
 #include "core/config/node.hpp"
+#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 
@@ -14,13 +15,16 @@ namespace hexad::config {
 // absent, and an absent one as its default.
 class RuleContext {
  public:
-  explicit RuleContext(const Node& root) : root_(root) {}
+  // `defaults` gives the values of absent keys.
+  explicit RuleContext(const Node& root, const Schema& defaults = schema()) : root_(root), defaults_from_(defaults) {}
 
   const Node& root() const { return root_; }
   bool flag(const std::string& path) const;
   std::optional<int64_t> integer(const std::string& path) const;
   std::optional<double> number(const std::string& path) const;
   std::optional<std::string> text(const std::string& path) const;
+  // The value itself, or its default; null for null.
+  const Node* value(const std::string& path) const;
 
   // The plugin that trains: policy.backend, or what the *_cfg blocks say.
   std::string backend() const;
@@ -35,9 +39,9 @@ class RuleContext {
 
  private:
   void add(Problem::Severity severity, const std::string& path, std::string message);
-  const Node* value(const std::string& path) const;
 
   const Node& root_;
+  const Schema& defaults_from_;
   mutable std::vector<std::unique_ptr<Node>> defaults_;
   std::vector<Problem> problems_;
 };

@@ -1,0 +1,153 @@
+// The run itself: steps, lengths, folders, model, devices.
+#include <filesystem>
+
+#include "core/base/joined.hpp"
+#include "core/config/roll/device_mapping.hpp"
+#include "core/config/roll/pass.hpp"
+
+namespace hexad::config::roll {
+namespace {
+
+using Devices = std::vector<int64_t>;
+
+void set_validation(Pass& p) {
+  const bool validates = p.file.section("validation") || p.file.given("actor_train.data_args.dataset_name");
+  const int64_t batch = p.file.integer("val_batch_size").value_or(128);
+  p.set("grpo.val_period", validates ? p.file.integer("eval_steps").value_or(10) : int64_t{0}, "eval_steps");
+  p.set("grpo.val_at_start", validates, "eval_steps");
+  p.set("grpo.val_batch_size", batch, "val_batch_size");
+  // ROLL validates on all rows: as many whole batches as there may be.
+  p.set("grpo.max_val_samples", std::max<int64_t>(1'000'000 / std::max<int64_t>(batch, 1), 1) * batch,
+        "val_batch_size");
+  p.move_given(p.file, "val_n_sample", "grpo.val_num_generations_per_prompt");
+}
+
+void set_lengths(Pass& p) {
+  const int64_t prompt = p.file.integer("prompt_length").value_or(1024);
+  const std::optional<int64_t> response = p.file.integer("response_length"), both = p.file.integer("sequence_length");
+  if (!response && !both) {
+    return p.file.error("response_length", "is missing: give it, or sequence_length for prompt and response together");
+  }
+  const char* from = both ? "sequence_length" : "response_length";
+  const int64_t total = both ? *both : prompt + *response;
+  if (total <= prompt) {
+    return p.file.error(
+        from, fmt::format("got {}, wanted more than prompt_length {}; nearest: {}", total, prompt, prompt + 1));
+  }
+  p.set("policy.max_total_sequence_length", total, from);
+  p.set("policy.generation.max_new_tokens", total - prompt, from);
+  p.set("data.max_input_seq_length", prompt, "prompt_length");
+}
+
+void set_folders(Pass& p) {
+  const std::string name = p.file.text("exp_name").value_or("roll");
+  const auto below = [&](const std::string& folder) {
+    return (std::filesystem::path(folder) / name).lexically_normal().string();
+  };
+  p.set("logger.log_dir", below(p.file.text("logging_dir").value_or("./output/logs")), "logging_dir");
+  const std::string tracker = p.file.text("track_with").value_or("stdout");
+  p.set("logger.tensorboard_enabled", tracker == "tensorboard", "track_with");
+  if (tracker != "tensorboard" && tracker != "stdout") {
+    p.file.notice("track_with", fmt::format("'{}' is a Python client; metrics.jsonl holds the same metrics", tracker));
+  }
+  const std::optional<std::string> folder = p.file.text("checkpoint_config.output_dir");
+  p.file.text("checkpoint_config.type");
+  const std::string otherwise = below(p.file.text("output_dir").value_or("./output"));
+  p.set("checkpointing.checkpoint_dir", folder ? *folder : otherwise,
+        folder ? "checkpoint_config.output_dir" : "output_dir");
+  p.set("checkpointing.metric_name", {}, "max_ckpt_to_keep");
+  const int64_t kept = p.file.integer("max_ckpt_to_keep").value_or(0);
+  p.set("checkpointing.keep_top_k", kept > 0 ? Node::Value(kept) : Node::Value(), "max_ckpt_to_keep");
+}
+
+void set_model(Pass& p) {
+  const char* const own = "actor_train.model_args.model_name_or_path";
+  const bool named = p.file.text(own).has_value();
+  if (!named && !p.file.text("pretrain")) {
+    return p.file.error("pretrain", "is missing: give the Hugging Face directory of the model");
+  }
+  p.move(named ? own : "pretrain", "policy.model_name");
+  p.move_given(p.file, "actor_train.model_args.model_config_kwargs", "policy.hf_config_overrides");
+  const std::string type = p.file.text("actor_train.model_args.dtype").value_or("bf16");
+  p.set("policy.precision",
+        std::string(type == "fp32"   ? "float32"
+                    : type == "fp16" ? "float16"
+                                     : "bfloat16"),
+        "actor_train.model_args.dtype");
+}
+
+std::optional<Devices> devices_of(Pass& p, const std::string& role) {
+  const std::string key = role + ".device_mapping";
+  const Node* given = p.file.given(key);
+  if (!given) return std::nullopt;
+  std::optional<Devices> devices = device_mapping(*given);
+  if (devices) {
+    std::ranges::sort(*devices);
+  } else if (given->is_string() || given->is_list()) {
+    p.file.error(key, fmt::format("got {}, wanted different device ids: list(range(0,8)), [0, 1], or a sum of those",
+                                  given->describe()));
+  }
+  return devices;
+}
+
+// Trainer and generator share the devices of actor_train.
+void check_generator(Pass& p, const Devices& train) {
+  const std::optional<Devices> infer = devices_of(p, "actor_infer");
+  if (!infer || *infer == train) return;
+  const char* const key = "actor_infer.device_mapping";
+  if (std::ranges::includes(train, *infer)) {
+    p.file.notice(key, fmt::format("every one of the {} ranks of actor_train generates, not only {} of them",
+                                   train.size(), infer->size()));
+  } else {
+    p.file.error(key,
+                 fmt::format("generation on devices of its own is not available in this version: the {} devices are "
+                             "not all among the {} of actor_train; nearest: those of actor_train",
+                             infer->size(), train.size()));
+  }
+}
+
+}  // namespace
+
+void translate_run(Pass& p) {
+  p.move("seed", "grpo.seed");
+  p.move("max_steps", "grpo.max_num_steps");
+  const std::optional<double> epochs = p.file.number("actor_train.training_args.num_train_epochs");
+  // ROLL starts the data anew until max_steps.
+  p.set("grpo.max_num_epochs", epochs ? std::max<int64_t>(static_cast<int64_t>(*epochs), 1) : int64_t{1'000'000},
+        "actor_train.training_args.num_train_epochs");
+  p.move("rollout_batch_size", "grpo.num_prompts_per_step");
+  p.move("num_return_sequences_in_group", "grpo.num_generations_per_prompt");
+  p.set("checkpointing.enabled", true, "save_steps");
+  p.move("save_steps", "checkpointing.save_period");
+  p.move("rpc_timeout", "cluster.worker_timeout_s");
+  set_validation(p);
+  set_lengths(p);
+  set_folders(p);
+  set_model(p);
+}
+
+void translate_devices(Pass& p) {
+  const char* const key = "actor_train.device_mapping";
+  const std::optional<Devices> train = devices_of(p, "actor_train");
+  const int64_t per_node = p.file.integer("num_gpus_per_node").value_or(8);
+  if (!train) {
+    p.ranks = p.file.integer("actor_train.world_size").value_or(1);
+    p.set("cluster.gpus_per_node", p.ranks, "actor_train.world_size");
+    if (!p.file.given(key)) p.set("cluster.device", std::string("cpu"), key);
+    return;
+  }
+  p.ranks = static_cast<int64_t>(train->size());
+  const bool one_node = train->back() / per_node == train->front() / per_node;
+  const int64_t nodes = one_node ? 1 : (p.ranks + per_node - 1) / per_node;
+  if (!one_node &&
+      (train->front() % per_node != 0 || p.ranks % per_node != 0 || train->back() - train->front() + 1 != p.ranks)) {
+    p.file.error(key, fmt::format("{} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; nearest: "
+                                  "list(range(0,{}))",
+                                  p.ranks, per_node, nodes * per_node));
+  }
+  p.set("cluster.num_nodes", nodes, key);
+  p.set("cluster.gpus_per_node", one_node ? p.ranks : per_node, key);
+  check_generator(p, *train);
+}
+
+}  // namespace hexad::config::roll

@@ -1,0 +1,95 @@
+#include "core/base/error.hpp"
+#include "core/config/load.hpp"
+#include "core/config/merge.hpp"
+#include "core/config/roll/pass.hpp"
+#include "core/config/roll/roll.hpp"
+#include "core/config/roll/schema.hpp"
+
+namespace hexad::config::roll {
+namespace {
+
+// Pipelines of ROLL's, of which RLVR is translated.
+const std::vector<std::string> kMarks = {"actor_train",   "actor_infer", "sft_train",
+                                         "student_train", "student",     "train_env_manager"};
+
+bool refers_to(const Node& node, const std::string& key) {
+  if (node.is_string()) {
+    const std::string& text = node.as_string();
+    return text.find("${" + key + "}") != std::string::npos || text.find("${" + key + ".") != std::string::npos;
+  }
+  if (node.is_list()) return std::ranges::any_of(node.items(), [&](const Node& item) { return refers_to(item, key); });
+  return node.is_map() && std::ranges::any_of(node.entries(), [&](const auto& e) { return refers_to(e.second, key); });
+}
+
+// Top-level names of a file's own that values refer to, DeepSpeed presets among them.
+std::set<std::string> variables(const Node& file) {
+  std::set<std::string> result;
+  for (const auto& [name, value] : file.entries()) {
+    if (!roll_schema().find(name) && (name.starts_with("deepspeed_zero") || refers_to(file, name))) result.insert(name);
+  }
+  return result;
+}
+
+// strategy_config, with its additional_configs beside the other keys.
+Node settings_of(const Node& file) {
+  const Node* config = file.find("actor_train.strategy_args.strategy_config");
+  Node settings = config && config->is_map() ? *config : Node(Node::Map{}, file.location());
+  const Node* found = settings.child("additional_configs");
+  if (!found || !found->is_map()) return settings;
+  const Node more = *found;
+  for (const auto& [name, value] : more.entries()) {
+    if (!settings.child(name)) settings.set(name, value);
+  }
+  std::erase_if(settings.entries(), [](const auto& entry) { return entry.first == "additional_configs"; });
+  return settings;
+}
+
+void run(Pass& p, Part& settings, const std::string& strategy) {
+  translate_run(p);
+  translate_devices(p);
+  translate_algorithm(p);
+  translate_strategy(p, settings, strategy);
+  translate_training(p);
+  translate_batching(p);
+  translate_generation(p);
+  translate_reference(p);
+  translate_data(p);
+}
+
+}  // namespace
+
+bool is_roll(const Node& root) {
+  if (!root.is_map() || root.child("policy") || root.child("grpo")) return false;
+  return std::ranges::any_of(kMarks, [&](const std::string& mark) { return root.child(mark); });
+}
+
+bool is_roll_key(const std::string& path) {
+  const std::string first = path.substr(0, path.find('.'));
+  return first == "hexad" || !config::schema().find(first);
+}
+
+Translation translate(Node file) {
+  const std::set<std::string> own = variables(file);
+  resolve_interpolations(file);
+  std::erase_if(file.entries(), [&](const auto& entry) { return own.contains(entry.first); });
+
+  const char* const strategy_key = "actor_train.strategy_args.strategy_name";
+  const char* const settings_key = "actor_train.strategy_args.strategy_config";
+  Part part(file, roll_schema(), "");
+  const std::string strategy = part.text(strategy_key).value_or("");
+  part.value(settings_key);
+  const Node settings_node = settings_of(file);
+  const Schema* schema = strategy_schema(strategy);
+  static const Schema none;
+  Part settings(settings_node, schema ? *schema : none, std::string(settings_key) + ".");
+  Pass pass{part, Node(Node::Map{}, file.location()), 1};
+  run(pass, settings, strategy);
+
+  const Node* hexad = part.given("hexad");
+  if (hexad && hexad->is_map()) merge(pass.out, {}, *hexad);
+  Translation result{std::move(pass.out), part.problems()};
+  if (schema) std::ranges::move(settings.problems(), std::back_inserter(result.problems));
+  return result;
+}
+
+}  // namespace hexad::config::roll
