@@ -40,6 +40,24 @@ class Ranks {
     }
   }
 
+  // Every service of communication that create uses fails in turn.
+  void create_with_faults() {
+    for (int n = 1; n <= kMostServices; ++n) {
+      group_.fail_at(n);
+      each([&](int rank) { instances_[rank].emplace(subjects_[rank], engines_[rank]->host()); });
+      const bool tripped = group_.tripped();
+      group_.fail_at(0);
+      bool refused = true;
+      for (const auto& instance : instances_) refused = refused && !*instance;
+      destroy();
+      if (!tripped) return;
+      findings_.expect(
+          refused, "error swallowed",
+          "create, when service of communication " + std::to_string(n) + " fails on all ranks, returns HEXAD_OK");
+      if (!refused) return;
+    }
+  }
+
   // False if this backend does not run on two ranks of these groups.
   bool create() {
     each([&](int rank) { instances_[rank].emplace(subjects_[rank], engines_[rank]->host()); });
@@ -105,6 +123,7 @@ void check_group(const Subject& subject, Findings& findings) {
   const auto wanted = [&] { return train_and_step(subject, alone.self(), {batches[0], batches[1]}, gradient); };
 
   Ranks ranks(subject, findings);
+  ranks.create_with_faults();
   if (!ranks.create()) return;
   const auto same = [&](const std::vector<Outcome>& outcomes, const Outcome& expected, const std::string& check,
                         const std::string& when) {

@@ -317,13 +317,13 @@ std::string broken_file(const std::string& name) {
   return read_text(fs::path(root ? root : ".") / "tests/plugin/broken" / name);
 }
 
-VerifyReport verified_of(const std::string& kind, const std::string& flags, std::vector<int> levels) {
+VerifyReport verified_of(const std::string& kind, const std::string& flags, std::vector<int> levels, int timeout_s) {
   const PluginFolder folder;
   const fs::path library = folder.compile("toy", "-Wl,-z,now -Wl,--build-id " + flags, broken_file(kind + ".c"));
   folder.write_manifest(library, "toy", {{"kind", kind}});
   VerifyOptions options;
   options.levels = std::move(levels);
-  options.timeout_s = 5;
+  options.timeout_s = timeout_s;
   return verify_plugin(library.string(), options);
 }
 
@@ -332,11 +332,11 @@ VerifyReport verified_of(const std::string& kind, const std::string& flags, std:
 TEST_CASE("a good generator and a good backend pass every level, and broken ones are caught with their line") {
   const Json corpus = Json::parse(broken_file("corpus.json"));
   for (const auto& [kind, broken_ones] : corpus.items()) {
-    const std::string good = lines(verified_of(kind, "", {}));
+    const std::string good = lines(verified_of(kind, "", {}, 60));
     CHECK_MESSAGE(good == "", good);
     CHECK(broken_ones.size() >= 8);
     for (const Json& broken : broken_ones) {
-      const VerifyReport report = verified_of(kind, broken.at("flags"), {5});
+      const VerifyReport report = verified_of(kind, broken.at("flags"), {5}, 10);
       INFO(kind, " that ", broken.at("what").get<std::string>());
       CHECK_MESSAGE(contains(lines(report), "L5 " + broken.at("line").get<std::string>()), lines(report));
       CHECK(report.failed());
