@@ -10,6 +10,7 @@ namespace hexad::modeling {
 namespace {
 
 bool present(Presence presence, const ConfigFields& fields, const char* key) {
+  if (presence == Presence::opt_out) return fields.boolean("qkv_bias").value_or(true);
   return presence == Presence::always || (presence == Presence::configured && fields.boolean(key).value_or(false));
 }
 
@@ -27,11 +28,13 @@ std::vector<int64_t> token_ids(const ConfigFields& fields, const char* key) {
 
 std::vector<int64_t> sliding_windows(const Family& family, const ConfigFields& fields, int64_t num_layers) {
   std::vector<int64_t> windows(num_layers, 0);
+  const bool by_key = family.window == Window::every_layer || family.window == Window::if_set;
   if (family.window == Window::none) return windows;
+  if (!by_key && !fields.boolean("use_sliding_window").value_or(false)) return windows;
   const bool is_null = !fields.has("sliding_window") && fields.mentions("sliding_window");
-  const int64_t window = is_null ? 0 : fields.size("sliding_window", 4096);
-  if (family.window == Window::every_layer) return std::vector<int64_t>(num_layers, window);
-  if (!fields.boolean("use_sliding_window").value_or(false)) return windows;
+  const bool is_off = family.window == Window::if_set && !fields.has("sliding_window");
+  const int64_t window = is_null || is_off ? 0 : fields.size("sliding_window", 4096);
+  if (by_key || family.window == Window::opt_in) return std::vector<int64_t>(num_layers, window);
   if (fields.has("layer_types")) {
     const nlohmann::json& types = fields.raw("layer_types");
     if (!types.is_array() || int64_t(types.size()) != num_layers)
@@ -46,11 +49,25 @@ std::vector<int64_t> sliding_windows(const Family& family, const ConfigFields& f
     return windows;
   }
   const int64_t first = fields.integer("max_window_layers").value_or(28);
-  for (int64_t layer = std::max<int64_t>(first, 0); layer < num_layers; ++layer) windows[layer] = window;
+  const bool alternate = family.window == Window::alternate;
+  for (int64_t layer = 0; layer < num_layers; ++layer)
+    if (alternate ? layer % 2 == 0 && layer < first : layer >= first) windows[layer] = window;
   return windows;
 }
 
-void check_heads(const ModelConfig& config, const std::string& origin) {
+void parse_heads(const Family& family, const ConfigFields& fields, ModelConfig& config) {
+  const std::string& origin = fields.origin();
+  if (family.mla) {
+    config.mla = parse_mla(fields, config.rope);
+    config.num_kv_heads = config.num_heads;
+    config.head_dim = config.mla->rope_head_dim;
+  } else {
+    const bool absent = !fields.mentions("num_key_value_heads");
+    config.num_kv_heads =
+        fields.size("num_key_value_heads", family.num_kv_heads && absent ? family.num_kv_heads : config.num_heads);
+    config.head_dim =
+        fields.size("head_dim", family.head_dim ? family.head_dim : config.hidden_size / config.num_heads);
+  }
   if (config.num_heads % config.num_kv_heads != 0) {
     fail("{}: num_attention_heads {} is not a multiple of num_key_value_heads {}", origin, config.num_heads,
          config.num_kv_heads);
@@ -83,14 +100,12 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& or
   config.hidden_size = fields.size("hidden_size");
   config.num_layers = fields.size("num_hidden_layers");
   config.num_heads = fields.size("num_attention_heads");
-  config.num_kv_heads = fields.size(
-      "num_key_value_heads",
-      family.num_kv_heads && !fields.mentions("num_key_value_heads") ? family.num_kv_heads : config.num_heads);
-  config.head_dim = fields.size("head_dim", family.head_dim ? family.head_dim : config.hidden_size / config.num_heads);
   config.intermediate_size = fields.size("intermediate_size");
-  config.rms_norm_eps = fields.number("rms_norm_eps").value_or(1e-6);
+  config.rms_norm_eps = fields.number("rms_norm_eps").value_or(family.rms_norm_eps);
   config.max_position_embeddings = fields.size("max_position_embeddings", family.max_position_embeddings);
-  config.rope = parse_rope(fields, config.max_position_embeddings);
+  config.rope = parse_rope(fields, config.max_position_embeddings, family.rope_theta);
+  parse_heads(family, fields, config);
+  if (family.moe) config.moe = parse_moe(*family.moe, fields, config.num_layers);
   config.tie_word_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
   config.qkv_bias = present(family.qkv_bias, fields, "attention_bias");
   config.output_bias = present(family.output_bias, fields, "attention_bias");
@@ -103,7 +118,6 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& or
   config.eos_token_ids = token_ids(fields, "eos_token_id");
   if (!fields.mentions("eos_token_id") && family.eos_token_id) config.eos_token_ids = {*family.eos_token_id};
   config.original = json;
-  check_heads(config, origin);
   return config;
 }
 

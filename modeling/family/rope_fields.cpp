@@ -44,9 +44,9 @@ void parse_scaling(const ConfigFields& fields, int64_t max_position_embeddings, 
 
 }  // namespace
 
-RopeConfig parse_rope(const ConfigFields& config, int64_t max_position_embeddings) {
+RopeConfig parse_rope(const ConfigFields& config, int64_t max_position_embeddings, double default_theta) {
   RopeConfig rope;
-  rope.theta = config.number("rope_theta").value_or(10000.0);
+  rope.theta = config.number("rope_theta").value_or(default_theta);
   const char* key = config.has("rope_scaling") ? "rope_scaling" : "rope_parameters";
   if (config.has(key)) {
     const ConfigFields fields(config.raw(key), config.origin() + ": " + key);

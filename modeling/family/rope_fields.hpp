@@ -6,6 +6,7 @@
 namespace hexad::modeling {
 
 // Reads rope_parameters (transformers 5) or rope_theta and rope_scaling (published style; `type` or `rope_type`).
-RopeConfig parse_rope(const ConfigFields& config, int64_t max_position_embeddings);
+// `default_theta`: where rope_theta is absent.
+RopeConfig parse_rope(const ConfigFields& config, int64_t max_position_embeddings, double default_theta = 10000.0);
 
 }  // namespace hexad::modeling

@@ -10,8 +10,16 @@
 namespace hexad::modeling {
 namespace {
 
+at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
+                                 const Rope& rope, Attention& attention, const LinearOptions& options) {
+  const MlaInputs in = mla_inputs(*config.mla, config.num_heads, w.mla, x, rope, options.row_tile);
+  const at::Tensor out = attention.attend(layer, in.q, in.k, in.v);
+  return apply_linear(out.flatten(1), w.o_proj, w.o_bias, options.row_tile);
+}
+
 at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
                           const Rope& rope, Attention& attention, const LinearOptions& options) {
+  if (config.mla) return latent_attention_part(config, layer, w, x, rope, attention, options);
   const int64_t tokens = x.size(0);
   at::Tensor q =
       apply_linear(x, w.q_proj, w.q_bias, options.row_tile).view({tokens, config.num_heads, config.head_dim});
@@ -33,32 +41,76 @@ at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const LinearOpti
   return apply_linear(swiglu(gate, up), w.down_proj, w.down_bias, options.row_tile);
 }
 
+// Weights of one layer by the end of their names; undefined where `present` is false.
+using LayerLookup = std::function<at::Tensor(const std::string& name, bool present)>;
+
+MlaWeights mla_weights(const ModelConfig& config, const LayerLookup& get) {
+  const bool lora = config.mla->q_lora_rank > 0;
+  MlaWeights w;
+  w.q_proj = get("self_attn.q_proj.weight", !lora);
+  w.q_a_proj = get("self_attn.q_a_proj.weight", lora);
+  w.q_a_bias = get("self_attn.q_a_proj.bias", lora && config.qkv_bias);
+  w.q_a_norm = get("self_attn.q_a_layernorm.weight", lora);
+  w.q_b_proj = get("self_attn.q_b_proj.weight", lora);
+  w.kv_a_proj = get("self_attn.kv_a_proj_with_mqa.weight", true);
+  w.kv_a_bias = get("self_attn.kv_a_proj_with_mqa.bias", config.qkv_bias);
+  w.kv_a_norm = get("self_attn.kv_a_layernorm.weight", true);
+  w.kv_b_proj = get("self_attn.kv_b_proj.weight", true);
+  return w;
+}
+
+MoeWeights moe_weights(const MoeConfig& config, const LayerLookup& get, const Range& experts) {
+  const MoeFamily& names = *config.family;
+  const std::string block = names.block;
+  MoeWeights w;
+  w.router = get(block + "gate.weight", true);
+  if (names.expert_bias) w.expert_bias = get(block + names.expert_bias, true);
+  w.experts.local = experts;
+  for (int64_t e = experts.begin; e < experts.end; ++e) {
+    const std::string expert = block + "experts." + std::to_string(e) + ".";
+    w.experts.gate.push_back(get(expert + names.gate + ".weight", true));
+    w.experts.up.push_back(get(expert + names.up + ".weight", true));
+    w.experts.down.push_back(get(expert + names.down + ".weight", true));
+  }
+  if (config.shared_intermediate_size == 0) return w;
+  const std::string shared = block + names.shared;
+  w.shared_gate = get(shared + "gate_proj.weight", true);
+  w.shared_up = get(shared + "up_proj.weight", true);
+  w.shared_down = get(shared + "down_proj.weight", true);
+  if (names.shared_scale) w.shared_scale = get(block + names.shared_scale, true);
+  return w;
+}
+
 }  // namespace
 
-LayerWeights layer_weights(const ModelConfig& config, int64_t layer, const WeightLookup& lookup) {
+LayerWeights layer_weights(const ModelConfig& config, int64_t layer, const WeightLookup& lookup,
+                           std::optional<Range> experts) {
   const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-  const auto get = [&](const char* name, bool present = true) {
+  const auto get = [&](const std::string& name, bool present = true) {
     return present ? lookup(prefix + name) : at::Tensor();
   };
+  const bool latent = config.mla.has_value(), dense = !config.has_experts(layer);
   LayerWeights w;
   w.input_norm = get("input_layernorm.weight");
-  w.q_proj = get("self_attn.q_proj.weight");
-  w.k_proj = get("self_attn.k_proj.weight");
-  w.v_proj = get("self_attn.v_proj.weight");
+  w.post_attention_norm = get("post_attention_layernorm.weight");
+  if (latent) w.mla = mla_weights(config, get);
+  if (!dense) w.moe = moe_weights(*config.moe, get, experts.value_or(Range{0, config.moe->num_experts}));
+  w.q_proj = get("self_attn.q_proj.weight", !latent);
+  w.k_proj = get("self_attn.k_proj.weight", !latent);
+  w.v_proj = get("self_attn.v_proj.weight", !latent);
   w.o_proj = get("self_attn.o_proj.weight");
-  w.q_bias = get("self_attn.q_proj.bias", config.qkv_bias);
-  w.k_bias = get("self_attn.k_proj.bias", config.qkv_bias);
-  w.v_bias = get("self_attn.v_proj.bias", config.qkv_bias);
+  w.q_bias = get("self_attn.q_proj.bias", !latent && config.qkv_bias);
+  w.k_bias = get("self_attn.k_proj.bias", !latent && config.qkv_bias);
+  w.v_bias = get("self_attn.v_proj.bias", !latent && config.qkv_bias);
   w.o_bias = get("self_attn.o_proj.bias", config.output_bias);
   w.q_norm = get("self_attn.q_norm.weight", config.qk_norm);
   w.k_norm = get("self_attn.k_norm.weight", config.qk_norm);
-  w.post_attention_norm = get("post_attention_layernorm.weight");
-  w.gate_proj = get("mlp.gate_proj.weight");
-  w.up_proj = get("mlp.up_proj.weight");
-  w.down_proj = get("mlp.down_proj.weight");
-  w.gate_bias = get("mlp.gate_proj.bias", config.mlp_bias);
-  w.up_bias = get("mlp.up_proj.bias", config.mlp_bias);
-  w.down_bias = get("mlp.down_proj.bias", config.mlp_bias);
+  w.gate_proj = get("mlp.gate_proj.weight", dense);
+  w.up_proj = get("mlp.up_proj.weight", dense);
+  w.down_proj = get("mlp.down_proj.weight", dense);
+  w.gate_bias = get("mlp.gate_proj.bias", dense && config.mlp_bias);
+  w.up_bias = get("mlp.up_proj.bias", dense && config.mlp_bias);
+  w.down_bias = get("mlp.down_proj.bias", dense && config.mlp_bias);
   return w;
 }
 
@@ -69,12 +121,14 @@ at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids) {
 }
 
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
-                         const at::Tensor& hidden, const Rope& rope, Attention& attention,
-                         const LinearOptions& options) {
+                         const at::Tensor& hidden, const Rope& rope, Attention& attention, const LinearOptions& options,
+                         const MoeRuns& moe_runs) {
   const at::Tensor normed = rms_norm(hidden, weights.input_norm, config.rms_norm_eps);
   const at::Tensor attended = hidden + attention_part(config, layer, weights, normed, rope, attention, options);
   const at::Tensor normed_again = rms_norm(attended, weights.post_attention_norm, config.rms_norm_eps);
-  return attended + mlp_part(weights, normed_again, options);
+  if (!config.has_experts(layer)) return attended + mlp_part(weights, normed_again, options);
+  return attended + moe_forward(config.moe->routing, weights.moe, normed_again, moe_runs ? moe_runs(layer) : MoeRun(),
+                                options.row_tile);
 }
 
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden) {
@@ -82,11 +136,13 @@ at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const
 }
 
 at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup, const at::Tensor& ids,
-                          const at::Tensor& positions, Attention& attention, const LinearOptions& options) {
+                          const at::Tensor& positions, Attention& attention, const LinearOptions& options,
+                          const MoeRuns& moe_runs) {
   const Rope rope = make_rope(config.rope, config.head_dim, positions);
   at::Tensor hidden = embed(lookup(kEmbeddingName), ids);
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    hidden = block_forward(config, layer, layer_weights(config, layer, lookup), hidden, rope, attention, options);
+    hidden =
+        block_forward(config, layer, layer_weights(config, layer, lookup), hidden, rope, attention, options, moe_runs);
   }
   return final_norm(config, lookup(kFinalNormName), hidden);
 }

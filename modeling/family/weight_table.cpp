@@ -7,31 +7,83 @@
 namespace hexad::modeling {
 namespace {
 
-void add_layer(const ModelConfig& c, int64_t layer, std::vector<WeightInfo>& table) {
-  const std::string unit = "layers." + std::to_string(layer);
-  const std::string prefix = "model." + unit + ".";
-  const int64_t query = c.num_heads * c.head_dim, key = c.num_kv_heads * c.head_dim;
-  const auto add = [&](const char* name, std::vector<int64_t> shape) {
-    table.push_back({prefix + name, std::move(shape), unit});
-  };
-  const auto add_linear = [&](const std::string& name, int64_t out, int64_t in, bool bias) {
-    add((name + ".weight").c_str(), {out, in});
-    if (bias) add((name + ".bias").c_str(), {out});
-  };
-  add("input_layernorm.weight", {c.hidden_size});
-  add_linear("self_attn.q_proj", query, c.hidden_size, c.qkv_bias);
-  add_linear("self_attn.k_proj", key, c.hidden_size, c.qkv_bias);
-  add_linear("self_attn.v_proj", key, c.hidden_size, c.qkv_bias);
-  add_linear("self_attn.o_proj", c.hidden_size, query, c.output_bias);
-  if (c.qk_norm) {
-    add("self_attn.q_norm.weight", {c.head_dim});
-    add("self_attn.k_norm.weight", {c.head_dim});
+// Adds the weights of one layer.
+class LayerTable {
+ public:
+  LayerTable(const ModelConfig& config, int64_t layer, std::vector<WeightInfo>& table)
+      : c_(config), layer_(layer), unit_("layers." + std::to_string(layer)), table_(table) {}
+
+  void add_all() {
+    add("input_layernorm.weight", {c_.hidden_size});
+    c_.mla ? add_latent_attention() : add_attention();
+    add("post_attention_layernorm.weight", {c_.hidden_size});
+    if (c_.has_experts(layer_)) return add_experts();
+    add_linear("mlp.gate_proj", c_.intermediate_size, c_.hidden_size, c_.mlp_bias);
+    add_linear("mlp.up_proj", c_.intermediate_size, c_.hidden_size, c_.mlp_bias);
+    add_linear("mlp.down_proj", c_.hidden_size, c_.intermediate_size, c_.mlp_bias);
   }
-  add("post_attention_layernorm.weight", {c.hidden_size});
-  add_linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
-  add_linear("mlp.up_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
-  add_linear("mlp.down_proj", c.hidden_size, c.intermediate_size, c.mlp_bias);
-}
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, bool trainable = true) {
+    table_.push_back({"model." + unit_ + "." + name, std::move(shape), unit_, trainable});
+  }
+  void add_linear(const std::string& name, int64_t out, int64_t in, bool bias = false) {
+    add(name + ".weight", {out, in});
+    if (bias) add(name + ".bias", {out});
+  }
+
+  void add_attention() {
+    const int64_t query = c_.num_heads * c_.head_dim, key = c_.num_kv_heads * c_.head_dim;
+    add_linear("self_attn.q_proj", query, c_.hidden_size, c_.qkv_bias);
+    add_linear("self_attn.k_proj", key, c_.hidden_size, c_.qkv_bias);
+    add_linear("self_attn.v_proj", key, c_.hidden_size, c_.qkv_bias);
+    add_linear("self_attn.o_proj", c_.hidden_size, query, c_.output_bias);
+    if (!c_.qk_norm) return;
+    add("self_attn.q_norm.weight", {c_.head_dim});
+    add("self_attn.k_norm.weight", {c_.head_dim});
+  }
+
+  void add_latent_attention() {
+    const MlaConfig& m = *c_.mla;
+    const int64_t query = c_.num_heads * m.qk_head_dim();
+    if (m.q_lora_rank == 0) {
+      add_linear("self_attn.q_proj", query, c_.hidden_size);
+    } else {
+      add_linear("self_attn.q_a_proj", m.q_lora_rank, c_.hidden_size, c_.qkv_bias);
+      add("self_attn.q_a_layernorm.weight", {m.q_lora_rank});
+      add_linear("self_attn.q_b_proj", query, m.q_lora_rank);
+    }
+    add_linear("self_attn.kv_a_proj_with_mqa", m.kv_lora_rank + m.rope_head_dim, c_.hidden_size, c_.qkv_bias);
+    add("self_attn.kv_a_layernorm.weight", {m.kv_lora_rank});
+    add_linear("self_attn.kv_b_proj", c_.num_heads * (m.nope_head_dim + m.v_head_dim), m.kv_lora_rank);
+    add_linear("self_attn.o_proj", c_.hidden_size, c_.num_heads * m.v_head_dim, c_.output_bias);
+  }
+
+  void add_experts() {
+    const MoeConfig& m = *c_.moe;
+    const MoeFamily& names = *m.family;
+    const std::string block = names.block;
+    add(block + "gate.weight", {m.num_experts, c_.hidden_size});
+    if (names.expert_bias) add(block + names.expert_bias, {m.num_experts}, /*trainable=*/false);
+    for (int64_t e = 0; e < m.num_experts; ++e) {
+      const std::string expert = block + "experts." + std::to_string(e) + ".";
+      add_linear(expert + names.gate, m.intermediate_size, c_.hidden_size);
+      add_linear(expert + names.up, m.intermediate_size, c_.hidden_size);
+      add_linear(expert + names.down, c_.hidden_size, m.intermediate_size);
+    }
+    if (m.shared_intermediate_size == 0) return;
+    const std::string shared = block + names.shared;
+    add_linear(shared + "gate_proj", m.shared_intermediate_size, c_.hidden_size);
+    add_linear(shared + "up_proj", m.shared_intermediate_size, c_.hidden_size);
+    add_linear(shared + "down_proj", c_.hidden_size, m.shared_intermediate_size);
+    if (names.shared_scale) add(block + names.shared_scale, {1, c_.hidden_size});
+  }
+
+  const ModelConfig& c_;
+  int64_t layer_;
+  std::string unit_;
+  std::vector<WeightInfo>& table_;
+};
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -42,7 +94,7 @@ bool ends_with(const std::string& text, const std::string& end) {
 std::vector<WeightInfo> weight_table(const ModelConfig& config) {
   std::vector<WeightInfo> table;
   table.push_back({kEmbeddingName, {config.vocab_size, config.hidden_size}, "embed"});
-  for (int64_t layer = 0; layer < config.num_layers; ++layer) add_layer(config, layer, table);
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) LayerTable(config, layer, table).add_all();
   table.push_back({kFinalNormName, {config.hidden_size}, "head"});
   if (!config.tie_word_embeddings) {
     table.push_back({head_weight_name(config), {config.vocab_size, config.hidden_size}, "head"});
@@ -63,7 +115,7 @@ const char* head_weight_name(const ModelConfig& config) {
 
 at::Tensor initial_weight(const ModelConfig& config, const WeightInfo& info, at::Generator generator) {
   if (ends_with(info.hf_name, "norm.weight")) return at::ones(info.shape, at::kFloat);
-  if (ends_with(info.hf_name, ".bias")) return at::zeros(info.shape, at::kFloat);
+  if (ends_with(info.hf_name, "bias")) return at::zeros(info.shape, at::kFloat);
   return at::empty(info.shape, at::kFloat).normal_(0.0, config.initializer_range, std::move(generator));
 }
 

@@ -17,6 +17,7 @@ struct WeightInfo {
   std::string hf_name;
   std::vector<int64_t> shape;
   std::string unit;
+  bool trainable = true;  // false: moved by a rule of its own, not by gradients (a router's expert bias); kept in fp32
 };
 
 std::vector<WeightInfo> weight_table(const ModelConfig& config);
@@ -29,7 +30,7 @@ inline constexpr const char* kFinalNormName = "model.norm.weight";
 // Name of the weight that makes the logits: "lm_head.weight", or the embedding's when tied.
 const char* head_weight_name(const ModelConfig& config);
 
-// A fresh fp32 CPU tensor for training from scratch: norms 1, biases 0, matrices normal(0, initializer_range).
+// A fresh fp32 CPU tensor for training from scratch: norms 1, biases (of routers too) 0, matrices normal(0, initializer_range).
 at::Tensor initial_weight(const ModelConfig& config, const WeightInfo& info, at::Generator generator);
 
 }  // namespace hexad::modeling

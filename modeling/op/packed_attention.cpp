@@ -18,16 +18,26 @@ at::Tensor window_mask(int64_t length, int64_t window, at::Device device) {
   return (distance >= 0).logical_and(distance < window);
 }
 
-bool flash_varlen_fits(const at::Tensor& q) {
-  const int64_t dim = q.size(-1);
+// Runs `attend(q, k, v)` on heads of one width: the kernels want that, and zeros change neither products nor sums.
+template <typename Attend>
+at::Tensor with_equal_heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Attend& attend) {
+  const int64_t key = q.size(-1), value = v.size(-1), width = std::max(key, value);
+  if (key == value) return attend(q, k, v);
+  const auto padded = [&](const at::Tensor& x) { return at::constant_pad_nd(x, {0, width - x.size(-1)}); };
+  return attend(padded(q), padded(k), padded(v)).slice(-1, 0, value);
+}
+
+double attention_scale(const at::Tensor& q) { return 1.0 / std::sqrt(double(q.size(-1))); }
+
+bool flash_varlen_fits(const at::Tensor& q, const at::Tensor& v) {
+  const int64_t dim = std::max(q.size(-1), v.size(-1));
   return q.is_cuda() && (q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16) && dim % 8 == 0 &&
          dim <= 256;
 }
 
 at::Tensor flash_varlen(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
-                        int64_t window) {
+                        int64_t window, std::optional<double> scale) {
   const std::optional<at::Tensor> offsets = layout.offsets_on_device;
-  const std::optional<double> scale = 1.0 / std::sqrt(double(q.size(-1)));
   const std::optional<int64_t> left = window > 0 ? std::optional<int64_t>(window - 1) : std::nullopt;
   const std::optional<int64_t> right = window > 0 ? std::optional<int64_t>(0) : std::nullopt;
   return std::get<0>(at::_flash_attention_forward(q, k, v, offsets, offsets, layout.max_length, layout.max_length,
@@ -78,7 +88,7 @@ at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     }
   }
   std::erase_if(parts, [](const at::Tensor& part) { return !part.defined(); });
-  return parts.empty() ? at::zeros_like(q) : at::cat(parts);
+  return parts.empty() ? at::zeros({q.size(0), q.size(1), v.size(-1)}, q.options()) : at::cat(parts);
 }
 
 }  // namespace
@@ -107,18 +117,24 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (q.size(0) != layout.offsets.back()) {
     fail("packed attention: got {} tokens, but cu_seqlens ends at {}", q.size(0), layout.offsets.back());
   }
-  if (flash_varlen_fits(q)) return flash_varlen(q, k, v, layout, window);
-  return by_buckets(q, k, v, layout, window);
+  if (!flash_varlen_fits(q, v)) return by_buckets(q, k, v, layout, window);
+  const double scale = attention_scale(q);
+  return with_equal_heads(q, k, v, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    return flash_varlen(q, k, v, layout, window, scale);
+  });
 }
 
 at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window) {
   const int64_t length = q.size(1);
   const bool masked = window > 0 && window < length;
   const std::optional<at::Tensor> mask = masked ? std::optional(window_mask(length, window, q.device())) : std::nullopt;
-  return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask,
-                                          /*dropout_p=*/0.0, /*is_causal=*/!masked, /*scale=*/std::nullopt,
-                                          /*enable_gqa=*/q.size(2) != k.size(2))
-      .transpose(1, 2);
+  const double scale = attention_scale(q);
+  return with_equal_heads(q, k, v, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask,
+                                            /*dropout_p=*/0.0, /*is_causal=*/!masked, scale,
+                                            /*enable_gqa=*/q.size(2) != k.size(2))
+        .transpose(1, 2);
+  });
 }
 
 }  // namespace hexad::modeling

@@ -19,12 +19,12 @@ struct PackedLayout {
 // Throws Error when it does not start at 0 or decreases.
 PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 
-// q [T, Hq, D], k and v [T, Hkv, D] -> [T, Hq, D]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence sees the
+// q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, Dv] -> [T, Hq, Dv]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence sees the
 // tokens i - window + 1 ... i of the same sequence (window 0: 0 ... i).
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
                             int64_t window = 0);
 
-// q [B, S, Hq, D], k and v [B, S, Hkv, D] -> [B, S, Hq, D]: the same inside each row.
+// q [B, S, Hq, D], k [B, S, Hkv, D], v [B, S, Hkv, Dv] -> [B, S, Hq, Dv]: the same inside each row.
 at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window = 0);
 
 }  // namespace hexad::modeling

@@ -110,6 +110,11 @@ Rope make_rope(const RopeConfig& config, int64_t head_dim, const at::Tensor& pos
   return {angles.cos() * factor, angles.sin() * factor};
 }
 
+double yarn_logit_mscale(const RopeConfig& config) {
+  const double all = config.mscale_all_dim.value_or(0);
+  return config.scaling == RopeScaling::yarn && all != 0 ? yarn_magnitude(config.factor, all) : 1.0;
+}
+
 at::Tensor apply_rope(const at::Tensor& x, const Rope& rope) {
   if (cpu::has_kernels(x)) return RopeOnCpu::apply(x, rope.cos, rope.sin);
   const int64_t half = x.size(2) / 2;

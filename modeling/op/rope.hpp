@@ -19,4 +19,7 @@ Rope make_rope(const RopeConfig& config, int64_t head_dim, const at::Tensor& pos
 // x [T, heads, D] -> rotated x, same dtype (fp32 arithmetic inside). Differentiable in x.
 at::Tensor apply_rope(const at::Tensor& x, const Rope& rope);
 
+// DeepSeek's factor of the query (and of the key) under yarn with mscale_all_dim; 1 otherwise.
+double yarn_logit_mscale(const RopeConfig& config);
+
 }  // namespace hexad::modeling

@@ -11,6 +11,16 @@ namespace {
 
 constexpr size_t kListed = 10;
 
+// N of "model.layers.N.", or -1.
+int64_t layer_of(const std::string& name) {
+  const std::string prefix = "model.layers.";
+  if (!name.starts_with(prefix)) return -1;
+  int64_t layer = 0;
+  size_t at = prefix.size();
+  for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at) layer = layer * 10 + (name[at] - '0');
+  return at > prefix.size() && at < name.size() && name[at] == '.' ? layer : -1;
+}
+
 bool is_ignorable(const std::string& name, bool tied) {
   const std::string buffer = "rotary_emb.inv_freq";
   const bool is_buffer = name.size() >= buffer.size() && name.ends_with(buffer);
@@ -43,11 +53,21 @@ std::vector<std::string> validate_weights(const SafetensorsReader& reader, const
     }
   }
   const bool tied = !used.count("lm_head.weight");
+  int64_t last_layer = -1, beyond = 0;
+  for (const WeightInfo& info : table) last_layer = std::max(last_layer, layer_of(info.hf_name));
   std::vector<std::string> warnings;
   for (const auto& [name, stored] : reader.entries()) {
-    if (!used.count(name) && !is_ignorable(name, tied)) {
+    if (used.count(name) || is_ignorable(name, tied)) continue;
+    if (last_layer >= 0 && layer_of(name) > last_layer) {
+      ++beyond;
+    } else {
       warnings.push_back(fmt::format("{}: '{}' is not used by this model", stored.file, name));
     }
+  }
+  if (beyond > 0) {
+    warnings.push_back(
+        fmt::format("{}: {} weights of layers beyond the config's {} (multi-token prediction) are left out",
+                    reader.origin(), beyond, last_layer + 1));
   }
   return warnings;
 }

@@ -10,7 +10,7 @@ namespace hexad::modeling {
 
 // Throws Error listing the missing weights (at most ten), or the first wrong shape, with file, got and wanted. Returns
 // a warning line for each stored tensor that the model does not use (a stored lm_head.weight of a tied model and rotary
-// inv_freq buffers are passed over in silence).
+// inv_freq buffers are passed over in silence; layers beyond the model's, multi-token prediction, share one line).
 std::vector<std::string> validate_weights(const SafetensorsReader& reader, const std::vector<WeightInfo>& table);
 
 // Throws Error naming the weight, its file and the first element that is nan or infinite.

@@ -84,12 +84,61 @@ TEST_CASE("qwen2 slides from max_window_layers, or where layer_types says") {
   CHECK(parse(base).sliding_window == Windows{16, 0, 0, 16});
 }
 
+TEST_CASE("experts: defaults, layers and routing of each family") {
+  const ModelConfig qwen3 = parse(with(minimal("qwen3_moe"), {{"num_key_value_heads", 2}, {"norm_topk_prob", true}}));
+  CHECK(qwen3.moe->num_experts == 128);
+  CHECK(qwen3.moe->intermediate_size == 768);
+  CHECK(qwen3.moe->routing.topk == 8);
+  CHECK_FALSE(qwen3.moe->routing.pre_softmax);
+  CHECK(qwen3.qk_norm);
+  CHECK(qwen3.sliding_window == Windows(4, 0));
+  const ModelConfig qwen2 = parse(with(minimal("qwen2_moe"), {{"num_key_value_heads", 2},
+                                                              {"use_sliding_window", true},
+                                                              {"sliding_window", 9},
+                                                              {"max_window_layers", 3},
+                                                              {"decoder_sparse_step", 2},
+                                                              {"mlp_only_layers", {3}}}));
+  CHECK(qwen2.moe->routing.pre_softmax);
+  CHECK(qwen2.moe->layers == std::vector<bool>{false, true, false, false});
+  CHECK(qwen2.sliding_window == Windows{9, 0, 9, 0});
+  CHECK(qwen2.qkv_bias);
+  const ModelConfig mixtral = parse(minimal("mixtral"));
+  CHECK(mixtral.moe->intermediate_size == 96);
+  CHECK(mixtral.rope.theta == 1e6);
+  CHECK(mixtral.rms_norm_eps == 1e-5);
+  CHECK(mixtral.sliding_window == Windows(4, 0));
+}
+
+TEST_CASE("deepseek_v3: latents, yarn's scale of the logits, sigmoid routing in groups") {
+  const json yarn = {{"type", "yarn"},
+                     {"factor", 40.0},
+                     {"original_max_position_embeddings", 4096},
+                     {"mscale", 1.0},
+                     {"mscale_all_dim", 1.0}};
+  const ModelConfig config = parse(with(minimal("deepseek_v3"), {{"rope_scaling", yarn}, {"qk_rope_head_dim", 16}}));
+  CHECK(config.mla->q_lora_rank == 1536);
+  CHECK(config.mla->kv_lora_rank == 512);
+  CHECK(config.mla->qk_head_dim() == 128 + 16);
+  CHECK(config.head_dim == 16);
+  CHECK(config.num_kv_heads == 8);
+  const double mscale = 0.1 * std::log(40.0) + 1;
+  CHECK(config.mla->logit_scale == doctest::Approx(mscale * mscale));
+  CHECK(config.moe->layers == std::vector<bool>{false, false, false, true});
+  CHECK(bool(config.moe->routing.score == ScoreFunction::sigmoid));
+  CHECK(config.moe->routing.scaling_factor == 2.5);
+  CHECK(config.moe->routing.group_score_experts == 2);
+  CHECK(config.moe->shared_intermediate_size == 2048);
+  CHECK(parse(with(minimal("deepseek_v3"), {{"q_lora_rank", nullptr}})).mla->q_lora_rank == 0);
+  CHECK(parse(minimal("deepseek_v3")).mla->logit_scale == 1.0);
+}
+
 TEST_CASE("errors say where, what and what is known") {
   const auto check = [](const json& config, const char* message) {
     CHECK_THROWS_WITH_AS(parse(config), message, Error);
   };
   check(minimal("gpt2"),
-        "config.json: model_type 'gpt2' is not supported; known families: llama, mistral, qwen2, qwen3");
+        "config.json: model_type 'gpt2' is not supported; known families: llama, mistral, qwen2, qwen3, "
+        "qwen2_moe, qwen3_moe, mixtral, deepseek_v3");
   check(json::object(), "config.json: 'model_type' is missing");
   check(json::array(), "config.json: expected a JSON object, got array");
   json no_layers = minimal("llama");
@@ -106,6 +155,12 @@ TEST_CASE("errors say where, what and what is known") {
         "config.json: rope_scaling: rope type 'longrope' is not supported; known types: default, linear, llama3, yarn");
   check(with(minimal("llama"), {{"rope_scaling", {{"type", "linear"}}}}),
         "config.json: rope_scaling: 'factor' is missing");
+  check(with(minimal("deepseek_v3"), {{"scoring_func", "softmax"}}),
+        "config.json: 'scoring_func' is \"softmax\", wanted \"sigmoid\"");
+  check(with(minimal("qwen3_moe"), {{"num_experts_per_tok", 200}, {"num_key_value_heads", 2}}),
+        "config.json: router: topk is 200, wanted 1 ... 128 (experts)");
+  check(with(minimal("qwen2_moe"), {{"mlp_only_layers", 1}, {"num_key_value_heads", 2}}),
+        "config.json: 'mlp_only_layers' is 1, wanted a list of layers");
   check(with(minimal("llama"), {{"eos_token_id", "x"}}),
         "config.json: 'eos_token_id' is \"x\", wanted a token id or a list of them");
 }

@@ -55,6 +55,64 @@ TEST_CASE("a tied head is the embedding") {
   CHECK(find(table, "model.layers.0.self_attn.v_proj.bias").shape == std::vector<int64_t>{32});
 }
 
+std::vector<std::string> names_in(const ModelConfig& config, const std::string& unit) {
+  std::vector<std::string> names;
+  const std::string prefix = "model." + unit + ".";
+  for (const WeightInfo& info : weight_table(config))
+    if (info.unit == unit) names.push_back(info.hf_name.substr(prefix.size()));
+  return names;
+}
+
+TEST_CASE("experts have their published names, and dense layers stay dense") {
+  const nlohmann::json base = {{"vocab_size", 100},        {"hidden_size", 64},          {"num_hidden_layers", 2},
+                               {"num_attention_heads", 8}, {"num_key_value_heads", 2},   {"intermediate_size", 96},
+                               {"num_experts_per_tok", 1}, {"moe_intermediate_size", 24}};
+  const auto parse = [&](const nlohmann::json& changes) {
+    nlohmann::json config = base;
+    config.update(changes);
+    return parse_model_config(config, "config.json");
+  };
+  const auto contains = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const ModelConfig mixtral = parse({{"model_type", "mixtral"}, {"num_local_experts", 3}});
+  CHECK(find(weight_table(mixtral), "model.layers.1.block_sparse_moe.experts.2.w3.weight").shape ==
+        std::vector<int64_t>{96, 64});
+  CHECK(find(weight_table(mixtral), "model.layers.1.block_sparse_moe.experts.2.w2.weight").shape ==
+        std::vector<int64_t>{64, 96});
+
+  const ModelConfig qwen3 =
+      parse({{"model_type", "qwen3_moe"}, {"num_experts", 3}, {"mlp_only_layers", {0}}, {"decoder_sparse_step", 1}});
+  CHECK(contains(names_in(qwen3, "layers.0"), "mlp.up_proj.weight"));
+  CHECK(contains(names_in(qwen3, "layers.1"), "mlp.experts.2.up_proj.weight"));
+  CHECK_FALSE(contains(names_in(qwen3, "layers.1"), "mlp.up_proj.weight"));
+
+  const ModelConfig qwen2 = parse({{"model_type", "qwen2_moe"}, {"num_experts", 3}, {"decoder_sparse_step", 2}});
+  CHECK_FALSE(qwen2.has_experts(0));
+  CHECK(find(weight_table(qwen2), "model.layers.1.mlp.shared_expert.gate_proj.weight").shape ==
+        std::vector<int64_t>{5632, 64});
+  CHECK(contains(names_in(qwen2, "layers.1"), "mlp.shared_expert_gate.weight"));
+  CHECK(contains(names_in(qwen2, "layers.1"), "self_attn.q_proj.bias"));
+
+  const ModelConfig deepseek = parse({{"model_type", "deepseek_v3"},
+                                      {"n_routed_experts", 4},
+                                      {"n_group", 2},
+                                      {"topk_group", 1},
+                                      {"n_shared_experts", 2},
+                                      {"first_k_dense_replace", 1},
+                                      {"kv_lora_rank", 16},
+                                      {"qk_rope_head_dim", 4}});
+  CHECK(contains(names_in(deepseek, "layers.0"), "mlp.down_proj.weight"));
+  CHECK(find(weight_table(deepseek), "model.layers.1.mlp.shared_experts.up_proj.weight").shape ==
+        std::vector<int64_t>{48, 64});
+  CHECK(find(weight_table(deepseek), "model.layers.1.self_attn.kv_a_proj_with_mqa.weight").shape ==
+        std::vector<int64_t>{20, 64});
+  const std::vector<WeightInfo> table = weight_table(deepseek);
+  const WeightInfo& bias = find(table, "model.layers.1.mlp.gate.e_score_correction_bias");
+  CHECK_FALSE(bias.trainable);
+  CHECK(initial_weight(deepseek, bias, at::detail::createCPUGenerator(1)).equal(at::zeros({4})));
+}
+
 TEST_CASE("initial weights: norms 1, biases 0, matrices by the seed") {
   const ModelConfig config = config_of("qwen2", false);
   const std::vector<WeightInfo> table = weight_table(config);

@@ -28,7 +28,7 @@ at::Tensor reference(const std::vector<at::Tensor>& in, const Offsets& offsets, 
   return at::matmul(scores.masked_fill(seen.logical_not(), -INFINITY).softmax(-1), values).transpose(0, 1);
 }
 
-void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_heads) {
+void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_heads, int64_t value_dim = 16) {
   CAPTURE(window);
   at::manual_seed(4);
   const int64_t tokens = offsets.back();
@@ -37,13 +37,17 @@ void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_hea
   };
   check_op_everywhere(
       op, [&](const auto& in) { return reference(in, offsets, window); },
-      {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}), at::randn({tokens, kv_heads, 16})});
+      {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}), at::randn({tokens, kv_heads, value_dim})});
 }
 
 TEST_CASE("packed attention equals masked attention over all tokens") { check({0, 5, 6, 40, 47, 54}, 0, 6, 2); }
 TEST_CASE("packed attention with a sliding window") { check({0, 19, 22, 60}, 7, 4, 4); }
 TEST_CASE("packed attention with a window longer than every sequence") { check({0, 9, 12}, 100, 4, 1); }
 TEST_CASE("packed attention passes over empty sequences") { check({0, 0, 4, 4, 11, 11}, 0, 2, 2); }
+TEST_CASE("packed attention with values narrower or wider than keys") {
+  check({0, 5, 6, 40}, 0, 4, 4, 10);
+  check({0, 19, 22}, 7, 4, 2, 24);
+}
 TEST_CASE("packed attention over one sequence") { check({0, 33}, 0, 3, 3); }
 
 TEST_CASE("packed attention: no sequence sees another one") {

@@ -36,6 +36,17 @@ struct ModelCase {
   WeightLookup lookup() const {
     return [this](const std::string& name) { return weights.at(name); };
   }
+  // Zero for an expert that no token went to.
+  at::Tensor grad(const std::string& name) const {
+    const at::Tensor& weight = weights.at(name);
+    return weight.grad().defined() ? weight.grad() : at::zeros_like(weight);
+  }
+  std::vector<std::string> trained() const {
+    std::vector<std::string> names;
+    for (const WeightInfo& info : weight_table(config))
+      if (info.trainable) names.push_back(info.hf_name);
+    return names;
+  }
   at::Tensor head() const { return weights.at(head_weight_name(config)); }
 };
 

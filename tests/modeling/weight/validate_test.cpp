@@ -31,6 +31,20 @@ TEST_CASE("complete weights pass; what the model does not use is a warning") {
   CHECK(validate_weights(reader, kTable) == want);
 }
 
+TEST_CASE("layers beyond the model's, multi-token prediction, are left out in one line") {
+  const TemporaryDir dir;
+  const std::vector<WeightInfo> table = {{"model.layers.0.a", {2}, "layers.0"}, {"model.layers.9.a", {2}, "layers.9"}};
+  const SafetensorsReader reader = stored(dir, {{"model.layers.0.a", {2}, at::kFloat},
+                                                {"model.layers.9.a", {2}, at::kFloat},
+                                                {"model.layers.9.b", {2}, at::kFloat},
+                                                {"model.layers.10.a", {2}, at::kFloat},
+                                                {"model.layers.10.eh_proj.weight", {2}, at::kFloat}});
+  const std::vector<std::string> want = {
+      (dir / "model.safetensors").string() + ": 'model.layers.9.b' is not used by this model",
+      dir.path().string() + ": 2 weights of layers beyond the config's 10 (multi-token prediction) are left out"};
+  CHECK(validate_weights(reader, table) == want);
+}
+
 TEST_CASE("missing and wrong-shaped weights are refused") {
   const TemporaryDir dir;
   const std::string file = (dir / "model.safetensors").string();

@@ -1,0 +1,62 @@
+#include "modeling/family/mla.hpp"
+
+#include <ATen/Functions.h>
+
+#include "modeling/op/linear.hpp"
+#include "modeling/op/rms_norm.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+constexpr double kLatentEps = 1e-6;
+
+// x [T, heads, D] with its rotated pairs side by side -> with their halves apart, as apply_rope takes them.
+at::Tensor halves_apart(const at::Tensor& x) {
+  return x.unflatten(-1, {x.size(-1) / 2, 2}).transpose(-1, -2).flatten(-2);
+}
+
+at::Tensor rotated(const MlaConfig& config, const at::Tensor& x, const Rope& rope) {
+  return apply_rope(config.rope_interleave ? halves_apart(x) : x, rope);
+}
+
+at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& x, int64_t row_tile) {
+  if (config.q_lora_rank == 0) return apply_linear(x, w.q_proj, {}, row_tile);
+  const at::Tensor latent = apply_linear(x, w.q_a_proj, w.q_a_bias, row_tile);
+  return apply_linear(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, {}, row_tile);
+}
+
+}  // namespace
+
+MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope) {
+  MlaConfig config;
+  // null means none, and an absent key the default.
+  if (fields.has("q_lora_rank") || !fields.mentions("q_lora_rank"))
+    config.q_lora_rank = fields.size("q_lora_rank", 1536);
+  config.kv_lora_rank = fields.size("kv_lora_rank", 512);
+  config.nope_head_dim = fields.size("qk_nope_head_dim", 128);
+  config.rope_head_dim = fields.size("qk_rope_head_dim", 64);
+  config.v_head_dim = fields.size("v_head_dim", 128);
+  config.rope_interleave = fields.boolean("rope_interleave").value_or(true);
+  const double mscale = yarn_logit_mscale(rope);
+  config.logit_scale = mscale * mscale;
+  return config;
+}
+
+MlaInputs mla_inputs(const MlaConfig& c, int64_t num_heads, const MlaWeights& w, const at::Tensor& x, const Rope& rope,
+                     int64_t row_tile) {
+  const int64_t tokens = x.size(0);
+  const at::Tensor q = queries(c, w, x, row_tile).view({tokens, num_heads, c.qk_head_dim()});
+  const std::vector<at::Tensor> q_parts = q.split_with_sizes({c.nope_head_dim, c.rope_head_dim}, -1);
+
+  const at::Tensor compressed = apply_linear(x, w.kv_a_proj, w.kv_a_bias, row_tile);
+  const std::vector<at::Tensor> kv = compressed.split_with_sizes({c.kv_lora_rank, c.rope_head_dim}, -1);
+  const at::Tensor expanded = apply_linear(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, {}, row_tile)
+                                  .view({tokens, num_heads, c.nope_head_dim + c.v_head_dim});
+  const std::vector<at::Tensor> kv_parts = expanded.split_with_sizes({c.nope_head_dim, c.v_head_dim}, -1);
+  const at::Tensor k_rope = rotated(c, kv[1].unsqueeze(1), rope).expand({-1, num_heads, -1});
+
+  const at::Tensor q_full = at::cat({q_parts[0], rotated(c, q_parts[1], rope)}, -1);
+  return {c.logit_scale == 1.0 ? q_full : q_full * c.logit_scale, at::cat({kv_parts[0], k_rope}, -1), kv_parts[1]};
+}
+
+}  // namespace hexad::modeling

@@ -1,0 +1,44 @@
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries, and keys and values together, come from
+// low-rank latents; the rotated part of the key is shared by all heads.
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "modeling/family/config_fields.hpp"
+#include "modeling/op/rope.hpp"
+
+namespace hexad::modeling {
+
+struct MlaConfig {
+  int64_t q_lora_rank = 0;  // 0: one matrix makes the queries
+  int64_t kv_lora_rank = 0;
+  int64_t nope_head_dim = 0;  // of queries and keys, not rotated
+  int64_t rope_head_dim = 0;  // of queries and keys, rotated
+  int64_t v_head_dim = 0;
+  bool rope_interleave = true;  // pairs of neighbours are rotated, instead of i and i + rope_head_dim / 2
+  double logit_scale = 1.0;     // beside 1 / sqrt(nope_head_dim + rope_head_dim): yarn's mscale squared
+
+  int64_t qk_head_dim() const { return nope_head_dim + rope_head_dim; }
+};
+
+MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope);
+
+// Weights of one block, [out, in]; biases undefined when there are none.
+struct MlaWeights {
+  at::Tensor q_proj;                                  // without q_lora_rank
+  at::Tensor q_a_proj, q_a_bias, q_a_norm, q_b_proj;  // with it
+  at::Tensor kv_a_proj, kv_a_bias, kv_a_norm, kv_b_proj;
+};
+
+// q and k [T, heads, qk_head_dim], v [T, heads, v_head_dim]. q carries logit_scale, so that attention with its usual
+// scale, 1 / sqrt(qk_head_dim), is what the model wants.
+struct MlaInputs {
+  at::Tensor q, k, v;
+};
+
+// x [T, H]. The norms of the latents have their own epsilon, 1e-6, as in transformers.
+MlaInputs mla_inputs(const MlaConfig& config, int64_t num_heads, const MlaWeights& weights, const at::Tensor& x,
+                     const Rope& rope, int64_t row_tile = 0);
+
+}  // namespace hexad::modeling
