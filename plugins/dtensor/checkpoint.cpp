@@ -130,6 +130,8 @@ void save_weights(ShardedModel& model, const std::filesystem::path& source_dir, 
     const at::Tensor full = gather(model, unit, unit.master(), i);
     rank0.run([&] { file->write(unit.params()[i].name, full); });
   });
+  for (const ShardedParam& param : model.frozen_params())
+    rank0.run([&] { file->write(param.name, model.frozen(param.name, HEXAD_WEIGHTS_CURRENT).to(at::kCPU)); });
   rank0.run([&] {
     write_configs(model.config(), source_dir, dir);
     file->finish();

@@ -46,9 +46,12 @@ at::Tensor Runner::embed(const MicroBatch* batch, int32_t which) {
   return hidden;
 }
 
-at::Tensor Runner::run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden) {
+at::Tensor Runner::run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which) {
   const ShardedUnit& unit = model_.block(layer);
-  const auto lookup = [&](const std::string& name) { return unit.weight(name); };
+  const auto lookup = [&](const std::string& name) {
+    const at::Tensor frozen = model_.frozen(name, which);
+    return frozen.defined() ? frozen : unit.weight(name);
+  };
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup);
   return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention);
 }
@@ -69,7 +72,7 @@ LogprobResult Runner::forward(const MicroBatch* batch, int32_t which, const mode
   for (int64_t layer = 0; layer < layers; ++layer) {
     unshard(model_.block(layer), which);
     prefetch(layer + 1 < layers ? model_.block(layer + 1) : model_.head(), which);
-    if (batch) hidden = run_block(*batch, layer, hidden);
+    if (batch) hidden = run_block(*batch, layer, hidden, which);
     model_.block(layer).reshard();
   }
   unshard(model_.head(), which);
@@ -113,7 +116,7 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const MicroBatch* batch,
       BlockRecord& record = records[static_cast<size_t>(layer)];
       record.input = hidden.detach().requires_grad_(true);
       const at::AutoGradMode mode(!options_.activation_checkpointing);
-      const at::Tensor output = run_block(*batch, layer, record.input);
+      const at::Tensor output = run_block(*batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
       if (!options_.activation_checkpointing) record.output = output;
       hidden = output.detach();
     }
@@ -156,7 +159,8 @@ at::Tensor Runner::backward_head(const MicroBatch* batch, const at::Tensor& hidd
 
 at::Tensor Runner::backward_block(const MicroBatch& batch, int64_t layer, BlockRecord& record, const at::Tensor& grad) {
   ShardedUnit& unit = model_.block(layer);
-  const at::Tensor output = record.output.defined() ? record.output : run_block(batch, layer, record.input);
+  const at::Tensor output =
+      record.output.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
   std::vector<at::Tensor> inputs = {record.input};
   inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
   const std::vector<at::Tensor> results = gradients({output}, {grad}, inputs);

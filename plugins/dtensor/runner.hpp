@@ -38,7 +38,7 @@ class Runner {
   };
 
   at::Tensor embed(const MicroBatch* batch, int32_t which);
-  at::Tensor run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden);
+  at::Tensor run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
   modeling::LogprobResult run_head(const MicroBatch& batch, const at::Tensor& hidden,
                                    const modeling::LogprobOptions& options);
   std::vector<BlockRecord> forward_blocks(const MicroBatch* batch, at::Tensor& hidden);

@@ -24,9 +24,23 @@ ShardedModel::ShardedModel(const modeling::ModelConfig& config, const modeling::
   for (const std::string& unit : modeling::weight_units(config)) {
     std::vector<modeling::WeightInfo> members;
     for (const modeling::WeightInfo& info : table_)
-      if (info.unit == unit) members.push_back(info);
+      if (info.unit == unit && info.trainable) members.push_back(info);
     units_.emplace_back(members, group, options);
   }
+  for (const modeling::WeightInfo& info : table_) {
+    if (info.trainable) continue;
+    ShardedParam param;
+    param.name = info.hf_name, param.shape = info.shape, param.rows = {0, info.shape[0]};
+    frozen_params_.push_back(std::move(param));
+  }
+}
+
+at::Tensor ShardedModel::frozen(const std::string& name, int32_t which) const {
+  if (frozen_params_.empty()) return {};
+  const auto set = frozen_.find(which);
+  if (set == frozen_.end()) return {};
+  const auto found = set->second.find(name);
+  return found == set->second.end() ? at::Tensor() : found->second;
 }
 
 int64_t ShardedModel::num_parameters() const {
@@ -53,6 +67,7 @@ at::Tensor ShardedModel::shards(size_t unit, int32_t which) {
 void ShardedModel::keep(int32_t which) {
   require_kept_kind(which);
   const at::NoGradGuard no_grad;
+  frozen_[which] = frozen_[HEXAD_WEIGHTS_CURRENT];
   std::vector<at::Tensor>& copies = kept_[which];
   copies.clear();
   const auto host = at::TensorOptions(at::kCPU).dtype(options_.compute_dtype);
@@ -72,6 +87,9 @@ void ShardedModel::set_weights(int32_t which, const RowSource& fill) {
     if (current) unit.weights_changed();
     copies.push_back(flat);
   }
+  const auto fp32 = at::TensorOptions(options_.compute_device).dtype(at::kFloat);
+  for (const ShardedParam& param : frozen_params_)
+    frozen_[which][param.name] = fill(param).to(fp32, /*non_blocking=*/false, /*copy=*/true);
   if (which == HEXAD_WEIGHTS_CURRENT) return;
   require_kept_kind(which);
   kept_[which] = std::move(copies);

@@ -37,7 +37,12 @@ class ShardedModel {
   using RowSource = std::function<at::Tensor(const ShardedParam& param)>;
   void set_weights(int32_t which, const RowSource& fill);
 
-  // Calls visit(unit index, parameter index) in the order of table().
+  // Weights that no gradient moves (a router's expert bias): whole on every rank, in fp32, in no unit.
+  const std::vector<ShardedParam>& frozen_params() const { return frozen_params_; }
+  // Undefined when `name` is not one of them; otherwise under HEXAD_WEIGHTS_CURRENT, _REFERENCE or _SNAPSHOT.
+  at::Tensor frozen(const std::string& name, int32_t which) const;
+
+  // Calls visit(unit index, parameter index) in the order of table(), frozen weights left out.
   void each_param(const std::function<void(size_t unit, size_t param)>& visit) const;
 
   int64_t kept_bytes() const;
@@ -49,6 +54,8 @@ class ShardedModel {
   std::vector<modeling::WeightInfo> table_;
   std::vector<ShardedUnit> units_;
   std::map<int32_t, std::vector<at::Tensor>> kept_;  // by which, flat shards a unit
+  std::vector<ShardedParam> frozen_params_;
+  std::map<int32_t, std::map<std::string, at::Tensor>> frozen_;  // by which and name
 };
 
 }  // namespace hexad::dtensor

@@ -51,6 +51,7 @@ ShardedUnit::ShardedUnit(const std::vector<modeling::WeightInfo>& weights, const
     param.full_offset = full_size_;
     shard_size_ += align(param.chunk * param.row_size);
     full_size_ += align(info.shape[0] * param.row_size);
+    index_[param.name] = params_.size();
     params_.push_back(std::move(param));
   }
   master_ = at::zeros({shard_size_}, at::TensorOptions(options.shard_device).dtype(at::kFloat));
@@ -147,9 +148,9 @@ void ShardedUnit::reshard() {
 }
 
 const at::Tensor& ShardedUnit::weight(const std::string& name) const {
-  for (size_t i = 0; i < params_.size(); ++i)
-    if (params_[i].name == name) return weights_[i];
-  modeling::fail("the unit has no weight '{}'", name);
+  const auto found = index_.find(name);
+  if (found == index_.end()) modeling::fail("the unit has no weight '{}'", name);
+  return weights_[found->second];
 }
 
 void ShardedUnit::add_grad(size_t i, const at::Tensor& grad) {

@@ -3,6 +3,7 @@
 // order.
 #pragma once
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -82,6 +83,7 @@ class ShardedUnit {
   modeling::Group group_;
   UnitOptions options_;
   std::vector<ShardedParam> params_;
+  std::unordered_map<std::string, size_t> index_;  // of params_, by name
   int64_t shard_size_ = 0, full_size_ = 0;
 
   at::Tensor master_, grad_;

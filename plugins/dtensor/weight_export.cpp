@@ -24,17 +24,21 @@ void WeightExport::add(Bucket& bucket, const ShardedParam& param, const modeling
   slice.offsets = bucket.dims.emplace_back(std::move(offsets)).data();
   slice.shape = bucket.dims.emplace_back(std::move(shape)).data();
   slice.ndim = static_cast<int32_t>(param.shape.size());
-  slice.dtype = dl_dtype(data.defined() ? data.scalar_type() : model_.options().compute_dtype);
+  const bool frozen = model_.frozen(param.name, HEXAD_WEIGHTS_CURRENT).defined();
+  slice.dtype = dl_dtype(data.defined() ? data.scalar_type() : frozen ? at::kFloat : model_.options().compute_dtype);
   if (data.defined()) slice.tensor = &bucket.views.emplace_back(to_dl(bucket.tensors.emplace_back(data)));
   bucket.slices.push_back(slice);
 }
 
 void WeightExport::layout(hexad_weight_list& out) {
-  if (layout_.slices.empty())
+  if (layout_.slices.empty()) {
     model_.each_param([&](size_t u, size_t i) {
       const ShardedParam& param = model_.units()[u].params()[i];
       if (param.rows.size() > 0) add(layout_, param, param.rows, {});
     });
+    if (model_.group().rank() == 0)
+      for (const ShardedParam& param : model_.frozen_params()) add(layout_, param, param.rows, {});
+  }
   out.slices = layout_.slices.data();
   out.count = static_cast<int64_t>(layout_.slices.size());
 }
@@ -44,15 +48,16 @@ void WeightExport::begin(const hexad_weights_request& request) {
     sdk::fail(HEXAD_INVALID_ARGUMENT, "weights_begin: unknown form %d", request.form);
   model_.shards(0, request.which);  // refuses weights that are not there
   request_ = request;
-  unit_ = param_ = 0;
+  unit_ = param_ = frozen_ = 0;
 }
 
 void WeightExport::next(hexad_weight_list& out) {
   const at::NoGradGuard no_grad;
   bucket_ = {};
   int64_t bytes = 0;
-  while (unit_ < model_.units().size() && (bucket_.slices.empty() || bytes < request_.max_bucket_bytes)) {
-    add_next(bucket_);
+  const size_t units = model_.units().size(), frozen = model_.frozen_params().size();
+  while ((unit_ < units || frozen_ < frozen) && (bucket_.slices.empty() || bytes < request_.max_bucket_bytes)) {
+    unit_ < units ? add_next(bucket_) : add_frozen(bucket_);
     bytes = 0;
     for (const at::Tensor& tensor : bucket_.tensors) bytes += static_cast<int64_t>(tensor.nbytes());
   }
@@ -75,9 +80,17 @@ void WeightExport::add_next(Bucket& bucket) {
   if (++param_ == unit.params().size()) ++unit_, param_ = 0;
 }
 
+// Every rank has them whole: of slices, the first rank's are enough. They have no gradients.
+void WeightExport::add_frozen(Bucket& bucket) {
+  const ShardedParam& param = model_.frozen_params()[frozen_++];
+  const at::Tensor whole = model_.frozen(param.name, request_.which);
+  const bool mine = request_.form == HEXAD_FORM_FULL || model_.group().rank() == 0;
+  if (whole.defined() && mine) add(bucket, param, param.rows, whole);
+}
+
 void WeightExport::end() {
   bucket_ = {};
-  unit_ = model_.units().size();
+  unit_ = model_.units().size(), frozen_ = model_.frozen_params().size();
 }
 
 }  // namespace hexad::dtensor

@@ -15,7 +15,7 @@ class WeightExport {
 
   // This rank's slices, without data; valid as long as this object.
   void layout(hexad_weight_list& out);
-  // Weights come in the compute dtype, gradients in fp32. Every rank takes part in every next of HEXAD_FORM_FULL.
+  // Weights come in the compute dtype (frozen ones last, and in fp32), gradients in fp32. Every rank takes part in every next of HEXAD_FORM_FULL.
   void begin(const hexad_weights_request& request);
   void next(hexad_weight_list& out);
   void end();
@@ -32,11 +32,12 @@ class WeightExport {
   at::ScalarType dtype() const;
   void add(Bucket& bucket, const ShardedParam& param, const modeling::Range& rows, const at::Tensor& data) const;
   void add_next(Bucket& bucket);
+  void add_frozen(Bucket& bucket);
 
   ShardedModel& model_;
   Bucket layout_, bucket_;
   hexad_weights_request request_{};
-  size_t unit_ = 0, param_ = 0;  // what comes next
+  size_t unit_ = 0, param_ = 0, frozen_ = 0;  // what comes next
 };
 
 }  // namespace hexad::dtensor

@@ -95,7 +95,7 @@ struct Saved {
 }  // namespace
 
 TEST_CASE("training goes on from a checkpoint of 4 ranks on 4, 3 and 1") {
-  for (const char* family : {"llama", "qwen3"}) {
+  for (const char* family : {"llama", "qwen3", "deepseek_v3"}) {
     const TemporaryDir dir;
     write_tiny_model(dir / "model", family);
     rank_process::run("first_run", 4, dir.path().string());

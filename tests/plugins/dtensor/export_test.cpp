@@ -50,7 +50,34 @@ void slices_match(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-const bool registered = add_scenarios({{"slices_match", slices_match}});
+// A router's expert bias: exact under bf16, of slices the first rank's alone, unmoved by a step, never a gradient.
+void expert_bias(const Rank& rank) {
+  start_runtime(rank);
+  const TemporaryDir dir;
+  const Weights full = write_tiny_model(dir.path(), "deepseek_v3");
+  Instance backend(policy(dir.path(), "bfloat16"));
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  const std::string name = "model.layers.2.mlp.gate.e_score_correction_bias";
+  auto batches = backend.batches(make_sequences(3, 1), {3, false, false}, rank);
+  backend.train(batches, 10, 1);
+  CHECK(backend.weights(HEXAD_WEIGHTS_GRADIENTS).count(name) == 0);
+  backend.keep(HEXAD_WEIGHTS_REFERENCE);
+  backend.step(1e-2, 0.1, 1.0);
+  for (int32_t which : {HEXAD_WEIGHTS_CURRENT, HEXAD_WEIGHTS_REFERENCE}) {
+    const Weights weights = backend.weights(which);
+    CHECK(weights.size() == full.size());
+    CHECK(weights.at(name).equal(full.at(name)));
+    CHECK(bool(weights.at("model.layers.2.mlp.gate.weight").scalar_type() == at::kBFloat16));
+  }
+  CHECK(backend.weights(HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_SHARD).count(name) == size_t(rank.rank == 0));
+  int64_t listed = 0;
+  const hexad_weight_list layout = layout_of(backend);
+  for (int64_t i = 0; i < layout.count; ++i) listed += layout.slices[i].name == name;
+  CHECK(listed == (rank.rank == 0));
+  runtime_test::runtime().stop();
+}
+
+const bool registered = add_scenarios({{"slices_match", slices_match}, {"expert_bias", expert_bias}});
 
 hexad_memory_stats memory_of(Instance& backend) {
   hexad_memory_stats stats{};
@@ -63,6 +90,10 @@ hexad_memory_stats memory_of(Instance& backend) {
 
 TEST_CASE("exported slices are the layout's, and together the whole weights") {
   for (int world : {1, 3, 4}) rank_process::run("slices_match", world);
+}
+
+TEST_CASE("a router's expert bias is whole, exact and unmoved") {
+  for (int world : {1, 2}) rank_process::run("expert_bias", world);
 }
 
 TEST_CASE("the description counts parameters and names outputs") {

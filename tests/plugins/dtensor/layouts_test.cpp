@@ -68,11 +68,13 @@ std::string text_of(const Variant& v) {
 void agrees(const Rank& rank) {
   start_runtime(rank);
   const std::vector<Variant> variants = {
-      {"llama", {11, false, false}, false, true}, {"llama", {2, false, false}, true, true},
-      {"llama", {3, true, false}, false, false},  {"llama", {1, true, false}, true, false},
-      {"qwen3", {4, false, false}, false, true},  {"qwen3", {1, false, false}, false, false},
-      {"qwen3", {5, true, false}, true, true},    {"mistral", {4, false, false}, true, true},
-      {"qwen2", {4, true, false}, false, true},
+      {"llama", {11, false, false}, false, true},      {"llama", {2, false, false}, true, true},
+      {"llama", {3, true, false}, false, false},       {"llama", {1, true, false}, true, false},
+      {"qwen3", {4, false, false}, false, true},       {"qwen3", {1, false, false}, false, false},
+      {"qwen3", {5, true, false}, true, true},         {"mistral", {4, false, false}, true, true},
+      {"qwen2", {4, true, false}, false, true},        {"qwen3_moe", {4, false, false}, false, true},
+      {"qwen3_moe", {5, true, false}, true, true},     {"deepseek_v3", {3, false, false}, true, true},
+      {"deepseek_v3", {4, true, false}, false, false},
   };
   for (const Variant& variant : variants) {
     const Errors errors = three_steps(variant, rank);

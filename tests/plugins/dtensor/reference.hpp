@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <set>
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/parallel/optimizer.hpp"
@@ -13,10 +14,14 @@ namespace dtensor_test {
 
 struct Reference {
   Reference(const std::filesystem::path& dir, Weights all)
-      : config(hexad::modeling::load_model_config(dir)), weights(std::move(all)) {}
+      : config(hexad::modeling::load_model_config(dir)), weights(std::move(all)) {
+    for (const auto& info : hexad::modeling::weight_table(config))
+      if (!info.trainable) frozen.insert(info.hf_name);
+  }
 
   hexad::modeling::ModelConfig config;
-  Weights weights;  // fp32
+  Weights weights;               // fp32
+  std::set<std::string> frozen;  // have no gradient and never move
   Weights grads, exp_avg, exp_avg_sq;
   int64_t steps = 0;
 
@@ -40,7 +45,10 @@ struct Reference {
     const at::AutoGradMode mode(true);
     Weights leaves;
     std::vector<at::Tensor> inputs;
-    for (const auto& [name, tensor] : weights) inputs.push_back(leaves[name] = tensor.detach().requires_grad_(true));
+    for (const auto& [name, tensor] : weights) {
+      leaves[name] = tensor.detach().requires_grad_(!frozen.count(name));
+      if (!frozen.count(name)) inputs.push_back(leaves[name]);
+    }
     double total = 0;
     for (const Sequence& sequence : sequences) {
       const auto [logprobs, entropy] = outputs(leaves, sequence, temperature);
@@ -51,6 +59,7 @@ struct Reference {
                                                false, false, /*allow_unused=*/true);
       size_t i = 0;
       for (const auto& [name, tensor] : weights) {
+        if (frozen.count(name)) continue;
         at::Tensor& sum = grads[name];
         if (!sum.defined()) sum = at::zeros_like(tensor);
         if (found[i].defined()) sum.add_(found[i]);
@@ -70,7 +79,7 @@ struct Reference {
   void step(hexad::modeling::Optimizer& optimizer, double lr, double decay, double max_norm) {
     const double coefficient = std::min(1.0, max_norm / (grad_norm() + 1e-6));
     std::vector<at::Tensor> params, scaled;
-    for (const auto& [name, weight] : weights) params.push_back(weight), scaled.push_back(grads[name] * coefficient);
+    for (const auto& [name, grad] : grads) params.push_back(weights.at(name)), scaled.push_back(grad * coefficient);
     optimizer.step(params, scaled, lr, decay);
     grads.clear();
   }
@@ -80,6 +89,7 @@ struct Reference {
     ++steps;
     const double coefficient = std::min(1.0, max_norm / (grad_norm() + 1e-6));
     for (auto& [name, weight] : weights) {
+      if (frozen.count(name)) continue;
       const at::Tensor grad = grads[name] * coefficient;
       at::Tensor &average = exp_avg[name], &square = exp_avg_sq[name];
       if (!average.defined()) average = at::zeros_like(weight), square = at::zeros_like(weight);

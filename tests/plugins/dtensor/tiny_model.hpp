@@ -25,14 +25,33 @@ inline nlohmann::json tiny_config(const std::string& family) {
                            {"num_hidden_layers", 3},        {"num_attention_heads", 3}, {"num_key_value_heads", 1},
                            {"intermediate_size", 27},       {"rms_norm_eps", 1e-6},     {"hidden_act", "silu"},
                            {"max_position_embeddings", 64}, {"rope_theta", 10000.0},    {"torch_dtype", "float32"}};
-  const std::map<std::string, std::string> classes = {{"llama", "LlamaForCausalLM"},
-                                                      {"mistral", "MistralForCausalLM"},
-                                                      {"qwen2", "Qwen2ForCausalLM"},
-                                                      {"qwen3", "Qwen3ForCausalLM"}};
+  const std::map<std::string, std::string> classes = {
+      {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"},    {"qwen2", "Qwen2ForCausalLM"},
+      {"qwen3", "Qwen3ForCausalLM"}, {"qwen3_moe", "Qwen3MoeForCausalLM"}, {"deepseek_v3", "DeepseekV3ForCausalLM"}};
   config["architectures"] = {classes.at(family)};
   config["head_dim"] = family == "qwen3" ? 4 : 8;
   config["tie_word_embeddings"] = family == "qwen3";
   if (family == "mistral") config["sliding_window"] = 4;
+  // Five experts of nine columns, so that no rank count divides them; the first layer is dense.
+  if (family == "qwen3_moe")
+    config.update({{"num_experts", 5},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 9},
+                   {"norm_topk_prob", true},
+                   {"mlp_only_layers", {0}}});
+  if (family == "deepseek_v3")
+    config.update({{"n_routed_experts", 4},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 9},
+                   {"n_group", 2},
+                   {"topk_group", 1},
+                   {"n_shared_experts", 1},
+                   {"first_k_dense_replace", 1},
+                   {"q_lora_rank", 7},
+                   {"kv_lora_rank", 5},
+                   {"qk_nope_head_dim", 6},
+                   {"qk_rope_head_dim", 4},
+                   {"v_head_dim", 5}});
   return config;
 }
 
