@@ -1,5 +1,5 @@
 // The generator vtable of a confined generator.
-#include <cstddef>
+#include <algorithm>
 #include <vector>
 
 #include "core/plugin/confined/proxy.hpp"
@@ -60,7 +60,7 @@ hexad_code generator_poll(hexad_generator* self, hexad_call* call, const hexad_c
   return invoke(
       self, call, "poll",
       [&](Request& request) {
-        request.may_take_ms = std::max<int64_t>(timeout_ms, 0);
+        request.may_take_ms = std::clamp<int64_t>(timeout_ms, 0, 1'000'000'000);
         request.arguments.put(max_events);
         request.arguments.put(timeout_ms);
       },

@@ -67,8 +67,9 @@ Process::Process(const std::filesystem::path& program) {
     fail(ErrorKind::worker, "no socket pair for a plugin's own process: {}", std::strerror(errno));
   control_ = std::make_unique<Channel>(control[0], /*takes_descriptors=*/false);
   // PR_SET_PDEATHSIG means the thread that started the process, so the thread that watches it does that.
-  std::promise<void> started;
-  std::thread([this, &started, program, child_end = control[1]] {
+  std::promise<void> promise;
+  std::future<void> done = promise.get_future();
+  std::thread([this, started = std::move(promise), program, child_end = control[1]]() mutable {
     int output = -1, handle = -1;
     try {
       start(program, child_end, output, handle);
@@ -79,7 +80,7 @@ Process::Process(const std::filesystem::path& program) {
     }
     watch(output, handle);
   }).detach();
-  started.get_future().get();
+  done.get();
 }
 
 void Process::start(const std::filesystem::path& program, int control, int& output, int& handle) {
@@ -145,11 +146,6 @@ std::unique_ptr<Channel> Process::connect() {
   control_->send(FrameKind::call, "", {ends[1]}, now_ns() + 10'000'000'000);
   sockets_.push_back(ends[0]);
   return channel;
-}
-
-bool Process::ended() const {
-  const std::scoped_lock lock(mutex_);
-  return status_.has_value();
 }
 
 void Process::end(const std::string& why) {

@@ -27,7 +27,6 @@ class Process {
   // A connection of its own to a thread of its own over there. Throws Closed if the process has ended.
   std::unique_ptr<Channel> connect();
 
-  bool ended() const;
   pid_t pid() const { return pid_; }
   // Ends it, if it still runs; `why` ("did not answer within 5 s") is then what `ending` says.
   void end(const std::string& why);
@@ -42,7 +41,7 @@ class Process {
 
   pid_t pid_ = 0;
   std::unique_ptr<Channel> control_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<int> sockets_;   // this side's of all connections; shut down at the end so that no caller waits on
   std::optional<int> status_;  // waitpid's, once it has ended

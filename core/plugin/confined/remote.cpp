@@ -4,7 +4,6 @@
 #include <new>
 
 #include "core/base/error.hpp"
-#include "core/plugin/call.hpp"
 #include "core/plugin/confined/questions.hpp"
 
 namespace hexad::plugin::confined {
@@ -66,10 +65,18 @@ Remote::Lane& Remote::borrow() {
   return *lanes_.emplace_back(std::move(lane));
 }
 
+// A lane whose answer never came is not used again.
 void Remote::give_back(Lane& lane) {
   const std::scoped_lock lock(mutex_);
-  idle_.push_back(&lane);
+  if (!lane.in_call) idle_.push_back(&lane);
 }
+
+struct Remote::Borrowed {
+  explicit Borrowed(Remote& remote) : remote(remote), lane(remote.borrow()) {}
+  ~Borrowed() { remote.give_back(lane); }
+  Remote& remote;
+  Lane& lane;
+};
 
 std::string Remote::lost(std::string_view function, const std::string& why) {
   if (!why.empty()) process_.end(why);
@@ -77,6 +84,50 @@ std::string Remote::lost(std::string_view function, const std::string& why) {
   const std::scoped_lock lock(mutex_);
   if (lost_.empty()) lost_ = fmt::format("its own process (pid {}) {}", process_.pid(), ending);
   return lost_;
+}
+
+// Tensors first, then the arguments; new memory goes along with the call that needs it.
+void Remote::send(Lane& lane, const CallContext& context, std::string_view function, uint64_t instance,
+                  const Request& request, int64_t end) {
+  request.place(lane.down, lane.up);
+  lane.cancelled() = context.cancelled && *context.cancelled;
+  CallHead head = head_of(context, instance);
+  std::vector<int> descriptors;
+  if (!lane.down.known) head.new_down = 1, descriptors.push_back(lane.down.memory.descriptor());
+  if (!lane.up.known) head.new_up = 1, descriptors.push_back(lane.up.memory.descriptor());
+  Writer out;
+  out.put(head);
+  out.text(function);
+  out.append(request.arguments.bytes());
+  lane.in_call = true;
+  lane.channel->send(FrameKind::call, out.bytes(), descriptors, end);
+  lane.down.known = lane.up.known = true;
+}
+
+hexad_code Remote::exchange(Lane& lane, hexad_call* call, std::string_view function, uint64_t instance,
+                            const hexad_config* config, const Request& request,
+                            const std::function<void(Reader&)>& results) {
+  Call& self = Call::from(call);
+  const CallContext& context = self.context();
+  const int64_t end = end_of(context, limit_ns_ + request.may_take_ms * (kSecond / 1000));
+  send(lane, context, function, instance, request, end);
+  Questions questions(call, config, request);
+  const std::string answer = wait_for_answer(*lane.channel, questions, lane.cancelled(), context.cancelled, end);
+  lane.in_call = false;
+
+  Reader in(answer);
+  const auto code = in.get<hexad_code>();
+  const std::string text = in.text();
+  if (code != HEXAD_OK) {
+    if (!text.empty()) self.set_error(code, text);
+  } else if (!questions.failure().empty()) {
+    return self.set_error(HEXAD_INTERNAL, questions.failure());
+  } else {
+    if (results) results(in);
+    request.collect(lane.up.memory);
+  }
+  if (request.ends_transfer) lane.down = {};
+  return code;
 }
 
 hexad_code Remote::call(hexad_call* call, std::string_view function, uint64_t instance, const hexad_config* config,
@@ -87,45 +138,8 @@ hexad_code Remote::call(hexad_call* call, std::string_view function, uint64_t in
   };
   const int64_t began = now_ns();
   try {
-    Lane& lane = borrow();
-    try {
-      request.place(lane.down, lane.up);
-    } catch (...) {
-      give_back(lane);
-      throw;
-    }
-    CallHead head = head_of(self.context(), instance);
-    std::vector<int> descriptors;
-    if (!lane.down.known) head.new_down = 1, descriptors.push_back(lane.down.memory.descriptor());
-    if (!lane.up.known) head.new_up = 1, descriptors.push_back(lane.up.memory.descriptor());
-    auto* shared = reinterpret_cast<SharedHead*>(lane.down.memory.data());
-    shared->cancelled = self.context().cancelled && *self.context().cancelled;
-    Writer out;
-    out.put(head);
-    out.text(function);
-    out.append(request.arguments.bytes());
-
-    const int64_t end = end_of(self.context(), limit_ns_ + request.may_take_ms * (kSecond / 1000));
-    lane.channel->send(FrameKind::call, out.bytes(), descriptors, end);
-    lane.down.known = lane.up.known = true;
-    Questions questions(call, config, request);
-    const std::string answer =
-        wait_for_answer(*lane.channel, questions, shared->cancelled, self.context().cancelled, end);
-
-    Reader in(answer);
-    auto code = in.get<hexad_code>();
-    const std::string text = in.text();
-    if (code == HEXAD_OK && !questions.failure().empty()) {
-      code = self.set_error(HEXAD_INTERNAL, questions.failure());
-    } else if (code == HEXAD_OK) {
-      if (results) results(in);
-      request.collect(lane.up.memory);
-    } else if (!text.empty()) {
-      self.set_error(code, text);
-    }
-    if (request.ends_transfer) lane.down = {};
-    give_back(lane);
-    return code;
+    const Borrowed borrowed(*this);
+    return exchange(borrowed.lane, call, function, instance, config, request, results);
   } catch (const Closed&) {
     return unavailable("");
   } catch (const TimedOut&) {

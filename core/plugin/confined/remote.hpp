@@ -9,6 +9,7 @@
 
 #include <hexad/abi.h>
 
+#include "core/plugin/call.hpp"
 #include "core/plugin/confined/packet.hpp"
 #include "core/plugin/confined/process.hpp"
 #include "core/plugin/confined/request.hpp"
@@ -27,15 +28,21 @@ class Remote {
   hexad_code call(hexad_call* call, std::string_view function, uint64_t instance, const hexad_config* config,
                   const Request& request, const std::function<void(Reader&)>& results = {});
 
-  pid_t pid() const { return process_.pid(); }
-
  private:
   struct Lane {
     explicit Lane(std::unique_ptr<Channel> channel) : channel(std::move(channel)) {}
+    std::atomic<bool>& cancelled() const { return reinterpret_cast<SharedHead*>(down.memory.data())->cancelled; }
+
     std::unique_ptr<Channel> channel;
     Arena down, up;
+    bool in_call = false;
   };
+  struct Borrowed;
 
+  hexad_code exchange(Lane& lane, hexad_call* call, std::string_view function, uint64_t instance,
+                      const hexad_config* config, const Request& request, const std::function<void(Reader&)>& results);
+  void send(Lane& lane, const CallContext& context, std::string_view function, uint64_t instance,
+            const Request& request, int64_t end);
   Lane& borrow();
   void give_back(Lane& lane);
   // How the process was lost, after ending it for `why` if that is not empty.
