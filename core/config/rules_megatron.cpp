@@ -60,18 +60,17 @@ void check_overrides(RuleContext& c) {
 }  // namespace
 
 int64_t MegatronRules::virtual_stages() const {
-  if (const std::optional<int64_t> stages = integer("virtual_pipeline_model_parallel_size")) return *stages;
+  const auto bounded = [](int64_t stages) { return std::clamp<int64_t>(stages, 1, kMostRanks); };
+  if (const std::optional<int64_t> stages = integer("virtual_pipeline_model_parallel_size")) return bounded(*stages);
   const std::optional<int64_t> layers = integer("num_layers_per_virtual_pipeline_stage");
-  if (layers && *layers > 0 && model.num_layers && *model.num_layers % (pp * *layers) == 0) {
-    return std::max<int64_t>(*model.num_layers / (pp * *layers), 1);
-  }
-  return 1;
+  if (!layers || *layers < 1 || !model.num_layers || *layers > *model.num_layers) return 1;
+  return *model.num_layers % (pp * *layers) == 0 ? bounded(*model.num_layers / (pp * *layers)) : 1;
 }
 
 std::optional<int64_t> MegatronRules::micro_batches() const {
   const std::optional<int64_t> global = c.integer("policy.train_global_batch_size");
   const std::optional<int64_t> micro = c.integer("policy.train_micro_batch_size");
-  if (packing() || dynamic_batching() || !global || !micro || *global < 1 || *micro < 1 || *micro > (1 << 30))
+  if (packing() || dynamic_batching() || !global || !micro || *global < 1 || *micro < 1 || *micro > kMostRanks)
     return {};
   if (dp() == 0 || *global % (*micro * dp())) return {};
   return *global / (*micro * dp());

@@ -98,9 +98,11 @@ void check_megatron_grid(const MegatronRules& r) {
   check_product(
       r,
       {{"tensor_model_parallel_size", r.tp}, {"pipeline_model_parallel_size", r.pp}, {"context_parallel_size", r.cp}});
-  check_product(r, {{"expert_tensor_parallel_size", r.etp},
-                    {"expert_model_parallel_size", r.ep},
-                    {"pipeline_model_parallel_size", r.pp}});
+  if (r.etp * r.ep > 1) {
+    check_product(r, {{"expert_tensor_parallel_size", r.etp},
+                      {"expert_model_parallel_size", r.ep},
+                      {"pipeline_model_parallel_size", r.pp}});
+  }
   check_rank_order(r);
 }
 

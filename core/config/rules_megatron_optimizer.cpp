@@ -82,6 +82,12 @@ void check_offload(const MegatronRules& r) {
 void check_sharding(const MegatronRules& r) {
   const std::string key = kDdp + "data_parallel_sharding_strategy";
   const bool fsdp = r.flag(kDdp + "use_megatron_fsdp") || r.flag(kDdp + "use_custom_fsdp");
+  if (fsdp && r.text(key).value_or("optim_grads_params") != "no_shard" &&
+      !r.flag(kOptimizer + "use_distributed_optimizer")) {
+    r.error(key, fmt::format("'{}' shares the optimizer's state and needs optimizer.use_distributed_optimizer: true; "
+                             "nearest: no_shard",
+                             r.text(key).value_or("optim_grads_params")));
+  }
   if (!r.given(key) || fsdp) return;
   r.notice(key, fmt::format("has its effect with use_megatron_fsdp: true; without it, as in Megatron, "
                             "optimizer.use_distributed_optimizer says what is shared: {}",

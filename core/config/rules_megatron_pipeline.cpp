@@ -105,7 +105,7 @@ void check_split(const MegatronRules& r) {
                                })));
   }
   const auto per_stage = r.integer(kLayersPerStage);
-  if (per_stage && part.stages > 0 && (part.layers / part.stages) % *per_stage != 0) {
+  if (per_stage && *per_stage > 0 && part.stages > 0 && (part.layers / part.stages) % *per_stage != 0) {
     const int64_t layers = part.layers / part.stages;
     return r.error(kLayersPerStage,
                    fmt::format("{} does not divide the {} layers of a stage{}", *per_stage, layers,
@@ -130,7 +130,7 @@ void check_dtype(const MegatronRules& r) {
 
 bool MegatronRules::interleaved() const {
   if (virtual_stages() > 1) return true;
-  if (given(kLayersPerStage)) return !model.num_layers || *model.num_layers / pp > *integer(kLayersPerStage);
+  if (given(kLayersPerStage)) return !model.num_layers || *model.num_layers / pp > integer(kLayersPerStage).value_or(1);
   const Node* layout = c.root().find(path(kLayout));
   if (!layout || (!layout->is_string() && !layout->is_list())) return false;
   return static_cast<int64_t>(pipeline_layout(*layout).stages.size()) > pp;

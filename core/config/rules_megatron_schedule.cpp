@@ -19,7 +19,7 @@ void check_megatron_schedule(const MegatronRules& r) {
     if (given) r.notice(kGroup, "has no effect: the schedule is not interleaved");
     return;
   }
-  const int64_t group = given.value_or(r.pp);
+  const int64_t group = std::max<int64_t>(given.value_or(r.pp), 1);
   const std::optional<int64_t> micro_batches = r.micro_batches();
   if (!micro_batches) {
     if (group < r.pp) {

@@ -225,3 +225,17 @@ TEST_CASE("a layout without its model at hand is checked as far as it goes, and 
   CHECK(has_notice(resolved, "policy.model_name", "there is no config.json in 'm' here"));
   CHECK(std::ranges::count(resolved.notices, "policy.model_name", &hexad::config::Problem::key) == 1);
 }
+
+TEST_CASE("sizes that are no sizes are refused by the schema, and the rules live through them") {
+  const MegatronFiles files(kDense);
+  for (const char* key :
+       {"tensor_model_parallel_size", "virtual_pipeline_model_parallel_size", "num_layers_per_virtual_pipeline_stage",
+        "microbatch_group_size_per_vp_stage", "recompute_num_layers", "moe_router_num_groups", "moe_router_group_topk",
+        "distributed_data_parallel_config.num_distributed_optimizer_instances"}) {
+    for (const std::string& value : std::vector<std::string>{"0", "-3", "9000000000000000", "many", "[]", "1.5"}) {
+      INFO(key << " = " << value);
+      const std::string said = files.error({kPp + "2", kVpp + "2", fmt::format("{}={}", key, value)});
+      if (value != "9000000000000000") check_says(said, key);
+    }
+  }
+}

@@ -104,6 +104,10 @@ TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
         "optimizer_cpu_offload: needs use_precision_aware_optimizer: true; nearest: true for both",
         {kOptimizer + "optimizer_cpu_offload=true", kOptimizer + "optimizer_offload_fraction=1.0"}}});
   const std::string strategy = kDdp + "data_parallel_sharding_strategy";
+  check_rules(kDense, {{{strategy + "=optim_grads", kDdp + "use_megatron_fsdp=true", distributed + "false"},
+                        "data_parallel_sharding_strategy: 'optim_grads' shares the optimizer's state and needs "
+                        "optimizer.use_distributed_optimizer: true; nearest: no_shard",
+                        {strategy + "=no_shard", kDdp + "use_megatron_fsdp=true", distributed + "false"}}});
   CHECK(megatron_notice(kDense, {strategy + "=optim_grads"}, strategy, "has its effect with use_megatron_fsdp: true"));
   CHECK(!megatron_notice(kDense, {strategy + "=optim_grads", kDdp + "use_megatron_fsdp=true"}, strategy, ""));
 }

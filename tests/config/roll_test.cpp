@@ -68,6 +68,7 @@ TEST_CASE("the quickstart in ROLL's form is the quickstart") {
   flatten(example("quickstart").root, "", theirs);
   ours.erase("policy.megatron_cfg.enabled");  // false, which the translation leaves out
   ours.erase("policy.tokenizer.name");        // the model, as when it is absent
+  ours.erase("policy.dtensor_cfg.enabled"), theirs.erase("policy.dtensor_cfg.enabled");  // true when absent
   CHECK(ours.size() == theirs.size());
   for (const auto& [key, value] : ours) CHECK_MESSAGE(theirs[key] == value, key << ": " << theirs[key]);
   CHECK(example("quickstart").notices.empty());
@@ -286,5 +287,21 @@ TEST_CASE("device_mapping is read without Python") {
   for (const char* wrong : {"", "list(range(0,3)", "[0,0]", "[-1]", "range(3,0)", "range(0,9999999999)", "[1 2", "[a]",
                             "__import__('os')", "range(0,4,0)", "range()", "[0]+"}) {
     CHECK_MESSAGE(!devices(wrong), wrong);
+  }
+}
+
+TEST_CASE("numbers out of range are said once and break nothing") {
+  for (const char* key :
+       {"rollout_batch_size", "prompt_length", "response_length", "num_gpus_per_node", "max_steps",
+        "actor_train.training_args.per_device_train_batch_size", "actor_train.infer_batch_size",
+        "actor_train.training_args.gradient_accumulation_steps", "actor_train.training_args.warmup_ratio",
+        "actor_train.strategy_args.strategy_config.tensor_model_parallel_size",
+        "actor_train.strategy_args.strategy_config.context_parallel_size"}) {
+    for (const std::string& value :
+         std::vector<std::string>{"0", "-3", "9000000000000000", "many", "[]", "{}", ".nan"}) {
+      INFO(key << " = " << value);
+      const std::string said = resolve_error({fmt::format("++{}={}", key, value)}, kFile);
+      if (value == "many") check_says(said, "got text 'many'");
+    }
   }
 }

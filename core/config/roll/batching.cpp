@@ -11,6 +11,12 @@ int64_t setting(const Pass& p, const std::string& path, int64_t otherwise) {
   return value && value->is_int() ? value->as_int() : otherwise;
 }
 
+// A size of the layout; one out of range counts as 1, and is reported elsewhere.
+int64_t ranks(const Pass& p, const std::string& path) {
+  const int64_t size = setting(p, path, 1);
+  return size >= 1 && size <= 1'000'000 ? size : 1;
+}
+
 void set_packing(Pass& p, bool asked) {
   const int64_t longest = setting(p, "policy.max_total_sequence_length", 1);
   p.set("policy.sequence_packing.enabled", true, kRole + "use_sequence_packing");
@@ -59,9 +65,9 @@ void set_dynamic(Pass& p) {
   const std::string round = kRole + "sequence_length_round_in_" + (train ? "train" : "infer");
   p.move(round, std::string(at) + "sequence_length_round");
   p.file.integer(kRole + "sequence_length_round_in_" + (train ? "infer" : "train"));
-  const int64_t tp = setting(p, "policy.megatron_cfg.tensor_model_parallel_size", 1);
+  const int64_t tp = ranks(p, "policy.megatron_cfg.tensor_model_parallel_size");
   const int64_t multiple = p.file.integer(round).value_or(4);
-  if (tp > 0 && multiple % tp != 0) {
+  if (multiple % tp != 0) {
     p.file.error(round, fmt::format("got {}, wanted a multiple of tensor_model_parallel_size {}; nearest: {}", multiple,
                                     tp, (multiple / tp + 1) * tp));
   }
@@ -71,8 +77,8 @@ void set_dynamic(Pass& p) {
 
 void translate_batching(Pass& p) {
   const bool asked = p.file.flag(kRole + "use_sequence_packing");
-  const int64_t cp = setting(p, "policy.megatron_cfg.context_parallel_size", 1);
-  const int64_t tp = setting(p, "policy.megatron_cfg.tensor_model_parallel_size", 1);
+  const int64_t cp = ranks(p, "policy.megatron_cfg.context_parallel_size");
+  const int64_t tp = ranks(p, "policy.megatron_cfg.tensor_model_parallel_size");
   const Node* shared = p.out.find("policy.megatron_cfg.sequence_parallel");
   if (asked || cp > 1) set_packing(p, asked);
   if (!asked && cp > 1) {

@@ -129,9 +129,9 @@ void translate_run(Pass& p) {
 void translate_devices(Pass& p) {
   const char* const key = "actor_train.device_mapping";
   const std::optional<Devices> train = devices_of(p, "actor_train");
-  const int64_t per_node = p.file.integer("num_gpus_per_node").value_or(8);
+  const int64_t per_node = std::max<int64_t>(p.file.integer("num_gpus_per_node").value_or(8), 1);
   if (!train) {
-    p.ranks = p.file.integer("actor_train.world_size").value_or(1);
+    p.ranks = std::max<int64_t>(p.file.integer("actor_train.world_size").value_or(1), 1);
     p.set("cluster.gpus_per_node", p.ranks, "actor_train.world_size");
     if (!p.file.given(key)) p.set("cluster.device", std::string("cpu"), key);
     return;

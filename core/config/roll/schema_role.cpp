@@ -134,7 +134,7 @@ void add_role(Schema& s, const std::string& at, const char* meaning) {
   add_batching(s, at);
   s.section(at + ".strategy_args", "what runs it", kMap | kNull);
   s.add(at + ".strategy_args.strategy_name", kText | kNull, "null", "strategy");
-  s.add(at + ".strategy_args.strategy_config", kMap | kText | kNull, "{}", "its settings").open();
+  s.add(at + ".strategy_args.strategy_config", kMap | kNull, "{}", "its settings").open();
   s.add(at + ".device_mapping", kText | kList | kNull, "null", "devices, e.g. list(range(0,8))").elements(kInt);
   s.add(at + ".world_size", kInt | kNull, "null", "processes, without device_mapping").at_least(1);
   s.add(at + ".router_replay.mode", kText, "disable", "training replays the generator's expert choices")

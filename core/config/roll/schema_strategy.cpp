@@ -87,7 +87,7 @@ void add_megatron(Schema& s) {
   add_megatron_recompute(s);
   add_megatron_moe(s);
   add_megatron_optimizer(s);
-  s.add("additional_configs", kMap | kText | kNull, "{}", "more of these keys").open();
+  s.add("additional_configs", kMap | kNull, "{}", "more of these keys").open();
   add_unread_settings(s,
                       {"bias_activation_fusion", "apply_rope_fusion", "cross_entropy_loss_fusion", "moe_permute_fusion",
                        "transformer_impl", "attention_backend"},

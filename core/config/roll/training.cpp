@@ -33,7 +33,8 @@ void set_schedule(Pass& p) {
   const int64_t steps = p.file.integer("max_steps").value_or(500);
   int64_t warmup = p.file.integer(kArgs + "warmup_steps").value_or(0);
   const double ratio = p.file.number(kArgs + "warmup_ratio").value_or(0);
-  if (warmup == 0 && ratio > 0) warmup = static_cast<int64_t>(std::ceil(ratio * static_cast<double>(steps)));
+  if (warmup == 0 && ratio > 0 && ratio <= 1)
+    warmup = static_cast<int64_t>(std::ceil(ratio * static_cast<double>(steps)));
   if (type == "constant" || (type == "constant_with_warmup" && warmup == 0)) return p.set("policy.scheduler", {}, key);
   if (warmup >= steps) {
     return p.file.error(kArgs + "warmup_steps", fmt::format("got {}, wanted fewer than max_steps {}; nearest: {}",
@@ -99,7 +100,7 @@ void translate_training(Pass& p) {
 
   // ROLL's last log-prob batch of a rank may be smaller; here they are equal.
   const char* const key = "actor_train.infer_batch_size";
-  const int64_t asked = std::clamp<int64_t>(p.file.integer(key).value_or(16), 1, 1 << 30);
+  const int64_t asked = std::clamp<int64_t>(p.file.integer(key).value_or(16), 1, 1'000'000);
   const int64_t prompts = p.file.integer("rollout_batch_size").value_or(128);
   int64_t samples = 0;
   if (__builtin_mul_overflow(prompts, p.file.integer("num_return_sequences_in_group").value_or(1), &samples)) return;
