@@ -11,12 +11,27 @@ namespace hexad::native {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+// The executors know dense blocks and a cache of keys and values of one width.
+void require_dense(const modeling::ModelConfig& model, const std::string& dir) {
+  const char* what = model.mla ? "multi-head latent attention" : model.moe ? "experts" : nullptr;
+  if (!what) return;
+  sdk::fail(HEXAD_UNIMPLEMENTED,
+            "%s: model_type '%s' has %s, which the native generator cannot run yet; wanted a dense model, or another "
+            "generator (policy.generation.backend)",
+            dir.c_str(), model.family.c_str(), what);
+}
+
+}  // namespace
+
 Generator::Generator(const sdk::Call& call, const sdk::Config& config) : settings_(read_settings(call, config)) {
   on_device(call, settings_.device, [&] { create(call); });
 }
 
 void Generator::create(const sdk::Call& call) {
   model_ = modeling::load_model_config(settings_.model_name);
+  require_dense(model_, settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const int64_t blocks = count_blocks(settings_, model_);
   const ExecutorOptions options{settings_.dtype, settings_.device, settings_.deterministic, settings_.max_length};

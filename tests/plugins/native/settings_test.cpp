@@ -61,6 +61,22 @@ TEST_CASE("without kv_cache_gb the cache holds what the run can use") {
   CHECK(info.caps == (HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP));
 }
 
+TEST_CASE("families that the executors cannot run are refused by name") {
+  const TinyModel model("llama", false);
+  const auto refused_as = [&](const char* family) {
+    Json config = tiny_config(family);
+    config.update({{"q_lora_rank", nullptr}, {"sliding_window", nullptr}});
+    hexad::modeling::write_file(model.path() + "/config.json", config.dump());
+    return refused({{"model_name", model.path()}}, HEXAD_UNIMPLEMENTED);
+  };
+  const std::string rest =
+      ", which the native generator cannot run yet; wanted a dense model, or another generator "
+      "(policy.generation.backend)";
+  CHECK(refused_as("qwen3_moe") == model.path() + ": model_type 'qwen3_moe' has experts" + rest);
+  CHECK(refused_as("deepseek_v3") ==
+        model.path() + ": model_type 'deepseek_v3' has multi-head latent attention" + rest);
+}
+
 TEST_CASE("weights that are missing, misshapen or not finite are refused by name") {
   const TinyModel model("qwen2");
   const Json section = {{"model_name", model.path()}};
