@@ -118,4 +118,8 @@ struct MegatronConfig {
   MegatronDdpConfig ddp;
 };
 
+// Under the keys of policy.megatron_cfg, none left out: what the plugin megatron receives in its place. A layout is a
+// list of stages (null: none), cp_comm_type always a list, and data_parallel_sharding_strategy the one in effect.
+nlohmann::ordered_json to_json(const MegatronConfig& config);
+
 }  // namespace hexad::config

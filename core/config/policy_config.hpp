@@ -100,7 +100,7 @@ struct PolicyConfig {
   OptimizerConfig optimizer;
   nlohmann::ordered_json scheduler;  // null, {name, kwargs}, or a list of those with one {milestones: [...]}
   GenerationConfig generation;
-  nlohmann::ordered_json policy;  // the whole block: what a backend plugin receives
+  nlohmann::ordered_json policy;  // the whole block: what a backend plugin receives; megatron_cfg with every key
 };
 
 }  // namespace hexad::config

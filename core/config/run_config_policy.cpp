@@ -113,6 +113,7 @@ PolicyConfig read_policy(const Node& root) {
   r.read("scheduler", c.scheduler);
   c.generation = read_generation(root);
   c.policy = section_json(root, "policy");
+  if (c.backend == "megatron") c.policy["megatron_cfg"].update(to_json(c.megatron_cfg));
   return c;
 }
 

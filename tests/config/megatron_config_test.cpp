@@ -77,3 +77,17 @@ TEST_CASE("model_overrides count as keys of megatron_cfg") {
   check_says(files.error({"model_overrides={rotary_base: 4}"}),
              "model_overrides.rotary_base: no key of policy.megatron_cfg; docs/config.md lists them");
 }
+
+TEST_CASE("the plugin receives every key, with the values in effect") {
+  const auto policy = run_config(MegatronFiles(kDense).resolve({"tensor_model_parallel_size=2"}).root).policy.policy;
+  const auto& section = policy.at("megatron_cfg");
+  CHECK(section.at("enabled") == true);
+  CHECK(section.at("tensor_model_parallel_size") == 2);
+  CHECK(section.at("pipeline_model_parallel_size") == 1);
+  CHECK(section.at("pipeline_model_parallel_layout").is_null());
+  CHECK(section.at("cp_comm_type") == std::vector<std::string>{"p2p"});
+  CHECK(section.at("scheduler").is_null());
+  CHECK(section.at("optimizer").at("lr") == 5e-6);
+  CHECK(section.at("distributed_data_parallel_config").at("data_parallel_sharding_strategy") == "optim");
+  CHECK(!run_config(resolve_text({}).root).policy.policy.contains("megatron_cfg"));
+}
