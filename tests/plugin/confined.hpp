@@ -21,13 +21,14 @@ inline constexpr const char* kLoss = R"(
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-struct hexad_loss { const hexad_host* host; double scale; int64_t calls; const char* mode; const char* json; };
+struct hexad_loss { const hexad_host* host; double scale; int64_t calls, frame; const char* mode; const char* json; };
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_loss** out) {
   hexad_loss* self = calloc(1, sizeof *self);
   self->host = host, self->scale = 1, self->mode = "";
   hexad_code code = host->config_f64(call, config, "scale", &self->scale);
   if (!code) code = host->config_str(call, config, "mode", &self->mode);
   if (!code) code = host->config_json(call, config, "nested", &self->json);
+  if (!code) code = host->config_i64(call, config, "frame", &self->frame);
   if (code) { free(self); return code; }
   if (!strcmp(self->mode, "crash in create")) raise(SIGSEGV);
   *out = self;
@@ -40,12 +41,19 @@ static void junk(void) {
   memset(bytes, 0xA5, sizeof bytes);
   for (int fd = 3; fd < 64; fd++) if (write(fd, bytes, sizeof bytes) < 0) continue;
 }
+/* A frame of this kind that says what it likes, as a plugin could that has overwritten its process's memory. */
+static void forge(uint32_t kind) {
+  unsigned char bytes[16 + 200] = {'H', 'E', 'X', '1', kind, 0, 0, 0, 200};
+  for (int i = 16; i < 216; i++) bytes[i] = (unsigned char)(i * i * 7 + i);
+  for (int fd = 3; fd < 64; fd++) if (write(fd, bytes, sizeof bytes) < 0) continue;
+}
 static hexad_code fault(hexad_loss* self, hexad_call* call) {
   const hexad_host* host = self->host;
   if (!strcmp(self->mode, "crash")) { fprintf(stderr, "about to crash\n"); *(volatile int*)0 = 1; }
   if (!strcmp(self->mode, "exit")) exit(0);
   if (!strcmp(self->mode, "hang")) for (;;) pause();
   if (!strcmp(self->mode, "garbage")) { junk(); for (;;) pause(); }
+  if (!strcmp(self->mode, "forge")) { forge((uint32_t)self->frame); for (;;) pause(); }
   if (!strcmp(self->mode, "hang up")) { for (int fd = 3; fd < 64; fd++) close(fd); for (;;) pause(); }
   if (!strcmp(self->mode, "throw")) _ZSt20__throw_length_errorPKc("a bug");
   if (!strcmp(self->mode, "silent")) return 77;

@@ -63,6 +63,17 @@ TEST_CASE("bytes that are no answer end the process, not the engine") {
   CHECK(contains(fail_with("garbage").first, "sent bytes that are no frame and was ended during compute"));
 }
 
+TEST_CASE("a forged message of any kind is an error") {
+  for (int frame = 1; frame <= 9; ++frame) {
+    CAPTURE(frame);
+    const LoadedPlugin& plugin = plugins().load(Kind::loss, kLoss, true, "", /*limit_s=*/1);
+    LossPlugin loss(plugin, {}, section({{"mode", "forge"}, {"frame", frame}}));
+    const std::string text = error_of([&] { LossCall().run(loss); });
+    CHECK_MESSAGE(contains(text, "UNAVAILABLE: its own process (pid "), text);
+    CHECK_MESSAGE(contains(text, " and was ended during compute"), text);
+  }
+}
+
 TEST_CASE("a plugin that closes its connection is lost") {
   CHECK(contains(fail_with("hang up").first, "closed its connection to the engine and was ended during compute"));
 }
