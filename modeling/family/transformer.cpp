@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include "modeling/family/weight_table.hpp"
-#include "modeling/op/linear.hpp"
 #include "modeling/op/rms_norm.hpp"
 #include "modeling/op/swiglu.hpp"
 
@@ -20,25 +19,24 @@ at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const
 at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
                           const Rope& rope, Attention& attention, const LinearOptions& options) {
   if (config.mla) return latent_attention_part(config, layer, w, x, rope, attention, options);
-  const int64_t tokens = x.size(0);
-  at::Tensor q =
-      apply_linear(x, w.q_proj, w.q_bias, options.row_tile).view({tokens, config.num_heads, config.head_dim});
-  at::Tensor k =
-      apply_linear(x, w.k_proj, w.k_bias, options.row_tile).view({tokens, config.num_kv_heads, config.head_dim});
-  at::Tensor v =
-      apply_linear(x, w.v_proj, w.v_bias, options.row_tile).view({tokens, config.num_kv_heads, config.head_dim});
+  const std::vector<at::Tensor> qkv =
+      column_parallel(x, {w.q_proj, w.k_proj, w.v_proj}, {w.q_bias, w.k_bias, w.v_bias}, options.tp, options.row_tile);
+  const int64_t tokens = qkv[0].size(0);
+  const auto heads = [&](const at::Tensor& features) { return features.view({tokens, -1, config.head_dim}); };
+  at::Tensor q = heads(qkv[0]), k = heads(qkv[1]);
+  const at::Tensor v = heads(qkv[2]);
   if (config.qk_norm) {
     q = rms_norm(q, w.q_norm, config.rms_norm_eps);
     k = rms_norm(k, w.k_norm, config.rms_norm_eps);
   }
   const at::Tensor out = attention.attend(layer, apply_rope(q, rope), apply_rope(k, rope), v);
-  return apply_linear(out.reshape({tokens, config.num_heads * config.head_dim}), w.o_proj, w.o_bias, options.row_tile);
+  return row_parallel(out.reshape({tokens, -1}), w.o_proj, w.o_bias, options.tp, options.row_tile);
 }
 
 at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const LinearOptions& options) {
-  const at::Tensor gate = apply_linear(x, w.gate_proj, w.gate_bias, options.row_tile);
-  const at::Tensor up = apply_linear(x, w.up_proj, w.up_bias, options.row_tile);
-  return apply_linear(swiglu(gate, up), w.down_proj, w.down_bias, options.row_tile);
+  const std::vector<at::Tensor> parts =
+      column_parallel(x, {w.gate_proj, w.up_proj}, {w.gate_bias, w.up_bias}, options.tp, options.row_tile);
+  return row_parallel(swiglu(parts[0], parts[1]), w.down_proj, w.down_bias, options.tp, options.row_tile);
 }
 
 // Weights of one layer by the end of their names; undefined where `present` is false.

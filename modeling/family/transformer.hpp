@@ -11,6 +11,7 @@
 #include "modeling/family/model_config.hpp"
 #include "modeling/moe/moe_layer.hpp"
 #include "modeling/op/rope.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
 
 namespace hexad::modeling {
 
@@ -42,6 +43,8 @@ struct LinearOptions {
   // 0: one GEMM. n: GEMMs of exactly n rows (the last padded with zeros), so that a token's result does not depend on
   // what else is in the batch: the deterministic mode of a generator.
   int64_t row_tile = 0;
+  // The ranks that share every layer; the weights are this rank's parts (parallel/tensor_plan.hpp).
+  TensorParallel tp = {};
 };
 
 // How each mixture-of-experts layer is run in training (moe_layer.hpp); null: the model's own routing, local experts.
@@ -50,7 +53,8 @@ using MoeRuns = std::function<MoeRun(int64_t layer)>;
 // ids: int64 [T] -> [T, H].
 at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids);
 
-// One block: hidden [T, H] -> [T, H].
+// One block: hidden [T, H] -> [T, H]; with sequence parallelism this rank's [T / ranks, H], while rope and attention are
+// of all T tokens.
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
                          const at::Tensor& hidden, const Rope& rope, Attention& attention,
                          const LinearOptions& options = {}, const MoeRuns& moe_runs = {});

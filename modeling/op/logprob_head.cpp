@@ -17,6 +17,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// A filtered logit of a shard of the vocabulary, where a whole row may be filtered: infinities would make it NaN.
+constexpr float kAbsent = -1e30f;
 
 // The rows that are computed, and the operands of the matrix products: on a CPU in fp32 (which is its fast type), on a
 // GPU in the model's dtype with fp32 results.
@@ -24,11 +26,13 @@ struct Rows {
   at::Tensor index;  // int64 [n]; undefined when every row is computed
   at::Tensor hidden, weight, targets;
 
-  Rows(const at::Tensor& all_hidden, const at::Tensor& full_weight, const at::Tensor& all_targets) {
+  Rows(const at::Tensor& all_hidden, const at::Tensor& full_weight, const at::Tensor& all_targets,
+       const VocabShard& vocab) {
     index = (all_targets >= 0).nonzero().squeeze(1);
     if (index.numel() == all_targets.numel()) index = at::Tensor();
     hidden = index.defined() ? all_hidden.index_select(0, index) : all_hidden.contiguous();
     targets = index.defined() ? all_targets.index_select(0, index) : all_targets.contiguous();
+    if (vocab.active()) targets = vocab.local(targets);
     weight = full_weight;
     if (hidden.is_cpu()) hidden = hidden.to(at::kFloat), weight = weight.to(at::kFloat);
   }
@@ -60,7 +64,8 @@ at::Tensor chunk_logits(const Rows& rows, int64_t begin, int64_t end, double tem
 int64_t chunk_rows(const LogprobOptions& options, const at::Tensor& weight) {
   if (options.chunk_tokens > 0) return options.chunk_tokens;
   const int64_t bytes = int64_t(weight.is_cpu() ? 64 : 512) << 20;
-  return std::max<int64_t>(1, bytes / (4 * weight.size(0)));
+  const VocabShard& vocab = options.vocab;  // equal on all ranks, whose shards may differ by a row
+  return std::max<int64_t>(1, bytes / (4 * chunk_length(vocab.vocab_size, vocab.group.size())));
 }
 
 at::Tensor make_buffer(const Rows& rows, int64_t chunk) {
@@ -68,12 +73,38 @@ at::Tensor make_buffer(const Rows& rows, int64_t chunk) {
                    rows.hidden.options().dtype(at::kFloat));
 }
 
-void filter_(at::Tensor& logits, const LogprobOptions& options) {
-  logits.masked_fill_(top_k_top_p_mask(logits, options.top_k, options.top_p).logical_not(), -kInfinity);
+bool filters(const LogprobOptions& options) {
+  return filters_tokens(options.top_k, options.top_p, options.vocab.vocab_size);
 }
 
+void filter_(at::Tensor& logits, const LogprobOptions& options) {
+  const VocabShard& vocab = options.vocab;
+  const at::Tensor rows = vocab.active() ? vocab.gather(logits) : logits;
+  at::Tensor keep = top_k_top_p_mask(rows, options.top_k, options.top_p);
+  if (vocab.active()) keep = keep.slice(1, vocab.rows.begin, vocab.rows.end);
+  logits.masked_fill_(keep.logical_not(), vocab.active() ? kAbsent : -kInfinity);
+}
+
+// The targets' logits; 0 where this rank does not have the target.
 at::Tensor at_targets(const at::Tensor& logits, const at::Tensor& targets) {
-  return logits.gather(1, targets.unsqueeze(1)).squeeze(1);
+  const at::Tensor found = logits.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
+  return found.masked_fill(targets.lt(0), 0.0);
+}
+
+struct TargetStatistics {
+  SoftmaxStatistics softmax;
+  at::Tensor logprobs;  // of the targets
+};
+
+TargetStatistics target_statistics(const at::Tensor& logits, const at::Tensor& targets, const VocabShard& vocab) {
+  TargetStatistics result{softmax_statistics(logits), {}};
+  at::Tensor target_logits = at_targets(logits, targets);
+  if (vocab.active()) {
+    vocab.combine(result.softmax, target_logits);
+    target_logits.masked_fill_(target_logits.lt(kAbsent / 2), -kInfinity);
+  }
+  result.logprobs = target_logits - result.softmax.log_sum;
+  return result;
 }
 
 // What is known of each computed row, fp32 [n]; the unfiltered pair is only filled when both softmaxes are wanted.
@@ -93,18 +124,18 @@ void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begi
   const auto put = [&](at::Tensor& all, const at::Tensor& part) { all.slice(0, begin, end).copy_(part); };
   at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
   const at::Tensor targets = rows.targets.slice(0, begin, end);
-  if (filters_tokens(options.top_k, options.top_p, logits.size(1))) {
+  if (filters(options)) {
     if (options.unfiltered_too) {
-      const at::Tensor log_sum = softmax_statistics(logits).log_sum;
-      put(values.unfiltered_log_sum, log_sum);
-      put(values.unfiltered, at_targets(logits, targets) - log_sum);
+      const TargetStatistics statistics = target_statistics(logits, targets, options.vocab);
+      put(values.unfiltered_log_sum, statistics.softmax.log_sum);
+      put(values.unfiltered, statistics.logprobs);
     }
     filter_(logits, options);
   }
-  const SoftmaxStatistics statistics = softmax_statistics(logits);
-  put(values.log_sum, statistics.log_sum);
-  put(values.entropy, statistics.entropy);
-  put(values.logprobs, at_targets(logits, targets) - statistics.log_sum);
+  const TargetStatistics statistics = target_statistics(logits, targets, options.vocab);
+  put(values.log_sum, statistics.softmax.log_sum);
+  put(values.entropy, statistics.softmax.entropy);
+  put(values.logprobs, statistics.logprobs);
 }
 
 // Gradients of the outputs at the computed rows, fp32 [n]; `unfiltered` is undefined unless it has a softmax of its
@@ -125,9 +156,9 @@ at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64
     const at::Tensor none = at::zeros_like(grad);
     softmax_gradient_(unfiltered, {part(values.unfiltered_log_sum), none}, part(grads.unfiltered), none, targets);
   }
-  if (filters_tokens(options.top_k, options.top_p, logits.size(1))) {
+  if (filters(options)) {
     filter_(logits, options);
-    grad = grad.masked_fill(at_targets(logits, targets) == -kInfinity, 0.0);
+    grad = grad.masked_fill(part(values.logprobs) == -kInfinity, 0.0);
   }
   softmax_gradient_(logits, {part(values.log_sum), part(values.entropy)}, grad, part(grads.entropy), targets);
   if (unfiltered.defined()) logits.add_(unfiltered);
@@ -156,7 +187,7 @@ struct Head : torch::autograd::Function<Head> {
   // Returns log-probs, entropy, unfiltered log-probs: [N] fp32 each, the last two empty unless wanted.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& hidden, const at::Tensor& weight,
                                const at::Tensor& targets, const LogprobOptions& options) {
-    const Rows rows(hidden, weight, targets);
+    const Rows rows(hidden, weight, targets, options.vocab);
     const int64_t count = rows.hidden.size(0), total = targets.size(0), chunk = chunk_rows(options, weight);
     const auto fp32 = hidden.options().dtype(at::kFloat);
     RowValues values(count, fp32);
@@ -164,12 +195,15 @@ struct Head : torch::autograd::Function<Head> {
     for (int64_t begin = 0; begin < count; begin += chunk) {
       forward_chunk(rows, options, begin, std::min(count, begin + chunk), buffer, values);
     }
-    if (!filters_tokens(options.top_k, options.top_p, weight.size(0))) values.unfiltered = values.logprobs.clone();
-    ctx->save_for_backward({hidden, weight, targets, values.log_sum, values.entropy, values.unfiltered_log_sum});
+    if (!filters(options)) values.unfiltered = values.logprobs.clone();
+    ctx->save_for_backward(
+        {hidden, weight, targets, values.log_sum, values.entropy, values.unfiltered_log_sum, values.logprobs.clone()});
     ctx->saved_data["temperature"] = options.temperature;
     ctx->saved_data["top_k"] = options.top_k;
     ctx->saved_data["top_p"] = options.top_p;
     ctx->saved_data["chunk"] = chunk;
+    ctx->saved_data["vocab_group"] = reinterpret_cast<int64_t>(options.vocab.group.native());
+    ctx->saved_data["vocab_size"] = options.vocab.vocab_size;
     const auto none = [&] { return at::empty({0}, fp32); };
     return {rows.scatter(values.logprobs, total), options.entropy ? rows.scatter(values.entropy, total) : none(),
             options.unfiltered_too ? rows.scatter(values.unfiltered, total) : none()};
@@ -183,11 +217,15 @@ struct Head : torch::autograd::Function<Head> {
     options.top_k = ctx->saved_data["top_k"].toInt();
     options.top_p = ctx->saved_data["top_p"].toDouble();
     const int64_t chunk = ctx->saved_data["chunk"].toInt();
+    options.vocab =
+        VocabShard::of(ctx->saved_data["vocab_size"].toInt(),
+                       Group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["vocab_group"].toInt())));
 
-    const Rows rows(hidden, weight, saved[2]);
+    const Rows rows(hidden, weight, saved[2], options.vocab);
     const int64_t count = rows.hidden.size(0);
     RowValues values(0, saved[3].options());
     values.log_sum = saved[3], values.entropy = saved[4], values.unfiltered_log_sum = saved[5];
+    values.logprobs = saved[6];
     const RowGradients row_grads = gradients_of_rows(rows, grads, options);
     at::Tensor grad_hidden, grad_weight;
     if (ctx->needs_input_grad(0)) grad_hidden = at::empty_like(rows.hidden);
@@ -214,7 +252,7 @@ struct Head : torch::autograd::Function<Head> {
     RowGradients result{gather(grads[0]), gather(grads[1]), {}};
     const bool has_unfiltered = grads[2].defined() && grads[2].numel() > 0;
     if (!has_unfiltered) return result;
-    if (filters_tokens(options.top_k, options.top_p, rows.weight.size(0))) {
+    if (filters(options)) {
       result.unfiltered = gather(grads[2]);
     } else {
       result.logprobs = result.logprobs + gather(grads[2]);
@@ -231,8 +269,12 @@ void check(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor&
          fmt::join(hidden.sizes(), ", "), fmt::join(weight.sizes(), ", "), fmt::join(targets.sizes(), ", "));
   }
   const int64_t largest = targets.numel() > 0 ? targets.max().item<int64_t>() : -1;
-  if (largest >= weight.size(0)) {
-    fail("log-prob head: target {} is outside the vocabulary of {}", largest, weight.size(0));
+  if (weight.size(0) != options.vocab.rows.size()) {
+    fail("log-prob head: the weight has {} rows, wanted {} of a vocabulary of {}", weight.size(0),
+         options.vocab.rows.size(), options.vocab.vocab_size);
+  }
+  if (largest >= options.vocab.vocab_size) {
+    fail("log-prob head: target {} is outside the vocabulary of {}", largest, options.vocab.vocab_size);
   }
   if (!(options.temperature > 0)) fail("log-prob head: temperature is {}, wanted more than 0", options.temperature);
   if (!(options.top_p > 0 && options.top_p <= 1)) fail("log-prob head: top_p is {}, wanted (0, 1]", options.top_p);
@@ -241,7 +283,9 @@ void check(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor&
 }  // namespace
 
 LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
-                            const LogprobOptions& options) {
+                            const LogprobOptions& wanted) {
+  LogprobOptions options = wanted;
+  if (options.vocab.vocab_size == 0) options.vocab = VocabShard::of(weight.size(0), Group());
   check(hidden, weight, targets, options);
   variable_list out = Head::apply(hidden, weight, targets, options);
   return {out[0], options.entropy ? out[1] : at::Tensor(), options.unfiltered_too ? out[2] : at::Tensor()};

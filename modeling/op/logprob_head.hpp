@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "modeling/parallel/vocab_shard.hpp"
+
 namespace hexad::modeling {
 
 struct LogprobOptions {
@@ -13,6 +15,7 @@ struct LogprobOptions {
   double top_p = 1.0;           // 1 off; keeps p where the ascending cumulative probability > 1 - top_p, at least one
   bool entropy = false;         // also the entropy of the distribution that the log-probs are of
   bool unfiltered_too = false;  // also the log-probs without top_k and top_p (temperature stays)
+  VocabShard vocab = {};        // which rows of the vocabulary `weight` has; by default all
   int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 512 on a GPU
 };
 
@@ -25,6 +28,9 @@ struct LogprobResult {
 // hidden [N, H] (after the final norm), weight [V, H], targets int64 [N]. A row whose target is negative is not
 // computed: its outputs and gradients are 0. Differentiable in hidden and weight through every output; the gradient of
 // the weight is accumulated in fp32 over the chunks. A -inf log-prob passes no gradient.
+//
+// With a VocabShard the weight is this rank's rows; every rank gets the whole result. Collective over its group, and the
+// gradient of hidden is then this rank's summand: pass hidden through copy_to_ranks or gather_tokens first.
 LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             const LogprobOptions& options = {});
 

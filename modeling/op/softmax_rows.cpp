@@ -55,7 +55,8 @@ void softmax_gradient_(at::Tensor& logits, const SoftmaxStatistics& statistics, 
   logits.sub_(statistics.log_sum.unsqueeze(1)).clamp_min_(kFloor);
   const at::Tensor weight = (logits + statistics.entropy.unsqueeze(1)) * grad_entropy.unsqueeze(1);
   logits.exp_().neg_().mul_(weight.add_(grad_logprob.unsqueeze(1)));
-  logits.scatter_add_(1, targets.unsqueeze(1), grad_logprob.unsqueeze(1));
+  const at::Tensor at_target = grad_logprob.masked_fill(targets.lt(0), 0.0);
+  logits.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at_target.unsqueeze(1));
 }
 
 }  // namespace hexad::modeling

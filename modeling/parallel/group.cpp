@@ -27,6 +27,24 @@ Pending Group::all_reduce(at::Tensor tensor, Reduce op) const {
   return Pending(group_->allreduce(tensors, options));
 }
 
+Pending Group::broadcast(at::Tensor tensor, int64_t root) const {
+  if (!group_) return {};
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  return Pending(group_->broadcast(tensors, options));
+}
+
+Pending Group::send(at::Tensor tensor, int64_t to, int32_t tag) const {
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  return Pending(group_->send(tensors, static_cast<int>(to), tag));
+}
+
+Pending Group::receive(at::Tensor tensor, int64_t from, int32_t tag) const {
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  return Pending(group_->recv(tensors, static_cast<int>(from), tag));
+}
+
 void Group::barrier() const {
   // An all-reduce of a host scalar: gloo carries it on every device, and the host waits for it.
   if (group_) all_reduce(at::zeros({1}, at::kFloat)).wait();

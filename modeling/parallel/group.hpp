@@ -32,12 +32,18 @@ class Group {
 
   int64_t rank() const { return group_ ? group_->getRank() : 0; }
   int64_t size() const { return group_ ? group_->getSize() : 1; }
+  c10d::ProcessGroup* native() const { return group_; }  // null: one rank
 
   // out: size() times in, ordered by rank.
   Pending all_gather(at::Tensor out, at::Tensor in) const;
   // in: size() times out; rank r receives the sum of everyone's part r.
   Pending reduce_scatter(at::Tensor out, at::Tensor in) const;
   Pending all_reduce(at::Tensor tensor, Reduce op = Reduce::sum) const;
+  // `root`'s tensor reaches every rank.
+  Pending broadcast(at::Tensor tensor, int64_t root) const;
+  // Point to point. A receive takes the message that the other rank sent with the same tag.
+  Pending send(at::Tensor tensor, int64_t to, int32_t tag) const;
+  Pending receive(at::Tensor tensor, int64_t from, int32_t tag) const;
   // Blocks the host until every rank is here.
   void barrier() const;
 

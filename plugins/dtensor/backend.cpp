@@ -3,25 +3,18 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/CachingDeviceAllocator.h>
-#include <c10/core/StreamGuard.h>
 
 #include <cmath>
 
+#include "modeling/backend/device_scope.hpp"
+#include "modeling/backend/loss_bridge.hpp"
+#include "modeling/backend/tensor_view.hpp"
+#include "modeling/backend/weight_source.hpp"
 #include "modeling/parallel/grad_norm.hpp"
 #include "plugins/dtensor/checkpoint.hpp"
-#include "plugins/dtensor/guarded.hpp"
-#include "plugins/dtensor/loss_bridge.hpp"
-#include "plugins/dtensor/random_weights.hpp"
-#include "plugins/dtensor/tensor_view.hpp"
 
 namespace hexad::dtensor {
 namespace {
-
-at::Device device_of(const sdk::Call& call) {
-  const DLDevice device = call.device();
-  return device.device_type == kDLCPU ? at::Device(at::kCPU)
-                                      : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device.device_id));
-}
 
 modeling::Group dp_group(const sdk::Call& call) {
   hexad_comm* comm = call.comm("dp");
@@ -37,24 +30,14 @@ UnitOptions unit_options(const Settings& settings, at::Device device) {
 
 Settings guarded_settings(const sdk::Config& config) {
   Settings settings;
-  guarded([&] { settings = read_settings(config); });
+  modeling::guarded([&] { settings = read_settings(config); });
   return settings;
 }
 
-template <typename Args>
-modeling::LogprobOptions head_options(const Args& args, const Settings& settings) {
-  modeling::LogprobOptions options;
-  options.temperature = args.temperature;
-  options.top_k = args.top_k;
-  options.top_p = args.top_p;
-  options.chunk_tokens = settings.logprob_chunk_tokens;
-  return options;
-}
-
-std::optional<MicroBatch> micro_batch(const hexad_batch& batch, const modeling::ModelConfig& config,
-                                      at::Device device) {
+std::optional<modeling::MicroBatch> micro_batch(const hexad_batch& batch, const modeling::ModelConfig& config,
+                                                at::Device device) {
   if (batch.is_dummy || batch.num_tokens == 0) return std::nullopt;
-  return make_micro_batch(batch, config, device);
+  return modeling::make_micro_batch(batch, config, device);
 }
 
 double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
@@ -63,43 +46,26 @@ double or_default(double value, double otherwise) { return std::isnan(value) ? o
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : settings_(guarded_settings(config)),
-      device_(device_of(call)),
+      device_(modeling::device_of(call)),
       model_(settings_.model, dp_group(call), unit_options(settings_, device_)),
       runner_(model_, {settings_.activation_checkpointing, settings_.reshard_after_forward}),
       optimizer_(settings_.optimizer),
       export_(model_) {
-  on_device(call, [&] { load_or_make_weights(call); });
-}
-
-void Backend::load_or_make_weights(const sdk::Call& call) {
-  const std::filesystem::path& dir = settings_.model_dir;
-  const std::optional<int64_t> seed = settings_.random_init_seed;
-  if (!has_weights(dir) && !seed)
-    modeling::fail(
-        "policy.model_name '{}': found neither model.safetensors nor model.safetensors.index.json; to start from "
-        "random weights, made from its config.json, set policy.random_init_seed",
-        dir.string());
-  if (!has_weights(dir)) {
-    randomize_weights(model_, *seed);
-    call.log(HEXAD_LOG_INFO,
-             fmt::format("{}: no weights, so they start random (policy.random_init_seed {})", dir.string(), *seed));
-    return;
-  }
-  if (seed)
-    call.log(HEXAD_LOG_INFO, fmt::format("{}: has weights, so policy.random_init_seed is not used", dir.string()));
-  for (const std::string& warning : load_weights(model_, dir, HEXAD_WEIGHTS_CURRENT)) call.log(HEXAD_LOG_WARN, warning);
+  on_device(call, [&] {
+    modeling::load_or_make_weights(
+        call, settings_, [&](const std::filesystem::path& dir) { load_model(call, dir, HEXAD_WEIGHTS_CURRENT); },
+        [&](int64_t seed) { randomize_weights(model_, seed); });
+  });
 }
 
 template <typename Body>
 void Backend::on_device(const sdk::Call& call, Body&& body) {
-  std::optional<c10::StreamGuard> stream;
-  if (device_.is_cuda()) {
-    // c10 names an external stream by its address.
-    const auto id = reinterpret_cast<intptr_t>(call.stream({kDLCUDA, device_.index()}));
-    stream.emplace(c10::Stream(c10::Stream::UNSAFE, device_, static_cast<c10::StreamId>(id)));
-  }
-  guarded(body);
+  modeling::on_device(call, device_, body);
   measure_memory();
+}
+
+void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which) {
+  for (const std::string& warning : load_weights(model_, dir, which)) call.log(HEXAD_LOG_WARN, warning);
 }
 
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
@@ -109,8 +75,8 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.dp_size = model_.group().size();
   info.tp_size = info.pp_size = info.cp_size = info.ep_size = 1;
   info.sequence_multiple = info.micro_batch_multiple = info.counts_loss = 1;
-  info.outputs = kOutputNames.data();
-  info.num_outputs = static_cast<int64_t>(kOutputNames.size());
+  info.outputs = modeling::kOutputNames.data();
+  info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
   info.inputs = inputs;
   info.num_inputs = 1;
 }
@@ -119,14 +85,14 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
       for (int64_t b = 0; b < args.num_batches; ++b) {
-        const std::optional<MicroBatch> batch = micro_batch(*args.batches[b], settings_.model, device_);
-        modeling::LogprobOptions options = head_options(args, settings_);
-        for (int64_t k = 0; k < args.num_outputs; ++k) request_output(args.outputs[b][k].name, options);
+        const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b], settings_.model, device_);
+        modeling::LogprobOptions options = modeling::head_options(args, settings_);
+        for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
         const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
         if (!batch) continue;
         for (int64_t k = 0; k < args.num_outputs; ++k)
-          from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
-              .copy_(output_named(result, args.outputs[b][k].name));
+          modeling::from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
+              .copy_(modeling::output_named(result, args.outputs[b][k].name));
       }
     } catch (...) {
       runner_.abandon();
@@ -151,11 +117,12 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
 
 void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index) {
   const sdk::Range range(call, "dtensor micro-batch");
-  const std::optional<MicroBatch> batch = micro_batch(*args.batches[index], settings_.model, device_);
-  modeling::LogprobOptions options = head_options(args, settings_);
-  for (int64_t k = 0; k < args.num_outputs; ++k) request_output(args.outputs[k], options);
-  runner_.train(batch ? &*batch : nullptr, options,
-                [&](const modeling::LogprobResult& outputs) { return loss_gradient(call, args, index, outputs); });
+  const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[index], settings_.model, device_);
+  modeling::LogprobOptions options = modeling::head_options(args, settings_);
+  for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
+  runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
+    return modeling::loss_gradient(call, args, index, outputs);
+  });
 }
 
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
@@ -192,9 +159,7 @@ void Backend::keep(const sdk::Call& call, int32_t which) {
 
 void Backend::load(const sdk::Call& call, const hexad_checkpoint_args& args) {
   on_device(call, [&] {
-    if (args.what & HEXAD_CHECKPOINT_MODEL)
-      for (const std::string& warning : load_weights(model_, args.weights_uri, args.which))
-        call.log(HEXAD_LOG_WARN, warning);
+    if (args.what & HEXAD_CHECKPOINT_MODEL) load_model(call, args.weights_uri, args.which);
     if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) load_optimizer(model_, optimizer_, args.optimizer_uri);
   });
 }

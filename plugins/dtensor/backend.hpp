@@ -33,7 +33,7 @@ class Backend {
   // Device, stream and error translation of one call; remembers the memory in use afterwards.
   template <typename Body>
   void on_device(const sdk::Call& call, Body&& body);
-  void load_or_make_weights(const sdk::Call& call);
+  void load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which);
   void train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index);
   void move(uint64_t what, at::Device device);
   void measure_memory();

@@ -13,6 +13,9 @@ namespace hexad::dtensor {
 // modeling::Error: missing, truncated, wrong shape, not finite.
 std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which);
 
+// Fills the current weights with random numbers (weight_source.hpp).
+void randomize_weights(ShardedModel& model, int64_t seed);
+
 // fp32 safetensors, config.json and, if the source has one, generation_config.json. All ranks take part; rank 0 writes,
 // one gathered weight at a time. Complete on disk when it returns; throws on every rank when rank 0 failed.
 void save_weights(ShardedModel& model, const std::filesystem::path& source_dir, const std::filesystem::path& dir);

@@ -35,7 +35,7 @@ void Runner::prefetch(ShardedUnit& unit, int32_t which) {
   unit.prefetch(model_.shards(static_cast<size_t>(&unit - model_.units().data()), which));
 }
 
-at::Tensor Runner::embed(const MicroBatch* batch, int32_t which) {
+at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
   const at::NoGradGuard no_grad;  // its backward is an index_add into the gradient
   ShardedUnit& unit = model_.embedding();
   unshard(unit, which);
@@ -46,7 +46,8 @@ at::Tensor Runner::embed(const MicroBatch* batch, int32_t which) {
   return hidden;
 }
 
-at::Tensor Runner::run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which) {
+at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden,
+                             int32_t which) {
   const ShardedUnit& unit = model_.block(layer);
   const auto lookup = [&](const std::string& name) {
     const at::Tensor frozen = model_.frozen(name, which);
@@ -56,7 +57,7 @@ at::Tensor Runner::run_block(const MicroBatch& batch, int64_t layer, const at::T
   return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention);
 }
 
-LogprobResult Runner::run_head(const MicroBatch& batch, const at::Tensor& hidden,
+LogprobResult Runner::run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
                                const modeling::LogprobOptions& options) {
   const at::Tensor tokens = batch.token_rows.defined() ? hidden.index_select(0, batch.token_rows) : hidden;
   const at::Tensor normed =
@@ -65,7 +66,8 @@ LogprobResult Runner::run_head(const MicroBatch& batch, const at::Tensor& hidden
   return at_predicted_token(modeling::head_logprobs(normed, weight, batch.targets, options));
 }
 
-LogprobResult Runner::forward(const MicroBatch* batch, int32_t which, const modeling::LogprobOptions& options) {
+LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
+                              const modeling::LogprobOptions& options) {
   const at::NoGradGuard no_grad;
   const int64_t layers = model_.config().num_layers;
   at::Tensor hidden = embed(batch, which);
@@ -83,7 +85,8 @@ LogprobResult Runner::forward(const MicroBatch* batch, int32_t which, const mode
   return result;
 }
 
-void Runner::train(const MicroBatch* batch, const modeling::LogprobOptions& options, const LossGradient& loss) {
+void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options,
+                   const LossGradient& loss) {
   const at::AutoGradMode with_grad(true);
   const int32_t which = HEXAD_WEIGHTS_CURRENT;
   at::Tensor hidden = embed(batch, which);
@@ -105,7 +108,7 @@ void Runner::train(const MicroBatch* batch, const modeling::LogprobOptions& opti
   reducing_ = nullptr;
 }
 
-std::vector<Runner::BlockRecord> Runner::forward_blocks(const MicroBatch* batch, at::Tensor& hidden) {
+std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden) {
   const int64_t layers = model_.config().num_layers;
   std::vector<BlockRecord> records(static_cast<size_t>(layers));
   for (int64_t layer = 0; layer < layers; ++layer) {
@@ -126,7 +129,7 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const MicroBatch* batch,
   return records;
 }
 
-at::Tensor Runner::backward_head(const MicroBatch* batch, const at::Tensor& hidden,
+at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
                                  const modeling::LogprobOptions& options, const LossGradient& loss) {
   ShardedUnit& unit = model_.head();
   unshard(unit, HEXAD_WEIGHTS_CURRENT);
@@ -157,7 +160,8 @@ at::Tensor Runner::backward_head(const MicroBatch* batch, const at::Tensor& hidd
   return grad_hidden;
 }
 
-at::Tensor Runner::backward_block(const MicroBatch& batch, int64_t layer, BlockRecord& record, const at::Tensor& grad) {
+at::Tensor Runner::backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
+                                  const at::Tensor& grad) {
   ShardedUnit& unit = model_.block(layer);
   const at::Tensor output =
       record.output.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "modeling/backend/micro_batch.hpp"
 #include "modeling/op/logprob_head.hpp"
-#include "plugins/dtensor/micro_batch.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -21,12 +21,13 @@ class Runner {
 
   // Per-token results [T] fp32 at the predicted token (0 at each sequence's start), under weights `which`.
   // A null batch computes nothing and takes part in the collectives.
-  modeling::LogprobResult forward(const MicroBatch* batch, int32_t which, const modeling::LogprobOptions& options);
+  modeling::LogprobResult forward(const modeling::MicroBatch* batch, int32_t which,
+                                  const modeling::LogprobOptions& options);
 
   // Gradient of the loss by each of logprobs, entropy and logprobs_unfiltered, as they were given; undefined: none.
   using LossGradient = std::function<modeling::LogprobResult(const modeling::LogprobResult& outputs)>;
   // Forward and backward; the gradients are summed over ranks into the units' grad(). A null batch contributes nothing.
-  void train(const MicroBatch* batch, const modeling::LogprobOptions& options, const LossGradient& loss);
+  void train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options, const LossGradient& loss);
   // After an exception out of forward or train: waits for what is under way, so that the next call starts clean.
   void abandon();
 
@@ -37,14 +38,15 @@ class Runner {
     at::Tensor output;  // undefined when the block will run again
   };
 
-  at::Tensor embed(const MicroBatch* batch, int32_t which);
-  at::Tensor run_block(const MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
-  modeling::LogprobResult run_head(const MicroBatch& batch, const at::Tensor& hidden,
+  at::Tensor embed(const modeling::MicroBatch* batch, int32_t which);
+  at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
+  modeling::LogprobResult run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
                                    const modeling::LogprobOptions& options);
-  std::vector<BlockRecord> forward_blocks(const MicroBatch* batch, at::Tensor& hidden);
-  at::Tensor backward_head(const MicroBatch* batch, const at::Tensor& hidden, const modeling::LogprobOptions& options,
-                           const LossGradient& loss);
-  at::Tensor backward_block(const MicroBatch& batch, int64_t layer, BlockRecord& record, const at::Tensor& grad);
+  std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden);
+  at::Tensor backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
+                           const modeling::LogprobOptions& options, const LossGradient& loss);
+  at::Tensor backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
+                            const at::Tensor& grad);
   void reduce(ShardedUnit& unit);
 
   void unshard(ShardedUnit& unit, int32_t which);

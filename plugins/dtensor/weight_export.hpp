@@ -1,10 +1,6 @@
 // Weights on their way out: to a generator (refit), to tests (gradients), as whole tensors or as this rank's slices.
 #pragma once
-#include <deque>
-#include <vector>
-
-#include <hexad/abi.h>
-
+#include "modeling/backend/weight_bucket.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -21,21 +17,14 @@ class WeightExport {
   void end();
 
  private:
-  // Slices and what they point to.
-  struct Bucket {
-    std::vector<hexad_weight_slice> slices;
-    std::deque<at::Tensor> tensors;
-    std::deque<DLTensor> views;
-    std::deque<std::vector<int64_t>> dims;
-  };
-
   at::ScalarType dtype() const;
-  void add(Bucket& bucket, const ShardedParam& param, const modeling::Range& rows, const at::Tensor& data) const;
-  void add_next(Bucket& bucket);
-  void add_frozen(Bucket& bucket);
+  void add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::Range& rows,
+           const at::Tensor& data) const;
+  void add_next();
+  void add_frozen();
 
   ShardedModel& model_;
-  Bucket layout_, bucket_;
+  modeling::WeightBucket layout_, bucket_;
   hexad_weights_request request_{};
   size_t unit_ = 0, param_ = 0, frozen_ = 0;  // what comes next
 };

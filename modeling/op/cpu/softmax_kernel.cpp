@@ -41,7 +41,7 @@ void softmax_gradient(float* logits, const float* log_sum, const float* entropy,
       const float logprob = above_floor(logits[i] - lse);
       logits[i] = -exp_approx(logprob) * (g + ge * (logprob + h));
     }
-    logits[targets[row]] += g;
+    if (targets[row] >= 0) logits[targets[row]] += g;
   }
 }
 

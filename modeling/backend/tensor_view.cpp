@@ -1,10 +1,10 @@
-#include "plugins/dtensor/tensor_view.hpp"
+#include "modeling/backend/tensor_view.hpp"
 
 #include <ATen/DLConvertor.h>
 #include <ATen/Functions.h>
 #include <hexad/services.hpp>
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 
 at::Tensor from_dl(const DLTensor* tensor, const char* name) {
   if (!tensor) sdk::fail(HEXAD_INVALID_ARGUMENT, "the tensor '%s' is missing", name);
@@ -32,4 +32,4 @@ DLDataType dl_dtype(at::ScalarType dtype) {
   return {static_cast<uint8_t>(c10::isFloatingType(dtype) ? kDLFloat : kDLInt), bits, 1};
 }
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

@@ -5,14 +5,14 @@
 
 #include "modeling/error.hpp"
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 
 // Runs `body`; what it throws leaves as sdk::Error with a fitting code and a text without a backtrace.
 template <typename Body>
 void guarded(Body&& body) {
   try {
     body();
-  } catch (const modeling::Error& error) {
+  } catch (const Error& error) {
     throw sdk::Error(HEXAD_INVALID_ARGUMENT, error.what());
   } catch (const c10::OutOfMemoryError& error) {
     throw sdk::Error(HEXAD_RESOURCE_EXHAUSTED, error.what_without_backtrace());
@@ -23,4 +23,4 @@ void guarded(Body&& body) {
   }
 }
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

@@ -1,18 +1,18 @@
-#include "plugins/dtensor/micro_batch.hpp"
+#include "modeling/backend/micro_batch.hpp"
 
 #include <ATen/Functions.h>
 #include <hexad/services.hpp>
 
+#include "modeling/backend/tensor_view.hpp"
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
-#include "plugins/dtensor/tensor_view.hpp"
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 namespace {
 
 long long ll(int64_t value) { return static_cast<long long>(value); }
 
-at::Tensor checked_ids(const hexad_batch& batch, const modeling::ModelConfig& config) {
+at::Tensor checked_ids(const hexad_batch& batch, const ModelConfig& config) {
   if (batch.num_tensors < 1) sdk::fail(HEXAD_INVALID_ARGUMENT, "the batch has no input_ids");
   const at::Tensor ids = from_dl(batch.tensors[0].tensor, "input_ids");
   if (ids.scalar_type() != at::kLong || ids.dim() != 1 || ids.size(0) != batch.num_tokens)
@@ -54,26 +54,34 @@ at::Tensor padded_rows(const hexad_batch& batch) {
 
 }  // namespace
 
-MicroBatch make_micro_batch(const hexad_batch& batch, const modeling::ModelConfig& config, at::Device device) {
-  const at::Tensor ids = checked_ids(batch, config).to(device), offsets = checked_offsets(batch);
+MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config, at::Device device,
+                            const BatchLayout& wanted) {
+  const at::Tensor ids = checked_ids(batch, config).to(device);
+  at::Tensor offsets = checked_offsets(batch);
   MicroBatch result;
   result.tokens = batch.num_tokens;
-  result.targets = modeling::next_token_targets(ids, offsets);
+  result.targets = next_token_targets(ids, offsets);
   at::Tensor positions;
-  if (batch.padded_length > 0) {
+  if (batch.padded_length > 0 && !wanted.packed) {
     const int64_t rows = batch.num_sequences, length = batch.padded_length;
     result.token_rows = padded_rows(batch).to(device);
     result.ids = at::zeros({rows * length}, ids.options()).index_copy_(0, result.token_rows, ids);
     positions = at::arange(length, ids.options()).repeat({rows});
-    result.attention = std::make_unique<modeling::PaddedAttention>(config, rows);
+    result.attention = std::make_unique<PaddedAttention>(config, rows);
   } else {
-    modeling::PackedLayout layout = modeling::packed_layout(offsets, device);
     result.ids = ids;
+    const int64_t multiple = wanted.row_multiple, missing = (multiple - batch.num_tokens % multiple) % multiple;
+    if (missing > 0) {
+      result.token_rows = at::arange(batch.num_tokens, ids.options());
+      result.ids = at::constant_pad_nd(ids, {0, missing});
+      offsets = at::cat({offsets, at::full({1}, batch.num_tokens + missing, at::kLong)});
+    }
+    PackedLayout layout = packed_layout(offsets, device);
     positions = layout.positions;
-    result.attention = std::make_unique<modeling::PackedAttention>(config, std::move(layout));
+    result.attention = std::make_unique<PackedAttention>(config, std::move(layout));
   }
-  result.rope = modeling::make_rope(config.rope, config.head_dim, positions);
+  result.rope = make_rope(config.rope, config.head_dim, positions);
   return result;
 }
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

@@ -1,4 +1,4 @@
-#include "plugins/dtensor/loss_bridge.hpp"
+#include "modeling/backend/loss_bridge.hpp"
 
 #include <ATen/Functions.h>
 
@@ -6,9 +6,9 @@
 #include <deque>
 #include <vector>
 
-#include "plugins/dtensor/tensor_view.hpp"
+#include "modeling/backend/tensor_view.hpp"
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 namespace {
 
 size_t output_index(const char* name) {
@@ -26,17 +26,17 @@ auto& member(Result& result, const char* name) {
 
 }  // namespace
 
-void request_output(const char* name, modeling::LogprobOptions& options) {
+void request_output(const char* name, LogprobOptions& options) {
   const size_t index = output_index(name);
   options.entropy |= index == 1;
   options.unfiltered_too |= index == 2;
 }
 
-const at::Tensor& output_named(const modeling::LogprobResult& result, const char* name) { return member(result, name); }
+const at::Tensor& output_named(const LogprobResult& result, const char* name) { return member(result, name); }
 
-modeling::LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args, int64_t index,
-                                      const modeling::LogprobResult& outputs) {
-  modeling::LogprobResult result;
+LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args, int64_t index,
+                            const LogprobResult& outputs) {
+  LogprobResult result;
   std::deque<at::Tensor> kept;  // alive during the call
   std::deque<DLTensor> views;
   std::vector<hexad_named_tensor> named;
@@ -52,4 +52,4 @@ modeling::LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_a
   return result;
 }
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

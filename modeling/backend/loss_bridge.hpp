@@ -6,16 +6,16 @@
 
 #include "modeling/op/logprob_head.hpp"
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 
 inline constexpr std::array<const char*, 3> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered"};
 
 // Makes the head compute the output `name`. Throws sdk::Error for an unknown name.
-void request_output(const char* name, modeling::LogprobOptions& options);
-const at::Tensor& output_named(const modeling::LogprobResult& result, const char* name);
+void request_output(const char* name, LogprobOptions& options);
+const at::Tensor& output_named(const LogprobResult& result, const char* name);
 
 // Calls the loss of micro-batch `index` with the outputs that args asks for and returns its gradients.
-modeling::LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args, int64_t index,
-                                      const modeling::LogprobResult& outputs);
+LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args, int64_t index,
+                            const LogprobResult& outputs);
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

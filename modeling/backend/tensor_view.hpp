@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <hexad/abi.h>
 
-namespace hexad::dtensor {
+namespace hexad::modeling {
 
 // Borrows; contiguous. Throws sdk::Error for a null pointer; `name` is for the message.
 at::Tensor from_dl(const DLTensor* tensor, const char* name);
@@ -13,4 +13,4 @@ DLTensor to_dl(const at::Tensor& tensor);
 
 DLDataType dl_dtype(at::ScalarType dtype);
 
-}  // namespace hexad::dtensor
+}  // namespace hexad::modeling

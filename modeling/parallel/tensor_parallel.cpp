@@ -1,0 +1,166 @@
+#include "modeling/parallel/tensor_parallel.hpp"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "modeling/error.hpp"
+#include "modeling/op/linear.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+std::vector<int64_t> with_rows(const at::Tensor& x, int64_t rows) {
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape[0] = rows;
+  return shape;
+}
+
+struct Sum {
+  at::Tensor out;
+  Pending pending;
+  at::Tensor wait() {
+    pending.wait();
+    return out;
+  }
+};
+
+Sum start_gather(const at::Tensor& x, const Group& group) {
+  Sum result{at::empty(with_rows(x, x.size(0) * group.size()), x.options()), {}};
+  result.pending = group.all_gather(result.out, x.contiguous());
+  return result;
+}
+
+Sum start_reduce_scatter(const at::Tensor& x, const Group& group) {
+  if (x.size(0) % group.size() != 0) {
+    fail("sequence parallel: {} tokens do not divide over {} ranks", x.size(0), group.size());
+  }
+  Sum result{at::empty(with_rows(x, x.size(0) / group.size()), x.options()), {}};
+  result.pending = group.reduce_scatter(result.out, x.contiguous());
+  return result;
+}
+
+Sum start_all_reduce(const at::Tensor& x, const Group& group) {
+  Sum result{x.clone(at::MemoryFormat::Contiguous), {}};
+  result.pending = group.all_reduce(result.out);
+  return result;
+}
+
+void keep_group(AutogradContext* ctx, const Group& group) {
+  ctx->saved_data["group"] = reinterpret_cast<int64_t>(group.native());
+}
+Group kept_group(AutogradContext* ctx) {
+  return Group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["group"].toInt()));
+}
+
+// Forward and backward of the four moves, each other's mirror images.
+template <Sum (*Forward)(const at::Tensor&, const Group&), Sum (*Backward)(const at::Tensor&, const Group&)>
+struct Move : torch::autograd::Function<Move<Forward, Backward>> {
+  static at::Tensor run(Sum (*move)(const at::Tensor&, const Group&), const at::Tensor& x, const Group& group) {
+    return move ? move(x, group).wait() : x.view_as(x);
+  }
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const Group& group) {
+    keep_group(ctx, group);
+    return run(Forward, x, group);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    return {run(Backward, grads[0], kept_group(ctx)), at::Tensor()};
+  }
+};
+
+struct Column : torch::autograd::Function<Column> {
+  // One output a weight; autograd sees tensors, not lists of them.
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& first,
+                               const std::optional<at::Tensor>& second, const std::optional<at::Tensor>& third,
+                               const TensorParallel& tp, int64_t row_tile) {
+    variable_list weights = {first};
+    for (const std::optional<at::Tensor>& weight : {second, third})
+      if (weight) weights.push_back(*weight);
+    keep_group(ctx, tp.group);
+    ctx->saved_data["sequence"] = tp.sequence_parallel;
+    variable_list saved = {x};
+    saved.insert(saved.end(), weights.begin(), weights.end());
+    ctx->save_for_backward(saved);
+    const at::Tensor whole = tp.sequence_parallel ? start_gather(x, tp.group).wait() : x;
+    variable_list out;
+    for (const at::Tensor& weight : weights) out.push_back(apply_linear(whole, weight, {}, row_tile));
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const Group group = kept_group(ctx);
+    const bool sequence = ctx->saved_data["sequence"].toBool();
+    Sum whole;  // the tokens travel while the gradient of x is computed ...
+    if (sequence) whole = start_gather(saved[0], group);
+    at::Tensor grad_x;
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (!grads[i].defined()) continue;
+      const at::Tensor part = at::mm(grads[i], saved[i + 1]);
+      grad_x = grad_x.defined() ? grad_x + part : part;
+    }
+    if (!grad_x.defined())
+      grad_x = at::zeros(with_rows(saved[0], saved[0].size(0) * (sequence ? group.size() : 1)), saved[0].options());
+    const at::Tensor x = sequence ? whole.wait() : saved[0];
+    Sum reduced = sequence ? start_reduce_scatter(grad_x, group) : start_all_reduce(grad_x, group);
+    variable_list result = {at::Tensor()};  // ... and that gradient while those of the weights are
+    for (size_t i = 0; i < grads.size(); ++i)
+      result.push_back(grads[i].defined() ? at::mm(grads[i].t(), x) : at::Tensor());
+    result[0] = reduced.wait();
+    result.resize(6);  // x, three weights, and two that are no tensors
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor gather_tokens(const at::Tensor& x, const Group& group) {
+  return group.size() == 1 ? x : Move<start_gather, start_reduce_scatter>::apply(x, group);
+}
+at::Tensor reduce_scatter_tokens(const at::Tensor& x, const Group& group) {
+  return group.size() == 1 ? x : Move<start_reduce_scatter, start_gather>::apply(x, group);
+}
+at::Tensor copy_to_ranks(const at::Tensor& x, const Group& group) {
+  return group.size() == 1 ? x : Move<nullptr, start_all_reduce>::apply(x, group);
+}
+at::Tensor sum_over_ranks(const at::Tensor& x, const Group& group) {
+  return group.size() == 1 ? x : Move<start_all_reduce, nullptr>::apply(x, group);
+}
+
+std::vector<at::Tensor> column_parallel(const at::Tensor& x, const std::vector<at::Tensor>& weights,
+                                        const std::vector<at::Tensor>& biases, const TensorParallel& tp,
+                                        int64_t row_tile) {
+  std::vector<at::Tensor> out;
+  if (!tp.active()) {
+    for (size_t i = 0; i < weights.size(); ++i) out.push_back(apply_linear(x, weights[i], biases[i], row_tile));
+    return out;
+  }
+  if (weights.empty() || weights.size() > 3) fail("column_parallel: got {} weights, wanted 1 to 3", weights.size());
+  const auto weight = [&](size_t i) { return i < weights.size() ? std::optional(weights[i]) : std::nullopt; };
+  out = Column::apply(x, weights[0], weight(1), weight(2), tp, row_tile);
+  for (size_t i = 0; i < out.size(); ++i)
+    if (biases[i].defined()) out[i] = out[i] + biases[i];
+  return out;
+}
+
+at::Tensor row_parallel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const TensorParallel& tp,
+                        int64_t row_tile) {
+  if (!tp.active()) return apply_linear(x, weight, bias, row_tile);
+  const at::Tensor part = apply_linear(x, weight, {}, row_tile);
+  const at::Tensor sum = tp.sequence_parallel ? reduce_scatter_tokens(part, tp.group) : sum_over_ranks(part, tp.group);
+  return bias.defined() ? sum + bias : sum;
+}
+
+at::Tensor vocab_parallel_embed(const at::Tensor& rows, int64_t first_row, const at::Tensor& ids,
+                                const TensorParallel& tp) {
+  const at::Tensor local = ids - first_row;
+  const at::Tensor mine = local.ge(0).logical_and(local.lt(rows.size(0)));
+  at::Tensor found = at::embedding(rows, local.where(mine, at::zeros_like(local)));
+  if (found.element_size() < 4) found = found.to(at::kFloat);  // the residual stream is not held in 16 bits
+  found = found * mine.unsqueeze(1).to(found.scalar_type());
+  return tp.shards_tokens() ? reduce_scatter_tokens(found, tp.group) : sum_over_ranks(found, tp.group);
+}
+
+}  // namespace hexad::modeling
