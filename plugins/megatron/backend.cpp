@@ -1,0 +1,216 @@
+#include "plugins/megatron/backend.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <cmath>
+
+#include "modeling/backend/device_scope.hpp"
+#include "modeling/backend/loss_bridge.hpp"
+#include "modeling/backend/tensor_view.hpp"
+#include "modeling/backend/weight_source.hpp"
+#include "modeling/parallel/grad_norm.hpp"
+#include "plugins/megatron/checkpoint.hpp"
+
+namespace hexad::megatron {
+namespace {
+
+template <typename Make>
+auto guarded(Make&& make) {
+  std::optional<decltype(make())> result;
+  modeling::guarded([&] { result.emplace(make()); });
+  return std::move(*result);
+}
+
+double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
+
+}  // namespace
+
+Backend::Backend(const sdk::Call& call, const sdk::Config& config)
+    : world_(world_size(call)),
+      settings_(guarded([&] { return read_settings(config, world_); })),
+      device_(modeling::device_of(call)),
+      grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
+      placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),
+      groups_(make_groups(call, grid_, settings_.model.num_kv_heads)),
+      weights_(settings_, groups_, placement_, device_),
+      optimizer_(settings_, groups_, weights_),
+      pipeline_(settings_, groups_, placement_, weights_, device_),
+      transfer_(settings_, groups_, grid_, placement_, weights_, optimizer_) {
+  on_device(call, [&] {
+    modeling::load_or_make_weights(
+        call, settings_, [&](const std::filesystem::path& dir) { load_model(call, dir, HEXAD_WEIGHTS_CURRENT); },
+        [&](int64_t seed) { randomize_weights(settings_, weights_, optimizer_, seed); });
+  });
+}
+
+template <typename Body>
+void Backend::on_device(const sdk::Call& call, Body&& body) {
+  modeling::on_device(call, device_, body);
+  measure_memory();
+}
+
+void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which) {
+  for (const std::string& warning : load_weights(weights_, optimizer_, dir, which)) call.log(HEXAD_LOG_WARN, warning);
+}
+
+void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
+  static const char* const inputs[] = {"input_ids"};
+  for (const modeling::WeightInfo& weight : weights_.table()) {
+    int64_t elements = 1;
+    for (int64_t extent : weight.shape) elements *= extent;
+    info.num_parameters += elements;
+  }
+  info.dp_rank = groups_.at.dp;
+  info.dp_size = grid_.data_parallel();
+  info.tp_size = settings_.sizes.tensor;
+  info.pp_size = settings_.sizes.pipeline;
+  info.cp_size = settings_.sizes.context;
+  info.ep_size = settings_.sizes.expert;
+  info.sequence_multiple = info.micro_batch_multiple = 1;
+  info.counts_loss = pipeline_.has_loss() && groups_.at.tp == 0 && groups_.at.cp == 0;
+  info.outputs = modeling::kOutputNames.data();
+  info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
+  info.inputs = inputs;
+  info.num_inputs = 1;
+}
+
+// Dummies are left out: data-parallel ranks meet only when the gradients are reduced. With virtual stages the schedule
+// wants whole groups of micro-batches; nothing fills them up.
+MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t count) const {
+  modeling::BatchLayout wanted;
+  wanted.packed = true;
+  wanted.row_multiple = settings_.sequence_parallel ? settings_.sizes.tensor : 1;
+  MicroBatches result;
+  for (int64_t b = 0; b < count; ++b) {
+    const bool empty = batches[b]->is_dummy || batches[b]->num_tokens == 0;
+    result.push_back(empty ? std::nullopt
+                           : std::optional(modeling::make_micro_batch(*batches[b], settings_.model, device_, wanted)));
+  }
+  while (settings_.sizes.virtual_pipeline && result.size() % static_cast<size_t>(settings_.sizes.pipeline) != 0)
+    result.emplace_back(std::nullopt);
+  return result;
+}
+
+void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
+  on_device(call, [&] {
+    if (args.num_batches == 0) return;
+    modeling::LogprobOptions options = modeling::head_options(args, settings_);
+    for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
+    pipeline_.forward(
+        micro_batches(args.batches, args.num_batches), args.which, options,
+        [&](int64_t b, const modeling::LogprobResult& result) {
+          for (int64_t k = 0; k < args.num_outputs; ++k) {
+            const hexad_named_tensor& output = args.outputs[b][k];
+            modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
+          }
+        });
+  });
+}
+
+void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
+  on_device(call, [&] {
+    const sdk::Range range(call, "megatron train");
+    modeling::LogprobOptions options = modeling::head_options(args, settings_);
+    for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
+    try {
+      pipeline_.train(micro_batches(args.batches, args.num_batches), options,
+                      [&](int64_t b, const modeling::LogprobResult& outputs) {
+                        return modeling::loss_gradient(call, args, b, outputs);
+                      });
+      weights_.sum_partial_gradients();
+      optimizer_.reduce_gradients();
+      trained_ = true;
+    } catch (...) {
+      weights_.drop_gradients();
+      optimizer_.drop_gradients();
+      trained_ = false;
+      throw;
+    }
+  });
+}
+
+void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
+  on_device(call, [&] {
+    const bool discard = (args.flags & HEXAD_STEP_DISCARD) != 0;
+    if (!trained_ && !discard) sdk::fail(HEXAD_FAILED_PRECONDITION, "step without gradients: call train first");
+    trained_ = false;
+    if (!discard) {
+      stats.grad_norm = optimizer_.gradient_norm();
+      stats.skipped = !std::isfinite(stats.grad_norm);
+      if (!stats.skipped) {
+        const double coefficient =
+            args.max_grad_norm > 0 ? modeling::clip_coefficient(stats.grad_norm, args.max_grad_norm) : 1.0;
+        if (coefficient < 1.0) optimizer_.scale_gradients(coefficient);
+        optimizer_.step(or_default(args.lr, settings_.optimizer.lr),
+                        or_default(args.weight_decay, settings_.optimizer.weight_decay));
+      }
+    }
+    optimizer_.drop_gradients();
+  });
+}
+
+void Backend::keep(const sdk::Call& call, int32_t which) {
+  on_device(call, [&] { weights_.keep(which); });
+}
+
+void Backend::load(const sdk::Call& call, const hexad_checkpoint_args& args) {
+  on_device(call, [&] {
+    if (args.what & HEXAD_CHECKPOINT_MODEL) load_model(call, args.weights_uri, args.which);
+    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) load_optimizer(weights_, optimizer_, args.optimizer_uri);
+  });
+}
+
+void Backend::save(const sdk::Call& call, const hexad_checkpoint_args& args) {
+  on_device(call, [&] {
+    if (args.which != HEXAD_WEIGHTS_CURRENT)
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "save writes the current weights (0), got %d", args.which);
+    if (args.what & HEXAD_CHECKPOINT_MODEL) save_weights(settings_, groups_, weights_, transfer_, args.weights_uri);
+    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER)
+      save_optimizer(groups_, weights_, optimizer_, transfer_, args.optimizer_uri);
+  });
+}
+
+void Backend::weight_layout(const sdk::Call&, hexad_weight_list& out) { transfer_.layout(out); }
+
+void Backend::weights_begin(const sdk::Call& call, const hexad_weights_request& request) {
+  on_device(call, [&] { transfer_.begin(request); });
+}
+
+void Backend::weights_next(const sdk::Call& call, hexad_weight_list& out) {
+  on_device(call, [&] { transfer_.next(out); });
+}
+
+void Backend::weights_end() { transfer_.end(); }
+
+void Backend::measure_memory() {
+  hexad_memory_stats stats{};
+  stats.parameter_bytes =
+      static_cast<int64_t>(weights_.parameters().nbytes()) + weights_.kept_bytes() + optimizer_.master_bytes();
+  stats.gradient_bytes = optimizer_.gradient_bytes();
+  stats.optimizer_bytes = optimizer_.state_bytes();
+  stats.allocated_bytes = stats.parameter_bytes + stats.gradient_bytes + stats.optimizer_bytes;
+  stats.reserved_bytes = stats.allocated_bytes;
+  if (device_.is_cuda()) {
+    const auto device = c10::getDeviceAllocator(at::kCUDA)->getDeviceStats(device_.index());
+    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    stats.allocated_bytes = device.allocated_bytes[all].current;
+    stats.reserved_bytes = device.reserved_bytes[all].current;
+    stats.activation_peak_bytes = device.allocated_bytes[all].peak - device.allocated_bytes[all].current;
+  }
+  const std::lock_guard lock(memory_mutex_);
+  memory_ = stats;
+}
+
+void Backend::memory(const sdk::Call&, hexad_memory_stats& out) {
+  const std::lock_guard lock(memory_mutex_);
+  out.parameter_bytes = memory_.parameter_bytes;
+  out.gradient_bytes = memory_.gradient_bytes;
+  out.optimizer_bytes = memory_.optimizer_bytes;
+  out.activation_peak_bytes = memory_.activation_peak_bytes;
+  out.allocated_bytes = memory_.allocated_bytes;
+  out.reserved_bytes = memory_.reserved_bytes;
+}
+
+}  // namespace hexad::megatron

@@ -1,0 +1,53 @@
+// The backend plugin: the functions of hexad_backend_vtable over pipeline stages of tensor-parallel blocks.
+#pragma once
+#include <hexad/backend.hpp>
+
+#include <memory>
+#include <mutex>
+
+#include "plugins/megatron/pipeline.hpp"
+#include "plugins/megatron/weight_transfer.hpp"
+
+namespace hexad::megatron {
+
+class Backend {
+ public:
+  Backend(const sdk::Call& call, const sdk::Config& config);
+
+  void describe(const sdk::Call& call, hexad_backend_info& info);
+  void forward(const sdk::Call& call, const hexad_forward_args& args);
+  void train(const sdk::Call& call, const hexad_train_args& args);
+  void step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats);
+  void keep(const sdk::Call& call, int32_t which);
+  void load(const sdk::Call& call, const hexad_checkpoint_args& args);
+  void save(const sdk::Call& call, const hexad_checkpoint_args& args);
+  void weight_layout(const sdk::Call& call, hexad_weight_list& out);
+  void weights_begin(const sdk::Call& call, const hexad_weights_request& request);
+  void weights_next(const sdk::Call& call, hexad_weight_list& out);
+  void weights_end();
+  void memory(const sdk::Call& call, hexad_memory_stats& out);
+
+ private:
+  // Device, stream and error translation of one call; remembers the memory in use afterwards.
+  template <typename Body>
+  void on_device(const sdk::Call& call, Body&& body);
+  void load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which);
+  MicroBatches micro_batches(const hexad_batch* const* batches, int64_t count) const;
+  void measure_memory();
+
+  int64_t world_;
+  Settings settings_;
+  at::Device device_;
+  modeling::layout::ParallelGrid grid_;
+  modeling::layout::LayerPlacement placement_;
+  Groups groups_;
+  LocalWeights weights_;
+  ShardedOptimizer optimizer_;
+  Pipeline pipeline_;
+  WeightTransfer transfer_;
+  bool trained_ = false;  // gradients are waiting for step
+  std::mutex memory_mutex_;
+  hexad_memory_stats memory_{};
+};
+
+}  // namespace hexad::megatron

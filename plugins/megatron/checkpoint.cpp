@@ -1,0 +1,77 @@
+#include "plugins/megatron/checkpoint.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <hexad/abi.h>
+
+#include "modeling/backend/checkpoint_files.hpp"
+#include "modeling/backend/weight_source.hpp"
+#include "modeling/weight/validate.hpp"
+
+namespace hexad::megatron {
+namespace {
+
+at::Tensor slice_of(at::Tensor whole, const modeling::WeightSlice& slice) {
+  for (size_t d = 0; d < slice.shape.size(); ++d)
+    whole = whole.narrow(static_cast<int64_t>(d), slice.offsets[d], slice.shape[d]);
+  return whole;
+}
+
+}  // namespace
+
+std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& optimizer,
+                                      const std::filesystem::path& dir, int32_t which) {
+  const modeling::SafetensorsReader reader(dir);
+  std::vector<std::string> warnings = modeling::validate_weights(reader, weights.table());
+  const auto read = [&](const LocalWeight& weight) {
+    return modeling::read_slice(reader, weight.info.hf_name, weight.part.slice);
+  };
+  weights.set(which, read);
+  if (which != HEXAD_WEIGHTS_CURRENT) return warnings;
+  optimizer.parameters_changed();
+  // A checkpoint in fp32 gives the masters the digits that the parameters in 16 bits do not have.
+  for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, read(weight));
+  return warnings;
+}
+
+void randomize_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer, int64_t seed) {
+  const auto make = [&](const LocalWeight& weight) {
+    return slice_of(modeling::random_weight(settings.model, weight.info, seed), weight.part.slice);
+  };
+  weights.set(HEXAD_WEIGHTS_CURRENT, make);
+  for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, make(weight));
+}
+
+void save_weights(const Settings& settings, const Groups& groups, const LocalWeights& weights,
+                  const WeightTransfer& transfer, const std::filesystem::path& dir) {
+  const at::NoGradGuard no_grad;
+  modeling::CheckpointWriter writer(groups.world, dir, modeling::model_specs(weights.table()));
+  for (size_t i = 0; i < weights.table().size(); ++i) writer.write(weights.table()[i].hf_name, transfer.whole(i, ""));
+  writer.run([&] { modeling::write_model_configs(settings.model, settings.model_dir, dir); });
+  writer.finish();
+}
+
+void save_optimizer(const Groups& groups, const LocalWeights& weights, const ShardedOptimizer& optimizer,
+                    const WeightTransfer& transfer, const std::filesystem::path& dir) {
+  const at::NoGradGuard no_grad;
+  const std::vector<std::string> names = optimizer.state_names();
+  modeling::CheckpointWriter writer(groups.world, dir, modeling::optimizer_specs(weights.table(), names));
+  writer.write(modeling::kOptimizerSteps, at::full({1}, optimizer.steps(), at::kLong));
+  for (size_t i = 0; i < weights.table().size(); ++i)
+    for (const std::string& name : names)
+      writer.write(modeling::optimizer_key(weights.table()[i].hf_name, name), transfer.whole(i, name));
+  writer.finish();
+}
+
+void load_optimizer(const LocalWeights& weights, ShardedOptimizer& optimizer, const std::filesystem::path& dir) {
+  const modeling::SafetensorsReader reader(dir);
+  modeling::validate_optimizer_state(reader, weights.table(), optimizer.state_names());
+  for (const LocalWeight& weight : weights.weights())
+    for (const std::string& name : optimizer.state_names())
+      optimizer.set(
+          name, weight,
+          modeling::read_slice(reader, modeling::optimizer_key(weight.info.hf_name, name), weight.part.slice));
+  optimizer.set_steps(reader.tensor(modeling::kOptimizerSteps).item<int64_t>());
+}
+
+}  // namespace hexad::megatron

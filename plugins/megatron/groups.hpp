@@ -1,0 +1,23 @@
+// This rank's process groups: one c10d group an axis, made once, all ranks in the same order.
+#pragma once
+#include <hexad/services.hpp>
+
+#include "modeling/layout/parallel_grid.hpp"
+#include "modeling/parallel/group.hpp"
+
+namespace hexad::megatron {
+
+struct Groups {
+  modeling::Group world, tp, pp, dp_cp;
+  modeling::Group embedding;    // first and last stage; one rank elsewhere
+  modeling::Group equal_heads;  // tensor-parallel ranks with the same key/value heads
+  modeling::layout::RankCoordinates at;
+  int64_t rank = 0;  // in the world
+};
+
+int64_t world_size(const sdk::Call& call);
+
+// Collective over the world. `kv_heads`: of the model.
+Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, int64_t kv_heads);
+
+}  // namespace hexad::megatron

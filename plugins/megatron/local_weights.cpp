@@ -1,0 +1,170 @@
+#include "plugins/megatron/local_weights.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <numeric>
+
+#include "modeling/error.hpp"
+
+namespace hexad::megatron {
+namespace {
+
+namespace layout = modeling::layout;
+
+int64_t elements(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+bool is_embedding(const modeling::WeightInfo& info) { return info.hf_name == modeling::kEmbeddingName; }
+
+int64_t layer_of(const modeling::WeightInfo& info) { return std::stoll(info.unit.substr(info.unit.find('.') + 1)); }
+
+const char* name_of(int32_t which) {
+  return which == HEXAD_WEIGHTS_REFERENCE ? "reference" : which == HEXAD_WEIGHTS_SNAPSHOT ? "snapshot" : "unknown";
+}
+
+}  // namespace
+
+bool stage_holds(const modeling::ModelConfig& config, const layout::Stage& stage, const modeling::WeightInfo& info) {
+  if (is_embedding(info)) return stage.embedding || (stage.loss && config.tie_word_embeddings);
+  if (info.unit == "head") return stage.loss;
+  const int64_t layer = layer_of(info);
+  return stage.layers.begin <= layer && layer < stage.layers.end;
+}
+
+LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
+                           at::Device device)
+    : settings_(settings), groups_(groups), device_(device), table_(modeling::weight_table(settings.model)) {
+  const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups.at.pp)];
+  std::vector<layout::BufferParam> params;
+  std::vector<size_t> members;
+  for (const modeling::WeightInfo& info : table_) {
+    bool held = false, embeds = false;
+    for (const layout::Stage& stage : stages) {
+      held |= stage_holds(settings.model, stage, info);
+      embeds |= stage.embedding;
+    }
+    if (!held) continue;
+    LocalWeight weight{
+        info, modeling::tensor_part(settings.model, info, groups.at.tp, settings.sizes.tensor), false, {}};
+    weight.tied_copy = is_embedding(info) && !embeds;
+    members.push_back(params.size());
+    params.push_back({elements(weight.part.slice.shape)});
+    weights_.push_back(std::move(weight));
+  }
+  const bool sharded = settings.use_distributed_optimizer;
+  buffer_ = sharded ? layout::sharded_buffer(params, members, settings.bucket_size, groups.dp_cp.size())
+                    : layout::plain_buffer(params, members, settings.bucket_size);
+  for (const layout::BufferSlot& slot : buffer_.slots)
+    weights_[slot.param].in_buffer = {slot.range.begin, slot.range.end};
+  parameters_ = at::zeros({buffer_.numel()}, at::TensorOptions(device).dtype(settings.compute_dtype));
+}
+
+const LocalWeight* LocalWeights::find(const std::string& name) const {
+  for (const LocalWeight& weight : weights_)
+    if (weight.info.hf_name == name) return &weight;
+  return nullptr;
+}
+
+at::Tensor& LocalWeights::gradients() {
+  if (!gradients_.defined()) gradients_ = at::zeros(parameters_.sizes(), parameters_.options().dtype(at::kFloat));
+  return gradients_;
+}
+
+at::Tensor LocalWeights::slice_of(const at::Tensor& flat, const LocalWeight& weight) const {
+  return flat.narrow(0, weight.in_buffer.begin, weight.in_buffer.size()).view(weight.part.slice.shape);
+}
+
+LocalWeights::Leaves LocalWeights::bind(const at::Tensor& flat) const {
+  const at::NoGradGuard no_grad;
+  Leaves leaves;
+  for (const LocalWeight& weight : weights_) {
+    // Detached from the buffer's views, so that writing to the buffer is no in-place change of a leaf.
+    at::Tensor leaf = at::empty({0}, flat.options());
+    leaf.set_(flat.storage(), flat.storage_offset() + weight.in_buffer.begin, weight.part.slice.shape);
+    leaves[weight.info.hf_name] = leaf.requires_grad_(true);
+  }
+  return leaves;
+}
+
+const LocalWeights::Leaves& LocalWeights::leaves(int32_t which) {
+  if (which == HEXAD_WEIGHTS_CURRENT) {
+    if (current_.empty()) current_ = bind(parameters_);
+    return current_;
+  }
+  const at::Tensor& kept = flat(which);
+  if (other_which_ != which) {
+    other_ = bind(kept.to(at::TensorOptions(device_).dtype(settings_.compute_dtype)));
+    other_which_ = device_.is_cpu() ? which : -1;  // a GPU does not hold a second model between calls
+  }
+  return other_;
+}
+
+void LocalWeights::add_gradient(const std::string& name, const at::Tensor& grad) {
+  const at::NoGradGuard no_grad;
+  slice_of(gradients(), *find(name)).add_(grad);
+}
+
+void LocalWeights::sum_partial_gradients() {
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<at::Tensor, modeling::Pending>> under_way;
+  const auto sum = [&](const LocalWeight& weight, const modeling::Group& group) {
+    if (group.size() == 1) return;
+    const at::Tensor grad = slice_of(gradients(), weight);
+    under_way.emplace_back(grad, group.all_reduce(grad));
+  };
+  for (const LocalWeight& weight : weights_) {
+    switch (weight.part.gradient) {
+      case modeling::GradientSum::none: break;
+      case modeling::GradientSum::all: sum(weight, groups_.tp); break;
+      case modeling::GradientSum::if_sequence:
+        if (settings_.sequence_parallel) sum(weight, groups_.tp);
+        break;
+      case modeling::GradientSum::equal_slices: sum(weight, groups_.equal_heads); break;
+    }
+  }
+  const LocalWeight* embedding = settings_.model.tie_word_embeddings ? find(modeling::kEmbeddingName) : nullptr;
+  if (embedding) sum(*embedding, groups_.embedding);
+  for (auto& [grad, pending] : under_way) pending.wait();
+}
+
+int32_t LocalWeights::kept_kind(int32_t which) {
+  if (which != HEXAD_WEIGHTS_REFERENCE && which != HEXAD_WEIGHTS_SNAPSHOT)
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "weights %d cannot be kept: wanted reference (1) or snapshot (2)", which);
+  return which;
+}
+
+void LocalWeights::keep(int32_t which) {
+  kept_[kept_kind(which)] = parameters_.to(at::TensorOptions(at::kCPU).dtype(settings_.compute_dtype),
+                                           /*non_blocking=*/false, /*copy=*/true);
+  if (other_which_ == which) other_which_ = -1;
+}
+
+const at::Tensor& LocalWeights::flat(int32_t which) const {
+  if (which == HEXAD_WEIGHTS_CURRENT) return parameters_;
+  const auto found = kept_.find(kept_kind(which));
+  if (found == kept_.end())
+    sdk::fail(HEXAD_FAILED_PRECONDITION, "no %s weights are kept: call keep or load first", name_of(which));
+  return found->second;
+}
+
+void LocalWeights::set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill) {
+  const at::NoGradGuard no_grad;
+  const bool current = which == HEXAD_WEIGHTS_CURRENT;
+  const at::Tensor flat =
+      current ? parameters_
+              : at::zeros(parameters_.sizes(), at::TensorOptions(at::kCPU).dtype(settings_.compute_dtype));
+  for (const LocalWeight& weight : weights_) slice_of(flat, weight).copy_(fill(weight));
+  if (current) return;
+  kept_[kept_kind(which)] = flat;
+  if (other_which_ == which) other_which_ = -1;
+}
+
+int64_t LocalWeights::kept_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [which, flat] : kept_) bytes += static_cast<int64_t>(flat.nbytes());
+  return bytes;
+}
+
+}  // namespace hexad::megatron

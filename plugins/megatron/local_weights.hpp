@@ -1,0 +1,84 @@
+// The weights that this rank holds: the slices of its stages' weights, end to end in one buffer, with their gradients in
+// a buffer of the same layout.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "modeling/layout/buffer_layout.hpp"
+#include "modeling/layout/layer_placement.hpp"
+#include "modeling/parallel/tensor_plan.hpp"
+#include "plugins/megatron/groups.hpp"
+#include "plugins/megatron/settings.hpp"
+
+namespace hexad::megatron {
+
+struct LocalWeight {
+  modeling::WeightInfo info;  // whole shape
+  modeling::TensorPart part;
+  bool tied_copy = false;     // the last stage's copy of a tied embedding, which the first one owns
+  modeling::Range in_buffer;  // elements
+
+  // Norms and checkpoints take each element from one rank.
+  bool owned() const { return part.copy == 0 && !tied_copy; }
+};
+
+// Does a rank at (pipeline rank, chunks) hold the weight? A tied embedding lies on the first and on the last stage.
+bool stage_holds(const modeling::ModelConfig& config, const modeling::layout::Stage& stage,
+                 const modeling::WeightInfo& info);
+
+class LocalWeights {
+ public:
+  LocalWeights(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
+               at::Device device);
+
+  const std::vector<modeling::WeightInfo>& table() const { return table_; }  // of the whole model
+  const std::vector<LocalWeight>& weights() const { return weights_; }
+  const modeling::layout::BufferLayout& buffer() const { return buffer_; }
+  // Null if this rank does not hold it.
+  const LocalWeight* find(const std::string& name) const;
+
+  // Flat, in the compute dtype.
+  at::Tensor& parameters() { return parameters_; }
+  // Flat fp32; made (zeros) on first use.
+  at::Tensor& gradients();
+  void drop_gradients() { gradients_ = at::Tensor(); }
+
+  // The weight's slice of a flat tensor laid out like parameters().
+  at::Tensor slice_of(const at::Tensor& flat, const LocalWeight& weight) const;
+
+  // Leaves that require gradients, of the current weights or a kept copy of them.
+  using Leaves = std::map<std::string, at::Tensor>;
+  const Leaves& leaves(int32_t which);
+  void add_gradient(const std::string& name, const at::Tensor& grad);
+  // Sums what tensor-parallel ranks have seen parts of, and the two halves of a tied embedding's gradient.
+  void sum_partial_gradients();
+
+  // A copy in the compute dtype on the host, under HEXAD_WEIGHTS_REFERENCE or _SNAPSHOT.
+  void keep(int32_t which);
+  // Replaces weights: fill(weight) returns the slice, in any dtype.
+  void set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill);
+  // The flat weights of `which`; throws sdk::Error when they were never kept.
+  const at::Tensor& flat(int32_t which) const;
+  int64_t kept_bytes() const;
+
+ private:
+  Leaves bind(const at::Tensor& flat) const;
+  static int32_t kept_kind(int32_t which);
+
+  const Settings& settings_;
+  const Groups& groups_;
+  at::Device device_;
+  std::vector<modeling::WeightInfo> table_;
+  std::vector<LocalWeight> weights_;
+  modeling::layout::BufferLayout buffer_;
+  at::Tensor parameters_, gradients_;
+  std::map<int32_t, at::Tensor> kept_;
+  Leaves current_, other_;
+  int32_t other_which_ = -1;
+};
+
+}  // namespace hexad::megatron

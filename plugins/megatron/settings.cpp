@@ -1,0 +1,96 @@
+#include "plugins/megatron/settings.hpp"
+
+#include "modeling/error.hpp"
+#include "modeling/parallel/tensor_plan.hpp"
+
+namespace hexad::megatron {
+namespace {
+
+namespace layout = modeling::layout;
+
+std::string key(const char* name) { return std::string("megatron_cfg.") + name; }
+
+std::optional<int64_t> optional_size(const sdk::Config& config, const char* name) {
+  return config.find<int64_t>(key(name).c_str());
+}
+int64_t size(const sdk::Config& config, const char* name) { return config.get<int64_t>(key(name).c_str(), 1); }
+bool flag(const sdk::Config& config, const char* name, bool otherwise) {
+  return config.get(key(name).c_str(), otherwise);
+}
+
+void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
+  layout::ParallelSizes& sizes = settings.sizes;
+  sizes.world = world;
+  sizes.tensor = size(config, "tensor_model_parallel_size");
+  sizes.pipeline = size(config, "pipeline_model_parallel_size");
+  sizes.context = size(config, "context_parallel_size");
+  sizes.expert = size(config, "expert_model_parallel_size");
+  sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
+  sizes.virtual_pipeline = optional_size(config, "virtual_pipeline_model_parallel_size");
+  settings.sequence_parallel = flag(config, "sequence_parallel", false);
+  if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
+}
+
+void read_placement(const sdk::Config& config, Settings& settings) {
+  layout::PlacementOptions& placement = settings.placement;
+  placement.layers = settings.model.num_layers;
+  placement.pipeline = settings.sizes.pipeline;
+  placement.virtual_pipeline = settings.sizes.virtual_pipeline;
+  placement.first_stage = optional_size(config, "num_layers_in_first_pipeline_stage");
+  placement.last_stage = optional_size(config, "num_layers_in_last_pipeline_stage");
+  placement.count_embedding = flag(config, "account_for_embedding_in_pipeline_split", false);
+  placement.count_loss = flag(config, "account_for_loss_in_pipeline_split", false);
+  if (const std::string text = config.get(key("pipeline_model_parallel_layout").c_str(), ""); !text.empty())
+    placement.layout = layout::parse_layer_layout(text);
+}
+
+// megatron_cfg.optimizer if it is there, under Megatron's names; else policy.optimizer, under torch's.
+void read_optimizer(const sdk::Config& config, Settings& settings) {
+  const nlohmann::json own = modeling::json_at(config, "megatron_cfg.optimizer");
+  if (!own.is_object()) {
+    settings.optimizer = modeling::parse_optimizer(config.get("optimizer.name", "torch.optim.AdamW"),
+                                                   modeling::json_at(config, "optimizer.kwargs"));
+    return;
+  }
+  const std::string name = own.value("optimizer", "adam");
+  if (name != "adam" && name != "sgd")
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.megatron_cfg.optimizer.optimizer is '%s', wanted adam or sgd",
+              name.c_str());
+  modeling::OptimizerOptions& optimizer = settings.optimizer;
+  optimizer.kind = name == "adam" ? modeling::OptimizerKind::adamw : modeling::OptimizerKind::sgd;
+  optimizer.lr = own.value("lr", 1e-3);
+  optimizer.weight_decay = own.value("weight_decay", 0.01);
+  optimizer.beta1 = own.value("adam_beta1", 0.9);
+  optimizer.beta2 = own.value("adam_beta2", 0.999);
+  optimizer.eps = own.value("adam_eps", 1e-8);
+  optimizer.momentum = name == "sgd" ? own.value("sgd_momentum", 0.9) : 0.0;
+  settings.use_distributed_optimizer = own.value("use_distributed_optimizer", true);
+  settings.decay_matrices_only = true;
+}
+
+void refuse(bool asked, const char* what, const char* instead) {
+  if (asked) sdk::fail(HEXAD_UNIMPLEMENTED, "%s is not available in the megatron backend yet: %s", what, instead);
+}
+
+void check_model(const Settings& settings) {
+  const layout::ParallelSizes& sizes = settings.sizes;
+  modeling::check_tensor_parallel(settings.model, sizes.tensor);
+  refuse(sizes.context > 1, "policy.megatron_cfg.context_parallel_size above 1", "set it to 1");
+  refuse(sizes.expert > 1, "policy.megatron_cfg.expert_model_parallel_size above 1", "set it to 1");
+}
+
+}  // namespace
+
+Settings read_settings(const sdk::Config& config, int64_t world) {
+  Settings settings;
+  static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
+  read_grid(config, world, settings);
+  read_placement(config, settings);
+  settings.recompute_blocks = flag(config, "activation_checkpointing", false);
+  settings.bucket_size = config.find<int64_t>("megatron_cfg.distributed_data_parallel_config.bucket_size");
+  read_optimizer(config, settings);
+  check_model(settings);
+  return settings;
+}
+
+}  // namespace hexad::megatron

@@ -1,0 +1,24 @@
+// What the `policy` section says to this backend: policy.megatron_cfg, with NeMo-RL's keys.
+#pragma once
+#include "modeling/backend/model_settings.hpp"
+#include "modeling/layout/layer_placement.hpp"
+#include "modeling/layout/parallel_grid.hpp"
+#include "modeling/parallel/optimizer.hpp"
+
+namespace hexad::megatron {
+
+struct Settings : modeling::ModelSettings {
+  modeling::layout::ParallelSizes sizes;         // world: of the run
+  modeling::layout::PlacementOptions placement;  // which layers a stage holds
+  bool sequence_parallel = false;
+  bool recompute_blocks = false;          // activation_checkpointing: a block runs again in the backward pass
+  bool use_distributed_optimizer = true;  // masters and optimizer state are sharded over data-parallel ranks
+  std::optional<int64_t> bucket_size;     // elements; absent: one bucket
+  modeling::OptimizerOptions optimizer;
+  bool decay_matrices_only = false;  // Megatron's rule: no weight decay for biases and vectors
+};
+
+// Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.
+Settings read_settings(const sdk::Config& config, int64_t world);
+
+}  // namespace hexad::megatron

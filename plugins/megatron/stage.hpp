@@ -1,0 +1,67 @@
+// One pipeline stage (a model chunk of this rank): its blocks, the embedding on the first and the head on the last.
+// Written out block by block: each block's graph ends at its input, and this file joins them.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "modeling/backend/micro_batch.hpp"
+#include "modeling/layout/layer_placement.hpp"
+#include "modeling/op/logprob_head.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
+#include "plugins/megatron/local_weights.hpp"
+
+namespace hexad::megatron {
+
+// What the forward pass of one micro-batch leaves for its backward pass.
+struct StageRecord {
+  struct Block {
+    at::Tensor input;   // leaf
+    at::Tensor output;  // undefined when the block will run again
+  };
+  std::vector<Block> blocks;
+  at::Tensor head_input;                          // leaf; last stage
+  modeling::LogprobResult outputs, output_grads;  // last stage
+};
+
+// Gradient of the loss by each output, as they were given; undefined: none.
+using LossGradient = std::function<modeling::LogprobResult(const modeling::LogprobResult& outputs)>;
+
+class StageRunner {
+ public:
+  StageRunner(const Settings& settings, const modeling::TensorParallel& tp, const modeling::layout::Stage& stage,
+              LocalWeights& weights)
+      : settings_(settings), tp_(tp), stage_(stage), weights_(weights) {}
+
+  const modeling::layout::Stage& stage() const { return stage_; }
+  // Rows of hidden states between stages, of this rank.
+  int64_t rows(const modeling::MicroBatch& batch) const;
+
+  // hidden [rows, H] from the stage before (undefined on the first) -> to the stage after. With a record, what backward
+  // needs is kept there.
+  at::Tensor forward(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which, StageRecord* record);
+  // The last stage's outputs [T] at the predicted token.
+  modeling::LogprobResult head(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
+                               const modeling::LogprobOptions& options);
+  // The last stage's loss, kept in the record for backward.
+  void loss(const modeling::MicroBatch& batch, const at::Tensor& hidden, const modeling::LogprobOptions& options,
+            const LossGradient& gradient, StageRecord& record);
+  // Gradient of the stage's output (of the last stage: from its record) -> of its input; adds those of the weights.
+  at::Tensor backward(const modeling::MicroBatch& batch, StageRecord& record, const at::Tensor& grad);
+
+ private:
+  at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
+  at::Tensor embed(const modeling::MicroBatch& batch, int32_t which);
+  at::Tensor backward_head(StageRecord& record);
+  void backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad);
+  modeling::VocabShard vocab() const;
+  // Adds the gradients of `names` and returns that of the input.
+  at::Tensor take_gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,
+                            const at::Tensor& input, const std::vector<std::string>& names);
+
+  const Settings& settings_;
+  modeling::TensorParallel tp_;
+  modeling::layout::Stage stage_;
+  LocalWeights& weights_;
+};
+
+}  // namespace hexad::megatron

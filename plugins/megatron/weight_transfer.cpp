@@ -1,0 +1,114 @@
+#include "plugins/megatron/weight_transfer.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <hexad/services.hpp>
+
+namespace hexad::megatron {
+namespace {
+
+namespace layout = modeling::layout;
+
+at::Tensor box(at::Tensor whole, const modeling::WeightSlice& slice) {
+  for (size_t d = 0; d < slice.shape.size(); ++d)
+    whole = whole.narrow(static_cast<int64_t>(d), slice.offsets[d], slice.shape[d]);
+  return whole;
+}
+
+}  // namespace
+
+WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, const layout::ParallelGrid& grid,
+                               const layout::LayerPlacement& placement, LocalWeights& weights,
+                               ShardedOptimizer& optimizer)
+    : settings_(settings),
+      groups_(groups),
+      weights_(weights),
+      optimizer_(optimizer),
+      device_(weights.parameters().device()),
+      owners_(weights.table().size()) {
+  for (int64_t rank = 0; rank < settings.sizes.world; ++rank) {
+    const layout::RankCoordinates at = grid.coordinates(rank);
+    if (at.dp_cp != 0) continue;  // replicas
+    for (size_t i = 0; i < owners_.size(); ++i) {
+      const modeling::WeightInfo& info = weights.table()[i];
+      const modeling::TensorPart part = modeling::tensor_part(settings.model, info, at.tp, settings.sizes.tensor);
+      bool held = false;
+      for (const layout::Stage& stage : placement.stages[static_cast<size_t>(at.pp)])
+        held |=
+            stage_holds(settings.model, stage, info) && (info.hf_name != modeling::kEmbeddingName || stage.embedding);
+      if (held && part.copy == 0) owners_[i].push_back({static_cast<int32_t>(rank), part.slice});
+    }
+  }
+}
+
+at::Tensor WeightTransfer::whole(size_t index, at::ScalarType dtype, const SliceOf& slice) const {
+  const at::NoGradGuard no_grad;
+  const modeling::WeightInfo& info = weights_.table()[index];
+  const LocalWeight* local = weights_.find(info.hf_name);
+  const at::Tensor mine = local ? slice(*local) : at::Tensor();  // collective over the ranks that hold it
+  const at::Tensor result = at::empty(info.shape, at::TensorOptions(device_).dtype(dtype));
+  for (const Owner& owner : owners_[index]) {
+    const bool own = owner.rank == groups_.rank;
+    at::Tensor message = at::empty(owner.slice.shape, result.options());
+    if (own) message.copy_(mine);
+    groups_.world.broadcast(message, owner.rank).wait();
+    box(result, owner.slice).copy_(message);
+  }
+  return result;
+}
+
+at::Tensor WeightTransfer::whole(size_t index, const std::string& name) const {
+  return whole(index, at::kFloat, [&](const LocalWeight& weight) {
+    return optimizer_.sum_over_owners(optimizer_.owned_part(name, weight));
+  });
+}
+
+void WeightTransfer::layout(hexad_weight_list& out) {
+  if (layout_.empty())
+    for (const LocalWeight& weight : weights_.weights())
+      layout_.add(weight.info.hf_name, weight.info.shape, weight.part.slice.offsets, weight.part.slice.shape, {},
+                  settings_.compute_dtype);
+  layout_.list(out);
+}
+
+void WeightTransfer::begin(const hexad_weights_request& request) {
+  if (request.form != HEXAD_FORM_FULL && request.form != HEXAD_FORM_SHARD)
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "weights_begin: unknown form %d", request.form);
+  if (request.which != HEXAD_WEIGHTS_GRADIENTS) weights_.flat(request.which);  // refuses weights that are not there
+  request_ = request;
+  at_ = 0;
+}
+
+void WeightTransfer::next(hexad_weight_list& out) {
+  const at::NoGradGuard no_grad;
+  bucket_ = {};
+  const size_t count = request_.form == HEXAD_FORM_FULL ? weights_.table().size() : weights_.weights().size();
+  while (at_ < count && (bucket_.empty() || bucket_.bytes() < request_.max_bucket_bytes)) add_next();
+  bucket_.list(out);
+}
+
+void WeightTransfer::add_next() {
+  const bool gradients = request_.which == HEXAD_WEIGHTS_GRADIENTS;
+  const auto slice = [&](const LocalWeight& weight) {
+    if (gradients) return optimizer_.sum_over_owners(optimizer_.owned_part("grad", weight));
+    return weights_.slice_of(weights_.flat(request_.which), weight);
+  };
+  const at::ScalarType dtype = gradients ? at::kFloat : settings_.compute_dtype;
+  if (request_.form == HEXAD_FORM_SHARD) {
+    const LocalWeight& weight = weights_.weights()[at_++];
+    bucket_.add(weight.info.hf_name, weight.info.shape, weight.part.slice.offsets, weight.part.slice.shape,
+                slice(weight).detach().to(at::TensorOptions(device_).dtype(dtype)), dtype);
+    return;
+  }
+  const modeling::WeightInfo& info = weights_.table()[at_];
+  bucket_.add(info.hf_name, info.shape, std::vector<int64_t>(info.shape.size(), 0), info.shape,
+              whole(at_, dtype, slice), dtype);
+  ++at_;
+}
+
+void WeightTransfer::end() {
+  bucket_ = {};
+  at_ = weights_.table().size();
+}
+
+}  // namespace hexad::megatron
