@@ -1,6 +1,7 @@
 #include "plugins/megatron/groups.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "modeling/layout/process_groups.hpp"
 
@@ -45,6 +46,9 @@ int64_t world_size(const sdk::Call& call) {
 }
 
 Groups make_groups(const sdk::Call& call, const layout::ParallelGrid& grid, int64_t kv_heads) {
+  // A name is given once in the life of a process; instances are made in the same order on every rank.
+  static std::atomic<int> instances = 0;
+  const std::string suffix = "." + std::to_string(instances++);
   hexad_comm* world = call.comm("world");
   Groups groups{};
   groups.rank = world ? call.host()->comm_rank(world) : 0;
@@ -54,7 +58,7 @@ Groups make_groups(const sdk::Call& call, const layout::ParallelGrid& grid, int6
   const auto of_kind = [&](GroupKind kind, const char* name) {
     modeling::Group mine;
     for (const layout::RankList& ranks : layout::groups_of_kind(all, kind)) {
-      const modeling::Group made = make(call, ranks, name, groups.rank);
+      const modeling::Group made = make(call, ranks, name + suffix, groups.rank);
       if (made.size() > 1) mine = made;
     }
     return mine;
@@ -64,7 +68,7 @@ Groups make_groups(const sdk::Call& call, const layout::ParallelGrid& grid, int6
   groups.pp = of_kind(GroupKind::pp, "pp");
   groups.embedding = of_kind(GroupKind::embedding, "embedding");
   for (const layout::RankList& ranks : equal_head_groups(layout::groups_of_kind(all, GroupKind::tp), kv_heads)) {
-    const modeling::Group made = make(call, ranks, "equal_heads", groups.rank);
+    const modeling::Group made = make(call, ranks, "equal_heads" + suffix, groups.rank);
     if (made.size() > 1) groups.equal_heads = made;
   }
   return groups;

@@ -1,9 +1,9 @@
 // Wrong models, configurations and batches: each its message, and the instance stays usable.
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -34,7 +34,7 @@ struct Loaded {
     write_tiny_model(dir.path(), "llama");
     backend.emplace((one_rank(), policy(dir.path())));
     REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());
-    batches = backend->batches(make_sequences(3, 8), {3, false, false}, one_rank());
+    batches = backend->batches(make_sequences(3, 8), {3, false, false});
   }
   Batch& batch() { return batches.front(); }
   // Of a train call; then the batch as `mend` leaves it must train.
@@ -55,7 +55,7 @@ void leaves_the_others(const Rank& rank) {
   const TemporaryDir dir;
   write_tiny_model(dir.path(), "llama");
   Instance backend(policy(dir.path()));
-  auto batches = backend.batches(make_sequences(6, 8), {1, false, false}, rank);
+  auto batches = backend.batches(make_sequences(6, 8), {1, false, false});
   const bool last = rank.rank == rank.world - 1;
   if (last) batches[1].ids[0] = 99;
   double loss = 0;

@@ -1,9 +1,9 @@
 // A checkpoint goes on under any number of ranks; a foreign or damaged one is refused.
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -12,7 +12,7 @@ constexpr uint32_t kAll = HEXAD_CHECKPOINT_MODEL | HEXAD_CHECKPOINT_OPTIMIZER;
 
 void train_steps(Instance& backend, const Rank& rank, int first, int last) {
   for (int step = first; step < last; ++step) {
-    auto batches = backend.batches(make_sequences(7, step), {2, false, false}, rank);
+    auto batches = backend.batches(make_sequences(7, step), {2, false, false});
     backend.train(batches, 30, 1.0);
     CHECK_FALSE(backend.step(3e-3, 0.1, 0.5).skipped);
   }

@@ -1,10 +1,10 @@
 // What the instance says of itself: description, weight layout, weights in buckets, memory.
 #include "modeling/parallel/placement.hpp"
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -117,7 +117,7 @@ TEST_CASE("the memory report follows gradients, optimizer state and kept weights
   Instance backend((one_rank(), policy(dir.path(), "bfloat16")));
   const int64_t parameters = memory_of(backend).parameter_bytes;
   CHECK((memory_of(backend).gradient_bytes == 0 && memory_of(backend).optimizer_bytes == 0));
-  auto batches = backend.batches(make_sequences(3, 1), {3, false, false}, one_rank());
+  auto batches = backend.batches(make_sequences(3, 1), {3, false, false});
   backend.train(batches, 10, 1);
   CHECK(memory_of(backend).gradient_bytes == parameters);
   backend.step(1e-3, 0, 0);
@@ -133,7 +133,7 @@ TEST_CASE("offloading and CPU offload change no result") {
   offloaded["dtensor_cfg"]["cpu_offload"] = true;
   Instance plain((one_rank(), policy(dir.path()))), moved(offloaded);
   for (Instance* backend : {&plain, &moved}) {
-    auto batches = backend->batches(make_sequences(3, 1), {3, false, false}, one_rank());
+    auto batches = backend->batches(make_sequences(3, 1), {3, false, false});
     for (int step = 0; step < 2; ++step) {
       backend->train(batches, 10, 1);
       backend->step(1e-3, 0, 0);

@@ -2,17 +2,15 @@
 // reshard_after_forward; and the tests that say so can fail.
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/reference.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/comparison.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
 
-constexpr double kTolerance = 1e-5, kTemperature = 0.8, kLr = 3e-3, kDecay = 0.1, kMaxNorm = 0.4;
+constexpr double kTolerance = 1e-5;
 
 struct Variant {
   std::string family;
@@ -20,44 +18,10 @@ struct Variant {
   bool checkpointing, reshard;
 };
 
-struct Errors {
-  double loss = 0, grad = 0, weight = 0, norm = 0;
-};
-
-double sum_over_ranks(double value, const Rank& rank) {
-  hexad_comm* world = nullptr;
-  runtime_test::check_ok(runtime_test::runtime().comm_axis("world", &world));
-  runtime_test::Tensor<double> sum({value});
-  if (rank.world > 1) runtime_test::check_ok(runtime_test::runtime().all_reduce(world, &sum.dl, HEXAD_OP_SUM));
-  return sum.data[0];
-}
-
-// Three steps of the backend beside three of the reference; the largest differences. Adam's division magnifies rounding
-// where gradients vanish, so each step starts from the same weights: those errors would otherwise be counted again.
-Errors three_steps(const Variant& variant, const Rank& rank) {
-  const TemporaryDir folder;
-  const std::filesystem::path& dir = folder.path();
-  Reference reference(dir, write_tiny_model(dir, variant.family));
-  Instance backend(policy(dir, "float32", variant.checkpointing, variant.reshard));
-  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
-  Errors errors;
-  for (int step = 0; step < 3; ++step) {
-    const std::vector<Sequence> data = make_sequences(11, step);
-    const double normalizer = static_cast<double>(total_tokens(data));
-    const double want = reference.train(data, normalizer, kTemperature);
-    auto batches = backend.batches(data, variant.packing, rank);
-    const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature), rank);
-    errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
-    const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
-    errors.grad = std::max(errors.grad, relative_error(grads, reference.grads));
-    const double norm = reference.grad_norm();
-    errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
-    reference.step(kLr, kDecay, kMaxNorm);
-    Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
-    errors.weight = std::max(errors.weight, relative_error(weights, reference.weights));
-    reference.weights = std::move(weights);
-  }
-  return errors;
+Errors three_steps(const Variant& variant) {
+  return three_steps(tiny_config(variant.family), variant.packing, [&](const std::filesystem::path& dir) {
+    return policy(dir, "float32", variant.checkpointing, variant.reshard);
+  });
 }
 
 std::string text_of(const Variant& v) {
@@ -77,7 +41,7 @@ void agrees(const Rank& rank) {
       {"deepseek_v3", {4, true, false}, false, false},
   };
   for (const Variant& variant : variants) {
-    const Errors errors = three_steps(variant, rank);
+    const Errors errors = three_steps(variant);
     INFO(text_of(variant) << ": loss " << errors.loss << " grad " << errors.grad << " weight " << errors.weight);
     CHECK(errors.loss <= kTolerance);
     CHECK(errors.grad <= kTolerance);
@@ -130,7 +94,7 @@ void broken_reduce(const Rank& rank) {
     broken = c10::make_intrusive<BrokenGroup>(static_cast<c10d::ProcessGroup*>(real), rank.argument == "drop");
     return static_cast<void*>(static_cast<c10d::ProcessGroup*>(broken.get()));
   };
-  const Errors errors = three_steps({"llama", {4, false, false}, false, true}, rank);
+  const Errors errors = three_steps({"llama", {4, false, false}, false, true});
   CHECK(errors.grad > 1e-2);
   CHECK(errors.norm > 1e-2);
   // Clipping and Adam both undo a common factor: the weights alone would not show it.
@@ -140,7 +104,7 @@ void broken_reduce(const Rank& rank) {
 
 void leaked_attention(const Rank& rank) {
   start_runtime(rank);
-  const Errors errors = three_steps({"llama", {4, false, true}, false, true}, rank);
+  const Errors errors = three_steps({"llama", {4, false, true}, false, true});
   CHECK(errors.loss > 1e-3);
   CHECK(errors.grad > 1e-2);
   runtime_test::runtime().stop();

@@ -1,10 +1,10 @@
 // Every optimizer through the configuration, on shards: the same weights as whole tensors get.
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/reference.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/reference.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -22,7 +22,7 @@ void three_steps(const std::string& name, const json& kwargs, const Rank& rank) 
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   for (int step = 0; step < 3; ++step) {
     const std::vector<Sequence> data = make_sequences(6, step);
-    auto batches = backend.batches(data, {2, false, false}, rank);
+    auto batches = backend.batches(data, {2, false, false});
     reference.train(data, 20, 1.0);
     backend.train(batches, 20, 1.0);
     reference.step(optimizer, kLr, kDecay, kMaxNorm);
@@ -51,7 +51,7 @@ double moved_by(const json& kwargs, double lr, double max_norm, double& norm) {
   json config = policy(dir.path());
   config["optimizer"] = {{"name", "SGD"}, {"kwargs", kwargs}};
   Instance backend(config);
-  auto batches = backend.batches(make_sequences(6, 1), {6, false, false}, one_rank());
+  auto batches = backend.batches(make_sequences(6, 1), {6, false, false});
   backend.train(batches, 20, 1.0);
   norm = backend.step(lr, NAN, max_norm).grad_norm;
   double squares = 0;

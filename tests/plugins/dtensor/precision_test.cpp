@@ -1,10 +1,10 @@
 // Mixed precision: 16-bit compute over fp32 masters, gradients reduced and optimizer state kept in fp32.
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/reference.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/reference.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -15,7 +15,7 @@ std::vector<Sequence> data() { return make_sequences(7, 5); }
 
 // One sequence a micro-batch: each gradient is rounded alike, whichever rank computes it.
 double train(Instance& backend, const Rank& rank) {
-  auto batches = backend.batches(data(), {1, false, false}, rank);
+  auto batches = backend.batches(data(), {1, false, false});
   return backend.train(batches, kNormalizer, kTemperature);
 }
 

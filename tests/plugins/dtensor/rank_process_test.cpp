@@ -1,4 +1,7 @@
 // Where the child processes of this program begin.
-#include "tests/plugins/dtensor/scenarios.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/test_host.hpp"
 
-HEXAD_RANK_PROCESS(dtensor_test::scenarios())
+const char* backend_test::plugin_name() { return "dtensor"; }
+
+HEXAD_RANK_PROCESS(backend_test::scenarios())

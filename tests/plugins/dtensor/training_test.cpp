@@ -1,10 +1,10 @@
 // What a step does and leaves alone: kept weights, gradients that are not finite, discarded ones, idle ranks.
-#include "tests/plugins/dtensor/harness.hpp"
-#include "tests/plugins/dtensor/reference.hpp"
-#include "tests/plugins/dtensor/scenarios.hpp"
-#include "tests/plugins/dtensor/temporary_dir.hpp"
+#include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/reference.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/backend/temporary_dir.hpp"
 
-using namespace dtensor_test;
+using namespace backend_test;
 using rank_process::Rank;
 
 namespace {
@@ -23,7 +23,7 @@ struct Run {
     write_tiny_model(dir.path(), family);
     backend.emplace(policy(dir.path(), precision));
     REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());
-    batches = backend->batches(data, {2, false, false}, rank);
+    batches = backend->batches(data, {2, false, false});
   }
   void train(double factor = 1) { backend->train(batches, 30, 0.9, factor); }
   hexad_step_stats step(uint32_t flags = 0) { return backend->step(1e-2, 0.1, 1.0, flags); }
@@ -108,7 +108,7 @@ void idle_ranks(const Rank& rank) {
   const std::vector<Sequence> one = {run.data[1]};
   reference.train(one, 30, 0.9);
   for (const bool empty : {false, true}) {
-    run.batches = run.backend->batches(one, {2, false, false}, rank);
+    run.batches = run.backend->batches(one, {2, false, false});
     if (empty && rank.rank > 0) {
       run.batches.clear();
       run.batches.emplace_back(std::vector<Sequence>{}, Packing{});
@@ -189,8 +189,8 @@ TEST_CASE("a sequence without tokens changes nothing, packed or padded") {
   with_empty.insert(with_empty.begin() + 3, Sequence{});
   for (const bool padded : {false, true}) {
     const Packing packing{8, padded, false};
-    auto plain = run.backend->batches(run.data, packing, run.rank),
-         odd = run.backend->batches(with_empty, packing, run.rank);
+    auto plain = run.backend->batches(run.data, packing),
+         odd = run.backend->batches(with_empty, packing);
     run.backend->train(plain, 30, 0.9);
     const Weights want = run.backend->weights(HEXAD_WEIGHTS_GRADIENTS);
     run.step(HEXAD_STEP_DISCARD);

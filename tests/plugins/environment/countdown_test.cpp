@@ -11,8 +11,8 @@ namespace {
 
 std::unique_ptr<environment::Environment> countdown(const Json& plugin_config = Json::object()) {
   static plugin::Registry registry({}, nullptr);
-  return environment::make_plugin_environment(
-      "numbers", {{"plugin", "countdown"}, {"plugin_config", plugin_config}}, registry);
+  return environment::make_plugin_environment("numbers", {{"plugin", "countdown"}, {"plugin_config", plugin_config}},
+                                              registry);
 }
 
 struct Scored {
@@ -46,7 +46,7 @@ TEST_CASE("countdown: an equation with the given numbers that reaches the target
     CHECK(answer(right) == kRight);
   }
   CHECK(score("<answer>8 / (3 - 8 / 3)</answer>", {{"numbers", {3, 3, 8, 8}}, {"target", 24}}) == kRight);  // exact
-  CHECK(score("<answer>1+1</answer><answer>3*7+5</answer>") == kRight);                                      // the last
+  CHECK(score("<answer>1+1</answer><answer>3*7+5</answer>") == kRight);                                     // the last
   CHECK(score("<answer>4*6</answer>", {{"nums", {"6", "4"}}}, "24") == kRight);  // the target is the ground truth
 }
 
@@ -66,10 +66,10 @@ TEST_CASE("countdown: what is no expression earns nothing, and never crashes") {
   std::string deep, wide = "1";
   for (int i = 0; i < 200; ++i) deep += '(';
   for (int i = 0; i < 5000; ++i) wide += "+1";
-  for (const std::string& text : {std::string(""), std::string("3 *"), std::string("(3"), std::string("3 5"),
-                                  std::string("3 ** 7"), std::string("3.0 + 7"), std::string("3 / (5 - 5)"),
-                                  std::string("99999999999999999999"), std::string("9223372036854775807 * 9"),
-                                  std::string("system(1)"), std::string("= 26"), deep, wide}) {
+  for (const std::string& text :
+       {std::string(""), std::string("3 *"), std::string("(3"), std::string("3 5"), std::string("3 ** 7"),
+        std::string("3.0 + 7"), std::string("3 / (5 - 5)"), std::string("99999999999999999999"),
+        std::string("9223372036854775807 * 9"), std::string("system(1)"), std::string("= 26"), deep, wide}) {
     INFO(text.substr(0, 60));
     CHECK(answer(text) == kNoExpression);
   }
@@ -81,8 +81,12 @@ TEST_CASE("countdown: what is no expression earns nothing, and never crashes") {
 }
 
 TEST_CASE("countdown: a record without numbers or target is invalid, not a wrong answer") {
-  const Json records[] = {Json::object(), {{"nums", {1, 2}}}, {{"target", 3}}, {{"nums", "1 2"}, {"target", 3}},
-                          {{"nums", {1, 2.5}}, {"target", 3}}, {{"nums", Json::array()}, {"target", 3}}};
+  const Json records[] = {Json::object(),
+                          {{"nums", {1, 2}}},
+                          {{"target", 3}},
+                          {{"nums", "1 2"}, {"target", 3}},
+                          {{"nums", {1, 2.5}}, {"target", 3}},
+                          {{"nums", Json::array()}, {"target", 3}}};
   for (const Json& record : records) CHECK(score("<answer>1+2</answer>", record).invalid);
 }
 

@@ -15,7 +15,7 @@
 #include "modeling/weight/safetensors_reader.hpp"
 #include "modeling/weight/safetensors_writer.hpp"
 
-namespace dtensor_test {
+namespace backend_test {
 
 using Weights = std::map<std::string, at::Tensor>;
 
@@ -67,9 +67,9 @@ inline void write_weights(const std::filesystem::path& dir, const Weights& weigh
   writer.finish();
 }
 
-inline Weights write_tiny_model(const std::filesystem::path& dir, const std::string& family) {
+inline Weights write_model(const std::filesystem::path& dir, const nlohmann::json& model) {
   std::filesystem::create_directories(dir);
-  write_json(dir / "config.json", tiny_config(family));
+  write_json(dir / "config.json", model);
   const auto config = hexad::modeling::load_model_config(dir);
   at::Generator generator = at::detail::createCPUGenerator(7);
   Weights weights;
@@ -79,6 +79,10 @@ inline Weights write_tiny_model(const std::filesystem::path& dir, const std::str
   }
   write_weights(dir, weights);
   return weights;
+}
+
+inline Weights write_tiny_model(const std::filesystem::path& dir, const std::string& family) {
+  return write_model(dir, tiny_config(family));
 }
 
 // Every tensor of the safetensors in `dir`, copied.
@@ -151,4 +155,4 @@ inline double relative_error(const Weights& got, const Weights& want) {
   return worst;
 }
 
-}  // namespace dtensor_test
+}  // namespace backend_test

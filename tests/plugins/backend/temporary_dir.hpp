@@ -2,7 +2,7 @@
 #pragma once
 #include "tests/runtime/rank_process.hpp"
 
-namespace dtensor_test {
+namespace backend_test {
 
 class TemporaryDir {
  public:
@@ -19,4 +19,4 @@ class TemporaryDir {
   std::filesystem::path path_;
 };
 
-}  // namespace dtensor_test
+}  // namespace backend_test

@@ -22,7 +22,7 @@ struct hexad_config {
   std::map<std::string, std::string> texts;  // what strings handed out point to
 };
 
-namespace dtensor_test {
+namespace backend_test {
 
 using nlohmann::json;
 
@@ -110,6 +110,9 @@ inline const hexad_host& host() {
     };
     t.comm_rank = [](const hexad_comm* comm) { return runtime_test::runtime().comm_rank(comm); };
     t.comm_size = [](const hexad_comm* comm) { return runtime_test::runtime().comm_size(comm); };
+    t.comm_new = [](hexad_call* call, const int32_t* ranks, int32_t count, const char* name, hexad_comm** out) {
+      return forward_error(call, runtime_test::runtime().comm_new(ranks, count, name, out));
+    };
     t.comm_native = [](hexad_call* call, hexad_comm* comm, const char* kind, void** out) {
       const hexad_code code = forward_error(call, runtime_test::runtime().comm_native(comm, kind, out));
       if (code == HEXAD_OK && wrap_group()) *out = wrap_group()(*out);
@@ -139,17 +142,21 @@ inline const rank_process::Rank& one_rank() {
   return rank;
 }
 
+// The backend that this test program tests; each program defines it.
+const char* plugin_name();
+
 inline const hexad_backend_vtable& vtable() {
   static const hexad_backend_vtable* table = [] {
-    const std::string file = rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/libdtensor.so";
+    const std::string file =
+        rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/lib" + plugin_name() + ".so";
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(library, dlerror());
     const auto query = reinterpret_cast<hexad_plugin_query_fn>(dlsym(library, "hexad_plugin_query_v1"));
     const hexad_plugin_desc* desc = query(&host());
-    REQUIRE(std::string(desc->name) == "dtensor");
+    REQUIRE(std::string(desc->name) == plugin_name());
     return desc->backend;
   }();
   return *table;
 }
 
-}  // namespace dtensor_test
+}  // namespace backend_test

@@ -2,7 +2,7 @@
 #pragma once
 #include "tests/runtime/rank_process.hpp"
 
-namespace dtensor_test {
+namespace backend_test {
 
 inline rank_process::Scenarios& scenarios() {
   static rank_process::Scenarios all;
@@ -14,4 +14,4 @@ inline bool add_scenarios(const rank_process::Scenarios& more) {
   return true;
 }
 
-}  // namespace dtensor_test
+}  // namespace backend_test

@@ -4,10 +4,10 @@
 #include <memory>
 #include <optional>
 
-#include "tests/plugins/dtensor/test_host.hpp"
-#include "tests/plugins/dtensor/tiny_model.hpp"
+#include "tests/plugins/backend/test_host.hpp"
+#include "tests/plugins/backend/tiny_model.hpp"
 
-namespace dtensor_test {
+namespace backend_test {
 
 // How a rank's sequences become micro-batches.
 struct Packing {
@@ -56,6 +56,8 @@ class Instance {
   explicit Instance(const json& config) {
     config_.document = config;
     code_ = vtable().create(&host(), &call_, &config_, &self_);
+    info_.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
+    if (code_ == HEXAD_OK) check(vtable().describe(self_, &call_, &info_));
   }
   ~Instance() {
     if (self_) vtable().destroy(self_);
@@ -63,6 +65,7 @@ class Instance {
   Instance(const Instance&) = delete;
 
   hexad_code code() const { return code_; }
+  const hexad_backend_info& info() const { return info_; }
   hexad_backend* self() const { return self_; }
   hexad_call* call() {
     call_.error.clear();
@@ -71,11 +74,10 @@ class Instance {
   const std::string& error() const { return call_.error; }
   void check(hexad_code code) { REQUIRE_MESSAGE(code == HEXAD_OK, call_.error); }
 
-  // This rank's share of `sequences` (every ranks-th one) in micro-batches, filled up with dummies to equal counts.
-  std::deque<Batch> batches(const std::vector<Sequence>& sequences, const Packing& packing,
-                            const rank_process::Rank& rank) {
+  // The data-parallel rank's share of `sequences` in micro-batches, filled up with dummies to equal counts.
+  std::deque<Batch> batches(const std::vector<Sequence>& sequences, const Packing& packing) {
     std::deque<Batch> result;
-    const size_t world = static_cast<size_t>(rank.world), first = static_cast<size_t>(rank.rank);
+    const size_t world = static_cast<size_t>(info_.dp_size), first = static_cast<size_t>(info_.dp_rank);
     const size_t most = (sequences.size() + world - 1) / world,
                  count = (most + packing.sequences - 1) / packing.sequences;
     std::vector<Sequence> part;
@@ -92,11 +94,11 @@ class Instance {
     return result;
   }
 
-  // One train call; returns this rank's loss.
+  // One train call; returns this rank's loss, 0 where another rank's counts.
   double train(std::deque<Batch>& batches, double normalizer, double temperature, double factor = 1) {
     double loss = 0;
     check(try_train(batches, normalizer, temperature, factor, loss));
-    return loss;
+    return info_.counts_loss ? loss : 0;
   }
   // `factor` multiplies the gradients of the loss; at infinity the loss itself fails.
   hexad_code try_train(std::deque<Batch>& batches, double normalizer, double temperature, double factor, double& loss) {
@@ -230,6 +232,7 @@ class Instance {
   hexad_config config_;
   hexad_call call_;
   hexad_backend* self_ = nullptr;
+  hexad_backend_info info_{};
   hexad_code code_;
 };
 
@@ -241,4 +244,4 @@ inline json policy(const std::filesystem::path& model, const std::string& precis
           {"dtensor_cfg", {{"activation_checkpointing", checkpointing}, {"reshard_after_forward", reshard}}}};
 }
 
-}  // namespace dtensor_test
+}  // namespace backend_test

@@ -8,9 +8,9 @@
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/parallel/optimizer.hpp"
-#include "tests/plugins/dtensor/tiny_model.hpp"
+#include "tests/plugins/backend/tiny_model.hpp"
 
-namespace dtensor_test {
+namespace backend_test {
 
 struct Reference {
   Reference(const std::filesystem::path& dir, Weights all)
@@ -104,4 +104,4 @@ struct Reference {
   }
 };
 
-}  // namespace dtensor_test
+}  // namespace backend_test
