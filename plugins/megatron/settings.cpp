@@ -27,6 +27,7 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.expert = size(config, "expert_model_parallel_size");
   sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
   sizes.virtual_pipeline = optional_size(config, "virtual_pipeline_model_parallel_size");
+  const layout::ParallelGrid checks_sizes(sizes);
   settings.sequence_parallel = flag(config, "sequence_parallel", false);
   if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
 }
@@ -88,6 +89,10 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   read_placement(config, settings);
   settings.recompute_blocks = flag(config, "activation_checkpointing", false);
   settings.bucket_size = config.find<int64_t>("megatron_cfg.distributed_data_parallel_config.bucket_size");
+  if (settings.bucket_size.value_or(1) < 1)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.megatron_cfg.distributed_data_parallel_config.bucket_size is %lld, wanted at least 1 element",
+              static_cast<long long>(*settings.bucket_size));
   read_optimizer(config, settings);
   check_model(settings);
   return settings;
