@@ -38,8 +38,8 @@ bool flash_varlen_fits(const at::Tensor& q, const at::Tensor& v) {
 at::Tensor flash_varlen(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
                         int64_t window, std::optional<double> scale) {
   const std::optional<at::Tensor> offsets = layout.offsets_on_device;
-  const std::optional<int64_t> left = window > 0 ? std::optional<int64_t>(window - 1) : std::nullopt;
-  const std::optional<int64_t> right = window > 0 ? std::optional<int64_t>(0) : std::nullopt;
+  std::optional<int64_t> left, right;
+  if (window > 0) left = window - 1, right = 0;
   return std::get<0>(at::_flash_attention_forward(q, k, v, offsets, offsets, layout.max_length, layout.max_length,
                                                   /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
                                                   scale, left, right));

@@ -1,0 +1,36 @@
+// Attention of some queries over some keys with the log-sum-exp that lets several such blocks be joined: what context
+// parallelism is made of.
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace hexad::modeling {
+
+// Which keys a query sees: key j is at position key_begin + j, query i at query_begin + i of one sequence.
+struct BlockShape {
+  int64_t query_begin = 0, key_begin = 0;
+  int64_t window = 0;  // keys a query sees, itself included; 0: all before it
+};
+
+struct BlockResult {
+  at::Tensor out;      // [n, H, Dv], in the dtype of q
+  at::Tensor log_sum;  // fp32 [H, n]
+};
+
+// q [n, H, D], k [m, Hkv, D], v [m, Hkv, Dv] -> the attention over these keys alone; scale 1 / sqrt(D). Undefined `out`
+// when no query sees any of them; every query must see at least one otherwise. Not differentiable: see below.
+BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape);
+
+// Joins two blocks of the same queries over different keys.
+void join(BlockResult& into, const BlockResult& other);
+
+struct BlockGradients {
+  at::Tensor q, k, v;
+};
+// The block's part of the gradient, given the joined result of all blocks (FlashAttention's backward pass,
+// arXiv 2205.14135): parts add up.
+BlockGradients attention_block_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
+                                        const at::Tensor& v, const BlockResult& joined, const BlockShape& shape);
+
+}  // namespace hexad::modeling
