@@ -3,9 +3,13 @@
 #include <ATen/Functions.h>
 #include <hexad/services.hpp>
 
+#include <numeric>
+
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/family/batch_attention.hpp"
+#include "modeling/layout/context_shards.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/parallel/context_attention.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -52,33 +56,89 @@ at::Tensor padded_rows(const hexad_batch& batch) {
   return rows;
 }
 
+// One packed row: documents filled up to a multiple, and one more that fills up the row.
+struct PackedRow {
+  std::vector<int64_t> boundaries = {0}, token_rows;
+  int64_t size() const { return boundaries.back(); }
+};
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+PackedRow fill_up(const hexad_batch& batch, int64_t document_multiple, int64_t row_multiple) {
+  PackedRow row;
+  for (int64_t b = 0; b < batch.num_sequences; ++b) {
+    const int64_t length = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b];
+    for (int64_t i = 0; i < length; ++i) row.token_rows.push_back(row.size() + i);
+    row.boundaries.push_back(row.size() + round_up(length, document_multiple));
+  }
+  const int64_t size = round_up(row.size(), std::lcm(document_multiple, row_multiple));
+  if (size > row.size()) row.boundaries.push_back(size);
+  return row;
+}
+
+// Keeps this rank's zigzag part of the rows.
+void take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, const Group& context) {
+  const std::vector<int64_t> held =
+      layout::shard_indices(layout::context_shard(row.boundaries, context.size(), context.rank()));
+  std::vector<int64_t> token_of(static_cast<size_t>(row.size()), -1), rows, tokens;
+  for (size_t t = 0; t < row.token_rows.size(); ++t)
+    token_of[static_cast<size_t>(row.token_rows[t])] = static_cast<int64_t>(t);
+  for (size_t i = 0; i < held.size(); ++i) {
+    const int64_t token = token_of[static_cast<size_t>(held[i])];
+    if (token >= 0) rows.push_back(static_cast<int64_t>(i)), tokens.push_back(token);
+  }
+  const auto on_device = [&](const std::vector<int64_t>& values) {
+    return at::tensor(values, at::kLong).to(batch.ids.device());
+  };
+  const at::Tensor index = on_device(held);
+  batch.ids = batch.ids.index_select(0, index);
+  positions = positions.index_select(0, index);
+  batch.token_rows = on_device(rows);
+  batch.token_index = on_device(tokens);
+  batch.targets = batch.targets.index_select(0, batch.token_index);
+}
+
+void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config) {
+  const int64_t rows = batch.num_sequences, length = batch.padded_length;
+  const at::Tensor ids = result.ids;
+  result.token_rows = padded_rows(batch).to(ids.device());
+  result.ids = at::zeros({rows * length}, ids.options()).index_copy_(0, result.token_rows, ids);
+  positions = at::arange(length, ids.options()).repeat({rows});
+  result.attention = std::make_unique<PaddedAttention>(config, rows);
+}
+
+void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
+                 const BatchLayout& wanted) {
+  const int64_t ranks = wanted.context.size(), document = ranks > 1 ? 2 * ranks : 1;
+  const PackedRow row = fill_up(batch, document, ranks * wanted.row_multiple);
+  const at::Tensor ids = result.ids;
+  if (row.size() != batch.num_tokens) {
+    result.token_rows = at::tensor(row.token_rows, at::kLong).to(ids.device());
+    result.ids = at::zeros({row.size()}, ids.options()).index_copy_(0, result.token_rows, ids);
+  }
+  PackedLayout packed = packed_layout(at::tensor(row.boundaries, at::kLong), ids.device());
+  positions = packed.positions;
+  if (ranks == 1) {
+    result.attention = std::make_unique<PackedAttention>(config, std::move(packed));
+  } else {
+    take_shard(result, positions, row, wanted.context);
+    result.attention = std::make_unique<RingAttention>(config, row.boundaries, wanted.context);
+  }
+}
+
 }  // namespace
 
 MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config, at::Device device,
                             const BatchLayout& wanted) {
-  const at::Tensor ids = checked_ids(batch, config).to(device);
-  at::Tensor offsets = checked_offsets(batch);
   MicroBatch result;
   result.tokens = batch.num_tokens;
-  result.targets = next_token_targets(ids, offsets);
+  result.ids = checked_ids(batch, config).to(device);
+  result.targets = next_token_targets(result.ids, checked_offsets(batch));
   at::Tensor positions;
   if (batch.padded_length > 0 && !wanted.packed) {
-    const int64_t rows = batch.num_sequences, length = batch.padded_length;
-    result.token_rows = padded_rows(batch).to(device);
-    result.ids = at::zeros({rows * length}, ids.options()).index_copy_(0, result.token_rows, ids);
-    positions = at::arange(length, ids.options()).repeat({rows});
-    result.attention = std::make_unique<PaddedAttention>(config, rows);
+    make_padded(result, positions, batch, config);
   } else {
-    result.ids = ids;
-    const int64_t multiple = wanted.row_multiple, missing = (multiple - batch.num_tokens % multiple) % multiple;
-    if (missing > 0) {
-      result.token_rows = at::arange(batch.num_tokens, ids.options());
-      result.ids = at::constant_pad_nd(ids, {0, missing});
-      offsets = at::cat({offsets, at::full({1}, batch.num_tokens + missing, at::kLong)});
-    }
-    PackedLayout layout = packed_layout(offsets, device);
-    positions = layout.positions;
-    result.attention = std::make_unique<PackedAttention>(config, std::move(layout));
+    make_packed(result, positions, batch, config, wanted);
   }
   result.rope = make_rope(config.rope, config.head_dim, positions);
   return result;

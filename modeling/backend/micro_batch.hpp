@@ -1,4 +1,5 @@
-// One micro-batch as the transformer takes it: packed, or padded to [B, S]; outputs are packed [T] either way.
+// One micro-batch as the transformer takes it: packed, or padded to [B, S]; outputs are packed [T] either way. Under
+// context parallelism a rank has its zigzag part of the rows.
 #pragma once
 #include <memory>
 
@@ -7,21 +8,24 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/op/rope.hpp"
+#include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
 
 struct MicroBatch {
-  int64_t tokens = 0;     // T
-  at::Tensor ids;         // int64 [R]: R = T packed, or B * S padded
-  at::Tensor targets;     // int64 [T]: the token after each position, -1 at the end of a sequence
-  at::Tensor token_rows;  // int64 [T]: row of each token among R; undefined when they are the same
+  int64_t tokens = 0;      // T
+  at::Tensor ids;          // int64 [R]: this rank's rows; R = T packed, B * S padded, with what fills them up
+  at::Tensor targets;      // int64 [n]: the token after each of this rank's n tokens, -1 at the end of a sequence
+  at::Tensor token_rows;   // int64 [n]: row of each of them among R; undefined when they are the same
+  at::Tensor token_index;  // int64 [n]: which of the T tokens they are; undefined when they are all
   Rope rope;
   std::unique_ptr<Attention> attention;
 };
 
 struct BatchLayout {
   bool packed = false;       // run it packed even if the host asked for [B, S]
-  int64_t row_multiple = 1;  // packed rows are filled up to a multiple of this, by a sequence that nobody sees
+  int64_t row_multiple = 1;  // a rank's packed rows are filled up to a multiple of this, by a sequence that nobody sees
+  Group context = {};        // ranks that share the rows; only packed
 };
 
 // Throws sdk::Error: lengths that do not add up, sequences longer than the padding, ids outside the vocabulary.

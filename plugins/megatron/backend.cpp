@@ -82,6 +82,7 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
   modeling::BatchLayout wanted;
   wanted.packed = true;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.sizes.tensor : 1;
+  wanted.context = groups_.cp;
   MicroBatches result;
   for (int64_t b = 0; b < count; ++b) {
     const bool empty = batches[b]->is_dummy || batches[b]->num_tokens == 0;

@@ -64,6 +64,7 @@ Groups make_groups(const sdk::Call& call, const layout::ParallelGrid& grid, int6
     return mine;
   };
   groups.dp_cp = of_kind(GroupKind::dp_cp, "dp_cp");
+  groups.cp = of_kind(GroupKind::cp, "cp");
   groups.tp = of_kind(GroupKind::tp, "tp");
   groups.pp = of_kind(GroupKind::pp, "pp");
   groups.embedding = of_kind(GroupKind::embedding, "embedding");

@@ -8,7 +8,7 @@
 namespace hexad::megatron {
 
 struct Groups {
-  modeling::Group world, tp, pp, dp_cp;
+  modeling::Group world, tp, cp, pp, dp_cp;
   modeling::Group embedding;    // first and last stage; one rank elsewhere
   modeling::Group equal_heads;  // tensor-parallel ranks with the same key/value heads
   modeling::layout::RankCoordinates at;

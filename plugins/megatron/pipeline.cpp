@@ -22,9 +22,8 @@ auto take(Map& map, const typename Map::key_type& key) {
 Pipeline::Pipeline(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
                    LocalWeights& weights, at::Device device)
     : settings_(settings), groups_(groups), device_(device) {
-  const modeling::TensorParallel tp{groups.tp, settings.sequence_parallel};
   for (const layout::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
-    stages_.emplace_back(settings, tp, stage, weights);
+    stages_.emplace_back(settings, groups, stage, weights);
 }
 
 bool Pipeline::has_loss() const { return stages_.back().stage().loss; }
@@ -86,7 +85,7 @@ void Pipeline::forward(const MicroBatches& batches, int32_t which, const modelin
     StageRunner& stage = stages_[static_cast<size_t>(unit.first)];
     const at::Tensor hidden = stage.forward(batch, take(run.inputs, unit), which, nullptr);
     if (stage.stage().loss) {
-      outputs(unit.second, stage.head(batch, hidden, which, options));
+      outputs(unit.second, stage.outputs(batch, hidden, which, options));
     } else {
       run.outputs[unit] = hidden;
     }

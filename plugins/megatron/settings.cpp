@@ -76,7 +76,6 @@ void refuse(bool asked, const char* what, const char* instead) {
 void check_model(const Settings& settings) {
   const layout::ParallelSizes& sizes = settings.sizes;
   modeling::check_tensor_parallel(settings.model, sizes.tensor);
-  refuse(sizes.context > 1, "policy.megatron_cfg.context_parallel_size above 1", "set it to 1");
   refuse(sizes.expert > 1, "policy.megatron_cfg.expert_model_parallel_size above 1", "set it to 1");
 }
 

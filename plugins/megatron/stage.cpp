@@ -5,19 +5,11 @@
 #include <hexad/abi.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "modeling/backend/token_outputs.hpp"
 #include "modeling/family/transformer.hpp"
 
 namespace hexad::megatron {
-namespace {
-
 using modeling::LogprobResult;
-
-LogprobResult at_predicted_token(const LogprobResult& rows) {
-  const auto move = [](const at::Tensor& x) { return x.defined() ? modeling::at_predicted_token(x) : x; };
-  return {move(rows.logprobs), move(rows.entropy), move(rows.unfiltered_logprobs)};
-}
-
-}  // namespace
 
 int64_t StageRunner::rows(const modeling::MicroBatch& batch) const {
   return batch.ids.size(0) / (tp_.shards_tokens() ? tp_.group.size() : 1);
@@ -57,6 +49,11 @@ at::Tensor StageRunner::forward(const modeling::MicroBatch& batch, const at::Ten
   return hidden;
 }
 
+LogprobResult StageRunner::outputs(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
+                                   const modeling::LogprobOptions& options) {
+  return modeling::to_tokens(batch, head(batch, hidden, which, options), context_);
+}
+
 LogprobResult StageRunner::head(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
                                 const modeling::LogprobOptions& wanted) {
   const LocalWeights::Leaves& leaves = weights_.leaves(which);
@@ -67,7 +64,7 @@ LogprobResult StageRunner::head(const modeling::MicroBatch& batch, const at::Ten
   modeling::LogprobOptions options = wanted;
   options.vocab = vocab();
   const at::Tensor& weight = leaves.at(modeling::head_weight_name(settings_.model));
-  return at_predicted_token(modeling::head_logprobs(tokens, weight, batch.targets, options));
+  return modeling::head_logprobs(tokens, weight, batch.targets, options);
 }
 
 void StageRunner::loss(const modeling::MicroBatch& batch, const at::Tensor& hidden,
@@ -75,7 +72,7 @@ void StageRunner::loss(const modeling::MicroBatch& batch, const at::Tensor& hidd
   const at::AutoGradMode with_grad(true);
   record.head_input = hidden.detach().requires_grad_(true);
   record.outputs = head(batch, record.head_input, HEXAD_WEIGHTS_CURRENT, options);
-  record.output_grads = gradient(record.outputs);
+  record.output_grads = modeling::to_rows(batch, gradient(modeling::to_tokens(batch, record.outputs, context_)));
 }
 
 at::Tensor StageRunner::take_gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,

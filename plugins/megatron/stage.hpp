@@ -20,7 +20,7 @@ struct StageRecord {
   };
   std::vector<Block> blocks;
   at::Tensor head_input;                          // leaf; last stage
-  modeling::LogprobResult outputs, output_grads;  // last stage
+  modeling::LogprobResult outputs, output_grads;  // last stage; of this rank's tokens
 };
 
 // Gradient of the loss by each output, as they were given; undefined: none.
@@ -28,9 +28,13 @@ using LossGradient = std::function<modeling::LogprobResult(const modeling::Logpr
 
 class StageRunner {
  public:
-  StageRunner(const Settings& settings, const modeling::TensorParallel& tp, const modeling::layout::Stage& stage,
+  StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
               LocalWeights& weights)
-      : settings_(settings), tp_(tp), stage_(stage), weights_(weights) {}
+      : settings_(settings),
+        tp_{groups.tp, settings.sequence_parallel},
+        context_(groups.cp),
+        stage_(stage),
+        weights_(weights) {}
 
   const modeling::layout::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
@@ -40,8 +44,8 @@ class StageRunner {
   // needs is kept there.
   at::Tensor forward(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which, StageRecord* record);
   // The last stage's outputs [T] at the predicted token.
-  modeling::LogprobResult head(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
-                               const modeling::LogprobOptions& options);
+  modeling::LogprobResult outputs(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
+                                  const modeling::LogprobOptions& options);
   // The last stage's loss, kept in the record for backward.
   void loss(const modeling::MicroBatch& batch, const at::Tensor& hidden, const modeling::LogprobOptions& options,
             const LossGradient& gradient, StageRecord& record);
@@ -51,6 +55,9 @@ class StageRunner {
  private:
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
   at::Tensor embed(const modeling::MicroBatch& batch, int32_t which);
+  // Of this rank's tokens, at the predicting position.
+  modeling::LogprobResult head(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
+                               const modeling::LogprobOptions& options);
   at::Tensor backward_head(StageRecord& record);
   void backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad);
   modeling::VocabShard vocab() const;
@@ -60,6 +67,7 @@ class StageRunner {
 
   const Settings& settings_;
   modeling::TensorParallel tp_;
+  modeling::Group context_;
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
 };

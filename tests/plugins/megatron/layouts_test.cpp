@@ -32,6 +32,7 @@ const json kRecompute = {{"activation_checkpointing", true}};
 std::vector<Layout> layouts(int world) {
   const Packing four{4, false, false}, one{1, false, false}, padded{3, true, false};
   const json virtual_stages = {{"virtual_pipeline_model_parallel_size", 2}};
+  const json context = {{"context_parallel_size", 2}};
   const json uneven = {{"num_layers_in_first_pipeline_stage", 1}};
   const json buckets = {{"distributed_data_parallel_config", {{"bucket_size", 300}}}};
   switch (world) {
@@ -46,7 +47,9 @@ std::vector<Layout> layouts(int world) {
               {"llama", one, sizes(1, 2)},
               {"qwen3", four, sizes(1, 2)},
               {"mistral", one, sizes(1, 2, false, uneven)},
-              {"qwen2", one, sizes(1, 2, false, kRecompute)}};
+              {"qwen2", one, sizes(1, 2, false, kRecompute)},
+              {"llama", four, sizes(1, 1, false, context)},
+              {"mistral", padded, sizes(1, 1, false, context)}};
     case 4:
       return {{"llama", four, sizes(4, 1)},
               {"qwen2", one, sizes(4, 1, true)},
@@ -57,8 +60,16 @@ std::vector<Layout> layouts(int world) {
               {"qwen3", one, sizes(1, 4)},
               {"llama", padded, sizes(2, 1, true)},
               {"qwen3", four, sizes(1, 2)},
-              {"llama", four, sizes(1, 1, false, buckets)}};
-    default: return {{"qwen3", one, sizes(2, 2, true)}, {"llama", one, sizes(2, 2, true, virtual_stages)}};
+              {"llama", four, sizes(1, 1, false, buckets)},
+              {"qwen3", four, sizes(2, 1, true, context)},
+              {"llama", one, sizes(1, 2, false, context)},
+              {"mistral", four, sizes(1, 1, false, {{"context_parallel_size", 4}})},
+              {"qwen2", one, sizes(1, 1, false, context)}};
+    default:
+      return {{"qwen3", one, sizes(2, 2, true)},
+              {"llama", one, sizes(2, 2, true, virtual_stages)},
+              {"qwen3", four, sizes(2, 2, true, context)},
+              {"llama", padded, sizes(2, 1, false, context)}};
   }
 }
 
