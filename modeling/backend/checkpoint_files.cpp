@@ -73,7 +73,7 @@ std::vector<TensorSpec> model_specs(const std::vector<WeightInfo>& table) {
 std::vector<TensorSpec> optimizer_specs(const std::vector<WeightInfo>& table, const std::vector<std::string>& states) {
   std::vector<TensorSpec> specs = {{kOptimizerSteps, {1}, at::kLong}};
   for (const WeightInfo& info : table)
-    for (const std::string& state : states)
+    for (const std::string& state : info.trainable ? states : std::vector<std::string>())
       specs.push_back({optimizer_key(info.hf_name, state), info.shape, at::kFloat});
   return specs;
 }

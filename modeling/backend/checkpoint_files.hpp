@@ -42,6 +42,7 @@ void write_model_configs(const ModelConfig& config, const std::filesystem::path&
 inline constexpr const char* kOptimizerSteps = "steps";
 std::string optimizer_key(const std::string& weight, const std::string& state);
 std::vector<TensorSpec> model_specs(const std::vector<WeightInfo>& table);
+// Of the weights that an optimizer moves (WeightInfo::trainable).
 std::vector<TensorSpec> optimizer_specs(const std::vector<WeightInfo>& table, const std::vector<std::string>& states);
 
 // Throws Error unless the stored tensors are exactly those that an optimizer with `states` keeps for `table`.

@@ -77,6 +77,13 @@ void check_model(const Settings& settings) {
   const layout::ParallelSizes& sizes = settings.sizes;
   modeling::check_tensor_parallel(settings.model, sizes.tensor);
   refuse(sizes.expert > 1, "policy.megatron_cfg.expert_model_parallel_size above 1", "set it to 1");
+  const bool parallel = sizes.tensor > 1;
+  refuse(parallel && settings.model.moe, "tensor parallelism of experts",
+         "set policy.megatron_cfg.tensor_model_parallel_size to 1");
+  refuse(parallel && settings.model.mla, "tensor parallelism of latent attention",
+         "set policy.megatron_cfg.tensor_model_parallel_size to 1");
+  for (const modeling::WeightInfo& info : modeling::weight_table(settings.model))
+    refuse(!info.trainable, "a router with an expert bias", "use policy.dtensor_cfg");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void expert_bias(const Rank& rank) {
   Instance backend(policy(dir.path(), "bfloat16"));
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   const std::string name = "model.layers.2.mlp.gate.e_score_correction_bias";
-  auto batches = backend.batches(make_sequences(3, 1), {3, false, false}, rank);
+  auto batches = backend.batches(make_sequences(3, 1), {3, false, false});
   backend.train(batches, 10, 1);
   CHECK(backend.weights(HEXAD_WEIGHTS_GRADIENTS).count(name) == 0);
   backend.keep(HEXAD_WEIGHTS_REFERENCE);

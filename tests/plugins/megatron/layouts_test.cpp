@@ -49,7 +49,10 @@ std::vector<Layout> layouts(int world) {
               {"mistral", one, sizes(1, 2, false, uneven)},
               {"qwen2", one, sizes(1, 2, false, kRecompute)},
               {"llama", four, sizes(1, 1, false, context)},
-              {"mistral", padded, sizes(1, 1, false, context)}};
+              {"mistral", padded, sizes(1, 1, false, context)},
+              {"qwen3_moe", four, sizes(1, 1)},
+              {"qwen3_moe", one, sizes(1, 2)},
+              {"qwen3_moe", four, sizes(1, 1, false, context)}};
     case 4:
       return {{"llama", four, sizes(4, 1)},
               {"qwen2", one, sizes(4, 1, true)},
