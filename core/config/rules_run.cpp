@@ -13,7 +13,8 @@ void check_backend(RuleContext& c) {
   const bool dtensor = c.flag("policy.dtensor_cfg.enabled"), megatron = c.flag("policy.megatron_cfg.enabled");
   if (c.text("policy.backend")) return;
   if (dtensor && megatron && c.root().find("policy.dtensor_cfg.enabled")) {
-    c.error("policy.megatron_cfg.enabled", "policy.dtensor_cfg.enabled is true as well; one of them trains");
+    c.error("policy.megatron_cfg.enabled",
+            "policy.dtensor_cfg.enabled is true as well; one of them trains: set the other to false");
   }
   if (!dtensor && !megatron) {
     c.error("policy.dtensor_cfg.enabled",
