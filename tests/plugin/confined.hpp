@@ -144,7 +144,14 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   *out = self;
   return 0;
 }
-static void destroy(hexad_generator* self) { free(self); }
+static void drop(const hexad_completion* event) {
+  free((void*)event->tokens), free((void*)event->logprobs), free((void*)event->spans), free((void*)event->error);
+  free((void*)event);
+}
+static void destroy(hexad_generator* self) {
+  while (self->count > 0) drop(self->ready[--self->count]);
+  free(self);
+}
 static hexad_code describe(hexad_generator* self, hexad_call* call, hexad_generator_info* info) {
   info->max_sequences = 7, info->caps = HEXAD_GEN_SLEEP, info->weight_form = HEXAD_FORM_SHARD;
   return 0;
@@ -166,7 +173,7 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
       char* text = calloc(1, 256);
       uint64_t size = 128;
       hexad_code code = self->host->detokenize(call, r->prompt, r->prompt_size, text, &size);
-      if (code) { pthread_mutex_unlock(&self->lock); return code; }
+      if (code) { free(text); drop(made); pthread_mutex_unlock(&self->lock); return code; }
       for (int64_t s = 0; s < r->num_stop_strings; s++) strcat(strcat(text, "|"), r->stop_strings[s]);
       for (int64_t s = 0; s < r->num_stop_token_ids; s++) sprintf(text + strlen(text), "|%d", r->stop_token_ids[s]);
       sprintf(text + strlen(text), "|%.2f", r->temperature);
@@ -188,7 +195,7 @@ static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_comp
   return 0;
 }
 static void release(hexad_generator* self, const hexad_completion* const* events, int64_t count) {
-  for (int64_t i = 0; i < count; i++) free((void*)events[i]->tokens), free((void*)events[i]), self->released++;
+  for (int64_t i = 0; i < count; i++) drop(events[i]), self->released++;
 }
 static hexad_code cancel(hexad_generator* self, hexad_call* call, const uint64_t* ids, int64_t count) {
   pthread_mutex_lock(&self->lock);

@@ -41,6 +41,33 @@ void read_facts(ConfinedPlugin& plugin, Kind kind, Reader& facts) {
   kinds().at(kind)(plugin, facts);
 }
 
+// Never freed, like all that is loaded; under the lock of Registry::load.
+ConfinedPlugin& new_plugin(const Options& options, const hexad_runtime* runtime) {
+  static auto* all = new std::vector<ConfinedPlugin*>;
+  const std::filesystem::path program =
+      options.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : options.program;
+  all->push_back(new ConfinedPlugin(*host_table(runtime), program, options.call_limit_s));
+  all->back()->runtime = runtime;
+  return *all->back();
+}
+
+// Has the plugin's process load it, and checks what it says of itself.
+void load_there(ConfinedPlugin& plugin, const LoadedPlugin& named, const Candidate& candidate) {
+  const Manifest& manifest = named.manifest;
+  Request request;
+  request.arguments.put(static_cast<int32_t>(spdlog::get_level()));
+  request.arguments.text(candidate.manifest_path.string());
+  request.arguments.text(manifest.sha256);
+  const std::string label = named.label();
+  const CallContext context;
+  Call call(context, label);
+  const hexad_code code = plugin.remote.call(call.handle(), kLoad, 0, nullptr, request,
+                                             [&](Reader& facts) { read_facts(plugin, manifest.kind, facts); });
+  if (code == HEXAD_UNAVAILABLE) fail(ErrorKind::plugin, "{}: cannot load: {}", label, call.error_text());
+  if (code != HEXAD_OK) throw Error(ErrorKind::plugin, call.error_text());
+  select_descriptor(&plugin.desc, manifest, named.path);  // as of any other plugin
+}
+
 }  // namespace
 
 bool confinable(Kind kind) { return kinds().contains(kind); }
@@ -49,24 +76,14 @@ LoadedPlugin load(const Candidate& candidate, const std::string& path, const Opt
                   const hexad_runtime* runtime) {
   const Manifest& manifest = *candidate.manifest;
   require_host_memory(manifest, path);
-  const hexad_host* host = host_table(runtime);
-  const std::filesystem::path program =
-      options.program.empty() ? std::filesystem::read_symlink("/proc/self/exe") : options.program;
-  auto* plugin = new ConfinedPlugin(*host, program, options.call_limit_s);
-  plugin->runtime = runtime;
-  Request request;
-  request.arguments.put(static_cast<int32_t>(spdlog::get_level()));
-  request.arguments.text(candidate.manifest_path.string());
-  request.arguments.text(manifest.sha256);
-  const LoadedPlugin named{manifest, path, &plugin->desc, plugin, nullptr};
-  const std::string label = named.label();
-  const CallContext context;
-  Call call(context, label);
-  const hexad_code code = plugin->remote.call(call.handle(), kLoad, 0, nullptr, request,
-                                              [&](Reader& facts) { read_facts(*plugin, manifest.kind, facts); });
-  if (code == HEXAD_UNAVAILABLE) fail(ErrorKind::plugin, "{}: cannot load: {}", label, call.error_text());
-  if (code != HEXAD_OK) throw Error(ErrorKind::plugin, call.error_text());
-  select_descriptor(&plugin->desc, manifest, path);  // as of any other plugin
+  ConfinedPlugin& plugin = new_plugin(options, runtime);
+  const LoadedPlugin named{manifest, path, &plugin.desc, &plugin, nullptr};
+  try {
+    load_there(plugin, named, candidate);
+  } catch (...) {
+    plugin.remote.end();
+    throw;
+  }
   return named;
 }
 

@@ -28,6 +28,9 @@ class Remote {
   hexad_code call(hexad_call* call, std::string_view function, uint64_t instance, const hexad_config* config,
                   const Request& request, const std::function<void(Reader&)>& results = {});
 
+  // Ends the process of a plugin that is refused.
+  void end() { process_.end("was refused"); }
+
  private:
   struct Lane {
     explicit Lane(std::unique_ptr<Channel> channel) : channel(std::move(channel)) {}
