@@ -15,7 +15,7 @@ void add_score(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
-void add_worker(CLI::App& app, int& exit_code);  // hidden: what `hexad train` starts
+void add_worker(CLI::App& app, int& exit_code);          // hidden: what `hexad train` starts
 void add_plugin_process(CLI::App& app, int& exit_code);  // hidden: what plugins.own_process starts
 
 }  // namespace hexad::cli

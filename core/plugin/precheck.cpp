@@ -121,8 +121,8 @@ void check_requirements(const Manifest& manifest, const std::string& path, const
       const std::string here = runtime ? runtime->libtorch_version() : libtorch_in_process();
       if (!here.empty() && without_build(here) != without_build(wanted)) {
         fail(ErrorKind::plugin,
-             "{}: built with LibTorch {}, this process has {}. Rebuild it with {}, or give it a worker of its own (a loss "
-             "or generator: plugins.own_process)",
+             "{}: built with LibTorch {}, this process has {}. Rebuild it with {}, or give it a worker of its "
+             "own (a loss or generator: plugins.own_process)",
              path, wanted, here, without_build(here));
       }
     } else if (what == "cuda") {
