@@ -16,28 +16,26 @@
 namespace hexad::dtensor {
 namespace {
 
-modeling::Group dp_group(const sdk::Call& call) {
-  hexad_comm* comm = call.comm("dp");
-  if (!comm) return {};
-  void* native = nullptr;
-  call.check(call.host()->comm_native(call.raw(), comm, "c10d", &native));
-  return modeling::Group(static_cast<c10d::ProcessGroup*>(native));
+int64_t world_size(const sdk::Call& call) {
+  hexad_comm* world = call.comm("world");
+  return world ? call.host()->comm_size(world) : 1;
 }
 
 UnitOptions unit_options(const Settings& settings, at::Device device) {
   return {settings.compute_dtype, device, settings.cpu_offload ? at::Device(at::kCPU) : device};
 }
 
-Settings guarded_settings(const sdk::Config& config) {
+Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings settings;
-  modeling::guarded([&] { settings = read_settings(config); });
+  modeling::guarded([&] { settings = read_settings(config, world_size(call)); });
   return settings;
 }
 
-std::optional<modeling::MicroBatch> micro_batch(const hexad_batch& batch, const modeling::ModelConfig& config,
-                                                at::Device device) {
-  if (batch.is_dummy || batch.num_tokens == 0) return std::nullopt;
-  return modeling::make_micro_batch(batch, config, device);
+RunnerOptions runner_options(const Settings& settings, const Groups& groups) {
+  return {settings.activation_checkpointing,
+          settings.reshard_after_forward,
+          {groups.tp, settings.sequence_parallel},
+          groups.cp};
 }
 
 double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
@@ -45,10 +43,11 @@ double or_default(double value, double otherwise) { return std::isnan(value) ? o
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
-    : settings_(guarded_settings(config)),
+    : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
-      model_(settings_.model, dp_group(call), unit_options(settings_, device_)),
-      runner_(model_, {settings_.activation_checkpointing, settings_.reshard_after_forward}),
+      model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
+      runner_(model_, runner_options(settings_, model_.groups())),
+      sums_(model_, settings_.sequence_parallel),
       optimizer_(settings_.optimizer),
       export_(model_) {
   on_device(call, [&] {
@@ -71,21 +70,34 @@ void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   static const char* const inputs[] = {"input_ids"};
   info.num_parameters = model_.num_parameters();
-  info.dp_rank = model_.group().rank();
-  info.dp_size = model_.group().size();
-  info.tp_size = info.pp_size = info.cp_size = info.ep_size = 1;
-  info.sequence_multiple = info.micro_batch_multiple = info.counts_loss = 1;
+  const Groups& groups = model_.groups();
+  info.dp_rank = groups.dp_rank;
+  info.dp_size = groups.dp_size;
+  info.tp_size = settings_.tp;
+  info.cp_size = settings_.cp;
+  info.pp_size = info.ep_size = 1;
+  info.sequence_multiple = info.micro_batch_multiple = 1;
+  info.counts_loss = groups.tp.rank() == 0 && groups.cp.rank() == 0;
   info.outputs = modeling::kOutputNames.data();
   info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
   info.inputs = inputs;
   info.num_inputs = 1;
 }
 
+std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& batch) const {
+  if (batch.is_dummy || batch.num_tokens == 0) return std::nullopt;
+  modeling::BatchLayout wanted;
+  wanted.packed = settings_.sequence_parallel || settings_.cp > 1;
+  wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
+  wanted.context = model_.groups().cp;
+  return modeling::make_micro_batch(batch, settings_.model, device_, wanted);
+}
+
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
       for (int64_t b = 0; b < args.num_batches; ++b) {
-        const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b], settings_.model, device_);
+        const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
         for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
         const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
@@ -104,10 +116,13 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
 void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
   on_device(call, [&] {
     try {
+      sums_.begin();
       for (int64_t b = 0; b < args.num_batches; ++b) train_batch(call, args, b);
+      sums_.finish();
       trained_ = true;
     } catch (...) {
       runner_.abandon();
+      sums_.abandon();
       for (ShardedUnit& unit : model_.units()) unit.drop_grad();
       trained_ = false;
       throw;
@@ -117,7 +132,7 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
 
 void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index) {
   const sdk::Range range(call, "dtensor micro-batch");
-  const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[index], settings_.model, device_);
+  const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[index]);
   modeling::LogprobOptions options = modeling::head_options(args, settings_);
   for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
   runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
@@ -136,7 +151,7 @@ void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_ste
       masters.push_back(unit.master());
       grads.push_back(unit.grad().defined() ? unit.grad() : at::zeros_like(unit.master()));
     }
-    const double norm = discard ? 0.0 : modeling::global_grad_norm(grads, 2.0, model_.group());
+    const double norm = discard ? 0.0 : modeling::global_grad_norm(sums_.counted(grads), 2.0, model_.groups().world);
     stats.grad_norm = norm;
     stats.skipped = !discard && !std::isfinite(norm);
     if (!discard && !stats.skipped) {

@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "plugins/dtensor/gradient_sums.hpp"
 #include "plugins/dtensor/runner.hpp"
 #include "plugins/dtensor/settings.hpp"
 #include "plugins/dtensor/weight_export.hpp"
@@ -34,6 +35,7 @@ class Backend {
   template <typename Body>
   void on_device(const sdk::Call& call, Body&& body);
   void load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which);
+  std::optional<modeling::MicroBatch> micro_batch(const hexad_batch& batch) const;
   void train_batch(const sdk::Call& call, const hexad_train_args& args, int64_t index);
   void move(uint64_t what, at::Device device);
   void measure_memory();
@@ -42,6 +44,7 @@ class Backend {
   at::Device device_;
   ShardedModel model_;
   Runner runner_;
+  GradientSums sums_;
   modeling::Optimizer optimizer_;
   WeightExport export_;
   bool trained_ = false;  // gradients are waiting for step

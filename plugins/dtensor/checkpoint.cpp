@@ -6,47 +6,34 @@
 
 #include "modeling/backend/checkpoint_files.hpp"
 #include "modeling/backend/weight_source.hpp"
+#include "modeling/parallel/tensor_gather.hpp"
 #include "modeling/weight/validate.hpp"
 
 namespace hexad::dtensor {
-namespace {
-
-using modeling::Placement;
-
-at::Tensor gather(const ShardedModel& model, const ShardedUnit& unit, const at::Tensor& flat, size_t i) {
-  return modeling::redistribute(unit.rows_of(flat, i), unit.params()[i].shape, Placement::shard(0),
-                                Placement::replicate(), model.group());
-}
-
-}  // namespace
 
 std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which) {
   const modeling::SafetensorsReader reader(dir);
   std::vector<std::string> warnings = modeling::validate_weights(reader, model.table());
-  model.set_weights(which, [&](const ShardedParam& param) {
-    const at::Tensor rows = reader.rows(param.name, param.rows.begin, param.rows.end);
-    modeling::require_finite(rows, param.name, reader.entries().at(param.name).file);
-    return rows;
-  });
+  model.set_weights(
+      which, [&](const ShardedParam& param) { return modeling::read_slice(reader, param.name(), param.slice()); });
   return warnings;
 }
 
 void randomize_weights(ShardedModel& model, int64_t seed) {
   model.set_weights(HEXAD_WEIGHTS_CURRENT, [&](const ShardedParam& param) {
-    return modeling::random_weight(model.config(), {param.name, param.shape, ""}, seed)
-        .narrow(0, param.rows.begin, param.rows.size());
+    return modeling::box_of(modeling::random_weight(model.config(), param.info, seed), param.slice());
   });
 }
 
 void save_weights(ShardedModel& model, const std::filesystem::path& source_dir, const std::filesystem::path& dir) {
   const at::NoGradGuard no_grad;
-  modeling::CheckpointWriter writer(model.group(), dir, modeling::model_specs(model.table()));
+  modeling::CheckpointWriter writer(model.groups().world, dir, modeling::model_specs(model.table()));
   model.each_param([&](size_t u, size_t i) {
     ShardedUnit& unit = model.units()[u];
-    writer.write(unit.params()[i].name, gather(model, unit, unit.master(), i));
+    writer.write(unit.params()[i].name(), model.whole(unit.params()[i], unit.rows_of(unit.master(), i)));
   });
   for (const ShardedParam& param : model.frozen_params())
-    writer.write(param.name, model.frozen(param.name, HEXAD_WEIGHTS_CURRENT).to(at::kCPU));
+    writer.write(param.name(), model.frozen(param.name(), HEXAD_WEIGHTS_CURRENT).to(at::kCPU));
   writer.run([&] { modeling::write_model_configs(model.config(), source_dir, dir); });
   writer.finish();
 }
@@ -54,13 +41,14 @@ void save_weights(ShardedModel& model, const std::filesystem::path& source_dir, 
 void save_optimizer(ShardedModel& model, modeling::Optimizer& optimizer, const std::filesystem::path& dir) {
   const at::NoGradGuard no_grad;
   const std::vector<std::string> names = optimizer.state_names();
-  modeling::CheckpointWriter writer(model.group(), dir, modeling::optimizer_specs(model.table(), names));
+  modeling::CheckpointWriter writer(model.groups().world, dir, modeling::optimizer_specs(model.table(), names));
   writer.write(modeling::kOptimizerSteps, at::full({1}, optimizer.steps(), at::kLong));
   model.each_param([&](size_t u, size_t i) {
     ShardedUnit& unit = model.units()[u];
+    const ShardedParam& param = unit.params()[i];
     for (const std::string& name : names)
-      writer.write(modeling::optimizer_key(unit.params()[i].name, name),
-                   gather(model, unit, optimizer.state(name, u, unit.master()), i));
+      writer.write(modeling::optimizer_key(param.name(), name),
+                   model.whole(param, unit.rows_of(optimizer.state(name, u, unit.master()), i)));
   });
   writer.finish();
 }
@@ -76,7 +64,7 @@ void load_optimizer(ShardedModel& model, modeling::Optimizer& optimizer, const s
       at::Tensor& flat = optimizer.state(name, u, unit.master());
       if (param.rows.size() > 0)
         unit.rows_of(flat, i).copy_(
-            reader.rows(modeling::optimizer_key(param.name, name), param.rows.begin, param.rows.end));
+            modeling::read_slice(reader, modeling::optimizer_key(param.name(), name), param.slice()));
     }
   });
   optimizer.set_steps(reader.tensor(modeling::kOptimizerSteps).item<int64_t>());

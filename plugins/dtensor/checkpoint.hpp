@@ -1,4 +1,4 @@
-// Weights and optimizer state on disk: Hugging Face safetensors under full names, whatever the number of ranks.
+// Weights and optimizer state on disk: Hugging Face safetensors under full names, whatever the layout.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace hexad::dtensor {
 
-// Reads this rank's rows of every weight. Returns warnings (tensors that the model does not use). Throws
+// Reads this rank's slice of every weight. Returns warnings (tensors that the model does not use). Throws
 // modeling::Error: missing, truncated, wrong shape, not finite.
 std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which);
 

@@ -5,17 +5,13 @@
 #include <hexad/abi.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "modeling/backend/token_outputs.hpp"
 #include "modeling/family/transformer.hpp"
 
 namespace hexad::dtensor {
 namespace {
 
 using modeling::LogprobResult;
-
-LogprobResult at_predicted_token(const LogprobResult& rows) {
-  const auto move = [](const at::Tensor& x) { return x.defined() ? modeling::at_predicted_token(x) : x; };
-  return {move(rows.logprobs), move(rows.entropy), move(rows.unfiltered_logprobs)};
-}
 
 // Gradients by `inputs` of the outputs that have one; undefined where an output does not depend on an input.
 std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,
@@ -26,6 +22,10 @@ std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& outputs, const 
 }
 
 }  // namespace
+
+modeling::VocabShard Runner::vocab() const {
+  return modeling::VocabShard::of(model_.config().vocab_size, options_.tp.group);
+}
 
 void Runner::unshard(ShardedUnit& unit, int32_t which) {
   unit.unshard(model_.shards(static_cast<size_t>(&unit - model_.units().data()), which));
@@ -41,7 +41,11 @@ at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
   unshard(unit, which);
   prefetch(model_.block(0), which);
   at::Tensor hidden;
-  if (batch) hidden = modeling::embed(unit.weights()[0], batch->ids);
+  if (batch && options_.tp.active()) {
+    hidden = modeling::vocab_parallel_embed(unit.weights()[0], vocab().rows.begin, batch->ids, options_.tp);
+  } else if (batch) {
+    hidden = modeling::embed(unit.weights()[0], batch->ids);
+  }
   if (!model_.config().tie_word_embeddings) unit.reshard();
   return hidden;
 }
@@ -54,16 +58,27 @@ at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, c
     return frozen.defined() ? frozen : unit.weight(name);
   };
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup);
-  return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention);
+  modeling::LinearOptions linear;
+  linear.tp = options_.tp;
+  return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear);
 }
 
 LogprobResult Runner::run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
-                               const modeling::LogprobOptions& options) {
-  const at::Tensor tokens = batch.token_rows.defined() ? hidden.index_select(0, batch.token_rows) : hidden;
-  const at::Tensor normed =
-      modeling::final_norm(model_.config(), model_.head().weight(modeling::kFinalNormName), tokens);
+                               const modeling::LogprobOptions& wanted) {
+  const auto tokens = [&](const at::Tensor& rows) {
+    return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
+  };
+  const auto norm = [&](const at::Tensor& rows) {
+    return modeling::final_norm(model_.config(), model_.head().weight(modeling::kFinalNormName), rows);
+  };
+  // Where every rank has all rows, those that are no tokens are left out early.
+  const modeling::Group& group = options_.tp.group;
+  const at::Tensor normed = options_.tp.shards_tokens() ? tokens(modeling::gather_tokens(norm(hidden), group))
+                                                        : modeling::copy_to_ranks(norm(tokens(hidden)), group);
   const at::Tensor& weight = model_.logits_unit().weight(modeling::head_weight_name(model_.config()));
-  return at_predicted_token(modeling::head_logprobs(normed, weight, batch.targets, options));
+  modeling::LogprobOptions options = wanted;
+  options.vocab = vocab();
+  return modeling::head_logprobs(normed, weight, batch.targets, options);
 }
 
 LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
@@ -79,7 +94,7 @@ LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
   }
   unshard(model_.head(), which);
   LogprobResult result;
-  if (batch) result = run_head(*batch, hidden, options);
+  if (batch) result = modeling::to_tokens(*batch, run_head(*batch, hidden, options), options_.context);
   model_.head().reshard();
   model_.embedding().reshard();
   return result;
@@ -99,10 +114,7 @@ void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOpt
     model_.block(layer).reshard();
     reduce(model_.block(layer));
   }
-  if (batch) {
-    const at::NoGradGuard no_grad;
-    model_.embedding().grad_accumulator(0).index_add_(0, batch->ids, grad.to(at::kFloat));
-  }
+  if (batch) backward_embedding(*batch, grad);
   reduce(model_.embedding());
   reducing_->finish_reduce();
   reducing_ = nullptr;
@@ -137,7 +149,7 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
   if (batch) {
     const at::Tensor input = hidden.detach().requires_grad_(true);
     const LogprobResult outputs = run_head(*batch, input, options);
-    const LogprobResult grads = loss(outputs);
+    const LogprobResult grads = modeling::to_rows(*batch, loss(modeling::to_tokens(*batch, outputs, options_.context)));
     std::vector<at::Tensor> with_grad, grad_outputs, inputs = {input};
     const auto add = [&](const at::Tensor& output, const at::Tensor& grad) {
       if (output.defined() && grad.defined()) with_grad.push_back(output), grad_outputs.push_back(grad);
@@ -172,6 +184,19 @@ at::Tensor Runner::backward_block(const modeling::MicroBatch& batch, int64_t lay
     if (results[i + 1].defined()) unit.add_grad(i, results[i + 1]);
   record = {};
   return results[0];
+}
+
+void Runner::backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor sum = model_.embedding().grad_accumulator(0);
+  at::Tensor whole = grad.to(at::kFloat);
+  if (!options_.tp.active()) {
+    sum.index_add_(0, batch.ids, whole);
+    return;
+  }
+  if (options_.tp.shards_tokens()) whole = modeling::gather_tokens(whole, options_.tp.group);
+  const at::Tensor rows = vocab().local(batch.ids), mine = rows.ge(0).nonzero().squeeze(1);
+  sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine));
 }
 
 void Runner::abandon() {

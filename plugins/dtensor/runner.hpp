@@ -6,6 +6,7 @@
 
 #include "modeling/backend/micro_batch.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -13,6 +14,8 @@ namespace hexad::dtensor {
 struct RunnerOptions {
   bool activation_checkpointing = false;  // keep each block's input alone, and run the block again in the backward pass
   bool reshard_after_forward = true;      // free a block's weights between its forward and its backward
+  modeling::TensorParallel tp = {};       // ranks that share every layer
+  modeling::Group context = {};           // ranks that share the tokens
 };
 
 class Runner {
@@ -40,6 +43,7 @@ class Runner {
 
   at::Tensor embed(const modeling::MicroBatch* batch, int32_t which);
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
+  // Of this rank's tokens, at the predicting position.
   modeling::LogprobResult run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
                                    const modeling::LogprobOptions& options);
   std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden);
@@ -47,7 +51,9 @@ class Runner {
                            const modeling::LogprobOptions& options, const LossGradient& loss);
   at::Tensor backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
                             const at::Tensor& grad);
+  void backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad);
   void reduce(ShardedUnit& unit);
+  modeling::VocabShard vocab() const;
 
   void unshard(ShardedUnit& unit, int32_t which);
   void prefetch(ShardedUnit& unit, int32_t which);

@@ -6,13 +6,16 @@
 namespace hexad::dtensor {
 
 struct Settings : modeling::ModelSettings {
+  int64_t dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1;  // ranks; their product is the world
+  bool sequence_parallel = false;                          // only with tp above 1
   modeling::OptimizerOptions optimizer;
   bool cpu_offload = false;  // shards, gradients and optimizer state stay on the host
   bool activation_checkpointing = false;
   bool reshard_after_forward = true;
 };
 
-// Throws sdk::Error or modeling::Error: features that are not available, wrong values, an unreadable config.json.
-Settings read_settings(const sdk::Config& config);
+// `world`: ranks of the run. Throws sdk::Error or modeling::Error: features that are not available, wrong values, sizes
+// that do not fit the model or the world, an unreadable config.json.
+Settings read_settings(const sdk::Config& config, int64_t world);
 
 }  // namespace hexad::dtensor

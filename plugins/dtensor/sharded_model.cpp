@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/services.hpp>
 
+#include "modeling/parallel/tensor_gather.hpp"
+
 namespace hexad::dtensor {
 namespace {
 
@@ -18,19 +20,21 @@ void require_kept_kind(int32_t which) {
 
 }  // namespace
 
-ShardedModel::ShardedModel(const modeling::ModelConfig& config, const modeling::Group& group,
-                           const UnitOptions& options)
-    : config_(config), group_(group), options_(options), table_(modeling::weight_table(config)) {
+ShardedModel::ShardedModel(const modeling::ModelConfig& config, const Groups& groups, const UnitOptions& options)
+    : config_(config), groups_(groups), options_(options), table_(modeling::weight_table(config)) {
+  const auto part_of = [&](const modeling::WeightInfo& info) {
+    return modeling::tensor_part(config, info, groups.tp.rank(), groups.tp.size());
+  };
   for (const std::string& unit : modeling::weight_units(config)) {
-    std::vector<modeling::WeightInfo> members;
+    std::vector<WeightPart> members;
     for (const modeling::WeightInfo& info : table_)
-      if (info.unit == unit && info.trainable) members.push_back(info);
-    units_.emplace_back(members, group, options);
+      if (info.unit == unit && info.trainable) members.push_back({info, part_of(info)});
+    units_.emplace_back(members, groups.shards, options);
   }
   for (const modeling::WeightInfo& info : table_) {
     if (info.trainable) continue;
     ShardedParam param;
-    param.name = info.hf_name, param.shape = info.shape, param.rows = {0, info.shape[0]};
+    param.info = info, param.part = part_of(info), param.shape = info.shape, param.rows = {0, info.shape[0]};
     frozen_params_.push_back(std::move(param));
   }
 }
@@ -64,6 +68,12 @@ at::Tensor ShardedModel::shards(size_t unit, int32_t which) {
   return found->second[unit];
 }
 
+at::Tensor ShardedModel::whole(const ShardedParam& param, const at::Tensor& rows) const {
+  const at::Tensor part = modeling::redistribute(rows, param.shape, modeling::Placement::shard(0),
+                                                 modeling::Placement::replicate(), groups_.shards);
+  return modeling::gather_parts(config_, param.info, part, groups_.tp);
+}
+
 void ShardedModel::keep(int32_t which) {
   require_kept_kind(which);
   const at::NoGradGuard no_grad;
@@ -89,7 +99,7 @@ void ShardedModel::set_weights(int32_t which, const RowSource& fill) {
   }
   const auto fp32 = at::TensorOptions(options_.compute_device).dtype(at::kFloat);
   for (const ShardedParam& param : frozen_params_)
-    frozen_[which][param.name] = fill(param).to(fp32, /*non_blocking=*/false, /*copy=*/true);
+    frozen_[which][param.name()] = fill(param).to(fp32, /*non_blocking=*/false, /*copy=*/true);
   if (which == HEXAD_WEIGHTS_CURRENT) return;
   require_kept_kind(which);
   kept_[which] = std::move(copies);

@@ -7,16 +7,17 @@
 
 #include "modeling/family/model_config.hpp"
 #include "modeling/family/weight_table.hpp"
+#include "plugins/dtensor/groups.hpp"
 #include "plugins/dtensor/sharded_unit.hpp"
 
 namespace hexad::dtensor {
 
 class ShardedModel {
  public:
-  ShardedModel(const modeling::ModelConfig& config, const modeling::Group& group, const UnitOptions& options);
+  ShardedModel(const modeling::ModelConfig& config, const Groups& groups, const UnitOptions& options);
 
   const modeling::ModelConfig& config() const { return config_; }
-  const modeling::Group& group() const { return group_; }
+  const Groups& groups() const { return groups_; }
   const UnitOptions& options() const { return options_; }
   const std::vector<modeling::WeightInfo>& table() const { return table_; }
   int64_t num_parameters() const;
@@ -33,7 +34,9 @@ class ShardedModel {
   at::Tensor shards(size_t unit, int32_t which);
   // Keeps a copy in the compute dtype on the host: what the full weights are made of does not change by it.
   void keep(int32_t which);
-  // Replaces the rows of this rank: fill(name, rows) returns them, in any dtype.
+  // The whole weight on every rank, from this rank's rows of it in any dtype. Collective over the world.
+  at::Tensor whole(const ShardedParam& param, const at::Tensor& rows) const;
+  // Replaces the slices of this rank: fill(param) returns param.slice() of the weight, in any dtype.
   using RowSource = std::function<at::Tensor(const ShardedParam& param)>;
   void set_weights(int32_t which, const RowSource& fill);
 
@@ -49,7 +52,7 @@ class ShardedModel {
 
  private:
   modeling::ModelConfig config_;
-  modeling::Group group_;
+  Groups groups_;
   UnitOptions options_;
   std::vector<modeling::WeightInfo> table_;
   std::vector<ShardedUnit> units_;

@@ -37,21 +37,29 @@ void allocate_storage(const at::Tensor& tensor) {
 
 }  // namespace
 
-ShardedUnit::ShardedUnit(const std::vector<modeling::WeightInfo>& weights, const modeling::Group& group,
+modeling::WeightSlice ShardedParam::slice() const {
+  modeling::WeightSlice slice = part.slice;
+  slice.offsets[0] += rows.begin;
+  slice.shape[0] = rows.size();
+  return slice;
+}
+
+ShardedUnit::ShardedUnit(const std::vector<WeightPart>& weights, const modeling::Group& group,
                          const UnitOptions& options)
     : group_(group), options_(options) {
-  for (const modeling::WeightInfo& info : weights) {
+  for (const WeightPart& weight : weights) {
     ShardedParam param;
-    param.name = info.hf_name;
-    param.shape = info.shape;
-    param.rows = modeling::chunk_range(info.shape[0], group.size(), group.rank());
-    param.chunk = modeling::chunk_length(info.shape[0], group.size());
-    param.row_size = product(info.shape, 1);
+    param.info = weight.info;
+    param.part = weight.part;
+    param.shape = weight.part.slice.shape;
+    param.rows = modeling::chunk_range(param.shape[0], group.size(), group.rank());
+    param.chunk = modeling::chunk_length(param.shape[0], group.size());
+    param.row_size = product(param.shape, 1);
     param.offset = shard_size_;
     param.full_offset = full_size_;
     shard_size_ += align(param.chunk * param.row_size);
-    full_size_ += align(info.shape[0] * param.row_size);
-    index_[param.name] = params_.size();
+    full_size_ += align(param.shape[0] * param.row_size);
+    index_[param.name()] = params_.size();
     params_.push_back(std::move(param));
   }
   master_ = at::zeros({shard_size_}, at::TensorOptions(options.shard_device).dtype(at::kFloat));

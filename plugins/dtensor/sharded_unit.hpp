@@ -10,19 +10,31 @@
 
 #include "modeling/family/weight_table.hpp"
 #include "modeling/parallel/placement.hpp"
+#include "modeling/parallel/tensor_plan.hpp"
 
 namespace hexad::dtensor {
 
-// A weight inside its unit. Shards are dim-0 chunks (Placement::shard(0)), padded to equal size and laid end to end in
-// one flat tensor a unit, so that a unit moves in one collective and is updated by one kernel.
+// A weight and what this tensor-parallel rank has of it.
+struct WeightPart {
+  modeling::WeightInfo info;
+  modeling::TensorPart part;
+};
+
+// A weight inside its unit. Shards are dim-0 chunks (Placement::shard(0)) of the tensor-parallel part, padded to equal
+// size and laid end to end in one flat tensor a unit, so that a unit moves in one collective and is updated by one kernel.
 struct ShardedParam {
-  std::string name;
-  std::vector<int64_t> shape;
-  modeling::Range rows;     // of this rank
-  int64_t chunk = 0;        // rows of a rank, padding included
-  int64_t row_size = 0;     // elements of a row
-  int64_t offset = 0;       // in the flat shard
-  int64_t full_offset = 0;  // in the flat full weights
+  modeling::WeightInfo info;  // the whole weight
+  modeling::TensorPart part;
+  std::vector<int64_t> shape;  // of the part
+  modeling::Range rows;        // of this rank, of the part's
+  int64_t chunk = 0;           // rows of a rank, padding included
+  int64_t row_size = 0;        // elements of a row
+  int64_t offset = 0;          // in the flat shard
+  int64_t full_offset = 0;     // in the flat full weights
+
+  const std::string& name() const { return info.hf_name; }
+  // What this rank holds of the whole weight.
+  modeling::WeightSlice slice() const;
 };
 
 struct UnitOptions {
@@ -33,8 +45,7 @@ struct UnitOptions {
 
 class ShardedUnit {
  public:
-  ShardedUnit(const std::vector<modeling::WeightInfo>& weights, const modeling::Group& group,
-              const UnitOptions& options);
+  ShardedUnit(const std::vector<WeightPart>& weights, const modeling::Group& group, const UnitOptions& options);
 
   const std::vector<ShardedParam>& params() const { return params_; }
   int64_t shard_size() const { return shard_size_; }

@@ -11,24 +11,20 @@ at::ScalarType WeightExport::dtype() const {
 }
 
 // `data` undefined: a layout.
-void WeightExport::add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::Range& rows,
+void WeightExport::add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::WeightSlice& slice,
                        const at::Tensor& data) const {
-  std::vector<int64_t> offsets(param.shape.size(), 0), shape = param.shape;
-  offsets[0] = rows.begin;
-  shape[0] = rows.size();
-  const bool frozen = model_.frozen(param.name, HEXAD_WEIGHTS_CURRENT).defined();
-  bucket.add(param.name, param.shape, std::move(offsets), std::move(shape), data,
-             frozen ? at::kFloat : model_.options().compute_dtype);
+  bucket.add(param.name(), param.info.shape, slice.offsets, slice.shape, data,
+             param.info.trainable ? model_.options().compute_dtype : at::kFloat);
 }
 
 void WeightExport::layout(hexad_weight_list& out) {
   if (layout_.empty()) {
     model_.each_param([&](size_t u, size_t i) {
       const ShardedParam& param = model_.units()[u].params()[i];
-      if (param.rows.size() > 0) add(layout_, param, param.rows, {});
+      if (param.rows.size() > 0) add(layout_, param, param.slice(), {});
     });
-    if (model_.group().rank() == 0)
-      for (const ShardedParam& param : model_.frozen_params()) add(layout_, param, param.rows, {});
+    if (model_.groups().world.rank() == 0)
+      for (const ShardedParam& param : model_.frozen_params()) add(layout_, param, param.slice(), {});
   }
   layout_.list(out);
 }
@@ -56,11 +52,10 @@ void WeightExport::add_next() {
   const at::Tensor rows = unit.rows_of(model_.shards(unit_, request_.which), param_)
                               .to(at::TensorOptions(model_.options().compute_device).dtype(dtype()));
   if (request_.form == HEXAD_FORM_FULL) {
-    add(bucket_, param, {0, param.shape[0]},
-        modeling::redistribute(rows, param.shape, modeling::Placement::shard(0), modeling::Placement::replicate(),
-                               model_.group()));
+    const modeling::WeightSlice whole{std::vector<int64_t>(param.info.shape.size(), 0), param.info.shape};
+    add(bucket_, param, whole, model_.whole(param, rows));
   } else if (param.rows.size() > 0) {
-    add(bucket_, param, param.rows, rows);
+    add(bucket_, param, param.slice(), rows);
   }
   if (++param_ == unit.params().size()) ++unit_, param_ = 0;
 }
@@ -68,9 +63,9 @@ void WeightExport::add_next() {
 // Every rank has them whole: of slices, the first rank's are enough. They have no gradients.
 void WeightExport::add_frozen() {
   const ShardedParam& param = model_.frozen_params()[frozen_++];
-  const at::Tensor whole = model_.frozen(param.name, request_.which);
-  const bool mine = request_.form == HEXAD_FORM_FULL || model_.group().rank() == 0;
-  if (whole.defined() && mine) add(bucket_, param, param.rows, whole);
+  const at::Tensor whole = model_.frozen(param.name(), request_.which);
+  const bool mine = request_.form == HEXAD_FORM_FULL || model_.groups().world.rank() == 0;
+  if (whole.defined() && mine) add(bucket_, param, param.slice(), whole);
 }
 
 void WeightExport::end() {

@@ -18,7 +18,7 @@ class WeightExport {
 
  private:
   at::ScalarType dtype() const;
-  void add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::Range& rows,
+  void add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::WeightSlice& slice,
            const at::Tensor& data) const;
   void add_next();
   void add_frozen();

@@ -64,12 +64,44 @@ void leaves_the_others(const Rank& rank) {
   if (!last) CHECK_FALSE(backend.error().empty());
 }
 
-const bool registered = add_scenarios({{"leaves_the_others", leaves_the_others}});
+// Meshes that do not fit: the same message on every rank of six, and nobody waits.
+void wrong_meshes(const Rank& rank) {
+  start_runtime(rank);
+  const auto error = [](const std::string& family, const json& sizes) {
+    const TemporaryDir dir;
+    write_tiny_model(dir.path(), family);
+    json config = policy(dir.path());
+    config["dtensor_cfg"].update(sizes);
+    Instance backend(config);
+    CHECK(backend.code() != HEXAD_OK);
+    return backend.error();
+  };
+  CHECK(
+      error("llama", {{"tensor_parallel_size", 2}, {"context_parallel_size", 2}}) ==
+      "policy.dtensor_cfg.tensor_parallel_size 2 x context_parallel_size 2 does not divide the 6 ranks; products that "
+      "do: 1, 2, 3, 6");
+  CHECK(error("llama", {{"context_parallel_size", 2}, {"dp_replicate_size", 2}}) ==
+        "policy.dtensor_cfg.dp_replicate_size is 2, which does not divide the 3 data-parallel ranks; sizes that do: 1, "
+        "3");
+  CHECK(error("llama", {{"tensor_parallel_size", 2}}) ==
+        "tensor parallel size 2 does not divide num_attention_heads = 3; sizes that do: 1, 3");
+  CHECK(
+      error("qwen3_moe", {{"tensor_parallel_size", 3}}) ==
+      "policy.dtensor_cfg.tensor_parallel_size is 3, but tensor parallelism of experts is not available in the dtensor "
+      "backend yet; set it to 1");
+  runtime_test::runtime().stop();
+}
+
+const bool registered = add_scenarios({{"leaves_the_others", leaves_the_others}, {"wrong_meshes", wrong_meshes}});
 
 }  // namespace
 
 TEST_CASE("a bad batch on one rank ends the others' call with an error") {
   rank_process::run("leaves_the_others", 3, "", {}, std::chrono::seconds(60));
+}
+
+TEST_CASE("meshes that do not fit the ranks or the model are refused with the sizes that do") {
+  rank_process::run("wrong_meshes", 6, "", {}, std::chrono::seconds(60));
 }
 
 TEST_CASE("a model directory that is not one") {
@@ -123,10 +155,12 @@ TEST_CASE("settings that are wrong or not available") {
     return error_of(config);
   };
   CHECK(with("/precision", "int8") == "policy.precision is 'int8', wanted float32, bfloat16 or float16");
-  CHECK(with("/dtensor_cfg/tensor_parallel_size", 2) ==
-        "policy.dtensor_cfg.tensor_parallel_size is 2: not available in the dtensor backend yet, wanted 1");
-  CHECK(with("/dtensor_cfg/sequence_parallel", true) ==
-        "policy.dtensor_cfg.sequence_parallel is true: not available in the dtensor backend yet, wanted false");
+  CHECK(with("/dtensor_cfg/expert_parallel_size", 2) ==
+        "policy.dtensor_cfg.expert_parallel_size is 2: not available in the dtensor backend yet, wanted 1");
+  CHECK(with("/dtensor_cfg/lora_cfg", {{"enabled", true}}) ==
+        "policy.dtensor_cfg.lora_cfg.enabled is true: not available in the dtensor backend yet, wanted false");
+  CHECK(with("/dtensor_cfg/context_parallel_size", 0) ==
+        "policy.dtensor_cfg.context_parallel_size is 0, wanted at least 1");
   CHECK(with("/optimizer/name", "torch.optim.Lion").find("optimizer 'torch.optim.Lion' is not available") == 0);
   CHECK(with("/optimizer/kwargs/lr", -1).find("optimizer torch.optim.AdamW: kwargs.lr is -1") == 0);
   CHECK(with("/hf_config_overrides", 3) == "policy.hf_config_overrides must be a mapping, got 3");

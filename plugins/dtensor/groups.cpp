@@ -1,0 +1,43 @@
+#include "plugins/dtensor/groups.hpp"
+
+#include "modeling/backend/host_groups.hpp"
+#include "modeling/parallel/device_mesh.hpp"
+
+namespace hexad::dtensor {
+namespace {
+
+using modeling::layout::RankList;
+
+// All groups along the dimensions `names`, which together hold every rank once.
+std::vector<RankList> lists_along(const modeling::DeviceMesh& mesh, const std::vector<std::string>& names) {
+  std::vector<RankList> lists;
+  for (int64_t rank = 0; rank < mesh.world_size(); ++rank) {
+    bool first = true;
+    for (const std::string& name : names) first = first && mesh.coordinate(rank, name) == 0;
+    if (first) lists.push_back(mesh.ranks_along(rank, names));
+  }
+  return lists;
+}
+
+}  // namespace
+
+Groups make_groups(const sdk::Call& call, const Settings& settings) {
+  const modeling::DeviceMesh mesh({settings.dp_replicate, settings.dp_shard, settings.cp, settings.tp},
+                                  {"dp_replicate", "dp_shard", "cp", "tp"});
+  const modeling::HostGroups host(call);
+  const std::vector<RankList> tensor = lists_along(mesh, {"tp"});
+  Groups groups;
+  groups.world = host.world();
+  const std::vector<RankList> shards = lists_along(mesh, {"dp_shard", "cp"});
+  groups.shards = shards.size() == 1 ? groups.world : host.make(shards, "shards");
+  groups.replicas = host.make(lists_along(mesh, {"dp_replicate"}), "replicas");
+  groups.cp = host.make(lists_along(mesh, {"cp"}), "cp");
+  groups.tp = host.make(tensor, "tp");
+  groups.equal_heads = host.make(modeling::equal_head_groups(tensor, settings.model.num_kv_heads), "equal_heads");
+  groups.dp_rank =
+      mesh.coordinate(host.rank(), "dp_replicate") * settings.dp_shard + mesh.coordinate(host.rank(), "dp_shard");
+  groups.dp_size = settings.dp_replicate * settings.dp_shard;
+  return groups;
+}
+
+}  // namespace hexad::dtensor
