@@ -42,7 +42,9 @@ at::Tensor grouped_mlp(const at::Tensor& rows, const std::vector<int64_t>& count
     if (!probs.empty()) activation = weighted_activation(activation, probs[e]);
     outputs.push_back(apply_linear(activation, w.down[e], {}, row_tile));
   }
-  return outputs.empty() ? rows * 0 : at::cat(outputs);
+  if (!outputs.empty()) return at::cat(outputs);
+  // Still a graph of both inputs: what moved them here is a collective, whose backward pass needs every rank.
+  return row_probs.defined() ? weighted_activation(rows, row_probs) : rows * 0;
 }
 
 }  // namespace hexad::modeling

@@ -17,10 +17,10 @@ Routing route_tokens(const TopkOptions& options, const MoeWeights& weights, cons
   return run.router->route(logits.unsqueeze(1), {padding, run.selected});
 }
 
-at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_tile) {
-  const at::Tensor activation =
-      swiglu(apply_linear(x, w.shared_gate, {}, row_tile), apply_linear(x, w.shared_up, {}, row_tile));
-  const at::Tensor out = apply_linear(activation, w.shared_down, {}, row_tile);
+at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_tile, const TensorParallel& tp) {
+  const std::vector<at::Tensor> parts =
+      column_parallel(x, {w.shared_gate, w.shared_up}, {at::Tensor(), at::Tensor()}, tp, row_tile);
+  const at::Tensor out = row_parallel(swiglu(parts[0], parts[1]), w.shared_down, {}, tp, row_tile);
   return w.shared_scale.defined() ? at::sigmoid(apply_linear(x, w.shared_scale, {}, row_tile)) * out : out;
 }
 
@@ -29,18 +29,17 @@ at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_
 at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
                              const ExpertWeights& weights, int64_t row_tile) {
   const Permutation order = of_experts(sort_by_expert(routing, num_experts), weights.local);
-  const at::Tensor probs =
-      permute_probs(routing.kept.defined() ? routing_matrix(routing, num_experts).probs : routing.probs, order);
+  const at::Tensor probs = permute_probs(routing, num_experts, order);
   return unpermute(grouped_mlp(permute(tokens, order), order.counts, weights, probs, row_tile), order);
 }
 
 at::Tensor moe_forward(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,
-                       int64_t row_tile) {
+                       int64_t row_tile, const TensorParallel& tp) {
   const int64_t num_experts = weights.router.size(0);
   const Routing routing = route_tokens(options, weights, x, run, row_tile);
   const at::Tensor routed = run.dispatcher ? run.dispatcher->run(x, routing, num_experts, weights.experts)
                                            : run_local_experts(x, routing, num_experts, weights.experts, row_tile);
-  return weights.shared_gate.defined() ? routed + shared_experts(weights, x, row_tile) : routed;
+  return weights.shared_gate.defined() ? routed + shared_experts(weights, x, row_tile, tp) : routed;
 }
 
 }  // namespace hexad::modeling

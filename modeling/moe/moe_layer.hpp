@@ -4,6 +4,7 @@
 
 #include "modeling/moe/experts.hpp"
 #include "modeling/moe/router.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
 
 namespace hexad::modeling {
 
@@ -36,8 +37,9 @@ struct MoeRun {
   at::Tensor selected{};                   // int64 [T, k] or undefined: replayed experts
 };
 
-// x [T, H] -> [T, H]. The router computes in fp32, whatever the dtype of its weight.
+// x [T, H] -> [T, H]. The router computes in fp32, whatever the dtype of its weight. `tp` shares the shared experts,
+// whose weights are then this rank's parts; x is this rank's tokens with sequence parallelism, and routing wants that.
 at::Tensor moe_forward(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x,
-                       const MoeRun& run = {}, int64_t row_tile = 0);
+                       const MoeRun& run = {}, int64_t row_tile = 0, const TensorParallel& tp = {});
 
 }  // namespace hexad::modeling

@@ -119,6 +119,10 @@ at::Tensor permute_probs(const at::Tensor& probs, const Permutation& p) {
   return probs.reshape({-1}).index_select(0, p.slots);
 }
 
+at::Tensor permute_probs(const Routing& routing, int64_t num_experts, const Permutation& p) {
+  return permute_probs(routing.kept.defined() ? routing_matrix(routing, num_experts).probs : routing.probs, p);
+}
+
 at::Tensor unpermute(const at::Tensor& rows, const Permutation& p, const at::Tensor& row_probs) {
   const at::Tensor weighted = row_probs.defined() ? rows * row_probs.unsqueeze(-1) : rows;
   if (p.rows.defined()) return UnpermuteRows::apply(weighted, p.tokens, p.rows).to(rows.scalar_type());

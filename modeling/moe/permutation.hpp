@@ -33,6 +33,8 @@ Permutation of_experts(const Permutation& permutation, const Range& range);
 at::Tensor permute(const at::Tensor& tokens, const Permutation& permutation);
 // probs of any shape -> [N]. Differentiable.
 at::Tensor permute_probs(const at::Tensor& probs, const Permutation& permutation);
+// The probabilities of a routing: routing.probs, or its matrix where capacity has left gaps.
+at::Tensor permute_probs(const Routing& routing, int64_t num_experts, const Permutation& permutation);
 // [N, H] -> [T, H], the sum of a token's rows, each multiplied by its row_probs [N] if those are defined. Same dtype;
 // summed in fp32. Differentiable.
 at::Tensor unpermute(const at::Tensor& rows, const Permutation& permutation, const at::Tensor& row_probs = {});

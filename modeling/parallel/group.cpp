@@ -35,6 +35,13 @@ Pending Group::broadcast(at::Tensor tensor, int64_t root) const {
   return Pending(group_->broadcast(tensors, options));
 }
 
+Pending Group::all_to_all(at::Tensor out, at::Tensor in, std::vector<int64_t> receive,
+                          std::vector<int64_t> send) const {
+  if (group_) return Pending(group_->alltoall_base(out, in, receive, send));
+  out.copy_(in);
+  return {};
+}
+
 Pending Group::send(at::Tensor tensor, int64_t to, int32_t tag) const {
   std::vector<at::Tensor> tensors = {std::move(tensor)};
   return Pending(group_->send(tensors, static_cast<int>(to), tag));

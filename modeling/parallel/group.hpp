@@ -1,6 +1,7 @@
 // The collectives that sharded training needs, over a c10d process group or, with one rank, over nothing.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -41,6 +42,8 @@ class Group {
   Pending all_reduce(at::Tensor tensor, Reduce op = Reduce::sum) const;
   // `root`'s tensor reaches every rank.
   Pending broadcast(at::Tensor tensor, int64_t root) const;
+  // The first send[0] rows of `in` go to rank 0 and so on; `out` takes receive[r] rows of rank r, in the order of ranks.
+  Pending all_to_all(at::Tensor out, at::Tensor in, std::vector<int64_t> receive, std::vector<int64_t> send) const;
   // Point to point. A receive takes the message that the other rank sent with the same tag.
   Pending send(at::Tensor tensor, int64_t to, int32_t tag) const;
   Pending receive(at::Tensor tensor, int64_t from, int32_t tag) const;

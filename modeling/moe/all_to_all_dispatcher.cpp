@@ -1,0 +1,125 @@
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <numeric>
+
+#include "modeling/error.hpp"
+#include "modeling/moe/expert_dispatcher.hpp"
+#include "modeling/moe/permutation.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Rows to and from each rank of the group.
+struct Traffic {
+  Group group;
+  std::vector<int64_t> send, receive;
+  Traffic reversed() const { return {group, receive, send}; }
+};
+
+int64_t sum_of(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
+
+variable_list travel(const variable_list& inputs, const Traffic& traffic) {
+  variable_list outputs, sent;
+  std::vector<Pending> under_way;
+  for (const at::Tensor& input : inputs) {
+    std::vector<int64_t> shape = input.sizes().vec();
+    shape[0] = sum_of(traffic.receive);
+    sent.push_back(input.contiguous());
+    outputs.push_back(at::empty(shape, input.options()));
+    under_way.push_back(traffic.group.all_to_all(outputs.back(), sent.back(), traffic.receive, traffic.send));
+  }
+  for (Pending& pending : under_way) pending.wait();
+  return outputs;
+}
+
+// One node for what travels together: its backward pass is one meeting of the ranks, whichever of the gradients a rank
+// has.
+struct Exchange : torch::autograd::Function<Exchange> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& rows, const std::optional<at::Tensor>& probs,
+                               const Traffic& traffic) {
+    ctx->saved_data["group"] = reinterpret_cast<int64_t>(traffic.group.native());
+    ctx->saved_data["send"] = traffic.send;
+    ctx->saved_data["receive"] = traffic.receive;
+    variable_list inputs = {rows};
+    if (probs) inputs.push_back(*probs);
+    return travel(inputs, traffic);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const Traffic back{Group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["group"].toInt())),
+                       ctx->saved_data["receive"].toIntVector(), ctx->saved_data["send"].toIntVector()};
+    variable_list result = travel(grads, back);
+    result.resize(3);  // rows, probabilities, and one that is no tensor
+    return result;
+  }
+};
+
+// Rows of each (sending rank, local expert), int64 [ranks, experts] on the host. counts: this rank's, of all experts.
+at::Tensor arriving_counts(const std::vector<int64_t>& counts, const ExpertGroup& ranks, at::Device device) {
+  const at::Tensor mine = at::tensor(counts, at::kLong).view({ranks.expert_ranks(), -1});
+  const at::Tensor sent = mine.repeat_interleave(ranks.tensor_ranks, 0).to(device);
+  const at::Tensor arriving = at::empty_like(sent);
+  const std::vector<int64_t> one_each(static_cast<size_t>(ranks.group.size()), 1);
+  ranks.group.all_to_all(arriving, sent, one_each, one_each).wait();
+  return arriving.cpu();
+}
+
+std::vector<int64_t> on_host(const at::Tensor& values) {
+  const at::Tensor flat = values.reshape({-1});
+  return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
+}
+
+// Every part of an expert's width sees the expert's rows: runs of rows are repeated for each tensor-parallel rank.
+Permutation repeated(const Permutation& order, const std::vector<int64_t>& rows_by_expert_rank, int64_t copies) {
+  if (copies == 1) return order;
+  std::vector<int64_t> index;
+  int64_t begin = 0;
+  for (int64_t rows : rows_by_expert_rank) {
+    for (int64_t copy = 0; copy < copies; ++copy)
+      for (int64_t row = begin; row < begin + rows; ++row) index.push_back(row);
+    begin += rows;
+  }
+  const at::Tensor rows = at::tensor(index, at::kLong).to(order.tokens.device());
+  return {order.num_tokens, order.counts, order.tokens.index_select(0, rows), order.slots.index_select(0, rows), {}};
+}
+
+}  // namespace
+
+Range ExpertGroup::local(int64_t num_experts) const {
+  const int64_t ranks = expert_ranks(), each = num_experts / ranks;
+  if (num_experts % ranks != 0)
+    fail("{} experts do not divide over {} expert-parallel ranks: take a divisor of {}", num_experts, ranks,
+         num_experts);
+  const int64_t rank = group.rank() / tensor_ranks;
+  return {rank * each, (rank + 1) * each};
+}
+
+at::Tensor AllToAllDispatcher::run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
+                                   const ExpertWeights& weights) {
+  const Permutation order = sort_by_expert(routing, num_experts);
+  const int64_t experts = weights.local.size(), ranks = ranks_.group.size();
+  const at::Tensor arriving = arriving_counts(order.counts, ranks_, tokens.device());
+  std::vector<int64_t> by_expert_rank;
+  Traffic traffic{ranks_.group, {}, on_host(arriving.sum(1))};
+  for (auto begin = order.counts.begin(); begin != order.counts.end(); begin += experts) {
+    by_expert_rank.push_back(std::accumulate(begin, begin + experts, int64_t{0}));
+    traffic.send.insert(traffic.send.end(), static_cast<size_t>(ranks_.tensor_ranks), by_expert_rank.back());
+  }
+  const Permutation sent = repeated(order, by_expert_rank, ranks_.tensor_ranks);
+  const variable_list arrived =
+      Exchange::apply(permute(tokens, sent), permute_probs(routing, num_experts, sent), traffic);
+  // From runs of (rank, expert) to runs of (expert, rank) and back.
+  const at::Tensor chunks = at::arange(ranks * experts).view({ranks, experts});
+  const std::vector<int64_t> sizes = on_host(arriving), by_expert = on_host(chunks.t().contiguous()),
+                             sorted_sizes = on_host(arriving.t().contiguous()),
+                             by_rank = on_host(chunks.view({experts, ranks}).t().contiguous());
+  const at::Tensor out = grouped_mlp(sort_chunks(arrived[0], sizes, by_expert), on_host(arriving.sum(0)), weights,
+                                     sort_chunks(arrived[1], sizes, by_expert));
+  const at::Tensor back = sort_chunks(out, sorted_sizes, by_rank);
+  return unpermute(Exchange::apply(back, std::nullopt, traffic.reversed())[0], sent);
+}
+
+}  // namespace hexad::modeling

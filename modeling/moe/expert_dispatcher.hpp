@@ -1,0 +1,42 @@
+// Dispatchers for experts that are distributed over ranks: rank r of the group holds the experts of expert-parallel rank
+// r / tensor_ranks, and of each the part r % tensor_ranks of its width (expert tensor parallelism). Every rank brings
+// its own tokens, as many as it has (none included); all call run() together, forward and backward. Dropless, or what
+// Routing::kept leaves. Token counts are exchanged first: one synchronisation with the host.
+#pragma once
+#include "modeling/moe/moe_layer.hpp"
+
+namespace hexad::modeling {
+
+struct ExpertGroup {
+  Group group;
+  int64_t tensor_ranks = 1;
+
+  int64_t expert_ranks() const { return group.size() / tensor_ranks; }
+  // The experts that this rank holds (a part of). Throws Error when they do not divide over the ranks.
+  Range local(int64_t num_experts) const;
+};
+
+// Each token travels to the ranks of its experts alone, and its results travel back (Megatron-Core's
+// MoEAlltoAllTokenDispatcher, with the gather over expert-tensor-parallel ranks folded into the one exchange).
+class AllToAllDispatcher : public ExpertDispatcher {
+ public:
+  explicit AllToAllDispatcher(const ExpertGroup& ranks) : ranks_(ranks) {}
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
+                 const ExpertWeights& weights) override;
+
+ private:
+  ExpertGroup ranks_;
+};
+
+// Every rank sees all tokens, and their results are reduce-scattered (MoEAllGatherTokenDispatcher): for small groups.
+class AllGatherDispatcher : public ExpertDispatcher {
+ public:
+  explicit AllGatherDispatcher(const ExpertGroup& ranks) : ranks_(ranks) {}
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
+                 const ExpertWeights& weights) override;
+
+ private:
+  ExpertGroup ranks_;
+};
+
+}  // namespace hexad::modeling
