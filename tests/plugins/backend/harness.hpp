@@ -53,14 +53,14 @@ struct Batch {
 
 class Instance {
  public:
-  explicit Instance(const json& config) {
+  explicit Instance(const json& config, const std::string& plugin = plugin_name()) : vtable_(vtable_of(plugin)) {
     config_.document = config;
-    code_ = vtable().create(&host(), &call_, &config_, &self_);
+    code_ = vtable_.create(&host(), &call_, &config_, &self_);
     info_.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
-    if (code_ == HEXAD_OK) check(vtable().describe(self_, &call_, &info_));
+    if (code_ == HEXAD_OK) check(vtable_.describe(self_, &call_, &info_));
   }
   ~Instance() {
-    if (self_) vtable().destroy(self_);
+    if (self_) vtable_.destroy(self_);
   }
   Instance(const Instance&) = delete;
 
@@ -134,7 +134,7 @@ class Instance {
     args.loss = &callback;
     args.temperature = temperature;
     args.top_p = 1;
-    const hexad_code code = vtable().train(self_, call(), &args);
+    const hexad_code code = vtable_.train(self_, call(), &args);
     loss = context.loss;
     return code;
   }
@@ -143,7 +143,7 @@ class Instance {
     hexad_step_args args{HEXAD_STRUCT_SIZE(hexad_step_args, max_grad_norm), flags, lr, decay, max_norm};
     hexad_step_stats stats{};
     stats.struct_size = HEXAD_STRUCT_SIZE(hexad_step_stats, grad_norm);
-    check(vtable().step(self_, call(), &args, &stats));
+    check(vtable_.step(self_, call(), &args, &stats));
     return stats;
   }
 
@@ -173,21 +173,21 @@ class Instance {
     args.temperature = temperature;
     args.top_k = top_k;
     args.top_p = 1;
-    check(vtable().forward(self_, call(), &args));
+    check(vtable_.forward(self_, call(), &args));
     return results;
   }
 
-  void keep(int32_t which) { check(vtable().keep(self_, call(), which)); }
+  void keep(int32_t which) { check(vtable_.keep(self_, call(), which)); }
 
   Weights weights(int32_t which, int32_t form = HEXAD_FORM_FULL, int64_t bucket_bytes = 4096) {
     Weights result;
     hexad_weights_request request{HEXAD_STRUCT_SIZE(hexad_weights_request, max_bucket_bytes), which, form, 0,
                                   bucket_bytes};
-    check(vtable().weights_begin(self_, call(), &request));
+    check(vtable_.weights_begin(self_, call(), &request));
     for (;;) {
       hexad_weight_list list{};
       list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
-      check(vtable().weights_next(self_, call(), &list));
+      check(vtable_.weights_next(self_, call(), &list));
       if (list.count == 0) break;
       for (int64_t i = 0; i < list.count; ++i) {
         const hexad_weight_slice& slice = list.slices[i];
@@ -195,7 +195,7 @@ class Instance {
         result[slice.name] = view(slice.tensor).clone();
       }
     }
-    vtable().weights_end(self_);
+    vtable_.weights_end(self_);
     return result;
   }
 
@@ -204,11 +204,11 @@ class Instance {
   }
   hexad_code try_save(const std::filesystem::path& dir, uint32_t what) {
     const CheckpointArgs args(dir, what, HEXAD_WEIGHTS_CURRENT);
-    return vtable().save(self_, call(), &args.args);
+    return vtable_.save(self_, call(), &args.args);
   }
   hexad_code load(const std::filesystem::path& dir, uint32_t what, int32_t which = HEXAD_WEIGHTS_CURRENT) {
     const CheckpointArgs args(dir, what, which);
-    return vtable().load(self_, call(), &args.args);
+    return vtable_.load(self_, call(), &args.args);
   }
 
   static at::Tensor view(const DLTensor* tensor) {
@@ -229,6 +229,7 @@ class Instance {
     }
   };
 
+  const hexad_backend_vtable& vtable_;
   hexad_config config_;
   hexad_call call_;
   hexad_backend* self_ = nullptr;

@@ -145,18 +145,21 @@ inline const rank_process::Rank& one_rank() {
 // The backend that this test program tests; each program defines it.
 const char* plugin_name();
 
-inline const hexad_backend_vtable& vtable() {
-  static const hexad_backend_vtable* table = [] {
-    const std::string file =
-        rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/lib" + plugin_name() + ".so";
+inline const hexad_backend_vtable& vtable_of(const std::string& plugin) {
+  static std::map<std::string, const hexad_backend_vtable*> tables;
+  const hexad_backend_vtable*& table = tables[plugin];
+  if (!table) {
+    const std::string file = rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/lib" + plugin + ".so";
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(library, dlerror());
     const auto query = reinterpret_cast<hexad_plugin_query_fn>(dlsym(library, "hexad_plugin_query_v1"));
     const hexad_plugin_desc* desc = query(&host());
-    REQUIRE(std::string(desc->name) == plugin_name());
-    return desc->backend;
-  }();
+    REQUIRE(desc->name == plugin);
+    table = desc->backend;
+  }
   return *table;
 }
+
+inline const hexad_backend_vtable& vtable() { return vtable_of(plugin_name()); }
 
 }  // namespace backend_test
