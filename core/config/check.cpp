@@ -38,6 +38,7 @@ std::vector<Problem> check_root(const Node& root) {
     check_grpo_rules(context);
     check_schedule_rules(context);
   }
+  check_dtensor_rules(context);
   check_megatron_rules(context);
   check_generation_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));

@@ -48,11 +48,19 @@ std::optional<int64_t> RuleContext::data_parallel_size() const {
   if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > 1'000'000 || *nodes > 1'000'000)
     return std::nullopt;
   const int64_t world = *devices * *nodes;
-  if (backend() == "dtensor") return world;
-  if (backend() != "megatron") return std::nullopt;
+  std::vector<std::string> sizes;
+  if (backend() == "dtensor") {
+    for (const char* size : {"tensor_parallel_size", "context_parallel_size"})
+      sizes.push_back(std::string("policy.dtensor_cfg.") + size);
+  } else if (backend() == "megatron") {
+    for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"})
+      sizes.push_back(std::string("policy.megatron_cfg.") + size);
+  } else {
+    return std::nullopt;
+  }
   int64_t model = 1;
-  for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"}) {
-    const std::optional<int64_t> ranks = integer(std::string("policy.megatron_cfg.") + size);
+  for (const std::string& size : sizes) {
+    const std::optional<int64_t> ranks = integer(size);
     if (!ranks || *ranks < 1 || *ranks > 1'000'000) return std::nullopt;
     model *= *ranks;
   }

@@ -52,6 +52,7 @@ void check_grpo_rules(RuleContext& context);        // rewards, advantages, vali
 void check_generation_rules(RuleContext& context);  // sampling and the native generator
 void check_run_rules(RuleContext& context);         // model, backend, data, checkpoints, cluster, plugins
 void check_schedule_rules(RuleContext& context);    // optimizer and policy.scheduler
+void check_dtensor_rules(RuleContext& context);     // policy.dtensor_cfg: the device mesh
 void check_megatron_rules(RuleContext& context);    // policy.megatron_cfg: layouts, experts, optimizer, recomputation
 
 }  // namespace hexad::config

@@ -46,21 +46,14 @@ void add_dtensor(Schema& s) {
   s.add("policy.dtensor_cfg.activation_checkpointing", kBool, "false", "recompute activations block by block");
   s.add("policy.dtensor_cfg.reshard_after_forward", kBool, "true",
         "free gathered weights between forward and backward");
-  s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer")
-      .at_least(1)
-      .unavailable("tensor parallelism in the dtensor backend", {"1"});
-  s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence")
-      .at_least(1)
-      .unavailable("context parallelism in the dtensor backend", {"1"});
+  s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
+  s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence").at_least(1);
   s.add("policy.dtensor_cfg.expert_parallel_size", kInt, "1", "ranks that share the experts")
       .at_least(1)
       .unavailable("expert parallelism in the dtensor backend", {"1"});
-  s.add("policy.dtensor_cfg.dp_replicate_size", kInt, "1", "groups that each hold all weights (HSDP)")
-      .at_least(1)
-      .unavailable("HSDP", {"1"});
+  s.add("policy.dtensor_cfg.dp_replicate_size", kInt, "1", "groups that each hold all weights (HSDP)").at_least(1);
   s.add("policy.dtensor_cfg.sequence_parallel", kBool, "false",
-        "share norms along the sequence, with tensor parallelism")
-      .unavailable("sequence parallelism in the dtensor backend");
+        "share norms along the sequence, with tensor parallelism");
   s.add("policy.dtensor_cfg.cpu_offload", kBool, "false", "keep weights and optimizer in host memory");
   s.add("policy.dtensor_cfg.custom_parallel_plan", kText | kNull, "null", "Python path of a parallel plan")
       .unavailable("a parallel plan in Python", {"null"});

@@ -1,0 +1,99 @@
+// Rules of the dtensor backend: the device mesh of NeMo-RL, dp_replicate x dp_shard x cp x tp.
+#include "core/config/model_shape.hpp"
+#include "core/config/rules_megatron.hpp"
+
+namespace hexad::config {
+namespace {
+
+constexpr int64_t kMostRanks = 1'000'000;
+
+struct Mesh {
+  int64_t world = 1, tp = 1, cp = 1, replicas = 1;
+};
+
+std::string path(const char* name) { return std::string("policy.dtensor_cfg.") + name; }
+
+// Nothing where a size is no such number (reported by the schema).
+std::optional<Mesh> read_mesh(const RuleContext& c) {
+  Mesh mesh;
+  int64_t devices = 1, nodes = 1;
+  const std::pair<std::string, int64_t*> sizes[] = {{path("tensor_parallel_size"), &mesh.tp},
+                                                    {path("context_parallel_size"), &mesh.cp},
+                                                    {path("dp_replicate_size"), &mesh.replicas},
+                                                    {"cluster.gpus_per_node", &devices},
+                                                    {"cluster.num_nodes", &nodes}};
+  for (const auto& [key, size] : sizes) {
+    const std::optional<int64_t> got = c.integer(key);
+    if (!got || *got < 1 || *got > kMostRanks) return std::nullopt;
+    *size = *got;
+  }
+  mesh.world = devices * nodes;
+  return mesh;
+}
+
+void check_mesh(RuleContext& c, const Mesh& m) {
+  const int64_t model = m.tp * m.cp;
+  if (m.world % model != 0) {
+    const bool blame_tp = m.world % m.tp != 0 || m.cp == 1;
+    const int64_t other = blame_tp ? m.cp : m.tp;
+    c.error(path(blame_tp ? "tensor_parallel_size" : "context_parallel_size"),
+            fmt::format("tensor_parallel_size {} x context_parallel_size {} = {} does not divide the {} ranks{}", m.tp,
+                        m.cp, model, m.world, nearest_valid(blame_tp ? m.tp : m.cp, m.world, [&](int64_t v) {
+                          return m.world % (v * other) == 0;
+                        })));
+    return;
+  }
+  const int64_t dp = m.world / model;
+  if (dp % m.replicas != 0) {
+    c.error(path("dp_replicate_size"),
+            fmt::format("got {}, wanted a divisor of the {} data-parallel ranks{}", m.replicas, dp,
+                        nearest_valid(m.replicas, dp, [&](int64_t v) { return dp % v == 0; })));
+  }
+}
+
+void check_divides(RuleContext& c, int64_t tp, const char* what, std::optional<int64_t> size) {
+  if (!size || *size < 1 || *size % tp == 0) return;
+  c.error(path("tensor_parallel_size"),
+          fmt::format("tensor_parallel_size {} does not divide {} {}{}", tp, what, *size,
+                      nearest_valid(tp, *size, [&](int64_t v) { return *size % v == 0; })));
+}
+
+void check_tensor_parallel(RuleContext& c, int64_t tp, const ModelShape& model) {
+  const char* const what = model.num_experts ? "experts" : model.latent_attention ? "latent attention" : nullptr;
+  if (what) {
+    c.error(path("tensor_parallel_size"),
+            fmt::format("got {}, but tensor parallelism of {} is not available in the dtensor backend yet; nearest: 1",
+                        tp, what));
+    return;
+  }
+  check_divides(c, tp, "num_attention_heads", model.num_attention_heads);
+  check_divides(c, tp, "intermediate_size", model.intermediate_size);
+  if (!model.num_key_value_heads || *model.num_key_value_heads < 1) return;
+  const int64_t groups = *model.num_key_value_heads, heads = model.num_attention_heads.value_or(groups);
+  const auto fits = [&](int64_t v) { return groups % v == 0 || v % groups == 0; };
+  if (fits(tp)) return;
+  c.error(path("tensor_parallel_size"),
+          fmt::format("num_key_value_heads {} is neither a multiple nor a divisor of tensor_parallel_size {}{}", groups,
+                      tp, nearest_valid(tp, heads, [&](int64_t v) { return fits(v) && heads % v == 0; })));
+}
+
+}  // namespace
+
+void check_dtensor_rules(RuleContext& c) {
+  if (c.backend() != "dtensor") return;
+  const std::optional<Mesh> mesh = read_mesh(c);
+  if (!mesh) return;
+  check_mesh(c, *mesh);
+  if (mesh->tp == 1) {
+    if (c.flag(path("sequence_parallel")))
+      c.notice(path("sequence_parallel"), "no effect: it needs tensor_parallel_size above 1, got 1");
+    return;
+  }
+  const Node* overrides = c.root().find("policy.hf_config_overrides");
+  const std::optional<std::string> name = c.text("policy.model_name");
+  const std::optional<ModelShape> shape =
+      name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
+  if (shape) check_tensor_parallel(c, mesh->tp, *shape);
+}
+
+}  // namespace hexad::config

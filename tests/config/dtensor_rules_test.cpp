@@ -1,0 +1,67 @@
+// Rules about the device mesh of the dtensor backend: messages, and a valid neighbour of each.
+#include "tests/config/megatron_support.hpp"
+
+using namespace config_test;
+
+namespace {
+
+Overrides mesh(const Overrides& keys) {
+  Overrides all = {"/policy.megatron_cfg.enabled=false"};
+  for (const std::string& key : keys) all.push_back(key.starts_with('/') ? key : "/policy.dtensor_cfg." + key);
+  return all;
+}
+
+void check_meshes(const std::string& model, const std::vector<RuleCase>& cases) {
+  std::vector<RuleCase> full;
+  for (const RuleCase& rule : cases) full.push_back({mesh(rule.refused), rule.message, mesh(rule.valid)});
+  check_rules(model, full);
+}
+
+const std::string kTp = "tensor_parallel_size=", kCp = "context_parallel_size=", kReplicas = "dp_replicate_size=";
+
+}  // namespace
+
+TEST_CASE("a device mesh fits the ranks") {
+  check_meshes(kDense,
+               {{{kTp + "3"},
+                 "tensor_parallel_size: tensor_parallel_size 3 x context_parallel_size 1 = 3 does not divide the 8 "
+                 "ranks; nearest: 2 or 4",
+                 {kTp + "4", "sequence_parallel=true"}},
+                {{kTp + "4", kCp + "4"},
+                 "context_parallel_size: tensor_parallel_size 4 x context_parallel_size 4 = 16 does not divide the 8 "
+                 "ranks; nearest: 2",
+                 {kTp + "4", kCp + "2"}},
+                {{kTp + "2", kReplicas + "3"},
+                 "dp_replicate_size: got 3, wanted a divisor of the 4 data-parallel ranks; nearest: 2 or 4",
+                 {kTp + "2", kReplicas + "2"}}});
+}
+
+TEST_CASE("tensor parallelism of the dtensor backend fits the model") {
+  const std::string heads = R"({"model_type": "qwen3", "num_attention_heads": 12, "num_key_value_heads": 2,
+                                "num_hidden_layers": 8, "intermediate_size": 100})";
+  check_meshes(
+      heads,
+      {{{kTp + "8"}, "tensor_parallel_size 8 does not divide num_attention_heads 12; nearest: 6 or 12", {kTp + "4"}},
+       {{kTp + "8"}, "tensor_parallel_size 8 does not divide intermediate_size 100; nearest: 5 or 10", {kTp + "2"}}});
+  check_meshes(kExperts, {{{kTp + "2"},
+                           "tensor_parallel_size: got 2, but tensor parallelism of experts is not available in the "
+                           "dtensor backend yet; nearest: 1",
+                           {kCp + "2"}}});
+}
+
+TEST_CASE("model-parallel ranks are no data-parallel ranks of the dtensor backend") {
+  const MegatronFiles files(kDense);
+  const Overrides small = {"/grpo.num_prompts_per_step=4", "/grpo.num_generations_per_prompt=1",
+                           "/policy.train_global_batch_size=4", "/policy.train_micro_batch_size=1",
+                           "/policy.logprob_batch_size=1"};
+  Overrides plain = mesh(small), shared = mesh(small);
+  shared.push_back("/policy.dtensor_cfg." + kTp + "2");
+  check_says(files.error(plain),
+             "policy.train_global_batch_size: got 4, wanted a multiple of the 8 data-parallel ranks");
+  CHECK(files.error(shared) == "");
+}
+
+TEST_CASE("sequence parallelism without tensor parallelism is a notice") {
+  CHECK(has_notice(MegatronFiles(kDense).resolve(mesh({"sequence_parallel=true"})),
+                   "policy.dtensor_cfg.sequence_parallel", "no effect"));
+}
