@@ -65,11 +65,11 @@ Ending grpo_train(Grpo& run) {
       }
       {
         const auto time = timer.measure("policy_training");
-        trained = run.policy.train(rollout.batch, run.lr.rate(), std::nan(""));
+        trained = run.policy.train(rollout.batch, run.schedule.rate(), run.schedule.weight_decay());
         run.generation.mark_stale();
       }
-      metrics["lr"] = run.lr.rate();
-      run.lr.step();
+      metrics["lr"] = run.schedule.rate();
+      run.schedule.step();
       nonfinite_steps = trained.skipped_steps > 0 ? nonfinite_steps + 1 : 0;
 
       progress.total_steps = step;

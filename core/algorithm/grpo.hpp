@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "core/algorithm/lr_schedule.hpp"
+#include "core/algorithm/schedule.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/config/run_config.hpp"
@@ -24,7 +24,7 @@ struct Grpo {
   const rollout::Environments& environments;
   const rollout::ModelText& text;
   rollout::Sampling sampling;
-  LrSchedule& lr;
+  Schedule& schedule;
   checkpoint::Store* checkpoints;  // null: checkpointing.enabled is false
   telemetry::RunLog& log;
   telemetry::Console& console;

@@ -47,14 +47,10 @@ void resume(Grpo& run) {
   const bool optimizer = fs::exists(policy / "optimizer");
   run.policy.load(policy / "weights", optimizer ? (policy / "optimizer").string() : "");
   run.progress = found->info;
-  run.lr.advance_to(found->info.total_steps);
+  run.schedule.advance_to(found->info.total_steps);
   run.prompts.restore(found->info.loader.get<data::LoaderState>());
   run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
-}
-
-double base_learning_rate(const config::OptimizerConfig& optimizer) {
-  return optimizer.kwargs.value("lr", 1e-3);  // torch's default for Adam and AdamW
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
@@ -142,7 +138,7 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
 
   cluster::Policy policy(workers, run.policy, started);
   rollout::Generation generation(workers);
-  LrSchedule lr(run.policy.scheduler, base_learning_rate(run.policy.optimizer));
+  const std::unique_ptr<Schedule> schedule = make_schedule(run);
   Grpo grpo{run,
             yaml,
             identity,
@@ -152,7 +148,7 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
             environments,
             text,
             rollout::sampling_from(run.policy, text.eos_ids),
-            lr,
+            *schedule,
             checkpoints ? &*checkpoints : nullptr,
             log,
             console,
