@@ -124,7 +124,27 @@ def part_ranks():
     return ok, seen
 
 
-parts = {"score": part_score, "quickstart": part_quickstart, "smollm2": part_smollm2, "ranks": part_ranks}
+def part_layouts():
+    """megatron over two GPUs against dtensor on one: same rollouts and data, hence the same loss and gradient norm."""
+    common = ["++cluster.device=cuda", "grpo.max_num_steps=3", "checkpointing.enabled=false", "grpo.val_at_start=false", "grpo.val_at_end=false"]
+    megatron = "++policy.megatron_cfg."
+    layouts = {"dp2": {}, "tp2": {"tensor_model_parallel_size": 2}, "tp2_sp": {"tensor_model_parallel_size": 2, "sequence_parallel": "true"},
+               "pp2": {"pipeline_model_parallel_size": 2}, "cp2": {"context_parallel_size": 2}}
+    wanted, _ = train("configs/quickstart.yaml", "layout_one", *common)
+    seen, ok = {}, True
+    for name, sizes in layouts.items():
+        got, seconds = train("configs/quickstart.yaml", f"layout_{name}", *common, "++cluster.gpus_per_node=2", megatron + "enabled=true",
+                             *[f"{megatron}{key}={value}" for key, value in sizes.items()])
+        worst = {}
+        for key in ("train/loss", "train/grad_norm"):
+            a, b = ([l[key] for l in lines if key in l] for lines in (wanted, got))
+            worst[key] = max(abs(x - y) / max(abs(x), 1e-3) for x, y in zip(a, b)) if len(a) == len(b) == 3 else math.inf
+        ok = ok and max(worst.values()) < 1e-3
+        seen[name] = {**worst, "seconds": seconds}
+    return ok, seen
+
+
+parts = {"layouts": part_layouts, "score": part_score, "quickstart": part_quickstart, "smollm2": part_smollm2, "ranks": part_ranks}
 parser = argparse.ArgumentParser()
 parser.add_argument("--hexad", required=True)
 parser.add_argument("--model", required=True)

@@ -28,32 +28,27 @@ std::vector<std::array<Chunk, 2>> chunks_of(at::IntArrayRef cu_seqlens, int64_t 
 
 at::Tensor rows(const at::Tensor& x, const Chunk& chunk) { return x.narrow(0, chunk.local, chunk.size); }
 
-// A tensor on its way round the ring, or several end to end.
+// A tensor on its way round the ring.
 class Ring {
  public:
   explicit Ring(const Group& group) : group_(group) {}
-  // Sends `out` to the next rank and receives as much from the previous one. Even ranks send first: neither side of a
-  // blocking transport waits for the other.
+  // Sends `out` to the next rank and receives as much from the previous one.
   void start(const at::Tensor& out, int32_t tag) {
     out_ = out.contiguous();
     in_ = at::empty_like(out_);
-    const int64_t next = (group_.rank() + 1) % group_.size(),
-                  previous = (group_.rank() + group_.size() - 1) % group_.size();
-    const auto send = [&] { sending_ = group_.send(out_, next, tag); };
-    if (group_.rank() % 2 == 0) send();
-    receiving_ = group_.receive(in_, previous, tag);
-    if (group_.rank() % 2 == 1) send();
+    const int64_t ranks = group_.size(), next = (group_.rank() + 1) % ranks,
+                  previous = (group_.rank() + ranks - 1) % ranks;
+    moving_ = group_.exchange({{in_, previous, tag, true}, {out_, next, tag, false}});
   }
   at::Tensor finish() {
-    receiving_.wait();
-    sending_.wait();
+    moving_.wait();
     return in_;
   }
 
  private:
   Group group_;
   at::Tensor out_, in_;
-  Pending sending_, receiving_;
+  Pending moving_;
 };
 
 // Calls visit(query chunk, key chunk, shape) for every pair of a document's chunks of which the queries see something.

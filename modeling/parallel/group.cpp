@@ -42,14 +42,22 @@ Pending Group::all_to_all(at::Tensor out, at::Tensor in, std::vector<int64_t> re
   return {};
 }
 
-Pending Group::send(at::Tensor tensor, int64_t to, int32_t tag) const {
-  std::vector<at::Tensor> tensors = {std::move(tensor)};
-  return Pending(group_->send(tensors, static_cast<int>(to), tag));
-}
-
-Pending Group::receive(at::Tensor tensor, int64_t from, int32_t tag) const {
-  std::vector<at::Tensor> tensors = {std::move(tensor)};
-  return Pending(group_->recv(tensors, static_cast<int>(from), tag));
+Pending Group::exchange(const std::vector<Message>& messages) const {
+  if (messages.empty()) return {};
+  // One launch for all: NCCL runs the messages of a group in order, and two ranks that both receive first would wait
+  // for each other.
+  const bool joined = group_->getBackendType() == c10d::ProcessGroup::BackendType::NCCL;
+  const at::DeviceType device = messages[0].tensor.device().type();
+  if (joined) group_->startCoalescing(device);
+  Pending pending;
+  for (const Message& message : messages) {
+    std::vector<at::Tensor> tensors = {message.tensor};
+    const int peer = static_cast<int>(message.peer);
+    auto work = message.receives ? group_->recv(tensors, peer, message.tag) : group_->send(tensors, peer, message.tag);
+    if (!joined) pending.add(std::move(work));
+  }
+  if (joined) pending.add(group_->endCoalescing(device));
+  return pending;
 }
 
 void Group::barrier() const {

@@ -10,19 +10,22 @@ namespace hexad::modeling {
 
 enum class Reduce { sum, max };
 
-// A collective under way. wait() makes its result usable on the current stream (on the CPU: complete) and throws what
+// A collective, or an exchange, under way. wait() makes its result usable on the current stream (on the CPU: complete) and throws what
 // went wrong; the tensors must stay alive until then. A default-made one is complete.
 class Pending {
  public:
   Pending() = default;
-  explicit Pending(c10::intrusive_ptr<c10d::Work> work) : work_(std::move(work)) {}
+  explicit Pending(c10::intrusive_ptr<c10d::Work> work) { add(std::move(work)); }
+  void add(c10::intrusive_ptr<c10d::Work> work) {
+    if (work) works_.push_back(std::move(work));
+  }
   void wait() {
-    if (work_) work_->wait();
-    work_.reset();
+    for (const auto& work : works_) work->wait();
+    works_.clear();
   }
 
  private:
-  c10::intrusive_ptr<c10d::Work> work_;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works_;
 };
 
 // Every rank of the group calls the same functions in the same order. Tensors are contiguous and of one dtype.
@@ -44,9 +47,15 @@ class Group {
   Pending broadcast(at::Tensor tensor, int64_t root) const;
   // The first send[0] rows of `in` go to rank 0 and so on; `out` takes receive[r] rows of rank r, in the order of ranks.
   Pending all_to_all(at::Tensor out, at::Tensor in, std::vector<int64_t> receive, std::vector<int64_t> send) const;
-  // Point to point. A receive takes the message that the other rank sent with the same tag.
-  Pending send(at::Tensor tensor, int64_t to, int32_t tag) const;
-  Pending receive(at::Tensor tensor, int64_t from, int32_t tag) const;
+  // Point to point, any number of messages at once and in both directions. A receive takes the message that the other
+  // rank sent with the same tag. Two ranks that exchange several messages list them in the same order.
+  struct Message {
+    at::Tensor tensor;
+    int64_t peer;
+    int32_t tag;
+    bool receives;
+  };
+  Pending exchange(const std::vector<Message>& messages) const;
   // Blocks the host until every rank is here.
   void barrier() const;
 

@@ -46,7 +46,7 @@ at::Tensor Pipeline::hidden_of(const Run& run, const Unit& unit) const {
 
 void Pipeline::exchange(Run& run, const layout::PipelineEvent& event) {
   const int64_t next = (groups_.at.pp + 1) % ranks(), previous = (groups_.at.pp + ranks() - 1) % ranks();
-  std::vector<std::pair<at::Tensor, modeling::Pending>> under_way;  // messages live until they have arrived
+  std::vector<modeling::Group::Message> messages;
   const auto unit_of = [&](const std::optional<layout::PipelineUnit>& unit) -> std::optional<Unit> {
     if (!unit || !run.batches[static_cast<size_t>(unit->microbatch)]) return std::nullopt;
     return Unit{unit->chunk, unit->microbatch};
@@ -58,18 +58,17 @@ void Pipeline::exchange(Run& run, const layout::PipelineEvent& event) {
   };
   const auto receive = [&](std::map<Unit, at::Tensor>& into, const Unit& unit, int64_t from, bool gradient) {
     const at::Tensor room = into[unit] = hidden_of(run, unit);
-    under_way.emplace_back(room, groups_.pp.receive(room, from, tag(stage_index(unit), unit, gradient)));
+    messages.push_back({room, from, tag(stage_index(unit), unit, gradient), true});
   };
   const auto send = [&](std::map<Unit, at::Tensor>& from, const Unit& unit, int64_t to, bool gradient) {
     const at::Tensor message = take(from, unit).contiguous();
-    under_way.emplace_back(message,
-                           groups_.pp.send(message, to, tag(stage_index(unit) + (gradient ? -1 : 1), unit, gradient)));
+    messages.push_back({message, to, tag(stage_index(unit) + (gradient ? -1 : 1), unit, gradient), false});
   };
   if (const auto unit = unit_of(event.recv_prev)) receive(run.inputs, *unit, previous, false);
   if (const auto unit = unit_of(event.recv_next)) receive(run.output_grads, *unit, next, true);
   if (const auto unit = unit_of(event.send_next)) send(run.outputs, *unit, next, false);
   if (const auto unit = unit_of(event.send_prev)) send(run.input_grads, *unit, previous, true);
-  for (auto& [message, pending] : under_way) pending.wait();
+  groups_.pp.exchange(messages).wait();
 }
 
 void Pipeline::forward(const MicroBatches& batches, int32_t which, const modeling::LogprobOptions& options,
