@@ -126,7 +126,7 @@ at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWe
   const at::Tensor normed_again = rms_norm(attended, weights.post_attention_norm, config.rms_norm_eps);
   if (!config.has_experts(layer)) return attended + mlp_part(weights, normed_again, options);
   return attended + moe_forward(config.moe->routing, weights.moe, normed_again, moe_runs ? moe_runs(layer) : MoeRun(),
-                                options.row_tile);
+                                options.row_tile, options.tp);
 }
 
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden) {

@@ -68,6 +68,8 @@ Groups make_groups(const sdk::Call& call, const layout::ParallelGrid& grid, int6
   groups.tp = of_kind(GroupKind::tp, "tp");
   groups.pp = of_kind(GroupKind::pp, "pp");
   groups.embedding = of_kind(GroupKind::embedding, "embedding");
+  groups.tp_ep = of_kind(GroupKind::tp_ep, "tp_ep");
+  groups.edp = of_kind(GroupKind::edp, "edp");
   for (const layout::RankList& ranks : equal_head_groups(layout::groups_of_kind(all, GroupKind::tp), kv_heads)) {
     const modeling::Group made = make(call, ranks, "equal_heads" + suffix, groups.rank);
     if (made.size() > 1) groups.equal_heads = made;

@@ -11,6 +11,8 @@ struct Groups {
   modeling::Group world, tp, cp, pp, dp_cp;
   modeling::Group embedding;    // first and last stage; one rank elsewhere
   modeling::Group equal_heads;  // tensor-parallel ranks with the same key/value heads
+  modeling::Group tp_ep;        // ranks that share all experts: expert tensor x expert parallel
+  modeling::Group edp;          // ranks with the same experts
   modeling::layout::RankCoordinates at;
   int64_t rank = 0;  // in the world
 };

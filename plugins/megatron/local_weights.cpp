@@ -3,7 +3,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "modeling/error.hpp"
 
@@ -26,6 +29,22 @@ const char* name_of(int32_t which) {
 
 }  // namespace
 
+std::optional<int64_t> expert_of(const modeling::WeightInfo& info) {
+  constexpr std::string_view kExperts = ".experts.";
+  const size_t found = info.hf_name.find(kExperts);
+  if (found == std::string::npos) return std::nullopt;
+  return std::stoll(info.hf_name.substr(found + kExperts.size()));
+}
+
+std::optional<modeling::TensorPart> part_at(const Settings& settings, const layout::RankCoordinates& at,
+                                            const modeling::WeightInfo& info) {
+  const std::optional<int64_t> expert = expert_of(info);
+  if (!expert) return modeling::tensor_part(settings.model, info, at.tp, settings.sizes.tensor);
+  const int64_t each = settings.model.moe->num_experts / settings.sizes.expert;
+  if (*expert / each != at.ep) return std::nullopt;
+  return modeling::tensor_part(settings.model, info, at.etp, settings.expert_tensor());
+}
+
 bool stage_holds(const modeling::ModelConfig& config, const layout::Stage& stage, const modeling::WeightInfo& info) {
   if (is_embedding(info)) return stage.embedding || (stage.loss && config.tie_word_embeddings);
   if (info.unit == "head") return stage.loss;
@@ -38,27 +57,39 @@ LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const
     : settings_(settings), groups_(groups), device_(device), table_(modeling::weight_table(settings.model)) {
   const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups.at.pp)];
   std::vector<layout::BufferParam> params;
-  std::vector<size_t> members;
   for (const modeling::WeightInfo& info : table_) {
     bool held = false, embeds = false;
     for (const layout::Stage& stage : stages) {
       held |= stage_holds(settings.model, stage, info);
       embeds |= stage.embedding;
     }
-    if (!held) continue;
-    LocalWeight weight{
-        info, modeling::tensor_part(settings.model, info, groups.at.tp, settings.sizes.tensor), false, {}};
-    weight.tied_copy = is_embedding(info) && !embeds;
-    members.push_back(params.size());
-    params.push_back({elements(weight.part.slice.shape)});
+    const std::optional<modeling::TensorPart> part = part_at(settings, groups.at, info);
+    if (!held || !part) continue;
+    LocalWeight weight{info, *part, expert_of(info).has_value(), is_embedding(info) && !embeds, {}};
+    layout::BufferParam param{elements(weight.part.slice.shape)};
+    param.expert = weight.expert;
+    params.push_back(param);
     weights_.push_back(std::move(weight));
   }
-  const bool sharded = settings.use_distributed_optimizer;
-  buffer_ = sharded ? layout::sharded_buffer(params, members, settings.bucket_size, groups.dp_cp.size())
-                    : layout::plain_buffer(params, members, settings.bucket_size);
-  for (const layout::BufferSlot& slot : buffer_.slots)
-    weights_[slot.param].in_buffer = {slot.range.begin, slot.range.end};
-  parameters_ = at::zeros({buffer_.numel()}, at::TensorOptions(device).dtype(settings.compute_dtype));
+  layout::BufferOptions options;
+  options.bucket_size = settings.bucket_size;
+  options.data_parallel = groups.dp_cp.size();
+  options.expert_data_parallel = groups.edp.size();
+  options.distributed_optimizer = settings.use_distributed_optimizer;
+  int64_t end = 0;
+  for (layout::BufferLayout& buffer : layout::buffer_layouts(params, options)) {
+    for (const layout::BufferSlot& slot : buffer.slots)
+      weights_[slot.param].in_buffer = {end + slot.range.begin, end + slot.range.end};
+    const int64_t begin = std::exchange(end, end + buffer.numel());
+    buffers_.push_back({std::move(buffer), begin, {}});
+    buffers_.back().owners = buffers_.back().layout.expert ? groups.edp : groups.dp_cp;
+  }
+  parameters_ = at::zeros({end}, at::TensorOptions(device).dtype(settings.compute_dtype));
+}
+
+const WeightBuffer& LocalWeights::buffer_of(const LocalWeight& weight) const {
+  return *std::find_if(buffers_.begin(), buffers_.end(),
+                       [&](const WeightBuffer& buffer) { return buffer.layout.expert == weight.expert; });
 }
 
 const LocalWeight* LocalWeights::find(const std::string& name) const {

@@ -1,8 +1,9 @@
-// The weights that this rank holds: the slices of its stages' weights, end to end in one buffer, with their gradients in
-// a buffer of the same layout.
+// The weights that this rank holds: the slices of its stages' weights, end to end in a buffer (experts behind, in one of
+// their own), with their gradients in buffers of the same layout.
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,26 @@ namespace hexad::megatron {
 struct LocalWeight {
   modeling::WeightInfo info;  // whole shape
   modeling::TensorPart part;
+  bool expert = false;        // of an expert, which lies on the expert grid
   bool tied_copy = false;     // the last stage's copy of a tied embedding, which the first one owns
   modeling::Range in_buffer;  // elements
 
   // Norms and checkpoints take each element from one rank.
   bool owned() const { return part.copy == 0 && !tied_copy; }
+};
+
+// The expert that a weight belongs to; absent for weights of the dense grid (routers and shared experts among them).
+std::optional<int64_t> expert_of(const modeling::WeightInfo& info);
+
+// What the rank at these coordinates holds of a weight; absent: nothing, because it is another rank's expert.
+std::optional<modeling::TensorPart> part_at(const Settings& settings, const modeling::layout::RankCoordinates& at,
+                                            const modeling::WeightInfo& info);
+
+// Parameters that are reduced and sharded over the same ranks: those of the dense grid, or the experts.
+struct WeightBuffer {
+  modeling::layout::BufferLayout layout;
+  int64_t begin = 0;       // where it lies in the flat tensors
+  modeling::Group owners;  // the ranks that hold the same parameters
 };
 
 // Does a rank at (pipeline rank, chunks) hold the weight? A tied embedding lies on the first and on the last stage.
@@ -37,7 +53,8 @@ class LocalWeights {
 
   const std::vector<modeling::WeightInfo>& table() const { return table_; }  // of the whole model
   const std::vector<LocalWeight>& weights() const { return weights_; }
-  const modeling::layout::BufferLayout& buffer() const { return buffer_; }
+  const std::vector<WeightBuffer>& buffers() const { return buffers_; }
+  const WeightBuffer& buffer_of(const LocalWeight& weight) const;
   // Null if this rank does not hold it.
   const LocalWeight* find(const std::string& name) const;
 
@@ -74,7 +91,7 @@ class LocalWeights {
   at::Device device_;
   std::vector<modeling::WeightInfo> table_;
   std::vector<LocalWeight> weights_;
-  modeling::layout::BufferLayout buffer_;
+  std::vector<WeightBuffer> buffers_;
   at::Tensor parameters_, gradients_;
   std::map<int32_t, at::Tensor> kept_;
   Leaves current_, other_;

@@ -41,8 +41,10 @@ void read_placement(const sdk::Config& config, Settings& settings) {
   placement.last_stage = optional_size(config, "num_layers_in_last_pipeline_stage");
   placement.count_embedding = flag(config, "account_for_embedding_in_pipeline_split", false);
   placement.count_loss = flag(config, "account_for_loss_in_pipeline_split", false);
-  if (const std::string text = config.get(key("pipeline_model_parallel_layout").c_str(), ""); !text.empty())
-    placement.layout = layout::parse_layer_layout(text);
+  const nlohmann::json written = modeling::json_at(config, "megatron_cfg.pipeline_model_parallel_layout");
+  if (written.is_string()) placement.layout = layout::parse_layer_layout(written.get<std::string>());
+  if (written.is_array())
+    placement.layout = layout::parse_layer_layout(written.get<std::vector<std::vector<std::string>>>());
 }
 
 // megatron_cfg.optimizer if it is there, under Megatron's names; else policy.optimizer, under torch's.
@@ -73,14 +75,41 @@ void refuse(bool asked, const char* what, const char* instead) {
   if (asked) sdk::fail(HEXAD_UNIMPLEMENTED, "%s is not available in the megatron backend yet: %s", what, instead);
 }
 
+void require_divisor(const char* size_key, int64_t size, const char* what, int64_t amount) {
+  if (amount % size == 0) return;
+  int64_t fits = size;
+  while (amount % fits != 0) --fits;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.megatron_cfg.%s is %lld, which does not divide %s = %lld: take %lld",
+            size_key, static_cast<long long>(size), what, static_cast<long long>(amount), static_cast<long long>(fits));
+}
+
+void check_experts(const Settings& settings) {
+  const layout::ParallelSizes& sizes = settings.sizes;
+  if (!settings.model.moe) {
+    if (sizes.expert > 1)
+      sdk::fail(HEXAD_INVALID_ARGUMENT,
+                "policy.megatron_cfg.expert_model_parallel_size is %lld, but the model has no experts: set it to 1",
+                static_cast<long long>(sizes.expert));
+    return;
+  }
+  const modeling::MoeConfig& moe = *settings.model.moe;
+  if (sizes.tensor > 1 && !settings.sequence_parallel)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "a model with experts wants policy.megatron_cfg.sequence_parallel with tensor_model_parallel_size %lld: "
+              "set it to true, so that every rank routes its own tokens",
+              static_cast<long long>(sizes.tensor));
+  require_divisor("expert_model_parallel_size", sizes.expert, "the number of experts", moe.num_experts);
+  require_divisor("expert_tensor_parallel_size", settings.expert_tensor(), "the width of an expert",
+                  moe.intermediate_size);
+  require_divisor("tensor_model_parallel_size", sizes.tensor, "the width of the shared experts",
+                  moe.shared_intermediate_size);
+}
+
 void check_model(const Settings& settings) {
   const layout::ParallelSizes& sizes = settings.sizes;
   modeling::check_tensor_parallel(settings.model, sizes.tensor);
-  refuse(sizes.expert > 1, "policy.megatron_cfg.expert_model_parallel_size above 1", "set it to 1");
-  const bool parallel = sizes.tensor > 1;
-  refuse(parallel && settings.model.moe, "tensor parallelism of experts",
-         "set policy.megatron_cfg.tensor_model_parallel_size to 1");
-  refuse(parallel && settings.model.mla, "tensor parallelism of latent attention",
+  check_experts(settings);
+  refuse(sizes.tensor > 1 && settings.model.mla, "tensor parallelism of latent attention",
          "set policy.megatron_cfg.tensor_model_parallel_size to 1");
   for (const modeling::WeightInfo& info : modeling::weight_table(settings.model))
     refuse(!info.trainable, "a router with an expert bias", "use policy.dtensor_cfg");
@@ -93,6 +122,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
   read_grid(config, world, settings);
   read_placement(config, settings);
+  settings.gather_tokens = config.get(key("moe_token_dispatcher_type").c_str(), "alltoall") == std::string("allgather");
   settings.recompute_blocks = flag(config, "activation_checkpointing", false);
   settings.bucket_size = config.find<int64_t>("megatron_cfg.distributed_data_parallel_config.bucket_size");
   if (settings.bucket_size.value_or(1) < 1)

@@ -11,11 +11,16 @@ struct Settings : modeling::ModelSettings {
   modeling::layout::ParallelSizes sizes;         // world: of the run
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
   bool sequence_parallel = false;
+  bool gather_tokens = false;             // moe_token_dispatcher_type: allgather, in place of alltoall
   bool recompute_blocks = false;          // activation_checkpointing: a block runs again in the backward pass
   bool use_distributed_optimizer = true;  // masters and optimizer state are sharded over data-parallel ranks
   std::optional<int64_t> bucket_size;     // elements; absent: one bucket
   modeling::OptimizerOptions optimizer;
   bool decay_matrices_only = false;  // Megatron's rule: no weight decay for biases and vectors
+
+  int64_t expert_tensor() const { return sizes.expert_tensor.value_or(sizes.tensor); }
+  // Do tokens leave their rank on the way to their experts?
+  bool dispatches() const { return model.moe && expert_tensor() * sizes.expert > 1; }
 };
 
 // Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.

@@ -26,7 +26,7 @@ ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& group
       weights_(weights),
       decayed_(settings.optimizer),
       plain_(settings.optimizer) {
-  add_pieces(weights.buffer());
+  for (const WeightBuffer& buffer : weights.buffers()) add_pieces(buffer);
   const bool own_copy = settings.compute_dtype != at::kFloat;
   if (own_copy) masters_ = at::zeros({owned_}, weights.parameters().options().dtype(at::kFloat));
   for (Piece& piece : pieces_)
@@ -34,29 +34,41 @@ ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& group
                             : narrow(weights.parameters(), piece.in_buffer);
 }
 
-layout::Range ShardedOptimizer::owned_range(size_t bucket) const {
-  const layout::BufferLayout& buffer = weights_.buffer();
-  return settings_.use_distributed_optimizer ? layout::shard_range(buffer, bucket, groups_.dp_cp.rank())
-                                             : buffer.buckets[bucket].range;
+modeling::Range ShardedOptimizer::owned_range(const WeightBuffer& buffer, size_t bucket) const {
+  const layout::Range range = settings_.use_distributed_optimizer
+                                  ? layout::shard_range(buffer.layout, bucket, buffer.owners.rank())
+                                  : buffer.layout.buckets[bucket].range;
+  return {buffer.begin + range.begin, buffer.begin + range.end};
 }
 
-void ShardedOptimizer::add_pieces(const layout::BufferLayout& buffer) {
-  size_t counts[2] = {0, 0};
-  const int64_t rank = settings_.use_distributed_optimizer ? groups_.dp_cp.rank() : 0;
-  for (size_t bucket = 0; bucket < buffer.buckets.size(); ++bucket) {
-    for (const layout::ParamShard& shard : layout::param_shards(buffer, bucket, rank)) {
+modeling::Range ShardedOptimizer::bucket_range(const WeightBuffer& buffer, size_t bucket) {
+  const layout::Range range = buffer.layout.buckets[bucket].range;
+  return {buffer.begin + range.begin, buffer.begin + range.end};
+}
+
+// Without the distributed optimizer every data-parallel rank owns all of it: the first one counts.
+bool ShardedOptimizer::counts(const LocalWeight& weight) const {
+  return settings_.use_distributed_optimizer || weights_.buffer_of(weight).owners.rank() == 0;
+}
+
+void ShardedOptimizer::add_pieces(const WeightBuffer& buffer) {
+  const int64_t rank = settings_.use_distributed_optimizer ? buffer.owners.rank() : 0;
+  for (size_t bucket = 0; bucket < buffer.layout.buckets.size(); ++bucket) {
+    const modeling::Range owned = owned_range(buffer, bucket);
+    for (const layout::ParamShard& shard : layout::param_shards(buffer.layout, bucket, rank)) {
       if (shard.in_buffer.size() == 0) continue;
       const modeling::WeightInfo& info = weights_.weights()[shard.param].info;
       const bool decays = !settings_.decay_matrices_only || (info.shape.size() > 1 && !info.hf_name.ends_with("bias"));
+      const int64_t begin = buffer.begin + shard.in_buffer.begin;
       pieces_.push_back({shard.param,
-                         {shard.in_buffer.begin, shard.in_buffer.end},
+                         {begin, begin + shard.in_buffer.size()},
                          {shard.in_param.begin, shard.in_param.end},
-                         owned_ + shard.in_buffer.begin - owned_range(bucket).begin,
+                         owned_ + begin - owned.begin,
                          {},
                          decays,
-                         counts[decays]++});
+                         pieces_of_[decays]++});
     }
-    owned_ += owned_range(bucket).size();
+    owned_ += owned.size();
   }
 }
 
@@ -64,31 +76,30 @@ void ShardedOptimizer::reduce_gradients() {
   const at::NoGradGuard no_grad;
   const at::Tensor whole = weights_.gradients();
   weights_.drop_gradients();
-  at::Tensor sum = whole;  // one owner: buckets lie end to end, as they do in the buffer
-  if (!settings_.use_distributed_optimizer) {
-    groups_.dp_cp.all_reduce(whole).wait();
-  } else if (groups_.dp_cp.size() > 1) {
-    sum = at::empty({owned_}, whole.options());
-    int64_t offset = 0;
-    std::vector<modeling::Pending> under_way;
-    for (size_t bucket = 0; bucket < weights_.buffer().buckets.size(); ++bucket) {
-      const layout::Range range = weights_.buffer().buckets[bucket].range;
-      const int64_t size = owned_range(bucket).size();
-      under_way.push_back(
-          groups_.dp_cp.reduce_scatter(sum.narrow(0, offset, size), narrow(whole, {range.begin, range.end})));
+  const bool sharded = owned_ != whole.numel();
+  // One owner: buckets lie end to end, as they do in the buffers.
+  const at::Tensor sum = sharded ? at::empty({owned_}, whole.options()) : whole;
+  int64_t offset = 0;
+  std::vector<modeling::Pending> under_way;
+  for (const WeightBuffer& buffer : weights_.buffers()) {
+    for (size_t bucket = 0; bucket < buffer.layout.buckets.size(); ++bucket) {
+      const at::Tensor part = narrow(whole, bucket_range(buffer, bucket));
+      const int64_t size = owned_range(buffer, bucket).size();
+      under_way.push_back(sharded ? buffer.owners.reduce_scatter(sum.narrow(0, offset, size), part)
+                                  : buffer.owners.all_reduce(part));
       offset += size;
     }
-    for (modeling::Pending& pending : under_way) pending.wait();
   }
+  for (modeling::Pending& pending : under_way) pending.wait();
   gradients_ = gradients_.defined() ? gradients_.add_(sum) : sum;
 }
 
 double ShardedOptimizer::gradient_norm() const {
-  // Without the distributed optimizer every data-parallel rank owns all of it: the first one counts.
-  const bool counts = settings_.use_distributed_optimizer || groups_.dp_cp.rank() == 0;
   std::vector<at::Tensor> grads;
-  for (const Piece& piece : pieces_)
-    if (counts && weights_.weights()[piece.weight].owned()) grads.push_back(gradient_of(piece));
+  for (const Piece& piece : pieces_) {
+    const LocalWeight& weight = weights_.weights()[piece.weight];
+    if (counts(weight) && weight.owned()) grads.push_back(gradient_of(piece));
+  }
   if (grads.empty()) grads.push_back(at::zeros({1}, weights_.parameters().options().dtype(at::kFloat)));
   return modeling::global_grad_norm(grads, 2.0, groups_.world);
 }
@@ -113,15 +124,15 @@ void ShardedOptimizer::step(double lr, double weight_decay) {
 }
 
 void ShardedOptimizer::gather_parameters() {
-  if (!settings_.use_distributed_optimizer || groups_.dp_cp.size() == 1) return;
-  const layout::BufferLayout& buffer = weights_.buffer();
+  if (!settings_.use_distributed_optimizer) return;
   std::vector<at::Tensor> parts;
   std::vector<modeling::Pending> under_way;
-  for (size_t bucket = 0; bucket < buffer.buckets.size(); ++bucket) {
-    const layout::Range range = buffer.buckets[bucket].range, own = owned_range(bucket);
-    parts.push_back(narrow(weights_.parameters(), {own.begin, own.end}).clone());
-    under_way.push_back(
-        groups_.dp_cp.all_gather(narrow(weights_.parameters(), {range.begin, range.end}), parts.back()));
+  for (const WeightBuffer& buffer : weights_.buffers()) {
+    for (size_t bucket = 0; buffer.owners.size() > 1 && bucket < buffer.layout.buckets.size(); ++bucket) {
+      parts.push_back(narrow(weights_.parameters(), owned_range(buffer, bucket)).clone());
+      under_way.push_back(
+          buffer.owners.all_gather(narrow(weights_.parameters(), bucket_range(buffer, bucket)), parts.back()));
+    }
   }
   for (modeling::Pending& pending : under_way) pending.wait();
 }
@@ -141,15 +152,15 @@ at::Tensor ShardedOptimizer::value(const std::string& name, const Piece& piece) 
 at::Tensor ShardedOptimizer::owned_part(const std::string& name, const LocalWeight& weight) {
   const at::NoGradGuard no_grad;
   const at::Tensor flat = at::zeros({weight.in_buffer.size()}, weights_.parameters().options().dtype(at::kFloat));
-  // Without the distributed optimizer every data-parallel rank owns it: the first one speaks.
-  const bool speaks = settings_.use_distributed_optimizer || groups_.dp_cp.rank() == 0;
+  const bool speaks = counts(weight);
   for (const Piece& piece : pieces_)
     if (speaks && &weights_.weights()[piece.weight] == &weight) narrow(flat, piece.in_weight).copy_(value(name, piece));
   return flat.view(weight.part.slice.shape);
 }
 
-at::Tensor ShardedOptimizer::sum_over_owners(const at::Tensor& part) const {
-  groups_.dp_cp.all_reduce(part).wait();
+at::Tensor ShardedOptimizer::summed_part(const std::string& name, const LocalWeight& weight) {
+  const at::Tensor part = owned_part(name, weight);
+  weights_.buffer_of(weight).owners.all_reduce(part).wait();
   return part;
 }
 

@@ -27,10 +27,9 @@ class ShardedOptimizer {
   // The masters take over parameters that were written.
   void parameters_changed();
 
-  // Tensors of a slice's shape, of masters, gradients or a state: zero where this rank owns nothing, so that the sum over
-  // the data-parallel ranks (sum_over_owners) is the slice. Names: "" masters, "grad", or a state's.
-  at::Tensor owned_part(const std::string& name, const LocalWeight& weight);
-  at::Tensor sum_over_owners(const at::Tensor& part) const;
+  // The slice of masters, gradients or a state, put together from its owners' parts. Names: "" masters, "grad", or a
+  // state's. Collective over the ranks that hold the weight's slice.
+  at::Tensor summed_part(const std::string& name, const LocalWeight& weight);
   // Writes the owned part of masters or a state from the whole slice.
   void set(const std::string& name, const LocalWeight& weight, const at::Tensor& slice);
 
@@ -54,23 +53,28 @@ class ShardedOptimizer {
     bool decays;
     size_t index;  // among the pieces of its optimizer
   };
-  void add_pieces(const modeling::layout::BufferLayout& buffer);
+  void add_pieces(const WeightBuffer& buffer);
+  bool counts(const LocalWeight& weight) const;
+  // Of a slice's shape: zero where this rank owns nothing, so that the sum over the owners is the slice.
+  at::Tensor owned_part(const std::string& name, const LocalWeight& weight);
   modeling::Optimizer& optimizer_of(const Piece& piece) { return piece.decays ? decayed_ : plain_; }
   at::Tensor value(const std::string& name, const Piece& piece);
   at::Tensor gradient_of(const Piece& piece) const {
     return gradients_.narrow(0, piece.in_owned, piece.in_buffer.size());
   }
-  // The part of a bucket that this rank owns.
-  modeling::layout::Range owned_range(size_t bucket) const;
+  // A bucket, and the part of it that this rank owns, in the flat tensors.
+  static modeling::Range bucket_range(const WeightBuffer& buffer, size_t bucket);
+  modeling::Range owned_range(const WeightBuffer& buffer, size_t bucket) const;
   void gather_parameters();
 
   const Settings& settings_;
   const Groups& groups_;
   LocalWeights& weights_;
   std::vector<Piece> pieces_;
-  int64_t owned_ = 0;     // elements that this rank owns, gaps of the buffer included
-  at::Tensor masters_;    // undefined when the parameters are the masters
-  at::Tensor gradients_;  // flat fp32 [owned_], undefined before the first
+  size_t pieces_of_[2] = {0, 0};  // of plain_ and decayed_
+  int64_t owned_ = 0;             // elements that this rank owns, gaps of the buffer included
+  at::Tensor masters_;            // undefined when the parameters are the masters
+  at::Tensor gradients_;          // flat fp32 [owned_], undefined before the first
   modeling::Optimizer decayed_, plain_;
 };
 

@@ -11,6 +11,24 @@
 namespace hexad::megatron {
 using modeling::LogprobResult;
 
+StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
+                         LocalWeights& weights)
+    : settings_(settings),
+      tp_{groups.tp, settings.sequence_parallel},
+      context_(groups.cp),
+      stage_(stage),
+      weights_(weights) {
+  if (!settings.model.moe) return;
+  const modeling::ExpertGroup ranks{groups.tp_ep, settings.expert_tensor()};
+  experts_ = ranks.local(settings.model.moe->num_experts);
+  if (!settings.dispatches()) return;
+  if (settings.gather_tokens) {
+    dispatcher_ = std::make_unique<modeling::AllGatherDispatcher>(ranks);
+  } else {
+    dispatcher_ = std::make_unique<modeling::AllToAllDispatcher>(ranks);
+  }
+}
+
 int64_t StageRunner::rows(const modeling::MicroBatch& batch) const {
   return batch.ids.size(0) / (tp_.shards_tokens() ? tp_.group.size() : 1);
 }
@@ -31,8 +49,14 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
   const auto lookup = [&](const std::string& name) { return leaves.at(name); };
   modeling::LinearOptions options;
   options.tp = tp_;
-  return modeling::block_forward(settings_.model, layer, modeling::layer_weights(settings_.model, layer, lookup),
-                                 hidden, batch.rope, *batch.attention, options);
+  const auto moe_run = [&](int64_t) {
+    modeling::MoeRun run;
+    run.dispatcher = dispatcher_.get();
+    return run;
+  };
+  return modeling::block_forward(settings_.model, layer,
+                                 modeling::layer_weights(settings_.model, layer, lookup, experts_), hidden, batch.rope,
+                                 *batch.attention, options, moe_run);
 }
 
 at::Tensor StageRunner::forward(const modeling::MicroBatch& batch, const at::Tensor& input, int32_t which,

@@ -2,10 +2,12 @@
 // Written out block by block: each block's graph ends at its input, and this file joins them.
 #pragma once
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "modeling/backend/micro_batch.hpp"
 #include "modeling/layout/layer_placement.hpp"
+#include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/parallel/tensor_parallel.hpp"
 #include "plugins/megatron/local_weights.hpp"
@@ -29,12 +31,7 @@ using LossGradient = std::function<modeling::LogprobResult(const modeling::Logpr
 class StageRunner {
  public:
   StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-              LocalWeights& weights)
-      : settings_(settings),
-        tp_{groups.tp, settings.sequence_parallel},
-        context_(groups.cp),
-        stage_(stage),
-        weights_(weights) {}
+              LocalWeights& weights);
 
   const modeling::layout::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
@@ -70,6 +67,8 @@ class StageRunner {
   modeling::Group context_;
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
+  modeling::Range experts_;                                 // of each layer, on this rank
+  std::unique_ptr<modeling::ExpertDispatcher> dispatcher_;  // null: all experts are here
 };
 
 }  // namespace hexad::megatron

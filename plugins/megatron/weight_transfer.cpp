@@ -28,15 +28,16 @@ WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, c
       owners_(weights.table().size()) {
   for (int64_t rank = 0; rank < settings.sizes.world; ++rank) {
     const layout::RankCoordinates at = grid.coordinates(rank);
-    if (at.dp_cp != 0) continue;  // replicas
     for (size_t i = 0; i < owners_.size(); ++i) {
       const modeling::WeightInfo& info = weights.table()[i];
-      const modeling::TensorPart part = modeling::tensor_part(settings.model, info, at.tp, settings.sizes.tensor);
+      const std::optional<modeling::TensorPart> part = part_at(settings, at, info);
+      const bool replica = (expert_of(info) ? at.edp : at.dp_cp) != 0;
+      if (!part || replica) continue;
       bool held = false;
       for (const layout::Stage& stage : placement.stages[static_cast<size_t>(at.pp)])
         held |=
             stage_holds(settings.model, stage, info) && (info.hf_name != modeling::kEmbeddingName || stage.embedding);
-      if (held && part.copy == 0) owners_[i].push_back({static_cast<int32_t>(rank), part.slice});
+      if (held && part->copy == 0) owners_[i].push_back({static_cast<int32_t>(rank), part->slice});
     }
   }
 }
@@ -58,9 +59,7 @@ at::Tensor WeightTransfer::whole(size_t index, at::ScalarType dtype, const Slice
 }
 
 at::Tensor WeightTransfer::whole(size_t index, const std::string& name) const {
-  return whole(index, at::kFloat, [&](const LocalWeight& weight) {
-    return optimizer_.sum_over_owners(optimizer_.owned_part(name, weight));
-  });
+  return whole(index, at::kFloat, [&](const LocalWeight& weight) { return optimizer_.summed_part(name, weight); });
 }
 
 void WeightTransfer::layout(hexad_weight_list& out) {
@@ -90,7 +89,7 @@ void WeightTransfer::next(hexad_weight_list& out) {
 void WeightTransfer::add_next() {
   const bool gradients = request_.which == HEXAD_WEIGHTS_GRADIENTS;
   const auto slice = [&](const LocalWeight& weight) {
-    if (gradients) return optimizer_.sum_over_owners(optimizer_.owned_part("grad", weight));
+    if (gradients) return optimizer_.summed_part("grad", weight);
     return weights_.slice_of(weights_.flat(request_.which), weight);
   };
   const at::ScalarType dtype = gradients ? at::kFloat : settings_.compute_dtype;

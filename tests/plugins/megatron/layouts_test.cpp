@@ -1,7 +1,7 @@
 // Loss, log-probs, gradients and updated weights are those of plain autograd on one rank, whatever the layout.
 #include "tests/plugins/backend/comparison.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/megatron/megatron_policy.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -26,6 +26,13 @@ json sizes(int tp, int pp, bool sequence_parallel = false, json more = json::obj
   return result;
 }
 
+// Experts: expert parallel, and expert tensor parallel (0: as tensor parallel).
+json experts(int tp, int pp, int ep, int etp = 0, json more = json::object()) {
+  more["expert_model_parallel_size"] = ep;
+  if (etp > 0) more["expert_tensor_parallel_size"] = etp;
+  return sizes(tp, pp, tp > 1, more);
+}
+
 const json kRecompute = {{"activation_checkpointing", true}};
 
 // By the number of ranks.
@@ -35,6 +42,7 @@ std::vector<Layout> layouts(int world) {
   const json context = {{"context_parallel_size", 2}};
   const json uneven = {{"num_layers_in_first_pipeline_stage", 1}};
   const json buckets = {{"distributed_data_parallel_config", {{"bucket_size", 300}}}};
+  const json gather = {{"moe_token_dispatcher_type", "allgather"}};
   switch (world) {
     case 1: return {{"llama", four, sizes(1, 1)}, {"qwen3", padded, sizes(1, 1, false, kRecompute)}};
     case 2:
@@ -52,7 +60,15 @@ std::vector<Layout> layouts(int world) {
               {"mistral", padded, sizes(1, 1, false, context)},
               {"qwen3_moe", four, sizes(1, 1)},
               {"qwen3_moe", one, sizes(1, 2)},
-              {"qwen3_moe", four, sizes(1, 1, false, context)}};
+              {"qwen3_moe", four, sizes(1, 1, false, context)},
+              {"qwen3_moe", four, experts(1, 1, 2)},
+              {"qwen3_moe", one, experts(1, 1, 2, 0, kRecompute)},
+              {"mixtral", one, experts(1, 1, 2, 0, buckets)},
+              {"qwen2_moe", four, experts(1, 1, 2, 0, gather)},
+              {"qwen3_moe", padded, experts(1, 1, 1, 2)},
+              {"qwen3_moe", four, experts(2, 1, 1)},
+              {"qwen2_moe", one, experts(2, 1, 2, 1)},
+              {"qwen3_moe", four, experts(1, 1, 2, 0, context)}};
     case 4:
       return {{"llama", four, sizes(4, 1)},
               {"qwen2", one, sizes(4, 1, true)},
@@ -67,20 +83,31 @@ std::vector<Layout> layouts(int world) {
               {"qwen3", four, sizes(2, 1, true, context)},
               {"llama", one, sizes(1, 2, false, context)},
               {"mistral", four, sizes(1, 1, false, {{"context_parallel_size", 4}})},
-              {"qwen2", one, sizes(1, 1, false, context)}};
+              {"qwen2", one, sizes(1, 1, false, context)},
+              {"qwen3_moe", four, experts(1, 1, 2)},
+              {"qwen3_moe", one, experts(1, 1, 4)},
+              {"qwen2_moe", four, experts(2, 1, 2)},
+              {"mixtral", one, experts(2, 1, 2, 1)},
+              {"qwen3_moe", one, experts(1, 2, 2, 0, kRecompute)},
+              {"qwen3_moe", four, experts(1, 1, 2, 2, gather)},
+              {"mixtral", four, experts(2, 1, 2, 1, context)}};
     default:
       return {{"qwen3", one, sizes(2, 2, true)},
               {"llama", one, sizes(2, 2, true, virtual_stages)},
               {"qwen3", four, sizes(2, 2, true, context)},
-              {"llama", padded, sizes(2, 1, false, context)}};
+              {"llama", padded, sizes(2, 1, false, context)},
+              {"qwen3_moe", one, experts(2, 2, 2)},
+              {"qwen2_moe", four, experts(2, 1, 2, 1, context)},
+              {"qwen3_moe", one, experts(1, 2, 2, 0, virtual_stages)}};
   }
 }
 
 void agrees(const Rank& rank) {
   start_runtime(rank);
   for (const Layout& layout : layouts(rank.world)) {
-    const Errors errors = three_steps(megatron_model(layout.family), layout.packing,
-                                      [&](const auto& dir) { return megatron_policy(dir, layout.sizes); });
+    const json model = has_experts(layout.family) ? expert_model(layout.family) : megatron_model(layout.family);
+    const Errors errors =
+        three_steps(model, layout.packing, [&](const auto& dir) { return megatron_policy(dir, layout.sizes); });
     INFO(layout.family << ", " << layout.packing.sequences << " in a micro-batch, " << layout.sizes.dump() << ": loss "
                        << errors.loss << " grad " << errors.grad << " weight " << errors.weight << " logprob "
                        << errors.logprob);

@@ -1,0 +1,22 @@
+// Models with experts that 2 and 4 ranks divide.
+#pragma once
+#include "tests/plugins/megatron/megatron_policy.hpp"
+
+namespace backend_test {
+
+inline json expert_model(const std::string& family) {
+  json model = megatron_model(family == "mixtral" ? "llama" : "qwen3_moe");
+  model["model_type"] = family;
+  if (family == "mixtral") {
+    model.update({{"architectures", {"MixtralForCausalLM"}}, {"num_local_experts", 4}, {"num_experts_per_tok", 2}});
+    return model;
+  }
+  model.update({{"num_experts", 4}, {"moe_intermediate_size", 8}});
+  if (family == "qwen2_moe")
+    model.update({{"architectures", {"Qwen2MoeForCausalLM"}}, {"shared_expert_intermediate_size", 12}});
+  return model;
+}
+
+inline bool has_experts(const std::string& family) { return family == "mixtral" || family.ends_with("_moe"); }
+
+}  // namespace backend_test
