@@ -105,7 +105,7 @@ inline std::filesystem::path temporary_dir() {
 
 // Runs `scenario` on `world` ranks; every rank's checks must pass. Ranks listed in `missing` are not started.
 inline void run(const std::string& scenario, int world, const std::string& argument = "",
-                const std::vector<int>& missing = {}, std::chrono::seconds limit = std::chrono::seconds(240)) {
+                const std::vector<int>& missing = {}, std::chrono::seconds limit = std::chrono::seconds(480)) {
   const std::filesystem::path dir = temporary_dir();
   const int port = free_port();
   std::vector<Child> children;
