@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -57,6 +58,9 @@ class TestRank {
 
 // Runs `body` on every rank at once; an exception of any becomes the test's failure.
 inline void run_ranks(int world, const std::function<void(TestRank&)>& body) {
+  // c10d's flight recorder is one for the process, and not made for groups that several threads use at once.
+  static const bool no_recorder = setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
+  (void)no_recorder;
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::string> errors(static_cast<size_t>(world));
   std::vector<std::thread> threads;
