@@ -13,6 +13,11 @@ std::string instance_suffix() {
 
 }  // namespace
 
+int64_t world_size(const sdk::Call& call) {
+  hexad_comm* world = call.comm("world");
+  return world ? call.host()->comm_size(world) : 1;
+}
+
 HostGroups::HostGroups(const sdk::Call& call)
     : call_(call), world_(native(call.comm("world"))), suffix_(instance_suffix()) {}
 

@@ -10,6 +10,9 @@
 
 namespace hexad::modeling {
 
+// Of the host's world; 1 when it has no communicator.
+int64_t world_size(const sdk::Call& call);
+
 class HostGroups {
  public:
   // Collective over the world: every rank makes the same ones in the same order.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "modeling/backend/device_scope.hpp"
+#include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/weight_source.hpp"
@@ -16,18 +17,13 @@
 namespace hexad::dtensor {
 namespace {
 
-int64_t world_size(const sdk::Call& call) {
-  hexad_comm* world = call.comm("world");
-  return world ? call.host()->comm_size(world) : 1;
-}
-
 UnitOptions unit_options(const Settings& settings, at::Device device) {
   return {settings.compute_dtype, device, settings.cpu_offload ? at::Device(at::kCPU) : device};
 }
 
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings settings;
-  modeling::guarded([&] { settings = read_settings(config, world_size(call)); });
+  modeling::guarded([&] { settings = read_settings(config, modeling::world_size(call)); });
   return settings;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "modeling/backend/device_scope.hpp"
+#include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/weight_source.hpp"
@@ -47,8 +48,7 @@ double or_default(double value, double otherwise) { return std::isnan(value) ? o
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
-    : world_(world_size(call)),
-      settings_(guarded([&] { return read_settings(config, world_); })),
+    : settings_(guarded([&] { return read_settings(config, modeling::world_size(call)); })),
       device_(modeling::device_of(call)),
       grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
       placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),

@@ -35,7 +35,6 @@ class Backend {
   MicroBatches micro_batches(const hexad_batch* const* batches, int64_t count) const;
   void measure_memory();
 
-  int64_t world_;
   Settings settings_;
   at::Device device_;
   modeling::layout::ParallelGrid grid_;

@@ -6,18 +6,10 @@
 
 #include "modeling/backend/checkpoint_files.hpp"
 #include "modeling/backend/weight_source.hpp"
+#include "modeling/parallel/tensor_gather.hpp"
 #include "modeling/weight/validate.hpp"
 
 namespace hexad::megatron {
-namespace {
-
-at::Tensor slice_of(at::Tensor whole, const modeling::WeightSlice& slice) {
-  for (size_t d = 0; d < slice.shape.size(); ++d)
-    whole = whole.narrow(static_cast<int64_t>(d), slice.offsets[d], slice.shape[d]);
-  return whole;
-}
-
-}  // namespace
 
 std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& optimizer,
                                       const std::filesystem::path& dir, int32_t which) {
@@ -36,7 +28,7 @@ std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& o
 
 void randomize_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer, int64_t seed) {
   const auto make = [&](const LocalWeight& weight) {
-    return slice_of(modeling::random_weight(settings.model, weight.info, seed), weight.part.slice);
+    return modeling::box_of(modeling::random_weight(settings.model, weight.info, seed), weight.part.slice);
   };
   weights.set(HEXAD_WEIGHTS_CURRENT, make);
   for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, make(weight));

@@ -17,8 +17,6 @@ struct Groups {
   int64_t rank = 0;  // in the world
 };
 
-int64_t world_size(const sdk::Call& call);
-
 // Collective over the world. `kv_heads`: of the model.
 Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, int64_t kv_heads);
 

@@ -4,18 +4,11 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/services.hpp>
 
+#include "modeling/parallel/tensor_gather.hpp"
+
 namespace hexad::megatron {
-namespace {
 
 namespace layout = modeling::layout;
-
-at::Tensor box(at::Tensor whole, const modeling::WeightSlice& slice) {
-  for (size_t d = 0; d < slice.shape.size(); ++d)
-    whole = whole.narrow(static_cast<int64_t>(d), slice.offsets[d], slice.shape[d]);
-  return whole;
-}
-
-}  // namespace
 
 WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, const layout::ParallelGrid& grid,
                                const layout::LayerPlacement& placement, LocalWeights& weights,
@@ -53,7 +46,7 @@ at::Tensor WeightTransfer::whole(size_t index, at::ScalarType dtype, const Slice
     at::Tensor message = at::empty(owner.slice.shape, result.options());
     if (own) message.copy_(mine);
     groups_.world.broadcast(message, owner.rank).wait();
-    box(result, owner.slice).copy_(message);
+    modeling::box_of(result, owner.slice).copy_(message);
   }
   return result;
 }
