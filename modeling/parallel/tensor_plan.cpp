@@ -71,6 +71,16 @@ void require_divides(const char* what, int64_t amount, int64_t ranks) {
 
 }  // namespace
 
+Group sum_group(GradientSum sum, const TensorParallel& tp, const Group& equal_heads) {
+  switch (sum) {
+    case GradientSum::none: return {};
+    case GradientSum::all: return tp.group;
+    case GradientSum::if_sequence: return tp.sequence_parallel ? tp.group : Group();
+    case GradientSum::equal_slices: return equal_heads;
+  }
+  return {};
+}
+
 TensorPart tensor_part(const ModelConfig& config, const WeightInfo& info, int64_t rank, int64_t ranks) {
   TensorPart part{{std::vector<int64_t>(info.shape.size(), 0), info.shape}, rank, GradientSum::none};
   if (ranks == 1) return part;

@@ -8,6 +8,7 @@
 #include "modeling/family/model_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/parallel/placement.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
 
 namespace hexad::modeling {
 
@@ -23,6 +24,10 @@ enum class GradientSum {
   if_sequence,   // likewise, but only with sequence parallelism (its tokens)
   equal_slices,  // sum over the ranks that hold the same slice: replicated key/value heads
 };
+
+// The group over which a weight's gradient is summed; one rank: it is whole. equal_heads: the tensor-parallel ranks with
+// the same key/value heads.
+Group sum_group(GradientSum sum, const TensorParallel& tp, const Group& equal_heads);
 
 struct TensorPart {
   WeightSlice slice;

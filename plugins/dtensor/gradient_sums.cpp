@@ -9,17 +9,6 @@ namespace hexad::dtensor {
 
 using modeling::GradientSum;
 
-modeling::Group GradientSums::group_of(GradientSum kind) const {
-  const Groups& groups = model_.groups();
-  switch (kind) {
-    case GradientSum::none: return {};
-    case GradientSum::all: return groups.tp;
-    case GradientSum::if_sequence: return sequence_parallel_ ? groups.tp : modeling::Group();
-    case GradientSum::equal_slices: return groups.equal_heads;
-  }
-  return {};
-}
-
 void GradientSums::begin() {
   earlier_.clear();
   if (model_.groups().tp.size() == 1 && model_.groups().replicas.size() == 1) return;
@@ -44,7 +33,8 @@ void GradientSums::finish() {
 
 // The weights of one kind travel together: most are vectors.
 void GradientSums::sum_parts(ShardedUnit& unit, GradientSum kind) {
-  const modeling::Group group = group_of(kind);
+  const Groups& groups = model_.groups();
+  const modeling::Group group = modeling::sum_group(kind, {groups.tp, sequence_parallel_}, groups.equal_heads);
   if (group.size() == 1) return;
   std::vector<at::Tensor> rows, flat;
   for (size_t i = 0; i < unit.params().size(); ++i) {

@@ -21,8 +21,6 @@ class GradientSums {
   std::vector<at::Tensor> counted(const std::vector<at::Tensor>& grads) const;
 
  private:
-  // The group over which a weight's gradient is summed; one rank: it is whole.
-  modeling::Group group_of(modeling::GradientSum kind) const;
   void sum_parts(ShardedUnit& unit, modeling::GradientSum kind);
 
   ShardedModel& model_;

@@ -3,29 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <hexad/abi.h>
-#include <torch/csrc/autograd/autograd.h>
 
-#include "modeling/backend/token_outputs.hpp"
 #include "modeling/family/transformer.hpp"
 
 namespace hexad::dtensor {
-namespace {
-
 using modeling::LogprobResult;
-
-// Gradients by `inputs` of the outputs that have one; undefined where an output does not depend on an input.
-std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,
-                                  const std::vector<at::Tensor>& inputs) {
-  if (outputs.empty()) return std::vector<at::Tensor>(inputs.size());
-  return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/false, /*create_graph=*/false,
-                               /*allow_unused=*/true);
-}
-
-}  // namespace
-
-modeling::VocabShard Runner::vocab() const {
-  return modeling::VocabShard::of(model_.config().vocab_size, options_.tp.group);
-}
 
 void Runner::unshard(ShardedUnit& unit, int32_t which) {
   unit.unshard(model_.shards(static_cast<size_t>(&unit - model_.units().data()), which));
@@ -36,16 +18,10 @@ void Runner::prefetch(ShardedUnit& unit, int32_t which) {
 }
 
 at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
-  const at::NoGradGuard no_grad;  // its backward is an index_add into the gradient
   ShardedUnit& unit = model_.embedding();
   unshard(unit, which);
   prefetch(model_.block(0), which);
-  at::Tensor hidden;
-  if (batch && options_.tp.active()) {
-    hidden = modeling::vocab_parallel_embed(unit.weights()[0], vocab().rows.begin, batch->ids, options_.tp);
-  } else if (batch) {
-    hidden = modeling::embed(unit.weights()[0], batch->ids);
-  }
+  const at::Tensor hidden = batch ? ends_.embed(*batch, unit.weights()[0]) : at::Tensor();
   if (!model_.config().tie_word_embeddings) unit.reshard();
   return hidden;
 }
@@ -63,22 +39,10 @@ at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, c
   return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear);
 }
 
-LogprobResult Runner::run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
-                               const modeling::LogprobOptions& wanted) {
-  const auto tokens = [&](const at::Tensor& rows) {
-    return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
-  };
-  const auto norm = [&](const at::Tensor& rows) {
-    return modeling::final_norm(model_.config(), model_.head().weight(modeling::kFinalNormName), rows);
-  };
-  // Where every rank has all rows, those that are no tokens are left out early.
-  const modeling::Group& group = options_.tp.group;
-  const at::Tensor normed = options_.tp.shards_tokens() ? tokens(modeling::gather_tokens(norm(hidden), group))
-                                                        : modeling::copy_to_ranks(norm(tokens(hidden)), group);
-  const at::Tensor& weight = model_.logits_unit().weight(modeling::head_weight_name(model_.config()));
-  modeling::LogprobOptions options = wanted;
-  options.vocab = vocab();
-  return modeling::head_logprobs(normed, weight, batch.targets, options);
+modeling::HeadWeights Runner::head_weights() const {
+  const modeling::ModelConfig& config = model_.config();
+  return {model_.head().weight(modeling::kFinalNormName),
+          model_.logits_unit().weight(modeling::head_weight_name(config))};
 }
 
 LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
@@ -94,14 +58,14 @@ LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
   }
   unshard(model_.head(), which);
   LogprobResult result;
-  if (batch) result = modeling::to_tokens(*batch, run_head(*batch, hidden, options), options_.context);
+  if (batch) result = ends_.outputs(*batch, hidden, head_weights(), options);
   model_.head().reshard();
   model_.embedding().reshard();
   return result;
 }
 
 void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options,
-                   const LossGradient& loss) {
+                   const modeling::LossGradient& loss) {
   const at::AutoGradMode with_grad(true);
   const int32_t which = HEXAD_WEIGHTS_CURRENT;
   at::Tensor hidden = embed(batch, which);
@@ -114,7 +78,7 @@ void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOpt
     model_.block(layer).reshard();
     reduce(model_.block(layer));
   }
-  if (batch) backward_embedding(*batch, grad);
+  if (batch) ends_.embed_backward(*batch, grad, model_.embedding().grad_accumulator(0));
   reduce(model_.embedding());
   reducing_->finish_reduce();
   reducing_ = nullptr;
@@ -142,25 +106,17 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBat
 }
 
 at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
-                                 const modeling::LogprobOptions& options, const LossGradient& loss) {
+                                 const modeling::LogprobOptions& options, const modeling::LossGradient& loss) {
   ShardedUnit& unit = model_.head();
   unshard(unit, HEXAD_WEIGHTS_CURRENT);
   at::Tensor grad_hidden;
   if (batch) {
-    const at::Tensor input = hidden.detach().requires_grad_(true);
-    const LogprobResult outputs = run_head(*batch, input, options);
-    const LogprobResult grads = modeling::to_rows(*batch, loss(modeling::to_tokens(*batch, outputs, options_.context)));
-    std::vector<at::Tensor> with_grad, grad_outputs, inputs = {input};
-    const auto add = [&](const at::Tensor& output, const at::Tensor& grad) {
-      if (output.defined() && grad.defined()) with_grad.push_back(output), grad_outputs.push_back(grad);
-    };
-    add(outputs.logprobs, grads.logprobs);
-    add(outputs.entropy, grads.entropy);
-    add(outputs.unfiltered_logprobs, grads.unfiltered_logprobs);
+    const modeling::HeadRecord record = ends_.loss(*batch, hidden, head_weights(), options, loss);
+    std::vector<at::Tensor> inputs = {record.input};
     inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
     const bool tied = model_.config().tie_word_embeddings;
     if (tied) inputs.push_back(model_.embedding().weights()[0]);
-    const std::vector<at::Tensor> results = gradients(with_grad, grad_outputs, inputs);
+    const std::vector<at::Tensor> results = modeling::head_gradients(record, inputs);
     grad_hidden = results[0].defined() ? results[0] : at::zeros_like(hidden);
     for (size_t i = 0; i < unit.weights().size(); ++i)
       if (results[i + 1].defined()) unit.add_grad(i, results[i + 1]);
@@ -179,24 +135,11 @@ at::Tensor Runner::backward_block(const modeling::MicroBatch& batch, int64_t lay
       record.output.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
   std::vector<at::Tensor> inputs = {record.input};
   inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
-  const std::vector<at::Tensor> results = gradients({output}, {grad}, inputs);
+  const std::vector<at::Tensor> results = modeling::gradients({output}, {grad}, inputs);
   for (size_t i = 0; i < unit.weights().size(); ++i)
     if (results[i + 1].defined()) unit.add_grad(i, results[i + 1]);
   record = {};
   return results[0];
-}
-
-void Runner::backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor sum = model_.embedding().grad_accumulator(0);
-  at::Tensor whole = grad.to(at::kFloat);
-  if (!options_.tp.active()) {
-    sum.index_add_(0, batch.ids, whole);
-    return;
-  }
-  if (options_.tp.shards_tokens()) whole = modeling::gather_tokens(whole, options_.tp.group);
-  const at::Tensor rows = vocab().local(batch.ids), mine = rows.ge(0).nonzero().squeeze(1);
-  sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine));
 }
 
 void Runner::abandon() {

@@ -1,12 +1,9 @@
 // The schedule of FSDP: which unit is gathered, computed, freed and reduced when. Written out unit by unit instead of
 // hooked into autograd: each unit's graph ends at its inputs, and this file joins them.
 #pragma once
-#include <functional>
 #include <vector>
 
-#include "modeling/backend/micro_batch.hpp"
-#include "modeling/op/logprob_head.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/backend/model_ends.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -20,17 +17,17 @@ struct RunnerOptions {
 
 class Runner {
  public:
-  Runner(ShardedModel& model, const RunnerOptions& options) : model_(model), options_(options) {}
+  Runner(ShardedModel& model, const RunnerOptions& options)
+      : model_(model), options_(options), ends_(model.config(), options.tp, options.context) {}
 
   // Per-token results [T] fp32 at the predicted token (0 at each sequence's start), under weights `which`.
   // A null batch computes nothing and takes part in the collectives.
   modeling::LogprobResult forward(const modeling::MicroBatch* batch, int32_t which,
                                   const modeling::LogprobOptions& options);
 
-  // Gradient of the loss by each of logprobs, entropy and logprobs_unfiltered, as they were given; undefined: none.
-  using LossGradient = std::function<modeling::LogprobResult(const modeling::LogprobResult& outputs)>;
   // Forward and backward; the gradients are summed over ranks into the units' grad(). A null batch contributes nothing.
-  void train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options, const LossGradient& loss);
+  void train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options,
+             const modeling::LossGradient& loss);
   // After an exception out of forward or train: waits for what is under way, so that the next call starts clean.
   void abandon();
 
@@ -43,23 +40,20 @@ class Runner {
 
   at::Tensor embed(const modeling::MicroBatch* batch, int32_t which);
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
-  // Of this rank's tokens, at the predicting position.
-  modeling::LogprobResult run_head(const modeling::MicroBatch& batch, const at::Tensor& hidden,
-                                   const modeling::LogprobOptions& options);
+  modeling::HeadWeights head_weights() const;
   std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden);
   at::Tensor backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
-                           const modeling::LogprobOptions& options, const LossGradient& loss);
+                           const modeling::LogprobOptions& options, const modeling::LossGradient& loss);
   at::Tensor backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
                             const at::Tensor& grad);
-  void backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad);
   void reduce(ShardedUnit& unit);
-  modeling::VocabShard vocab() const;
 
   void unshard(ShardedUnit& unit, int32_t which);
   void prefetch(ShardedUnit& unit, int32_t which);
 
   ShardedModel& model_;
   RunnerOptions options_;
+  modeling::ModelEnds ends_;
   ShardedUnit* reducing_ = nullptr;  // its reduce-scatter is under way
 };
 

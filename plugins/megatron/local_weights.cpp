@@ -69,6 +69,7 @@ LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const
     layout::BufferParam param{elements(weight.part.slice.shape)};
     param.expert = weight.expert;
     params.push_back(param);
+    index_[info.hf_name] = weights_.size();
     weights_.push_back(std::move(weight));
   }
   layout::BufferOptions options;
@@ -93,9 +94,8 @@ const WeightBuffer& LocalWeights::buffer_of(const LocalWeight& weight) const {
 }
 
 const LocalWeight* LocalWeights::find(const std::string& name) const {
-  for (const LocalWeight& weight : weights_)
-    if (weight.info.hf_name == name) return &weight;
-  return nullptr;
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &weights_[found->second];
 }
 
 at::Tensor& LocalWeights::gradients() {
@@ -132,9 +132,9 @@ const LocalWeights::Leaves& LocalWeights::leaves(int32_t which) {
   return other_;
 }
 
-void LocalWeights::add_gradient(const std::string& name, const at::Tensor& grad) {
+void LocalWeights::add_gradient(const LocalWeight& weight, const at::Tensor& grad) {
   const at::NoGradGuard no_grad;
-  slice_of(gradients(), *find(name)).add_(grad);
+  slice_of(gradients(), weight).add_(grad);
 }
 
 void LocalWeights::sum_partial_gradients() {
@@ -146,14 +146,8 @@ void LocalWeights::sum_partial_gradients() {
     under_way.emplace_back(grad, group.all_reduce(grad));
   };
   for (const LocalWeight& weight : weights_) {
-    switch (weight.part.gradient) {
-      case modeling::GradientSum::none: break;
-      case modeling::GradientSum::all: sum(weight, groups_.tp); break;
-      case modeling::GradientSum::if_sequence:
-        if (settings_.sequence_parallel) sum(weight, groups_.tp);
-        break;
-      case modeling::GradientSum::equal_slices: sum(weight, groups_.equal_heads); break;
-    }
+    sum(weight,
+        modeling::sum_group(weight.part.gradient, {groups_.tp, settings_.sequence_parallel}, groups_.equal_heads));
   }
   const LocalWeight* embedding = settings_.model.tie_word_embeddings ? find(modeling::kEmbeddingName) : nullptr;
   if (embedding) sum(*embedding, groups_.embedding);

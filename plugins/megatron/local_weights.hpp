@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -70,7 +71,7 @@ class LocalWeights {
   // Leaves that require gradients, of the current weights or a kept copy of them.
   using Leaves = std::map<std::string, at::Tensor>;
   const Leaves& leaves(int32_t which);
-  void add_gradient(const std::string& name, const at::Tensor& grad);
+  void add_gradient(const LocalWeight& weight, const at::Tensor& grad);
   // Sums what tensor-parallel ranks have seen parts of, and the two halves of a tied embedding's gradient.
   void sum_partial_gradients();
 
@@ -91,6 +92,7 @@ class LocalWeights {
   at::Device device_;
   std::vector<modeling::WeightInfo> table_;
   std::vector<LocalWeight> weights_;
+  std::unordered_map<std::string, size_t> index_;  // of weights_, by name
   std::vector<WeightBuffer> buffers_;
   at::Tensor parameters_, gradients_;
   std::map<int32_t, at::Tensor> kept_;

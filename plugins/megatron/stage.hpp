@@ -1,15 +1,12 @@
 // One pipeline stage (a model chunk of this rank): its blocks, the embedding on the first and the head on the last.
 // Written out block by block: each block's graph ends at its input, and this file joins them.
 #pragma once
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "modeling/backend/micro_batch.hpp"
+#include "modeling/backend/model_ends.hpp"
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
-#include "modeling/op/logprob_head.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
 #include "plugins/megatron/local_weights.hpp"
 
 namespace hexad::megatron {
@@ -21,12 +18,8 @@ struct StageRecord {
     at::Tensor output;  // undefined when the block will run again
   };
   std::vector<Block> blocks;
-  at::Tensor head_input;                          // leaf; last stage
-  modeling::LogprobResult outputs, output_grads;  // last stage; of this rank's tokens
+  modeling::HeadRecord head;  // last stage
 };
-
-// Gradient of the loss by each output, as they were given; undefined: none.
-using LossGradient = std::function<modeling::LogprobResult(const modeling::LogprobResult& outputs)>;
 
 class StageRunner {
  public:
@@ -45,28 +38,26 @@ class StageRunner {
                                   const modeling::LogprobOptions& options);
   // The last stage's loss, kept in the record for backward.
   void loss(const modeling::MicroBatch& batch, const at::Tensor& hidden, const modeling::LogprobOptions& options,
-            const LossGradient& gradient, StageRecord& record);
+            const modeling::LossGradient& gradient, StageRecord& record);
   // Gradient of the stage's output (of the last stage: from its record) -> of its input; adds those of the weights.
   at::Tensor backward(const modeling::MicroBatch& batch, StageRecord& record, const at::Tensor& grad);
 
  private:
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
-  at::Tensor embed(const modeling::MicroBatch& batch, int32_t which);
-  // Of this rank's tokens, at the predicting position.
-  modeling::LogprobResult head(const modeling::MicroBatch& batch, const at::Tensor& hidden, int32_t which,
-                               const modeling::LogprobOptions& options);
-  at::Tensor backward_head(StageRecord& record);
-  void backward_embedding(const modeling::MicroBatch& batch, const at::Tensor& grad);
-  modeling::VocabShard vocab() const;
-  // Adds the gradients of `names` and returns that of the input.
-  at::Tensor take_gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,
-                            const at::Tensor& input, const std::vector<std::string>& names);
+  modeling::HeadWeights head_weights(int32_t which);
+  using Weights = std::vector<const LocalWeight*>;
+  // The input of a part of the model, then its weights: what gradients are taken by.
+  std::vector<at::Tensor> inputs(const at::Tensor& input, const Weights& weights);
+  // Adds the gradients of `weights`, in the order of inputs(), and returns that of the input.
+  at::Tensor add_gradients(const std::vector<at::Tensor>& gradients, const at::Tensor& input, const Weights& weights);
 
   const Settings& settings_;
   modeling::TensorParallel tp_;
-  modeling::Group context_;
+  modeling::ModelEnds ends_;
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
+  std::vector<Weights> layer_weights_;                      // of each layer of the stage, those that learn
+  Weights head_weights_;                                    // likewise; last stage
   modeling::Range experts_;                                 // of each layer, on this rank
   std::unique_ptr<modeling::ExpertDispatcher> dispatcher_;  // null: all experts are here
 };

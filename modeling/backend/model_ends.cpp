@@ -1,0 +1,81 @@
+#include "modeling/backend/model_ends.hpp"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "modeling/backend/token_outputs.hpp"
+#include "modeling/family/transformer.hpp"
+
+namespace hexad::modeling {
+
+ModelEnds::ModelEnds(const ModelConfig& config, const TensorParallel& tp, const Group& context)
+    : config_(config), tp_(tp), context_(context), vocab_(VocabShard::of(config.vocab_size, tp.group)) {}
+
+at::Tensor ModelEnds::embed(const MicroBatch& batch, const at::Tensor& weight) const {
+  const at::NoGradGuard no_grad;  // its backward is an index_add into the gradient
+  return tp_.active() ? vocab_parallel_embed(weight, vocab_.rows.begin, batch.ids, tp_)
+                      : modeling::embed(weight, batch.ids);
+}
+
+void ModelEnds::embed_backward(const MicroBatch& batch, const at::Tensor& grad, at::Tensor sum) const {
+  const at::NoGradGuard no_grad;
+  at::Tensor whole = grad.to(at::kFloat);
+  if (!tp_.active()) {
+    sum.index_add_(0, batch.ids, whole);
+    return;
+  }
+  if (tp_.shards_tokens()) whole = gather_tokens(whole, tp_.group);
+  const at::Tensor rows = vocab_.local(batch.ids), mine = rows.ge(0).nonzero().squeeze(1);
+  sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine));
+}
+
+LogprobResult ModelEnds::head(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,
+                              const LogprobOptions& wanted) const {
+  const auto tokens = [&](const at::Tensor& rows) {
+    return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
+  };
+  const auto norm = [&](const at::Tensor& rows) { return final_norm(config_, weights.norm, rows); };
+  // Where every rank has all rows, those that are no tokens are left out early.
+  const at::Tensor normed = tp_.shards_tokens() ? tokens(gather_tokens(norm(hidden), tp_.group))
+                                                : copy_to_ranks(norm(tokens(hidden)), tp_.group);
+  LogprobOptions options = wanted;
+  options.vocab = vocab_;
+  return head_logprobs(normed, weights.logits, batch.targets, options);
+}
+
+LogprobResult ModelEnds::outputs(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,
+                                 const LogprobOptions& options) const {
+  const at::NoGradGuard no_grad;
+  return to_tokens(batch, head(batch, hidden, weights, options), context_);
+}
+
+HeadRecord ModelEnds::loss(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,
+                           const LogprobOptions& options, const LossGradient& gradient) const {
+  const at::AutoGradMode with_grad(true);
+  HeadRecord record;
+  record.input = hidden.detach().requires_grad_(true);
+  record.outputs = head(batch, record.input, weights, options);
+  record.grads = to_rows(batch, gradient(to_tokens(batch, record.outputs, context_)));
+  return record;
+}
+
+std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& grads,
+                                  const std::vector<at::Tensor>& inputs) {
+  if (outputs.empty()) return std::vector<at::Tensor>(inputs.size());
+  return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/false, /*create_graph=*/false,
+                               /*allow_unused=*/true);
+}
+
+std::vector<at::Tensor> head_gradients(const HeadRecord& record, const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> outputs, grads;
+  const auto add = [&](const at::Tensor& output, const at::Tensor& grad) {
+    if (output.defined() && grad.defined()) outputs.push_back(output), grads.push_back(grad);
+  };
+  add(record.outputs.logprobs, record.grads.logprobs);
+  add(record.outputs.entropy, record.grads.entropy);
+  add(record.outputs.unfiltered_logprobs, record.grads.unfiltered_logprobs);
+  return gradients(outputs, grads, inputs);
+}
+
+}  // namespace hexad::modeling
