@@ -19,10 +19,17 @@ at::Tensor rotated(const MlaConfig& config, const at::Tensor& x, const Rope& rop
   return apply_rope(config.rope_interleave ? halves_apart(x) : x, rope);
 }
 
-at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& x, int64_t row_tile) {
-  if (config.q_lora_rank == 0) return apply_linear(x, w.q_proj, {}, row_tile);
+// The features of this rank's heads: [T, heads, width].
+at::Tensor heads_of(const at::Tensor& latent, const at::Tensor& weight, int64_t width, const TensorParallel& tp,
+                    int64_t row_tile) {
+  return column_parallel(latent, {weight}, {at::Tensor()}, tp, row_tile)[0].unflatten(1, {-1, width});
+}
+
+at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& x, const TensorParallel& tp,
+                   int64_t row_tile) {
+  if (config.q_lora_rank == 0) return heads_of(x, w.q_proj, config.qk_head_dim(), tp, row_tile);
   const at::Tensor latent = apply_linear(x, w.q_a_proj, w.q_a_bias, row_tile);
-  return apply_linear(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, {}, row_tile);
+  return heads_of(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, config.qk_head_dim(), tp, row_tile);
 }
 
 }  // namespace
@@ -42,18 +49,19 @@ MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope) {
   return config;
 }
 
-MlaInputs mla_inputs(const MlaConfig& c, int64_t num_heads, const MlaWeights& w, const at::Tensor& x, const Rope& rope,
-                     int64_t row_tile) {
-  const int64_t tokens = x.size(0);
-  const at::Tensor q = queries(c, w, x, row_tile).view({tokens, num_heads, c.qk_head_dim()});
+MlaInputs mla_inputs(const MlaConfig& c, const MlaWeights& w, const at::Tensor& x, const Rope& rope,
+                     const TensorParallel& tp, int64_t row_tile) {
+  const at::Tensor q = queries(c, w, x, tp, row_tile);
   const std::vector<at::Tensor> q_parts = q.split_with_sizes({c.nope_head_dim, c.rope_head_dim}, -1);
 
   const at::Tensor compressed = apply_linear(x, w.kv_a_proj, w.kv_a_bias, row_tile);
   const std::vector<at::Tensor> kv = compressed.split_with_sizes({c.kv_lora_rank, c.rope_head_dim}, -1);
-  const at::Tensor expanded = apply_linear(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, {}, row_tile)
-                                  .view({tokens, num_heads, c.nope_head_dim + c.v_head_dim});
+  const at::Tensor expanded =
+      heads_of(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, c.nope_head_dim + c.v_head_dim, tp, row_tile);
   const std::vector<at::Tensor> kv_parts = expanded.split_with_sizes({c.nope_head_dim, c.v_head_dim}, -1);
-  const at::Tensor k_rope = rotated(c, kv[1].unsqueeze(1), rope).expand({-1, num_heads, -1});
+  // Every rank's heads use the shared part of the key: its gradient is the sum over them.
+  const at::Tensor shared = tp.shards_tokens() ? gather_tokens(kv[1], tp.group) : copy_to_ranks(kv[1], tp.group);
+  const at::Tensor k_rope = rotated(c, shared.unsqueeze(1), rope).expand({-1, q.size(1), -1});
 
   const at::Tensor q_full = at::cat({q_parts[0], rotated(c, q_parts[1], rope)}, -1);
   return {c.logit_scale == 1.0 ? q_full : q_full * c.logit_scale, at::cat({kv_parts[0], k_rope}, -1), kv_parts[1]};

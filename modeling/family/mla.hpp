@@ -7,6 +7,7 @@
 
 #include "modeling/family/config_fields.hpp"
 #include "modeling/op/rope.hpp"
+#include "modeling/parallel/tensor_parallel.hpp"
 
 namespace hexad::modeling {
 
@@ -37,8 +38,11 @@ struct MlaInputs {
   at::Tensor q, k, v;
 };
 
-// x [T, H]. The norms of the latents have their own epsilon, 1e-6, as in transformers.
-MlaInputs mla_inputs(const MlaConfig& config, int64_t num_heads, const MlaWeights& weights, const at::Tensor& x,
-                     const Rope& rope, int64_t row_tile = 0);
+// x [T, H], or this rank's [T / ranks, H] with sequence parallelism; rope is of all T tokens. The norms of the latents
+// have their own epsilon, 1e-6, as in transformers. Tensor parallel ranks make the latents each for itself, and from them
+// the heads that they share out: then q, k and v are of this rank's heads, those of the rows that it has of q_proj or
+// q_b_proj and of kv_b_proj.
+MlaInputs mla_inputs(const MlaConfig& config, const MlaWeights& weights, const at::Tensor& x, const Rope& rope,
+                     const TensorParallel& tp = {}, int64_t row_tile = 0);
 
 }  // namespace hexad::modeling

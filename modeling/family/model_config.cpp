@@ -106,6 +106,7 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& or
   config.rope = parse_rope(fields, config.max_position_embeddings, family.rope_theta);
   parse_heads(family, fields, config);
   if (family.moe) config.moe = parse_moe(*family.moe, fields, config.num_layers);
+  if (config.moe && std::count(config.moe->layers.begin(), config.moe->layers.end(), true) == 0) config.moe.reset();
   config.tie_word_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
   config.qkv_bias = present(family.qkv_bias, fields, "attention_bias");
   config.output_bias = present(family.output_bias, fields, "attention_bias");

@@ -24,7 +24,7 @@ struct ModelConfig {
   int64_t head_dim = 0;           // with MLA: the rotated part alone
   int64_t intermediate_size = 0;  // of dense layers
   std::optional<MlaConfig> mla;   // queries, keys and values come from latents
-  std::optional<MoeConfig> moe;   // some layers have experts
+  std::optional<MoeConfig> moe;   // at least one layer has experts
   double rms_norm_eps = 1e-6;
   RopeConfig rope;
   bool tie_word_embeddings = false;

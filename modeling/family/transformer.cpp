@@ -11,9 +11,9 @@ namespace {
 
 at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
                                  const Rope& rope, Attention& attention, const LinearOptions& options) {
-  const MlaInputs in = mla_inputs(*config.mla, config.num_heads, w.mla, x, rope, options.row_tile);
+  const MlaInputs in = mla_inputs(*config.mla, w.mla, x, rope, options.tp, options.row_tile);
   const at::Tensor out = attention.attend(layer, in.q, in.k, in.v);
-  return apply_linear(out.flatten(1), w.o_proj, w.o_bias, options.row_tile);
+  return row_parallel(out.flatten(1), w.o_proj, w.o_bias, options.tp, options.row_tile);
 }
 
 at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,

@@ -114,7 +114,9 @@ void check_tensor_parallel(const ModelConfig& config, int64_t ranks) {
            return config.num_heads % size == 0 && (config.num_kv_heads % size == 0 || size % config.num_kv_heads == 0);
          }));
   }
-  require_divides("intermediate_size", config.intermediate_size, ranks);
+  bool dense = false;  // a layer without experts: intermediate_size is its width
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) dense |= !config.has_experts(layer);
+  if (dense) require_divides("intermediate_size", config.intermediate_size, ranks);
   if (chunk_range(config.vocab_size, ranks, ranks - 1).size() == 0) {
     fail("a vocabulary of {} leaves tensor-parallel rank {} without a row; use fewer ranks than {}", config.vocab_size,
          ranks - 1, ranks);

@@ -106,11 +106,8 @@ void check_experts(const Settings& settings) {
 }
 
 void check_model(const Settings& settings) {
-  const layout::ParallelSizes& sizes = settings.sizes;
-  modeling::check_tensor_parallel(settings.model, sizes.tensor);
+  modeling::check_tensor_parallel(settings.model, settings.sizes.tensor);
   check_experts(settings);
-  refuse(sizes.tensor > 1 && settings.model.mla, "tensor parallelism of latent attention",
-         "set policy.megatron_cfg.tensor_model_parallel_size to 1");
   for (const modeling::WeightInfo& info : modeling::weight_table(settings.model))
     refuse(!info.trainable, "a router with an expert bias", "use policy.dtensor_cfg");
 }
