@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -25,6 +25,10 @@ smollm2: build
 test: build lint
 	@tools/setup.sh --tests
 	ctest --preset $(PRESET) -j $(JOBS)
+
+# Every layout of tests/plugins/layouts/matrix.txt against one rank, a line each; HEXAD_LAYOUTS=REGEX runs some of them.
+test-layouts: build
+	ctest --preset $(PRESET) -C layouts -L layouts --verbose
 
 golden: build
 	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'

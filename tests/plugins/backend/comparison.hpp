@@ -34,40 +34,58 @@ inline double logprob_error(Instance& backend, const Reference& reference, const
       const int64_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
       const Sequence sequence{{batches[b].ids.begin() + begin, batches[b].ids.begin() + end}, {}};
       const at::Tensor want = reference.outputs(reference.weights, sequence, kTemperature).first;
-      worst = std::max(worst, (got[b].slice(0, begin, end) - want).abs().max().item<double>());
+      worst = worse(worst, (got[b].slice(0, begin, end) - want).abs().max().item<double>());
     }
   }
   return worst;
 }
 
-// Three steps of the backend beside three of the reference; the largest differences. Adam's division magnifies rounding
-// where gradients vanish, so each step starts from the same weights: those errors would otherwise be counted again.
-// `policy_of` makes the configuration of a model's folder.
+// Does this rank compute the reference's steps? One does: on many ranks they would be most of the work.
+inline bool is_judge() {
+  hexad_comm* world = nullptr;
+  runtime_test::check_ok(runtime_test::runtime().comm_axis("world", &world));
+  return !world || runtime_test::runtime().comm_rank(world) == 0;
+}
+
+// One step of both from the same weights.
+inline void compare_step(Instance& backend, Reference& reference, const std::vector<Sequence>& data,
+                         const Packing& packing, Errors& errors) {
+  const bool judge = is_judge();
+  const double normalizer = static_cast<double>(total_tokens(data));
+  errors.logprob = worse(errors.logprob, logprob_error(backend, reference, data, packing));
+  const double want = judge ? reference.train(data, normalizer, kTemperature) : 0;
+  auto batches = backend.batches(data, packing);
+  const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature));
+  const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
+  const double norm = sum_over_ranks(judge ? reference.grad_norm() : 0);
+  errors.norm = worse(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
+  Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
+  for (auto& [name, weight] : weights) weight = weight.to(at::kFloat);
+  if (judge) {
+    errors.loss = worse(errors.loss, std::abs(got - want) / std::abs(want));
+    errors.grad = worse(errors.grad, relative_error(grads, reference.grads));
+    reference.step(kLr, kDecay, kMaxNorm);
+    errors.weight = worse(errors.weight, relative_error(weights, reference.weights));
+  }
+  reference.weights = std::move(weights);
+}
+
+// Three steps of the backend beside three of the reference; the largest differences, all of them on rank 0, of log-probs
+// and norms each rank's own. Adam's division magnifies rounding where gradients vanish, so each step starts from the same
+// weights: those errors would otherwise be counted again. `policy_of` makes the configuration of a model's folder; with
+// `bfloat16` the backend computes in it, and the reference in fp32 with weights that are rounded alike.
 inline Errors three_steps(const nlohmann::json& model, const Packing& packing,
-                          const std::function<json(const std::filesystem::path&)>& policy_of) {
+                          const std::function<json(const std::filesystem::path&)>& policy_of,
+                          const std::string& plugin = plugin_name(), bool bfloat16 = false) {
   const TemporaryDir folder;
   const std::filesystem::path& dir = folder.path();
   Reference reference(dir, write_model(dir, model));
-  Instance backend(policy_of(dir));
+  Instance backend(policy_of(dir), plugin);
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  if (bfloat16)
+    for (auto& [name, weight] : reference.weights) weight = weight.to(at::kBFloat16).to(at::kFloat);
   Errors errors;
-  for (int step = 0; step < 3; ++step) {
-    const std::vector<Sequence> data = make_sequences(11, step);
-    const double normalizer = static_cast<double>(total_tokens(data));
-    errors.logprob = std::max(errors.logprob, logprob_error(backend, reference, data, packing));
-    const double want = reference.train(data, normalizer, kTemperature);
-    auto batches = backend.batches(data, packing);
-    const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature));
-    errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
-    const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
-    errors.grad = std::max(errors.grad, relative_error(grads, reference.grads));
-    const double norm = reference.grad_norm();
-    errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
-    reference.step(kLr, kDecay, kMaxNorm);
-    Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
-    errors.weight = std::max(errors.weight, relative_error(weights, reference.weights));
-    reference.weights = std::move(weights);
-  }
+  for (int step = 0; step < 3; ++step) compare_step(backend, reference, make_sequences(11, step), packing, errors);
   return errors;
 }
 

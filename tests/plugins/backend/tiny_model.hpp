@@ -147,11 +147,14 @@ inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   return (got.to(at::kDouble) - want.to(at::kDouble)).norm().item<double>() / std::max(scale, 1e-12);
 }
 
+// The larger error; not a number is the largest of all.
+inline double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
 // The largest relative_error of a tensor; infinite when the names differ.
 inline double relative_error(const Weights& got, const Weights& want) {
   double worst = got.size() == want.size() ? 0 : INFINITY;
   for (const auto& [name, tensor] : got)
-    worst = std::max(worst, want.count(name) ? relative_error(tensor, want.at(name)) : INFINITY);
+    worst = worse(worst, want.count(name) ? relative_error(tensor, want.at(name)) : INFINITY);
   return worst;
 }
 
