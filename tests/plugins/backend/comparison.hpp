@@ -55,7 +55,8 @@ inline void compare_step(Instance& backend, Reference& reference, const std::vec
   errors.logprob = worse(errors.logprob, logprob_error(backend, reference, data, packing));
   const double want = judge ? reference.train(data, normalizer, kTemperature) : 0;
   auto batches = backend.batches(data, packing);
-  const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature));
+  const double factor = packing.mean ? 1.0 / static_cast<double>(batches.size()) : 1;
+  const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature, factor));
   const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
   const double norm = sum_over_ranks(judge ? reference.grad_norm() : 0);
   errors.norm = worse(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);

@@ -14,6 +14,7 @@ struct Packing {
   size_t sequences = 4;  // in a micro-batch
   bool padded = false;
   bool merge_rows = false;  // a mutation: all rows of a micro-batch run as one sequence
+  bool mean = false;        // a mutation: gradients are divided by the number of micro-batches
 };
 
 struct Batch {

@@ -1,7 +1,5 @@
 // Loss, gradients and updated weights do not depend on the device mesh, packing, micro-batch size, activation checkpointing or
 // reshard_after_forward; and the tests that say so can fail.
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-
 #include "tests/plugins/backend/comparison.hpp"
 #include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
@@ -125,57 +123,6 @@ void meshes_agree(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-// ---- Mutations ------------------------------------------------------------------------------------------------------
-
-struct DoneWork : c10d::Work {
-  bool wait(std::chrono::milliseconds) override { return true; }
-};
-
-// Forwards to the real group; the reduce-scatter goes wrong.
-class BrokenGroup : public c10d::ProcessGroup {
- public:
-  BrokenGroup(c10d::ProcessGroup* real, bool drop)
-      : c10d::ProcessGroup(real->getRank(), real->getSize()), real_(real), drop_(drop) {}
-
-  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& out, at::Tensor& in,
-                                                      const c10d::ReduceScatterOptions& options) override {
-    if (drop_) {
-      out.copy_(in.view({getSize(), -1})[getRank()]);
-    } else {
-      real_->_reduce_scatter_base(out, in, options)->wait();
-      out.mul_(getSize());
-    }
-    return c10::make_intrusive<DoneWork>();
-  }
-  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& out, at::Tensor& in,
-                                                 const c10d::AllgatherOptions& options) override {
-    return real_->_allgather_base(out, in, options);
-  }
-  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
-                                           const c10d::AllreduceOptions& options) override {
-    return real_->allreduce(tensors, options);
-  }
-
- private:
-  c10d::ProcessGroup* real_;
-  bool drop_;
-};
-
-void broken_reduce(const Rank& rank) {
-  start_runtime(rank);
-  c10::intrusive_ptr<BrokenGroup> broken;
-  wrap_group() = [&](void* real) {
-    broken = c10::make_intrusive<BrokenGroup>(static_cast<c10d::ProcessGroup*>(real), rank.argument == "drop");
-    return static_cast<void*>(static_cast<c10d::ProcessGroup*>(broken.get()));
-  };
-  const Errors errors = three_steps({"llama", {4, false, false}, false, true});
-  CHECK(errors.grad > 1e-2);
-  CHECK(errors.norm > 1e-2);
-  // Clipping and Adam both undo a common factor: the weights alone would not show it.
-  CHECK((rank.argument == "scale" || errors.weight > 1e-4));
-  runtime_test::runtime().stop();
-}
-
 void leaked_attention(const Rank& rank) {
   start_runtime(rank);
   const Errors errors = three_steps({"llama", {4, false, true}, false, true});
@@ -184,10 +131,8 @@ void leaked_attention(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-const bool registered = add_scenarios({{"agrees", agrees},
-                                       {"meshes_agree", meshes_agree},
-                                       {"broken_reduce", broken_reduce},
-                                       {"leaked_attention", leaked_attention}});
+const bool registered =
+    add_scenarios({{"agrees", agrees}, {"meshes_agree", meshes_agree}, {"leaked_attention", leaked_attention}});
 
 }  // namespace
 
@@ -197,9 +142,5 @@ TEST_CASE("1, 2, 3 and 4 ranks agree with plain autograd") {
 TEST_CASE(
     "tensor, sequence, context and hybrid sharded parallel meshes of 2, 4 and 8 ranks agree with plain autograd") {
   for (int world : {2, 4, 8}) rank_process::run("meshes_agree", world);
-}
-TEST_CASE("the comparison notices a dropped reduce and a gradient scaled by the number of ranks") {
-  rank_process::run("broken_reduce", 2, "drop");
-  rank_process::run("broken_reduce", 2, "scale");
 }
 TEST_CASE("the comparison notices attention across packed rows") { rank_process::run("leaked_attention", 1); }
