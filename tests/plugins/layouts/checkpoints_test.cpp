@@ -1,0 +1,167 @@
+// What one layout wrote, every other goes on with: the same bytes of weights, the same next step; across backends.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "tests/plugins/backend/comparison.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/layouts/layout_row.hpp"
+
+using namespace backend_test;
+using layouts_test::Row;
+using rank_process::Rank;
+
+namespace {
+
+constexpr double kWeights = 5e-5, kState = 5e-5;
+constexpr uint32_t kAll = HEXAD_CHECKPOINT_MODEL | HEXAD_CHECKPOINT_OPTIMIZER;
+
+// Layouts of one model. Ten at least of each.
+const std::map<std::string, std::vector<const char*>>& families() {
+  static const std::map<std::string, std::vector<const char*>> all = {
+      {"dense",
+       {"megatron qwen3 pack2", "megatron qwen3 pack2 dp2", "megatron qwen3 pack2 tp2 sp", "megatron qwen3 pack2 pp2",
+        "megatron qwen3 pack2 cp2", "megatron qwen3 pack2 tp2 sp pp2", "megatron qwen3 pack2 tp4",
+        "megatron qwen3 pack2 pp2 vpp2 dp2", "megatron qwen3 pack2 tp2 sp cp2", "megatron qwen3 pack2 pp4",
+        "dtensor qwen3 pack2", "dtensor qwen3 pack2 dp4 hsdp2", "dtensor qwen3 pack2 tp2 sp cp2"}},
+      {"experts",
+       {"megatron qwen3_moe pack2", "megatron qwen3_moe pack2 dp2 ep2", "megatron qwen3_moe pack2 tp2 sp",
+        "megatron qwen3_moe pack2 pp2 vpp2", "megatron qwen3_moe pack2 cp2 ep2", "megatron qwen3_moe pack2 dp4 ep4",
+        "megatron qwen3_moe pack2 tp2 sp dp2 ep2 etp1", "megatron qwen3_moe pack2 dp4 ep2 etp2",
+        "megatron qwen3_moe pack2 pp2 dp2 ep2", "megatron qwen3_moe pack2 tp2 sp pp2", "dtensor qwen3_moe pack2",
+        "dtensor qwen3_moe pack2 cp2 dp2"}},
+  };
+  return all;
+}
+
+const std::vector<const char*>& layouts_of(const std::string& family) { return families().at(family); }
+
+// A child process makes one pass over the layouts with its number of ranks.
+//   write: step 1 of the model from the start, kept under `dir`/W; step 2 of the same, kept under `dir`/W_next.
+//   read: for every pair (W, R) of `pairs` with R's number of ranks: R loads W, keeps what it read under W_R, and step 2
+//   under W_R_next.
+struct Task {
+  std::filesystem::path dir;
+  std::string family;
+  std::vector<std::pair<size_t, size_t>> pairs;
+
+  std::string text() const { return json{{"dir", dir.string()}, {"family", family}, {"pairs", pairs}}.dump(); }
+  static Task parse(const std::string& text) {
+    const json task = json::parse(text);
+    return {task.at("dir").get<std::string>(), task.at("family"), task.at("pairs")};
+  }
+  Row row(size_t index) const { return Row::parse(layouts_of(family).at(index)); }
+  std::filesystem::path written(size_t w) const { return dir / std::to_string(w); }
+  std::filesystem::path read(size_t w, size_t r) const { return dir / fmt::format("{}_{}", w, r); }
+};
+
+std::filesystem::path next(const std::filesystem::path& folder) { return folder.string() + "_next"; }
+
+std::unique_ptr<Instance> make(const Task& task, const Row& row) {
+  auto backend = std::make_unique<Instance>(row.policy(task.dir / "model"), row.backend);
+  REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());
+  return backend;
+}
+
+void train_step(Instance& backend, const Row& row, int step) {
+  const std::vector<Sequence> data = make_sequences(8, step);
+  auto batches = backend.batches(data, row.packing);
+  backend.train(batches, static_cast<double>(total_tokens(data)), kTemperature);
+  CHECK_FALSE(backend.step(kLr, kDecay, kMaxNorm).skipped);
+}
+
+void save(Instance& backend, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  backend.save(folder, kAll);
+}
+
+void write_checkpoints(const Rank& rank) {
+  start_runtime(rank);
+  const Task task = Task::parse(rank.argument);
+  for (size_t w = 0; w < layouts_of(task.family).size(); ++w) {
+    const Row row = task.row(w);
+    if (row.world() != rank.world) continue;
+    const auto backend = make(task, row);
+    CHECK(same(backend->weights(HEXAD_WEIGHTS_CURRENT), read_weights(task.dir / "model")));
+    train_step(*backend, row, 1);
+    save(*backend, task.written(w));
+    train_step(*backend, row, 2);
+    save(*backend, next(task.written(w)));
+  }
+  runtime_test::runtime().stop();
+}
+
+void read_checkpoints(const Rank& rank) {
+  start_runtime(rank);
+  const Task task = Task::parse(rank.argument);
+  for (const auto& [w, r] : task.pairs) {
+    const Row row = task.row(r);
+    if (row.world() != rank.world) continue;
+    INFO(task.row(w).text << " wrote, " << row.text << " reads");
+    const auto backend = make(task, row);
+    REQUIRE_MESSAGE(backend->load(task.written(w), kAll) == HEXAD_OK, backend->error());
+    save(*backend, task.read(w, r));
+    CHECK(same(backend->weights(HEXAD_WEIGHTS_CURRENT), read_weights(task.written(w) / "weights")));
+    train_step(*backend, row, 2);
+    save(*backend, next(task.read(w, r)));
+  }
+  runtime_test::runtime().stop();
+}
+
+const bool registered =
+    add_scenarios({{"write_checkpoints", write_checkpoints}, {"read_checkpoints", read_checkpoints}});
+
+double error_of(const std::filesystem::path& got, const std::filesystem::path& want, const char* part) {
+  return relative_error(read_weights(got / part), read_weights(want / part));
+}
+
+void check_pair(const Task& task, size_t w, size_t r) {
+  const std::filesystem::path written = task.written(w), read = task.read(w, r);
+  const bool bytes = same(read_weights(read / "weights"), read_weights(written / "weights")) &&
+                     same(read_weights(read / "optimizer"), read_weights(written / "optimizer"));
+  const double weights = error_of(next(read), next(written), "weights"),
+               state = error_of(next(read), next(written), "optimizer");
+  const bool goes_on = bytes && weights <= kWeights && state <= kState;
+  const std::string text =
+      fmt::format("{:9}  {}, next step: weights {:.0e} optimizer {:.0e}  {} -> {}", goes_on ? "goes on" : "DIFFERS",
+                  bytes ? "same bytes" : "OTHER BYTES", weights, state, task.row(w).text, task.row(r).text);
+  CHECK_MESSAGE(goes_on, text);
+  if (task.pairs.size() > layouts_of(task.family).size()) std::cout << text << std::endl;
+  std::filesystem::remove_all(read);
+  std::filesystem::remove_all(next(read));
+}
+
+void run_pairs(const std::string& family, const std::vector<std::pair<size_t, size_t>>& pairs) {
+  const TemporaryDir dir;
+  const Task task{dir.path(), family, pairs};
+  write_model(dir / "model", task.row(0).model());
+  std::set<int> worlds;
+  for (const char* const row : layouts_of(family)) worlds.insert(Row::parse(row).world());
+  for (const char* const pass : {"write_checkpoints", "read_checkpoints"})
+    for (const int world : worlds) rank_process::run(pass, world, task.text(), {}, std::chrono::seconds(1800));
+  for (const auto& [w, r] : pairs) check_pair(task, w, r);
+}
+
+}  // namespace
+
+// A permutation: each layout reads another's checkpoint.
+TEST_CASE("a checkpoint of any layout goes on under another, across backends") {
+  for (const auto& [family, layouts] : families()) {
+    CHECK(layouts.size() >= 10);
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (size_t w = 0; w < layouts.size(); ++w) pairs.emplace_back(w, (w + 5) % layouts.size());
+    run_pairs(family, pairs);
+  }
+}
+
+TEST_SUITE("layouts") {
+  TEST_CASE("a checkpoint of any layout goes on under every other, across backends") {
+    for (const auto& [family, layouts] : families()) {
+      std::vector<std::pair<size_t, size_t>> pairs;
+      for (size_t w = 0; w < layouts.size(); ++w)
+        for (size_t r = 0; r < layouts.size(); ++r) pairs.emplace_back(w, r);
+      run_pairs(family, pairs);
+      std::cout << fmt::format("{}: {} layouts went on under {}\n", family, layouts.size(), layouts.size());
+    }
+  }
+}
