@@ -55,6 +55,7 @@ void write_model_configs(const ModelConfig& config, const std::filesystem::path&
                          const std::filesystem::path& dir) {
   nlohmann::json document = config.original;
   document[document.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";
+  if (document.contains("num_nextn_predict_layers")) document["num_nextn_predict_layers"] = 0;  // never loaded
   replace_file(dir / "config.json", document.dump(2) + "\n");
   const std::filesystem::path generation = source_dir / "generation_config.json";
   if (std::filesystem::exists(generation) && !std::filesystem::equivalent(source_dir, dir))

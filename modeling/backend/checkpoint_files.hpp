@@ -34,7 +34,8 @@ class CheckpointWriter {
   std::string error_;
 };
 
-// config.json with dtype float32 and, if the source has one, generation_config.json.
+// config.json with dtype float32 and without layers of multi-token prediction, which no checkpoint of ours has; and, if
+// the source has one, generation_config.json.
 void write_model_configs(const ModelConfig& config, const std::filesystem::path& source_dir,
                          const std::filesystem::path& dir);
 

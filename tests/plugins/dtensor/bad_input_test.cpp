@@ -146,6 +146,28 @@ TEST_CASE("weights that the model does not use are a warning") {
         std::vector<std::string>{(dir / "model.safetensors").string() + ": 'vision.weight' is not used by this model"});
 }
 
+TEST_CASE("weights of multi-token prediction are left out with one line, and a checkpoint does not promise them") {
+  const TemporaryDir dir;
+  json model = tiny_config("deepseek_v3");
+  model["num_nextn_predict_layers"] = 2;
+  Weights weights = write_model(dir / "model", model);
+  const Weights trained = weights;
+  for (const char* name : {"3.enorm.weight", "3.eh_proj.weight", "3.mlp.experts.0.up_proj.weight", "4.enorm.weight"})
+    weights[std::string("model.layers.") + name] = at::ones({2, 3});
+  write_weights(dir / "model", weights);
+  logged().clear();
+  one_rank();
+  Instance backend(policy(dir / "model"));
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  CHECK(logged() == std::vector<std::string>{(dir / "model").string() +
+                                             ": 4 weights of layers beyond the config's 3 (multi-token prediction) are "
+                                             "left out"});
+  CHECK(same(backend.weights(HEXAD_WEIGHTS_CURRENT), trained));
+  backend.save(dir.path(), HEXAD_CHECKPOINT_MODEL);
+  CHECK(json::parse(std::ifstream(dir / "weights" / "config.json")).at("num_nextn_predict_layers") == 0);
+  CHECK(same(read_weights(dir / "weights"), trained));
+}
+
 TEST_CASE("settings that are wrong or not available") {
   const TemporaryDir dir;
   write_tiny_model(dir.path(), "llama");
