@@ -1,4 +1,6 @@
 // Rules of the dtensor backend: the device mesh of NeMo-RL, dp_replicate x dp_shard x cp x tp.
+#include <numeric>
+
 #include "core/config/model_shape.hpp"
 #include "core/config/rules_megatron.hpp"
 
@@ -8,7 +10,7 @@ namespace {
 constexpr int64_t kMostRanks = 1'000'000;
 
 struct Mesh {
-  int64_t world = 1, tp = 1, cp = 1, replicas = 1;
+  int64_t world = 1, tp = 1, cp = 1, replicas = 1, ep = 1;
 };
 
 std::string path(const char* name) { return std::string("policy.dtensor_cfg.") + name; }
@@ -17,11 +19,10 @@ std::string path(const char* name) { return std::string("policy.dtensor_cfg.") +
 std::optional<Mesh> read_mesh(const RuleContext& c) {
   Mesh mesh;
   int64_t devices = 1, nodes = 1;
-  const std::pair<std::string, int64_t*> sizes[] = {{path("tensor_parallel_size"), &mesh.tp},
-                                                    {path("context_parallel_size"), &mesh.cp},
-                                                    {path("dp_replicate_size"), &mesh.replicas},
-                                                    {"cluster.gpus_per_node", &devices},
-                                                    {"cluster.num_nodes", &nodes}};
+  const std::pair<std::string, int64_t*> sizes[] = {
+      {path("tensor_parallel_size"), &mesh.tp},    {path("context_parallel_size"), &mesh.cp},
+      {path("dp_replicate_size"), &mesh.replicas}, {path("expert_parallel_size"), &mesh.ep},
+      {"cluster.gpus_per_node", &devices},         {"cluster.num_nodes", &nodes}};
   for (const auto& [key, size] : sizes) {
     const std::optional<int64_t> got = c.integer(key);
     if (!got || *got < 1 || *got > kMostRanks) return std::nullopt;
@@ -51,6 +52,32 @@ void check_mesh(RuleContext& c, const Mesh& m) {
   }
 }
 
+// Experts are shared out over the ranks of one copy of the model.
+void check_expert_parallel(RuleContext& c, const Mesh& m, const std::optional<ModelShape>& model) {
+  if (m.ep == 1 || m.world % (m.tp * m.cp * m.replicas) != 0) return;
+  const std::string key = path("expert_parallel_size");
+  const int64_t ranks = m.world / m.replicas;
+  if (model && model->num_layers && !model->num_experts) {
+    c.error(key, fmt::format("{} needs a model with experts, got a dense one; nearest: 1", m.ep));
+    return;
+  }
+  const int64_t experts = model ? model->num_experts.value_or(0) : 0, both = std::gcd(ranks, experts);
+  const std::string nearest = nearest_valid(m.ep, both, [&](int64_t v) { return both % v == 0; });
+  if (ranks % m.ep != 0) {
+    c.error(key, fmt::format("got {}, wanted a divisor of the {} ranks of dp_shard {} x context_parallel_size {} x "
+                             "tensor_parallel_size {}{}",
+                             m.ep, ranks, ranks / (m.cp * m.tp), m.cp, m.tp, nearest));
+  } else if (experts > 0 && experts % m.ep != 0) {
+    c.error(key, fmt::format("expert_parallel_size {} does not divide num_experts {}{}", m.ep, experts, nearest));
+  }
+  if (m.tp > 1 && !c.flag(path("sequence_parallel"))) {
+    c.error(path("sequence_parallel"),
+            fmt::format("expert_parallel_size {} with tensor_parallel_size {} needs sequence_parallel: true, for every "
+                        "tensor-parallel rank would send the same tokens to the experts; nearest: true",
+                        m.ep, m.tp));
+  }
+}
+
 void check_divides(RuleContext& c, int64_t tp, const char* what, std::optional<int64_t> size) {
   if (!size || *size < 1 || *size % tp == 0) return;
   c.error(path("tensor_parallel_size"),
@@ -58,16 +85,11 @@ void check_divides(RuleContext& c, int64_t tp, const char* what, std::optional<i
                       nearest_valid(tp, *size, [&](int64_t v) { return *size % v == 0; })));
 }
 
-void check_tensor_parallel(RuleContext& c, int64_t tp, const ModelShape& model) {
-  const char* const what = model.num_experts ? "experts" : model.latent_attention ? "latent attention" : nullptr;
-  if (what) {
-    c.error(path("tensor_parallel_size"),
-            fmt::format("got {}, but tensor parallelism of {} is not available in the dtensor backend yet; nearest: 1",
-                        tp, what));
-    return;
-  }
+void check_tensor_parallel(RuleContext& c, const Mesh& m, const ModelShape& model) {
+  const int64_t tp = m.tp;
   check_divides(c, tp, "num_attention_heads", model.num_attention_heads);
-  check_divides(c, tp, "intermediate_size", model.intermediate_size);
+  if (!model.num_experts) check_divides(c, tp, "intermediate_size", model.intermediate_size);
+  if (m.ep == 1) check_divides(c, tp, "moe_intermediate_size", model.moe_intermediate_size);
   if (!model.num_key_value_heads || *model.num_key_value_heads < 1) return;
   const int64_t groups = *model.num_key_value_heads, heads = model.num_attention_heads.value_or(groups);
   const auto fits = [&](int64_t v) { return groups % v == 0 || v % groups == 0; };
@@ -84,16 +106,14 @@ void check_dtensor_rules(RuleContext& c) {
   const std::optional<Mesh> mesh = read_mesh(c);
   if (!mesh) return;
   check_mesh(c, *mesh);
-  if (mesh->tp == 1) {
-    if (c.flag(path("sequence_parallel")))
-      c.notice(path("sequence_parallel"), "no effect: it needs tensor_parallel_size above 1, got 1");
-    return;
-  }
+  if (mesh->tp == 1 && c.flag(path("sequence_parallel")))
+    c.notice(path("sequence_parallel"), "no effect: it needs tensor_parallel_size above 1, got 1");
   const Node* overrides = c.root().find("policy.hf_config_overrides");
   const std::optional<std::string> name = c.text("policy.model_name");
   const std::optional<ModelShape> shape =
       name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
-  if (shape) check_tensor_parallel(c, mesh->tp, *shape);
+  if (shape && mesh->tp > 1) check_tensor_parallel(c, *mesh, *shape);
+  check_expert_parallel(c, *mesh, shape);
 }
 
 }  // namespace hexad::config

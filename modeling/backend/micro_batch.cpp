@@ -128,6 +128,24 @@ void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
 
 }  // namespace
 
+bool is_empty(const hexad_batch& batch) { return batch.is_dummy || batch.num_tokens == 0; }
+
+const hexad_batch& one_token() {
+  static int64_t id = 0, length = 1, offsets[] = {0, 1};
+  static DLTensor ids{&id, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &length, nullptr, 0};
+  static const hexad_named_tensor named{"input_ids", &ids, nullptr, HEXAD_AXIS_TOKEN, 0};
+  static const hexad_batch batch = [] {
+    hexad_batch made{};
+    made.struct_size = HEXAD_STRUCT_SIZE(hexad_batch, is_dummy);
+    made.num_sequences = made.num_tokens = 1;
+    made.cu_seqlens = offsets;
+    made.tensors = &named;
+    made.num_tensors = 1;
+    return made;
+  }();
+  return batch;
+}
+
 MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config, at::Device device,
                             const BatchLayout& wanted) {
   MicroBatch result;

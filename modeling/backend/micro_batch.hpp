@@ -22,6 +22,13 @@ struct MicroBatch {
   std::unique_ptr<Attention> attention;
 };
 
+// Has it nothing to compute? Dummies equalise the number of micro-batches between data-parallel ranks.
+bool is_empty(const hexad_batch& batch);
+
+// A batch on the host of one sequence, the token 0. Where ranks meet inside the model, at their experts, it stands in for
+// an empty one and counts nothing.
+const hexad_batch& one_token();
+
 struct BatchLayout {
   bool packed = false;       // run it packed even if the host asked for [B, S]
   int64_t row_multiple = 1;  // a rank's packed rows are filled up to a multiple of this, by a sequence that nobody sees

@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 
+#include <string_view>
+
 #include "modeling/error.hpp"
 
 namespace hexad::modeling {
@@ -90,6 +92,13 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 }  // namespace
+
+std::optional<int64_t> expert_of(const WeightInfo& info) {
+  constexpr std::string_view kExperts = ".experts.";
+  const size_t found = info.hf_name.find(kExperts);
+  if (found == std::string::npos) return std::nullopt;
+  return std::stoll(info.hf_name.substr(found + kExperts.size()));
+}
 
 std::vector<WeightInfo> weight_table(const ModelConfig& config) {
   std::vector<WeightInfo> table;

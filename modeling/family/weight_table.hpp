@@ -1,6 +1,7 @@
 // Every weight of a model under its Hugging Face name, in one fixed order.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct WeightInfo {
   std::string unit;
   bool trainable = true;  // false: moved by a rule of its own, not by gradients (a router's expert bias); kept in fp32
 };
+
+// The expert that a weight belongs to; absent for all others, routers and shared experts among them.
+std::optional<int64_t> expert_of(const WeightInfo& info);
 
 std::vector<WeightInfo> weight_table(const ModelConfig& config);
 

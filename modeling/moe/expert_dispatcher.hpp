@@ -39,4 +39,16 @@ class AllGatherDispatcher : public ExpertDispatcher {
   ExpertGroup ranks_;
 };
 
+// Every rank of the group has the same tokens, routed alike, and its part of the width of every expert (tensor
+// parallelism without sequence parallelism): nothing but the sum of the results travels.
+class EqualTokensDispatcher : public ExpertDispatcher {
+ public:
+  explicit EqualTokensDispatcher(const Group& group) : group_(group) {}
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
+                 const ExpertWeights& weights) override;
+
+ private:
+  Group group_;
+};
+
 }  // namespace hexad::modeling

@@ -31,7 +31,8 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups) {
   return {settings.activation_checkpointing,
           settings.reshard_after_forward,
           {groups.tp, settings.sequence_parallel},
-          groups.cp};
+          groups.cp,
+          settings.gather_tokens};
 }
 
 double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
@@ -71,7 +72,8 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.dp_size = groups.dp_size;
   info.tp_size = settings_.tp;
   info.cp_size = settings_.cp;
-  info.pp_size = info.ep_size = 1;
+  info.ep_size = settings_.ep;
+  info.pp_size = 1;
   info.sequence_multiple = info.micro_batch_multiple = 1;
   info.counts_loss = groups.tp.rank() == 0 && groups.cp.rank() == 0;
   info.outputs = modeling::kOutputNames.data();
@@ -80,8 +82,11 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.num_inputs = 1;
 }
 
-std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& batch) const {
-  if (batch.is_dummy || batch.num_tokens == 0) return std::nullopt;
+// Of an empty one nothing, but where ranks meet at their experts: there one token stands in for it.
+std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& given) const {
+  const bool empty = modeling::is_empty(given);
+  if (empty && settings_.ep == 1) return std::nullopt;
+  const hexad_batch& batch = empty ? modeling::one_token() : given;
   modeling::BatchLayout wanted;
   wanted.packed = settings_.sequence_parallel || settings_.cp > 1;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
@@ -97,7 +102,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
         for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
         const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
-        if (!batch) continue;
+        if (modeling::is_empty(*args.batches[b])) continue;
         for (int64_t k = 0; k < args.num_outputs; ++k)
           modeling::from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
               .copy_(modeling::output_named(result, args.outputs[b][k].name));
@@ -131,8 +136,9 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
   const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[index]);
   modeling::LogprobOptions options = modeling::head_options(args, settings_);
   for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
+  const bool empty = modeling::is_empty(*args.batches[index]);
   runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
-    return modeling::loss_gradient(call, args, index, outputs);
+    return empty ? modeling::LogprobResult() : modeling::loss_gradient(call, args, index, outputs);
   });
 }
 

@@ -34,6 +34,13 @@ Groups make_groups(const sdk::Call& call, const Settings& settings) {
   groups.cp = host.make(lists_along(mesh, {"cp"}), "cp");
   groups.tp = host.make(tensor, "tp");
   groups.equal_heads = host.make(modeling::equal_head_groups(tensor, settings.model.num_kv_heads), "equal_heads");
+  if (settings.ep > 1) {
+    const int64_t inside = settings.dp_shard * settings.cp * settings.tp;
+    const modeling::DeviceMesh sparse({settings.dp_replicate, inside / settings.ep, settings.ep},
+                                      {"dp_replicate", "expert_shards", "ep"});
+    groups.ep = host.make(lists_along(sparse, {"ep"}), "ep");
+    groups.expert_shards = host.make(lists_along(sparse, {"expert_shards"}), "expert_shards");
+  }
   groups.dp_rank =
       mesh.coordinate(host.rank(), "dp_replicate") * settings.dp_shard + mesh.coordinate(host.rank(), "dp_shard");
   groups.dp_size = settings.dp_replicate * settings.dp_shard;

@@ -1,4 +1,5 @@
-// This rank's process groups: NeMo-RL's device mesh dp_replicate x dp_shard x cp x tp, neighbours in tp side by side.
+// This rank's process groups: NeMo-RL's device mesh dp_replicate x dp_shard x cp x tp, neighbours in tp side by side. For
+// experts that are shared out, the ranks of dp_shard x cp x tp are seen as expert_shards x ep (torchtitan's efsdp x ep).
 #pragma once
 #include <hexad/services.hpp>
 
@@ -9,9 +10,11 @@ namespace hexad::dtensor {
 
 struct Groups {
   modeling::Group world, tp, cp;
-  modeling::Group shards;       // dp_shard x cp: every weight is cut over them (FSDP)
-  modeling::Group replicas;     // dp_replicate: ranks with the same shards (HSDP)
-  modeling::Group equal_heads;  // tensor-parallel ranks with the same key/value heads
+  modeling::Group shards;         // dp_shard x cp: every weight is cut over them (FSDP)
+  modeling::Group replicas;       // dp_replicate: ranks with the same shards (HSDP)
+  modeling::Group equal_heads;    // tensor-parallel ranks with the same key/value heads
+  modeling::Group ep;             // ranks that share out the experts of every layer
+  modeling::Group expert_shards;  // with ep: the ranks with the same experts, which are cut over them
   int64_t dp_rank = 0, dp_size = 1;
 };
 

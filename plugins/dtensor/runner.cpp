@@ -9,6 +9,32 @@
 namespace hexad::dtensor {
 using modeling::LogprobResult;
 
+namespace {
+
+// Experts that are shared out are whole; otherwise each is cut over the tensor-parallel ranks.
+std::unique_ptr<modeling::ExpertDispatcher> make_dispatcher(const ShardedModel& model, const RunnerOptions& options) {
+  const modeling::Group &ep = model.groups().ep, &tp = options.tp.group;
+  if (!model.config().moe) return nullptr;
+  if (ep.size() > 1 && options.gather_tokens)
+    return std::make_unique<modeling::AllGatherDispatcher>(modeling::ExpertGroup{ep});
+  if (ep.size() > 1) return std::make_unique<modeling::AllToAllDispatcher>(modeling::ExpertGroup{ep});
+  if (options.tp.shards_tokens())
+    return std::make_unique<modeling::AllGatherDispatcher>(modeling::ExpertGroup{tp, tp.size()});
+  if (options.tp.active()) return std::make_unique<modeling::EqualTokensDispatcher>(tp);
+  return nullptr;
+}
+
+}  // namespace
+
+Runner::Runner(ShardedModel& model, const RunnerOptions& options)
+    : model_(model),
+      options_(options),
+      ends_(model.config(), options.tp, options.context),
+      dispatcher_(make_dispatcher(model, options)) {
+  const modeling::Group& ep = model.groups().ep;
+  if (ep.size() > 1) experts_ = modeling::ExpertGroup{ep}.local(model.config().moe->num_experts);
+}
+
 void Runner::unshard(ShardedUnit& unit, int32_t which) {
   unit.unshard(model_.shards(static_cast<size_t>(&unit - model_.units().data()), which));
 }
@@ -17,10 +43,27 @@ void Runner::prefetch(ShardedUnit& unit, int32_t which) {
   unit.prefetch(model_.shards(static_cast<size_t>(&unit - model_.units().data()), which));
 }
 
+void Runner::unshard_block(int64_t layer, int32_t which) {
+  for (ShardedUnit& unit : model_.block(layer)) unshard(unit, which);
+}
+
+void Runner::prefetch_block(int64_t layer, int32_t which) {
+  for (ShardedUnit& unit : model_.block(layer)) prefetch(unit, which);
+}
+
+void Runner::prefetch_after(int64_t layer, int32_t which) {
+  if (layer + 1 < model_.config().num_layers) return prefetch_block(layer + 1, which);
+  prefetch(model_.head(), which);
+}
+
+void Runner::reshard_block(int64_t layer) {
+  for (ShardedUnit& unit : model_.block(layer)) unit.reshard();
+}
+
 at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
   ShardedUnit& unit = model_.embedding();
   unshard(unit, which);
-  prefetch(model_.block(0), which);
+  prefetch_block(0, which);
   const at::Tensor hidden = batch ? ends_.embed(*batch, unit.weights()[0]) : at::Tensor();
   if (!model_.config().tie_word_embeddings) unit.reshard();
   return hidden;
@@ -28,15 +71,20 @@ at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
 
 at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden,
                              int32_t which) {
-  const ShardedUnit& unit = model_.block(layer);
   const auto lookup = [&](const std::string& name) {
     const at::Tensor frozen = model_.frozen(name, which);
-    return frozen.defined() ? frozen : unit.weight(name);
+    return frozen.defined() ? frozen : model_.block_weight(layer, name);
   };
-  const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup);
+  const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup, experts_);
   modeling::LinearOptions linear;
   linear.tp = options_.tp;
-  return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear);
+  const auto moe_run = [&](int64_t) {
+    modeling::MoeRun run;
+    run.dispatcher = dispatcher_.get();
+    return run;
+  };
+  return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear,
+                                 moe_run);
 }
 
 modeling::HeadWeights Runner::head_weights() const {
@@ -51,10 +99,10 @@ LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
   const int64_t layers = model_.config().num_layers;
   at::Tensor hidden = embed(batch, which);
   for (int64_t layer = 0; layer < layers; ++layer) {
-    unshard(model_.block(layer), which);
-    prefetch(layer + 1 < layers ? model_.block(layer + 1) : model_.head(), which);
+    unshard_block(layer, which);
+    prefetch_after(layer, which);
     if (batch) hidden = run_block(*batch, layer, hidden, which);
-    model_.block(layer).reshard();
+    reshard_block(layer);
   }
   unshard(model_.head(), which);
   LogprobResult result;
@@ -72,11 +120,11 @@ void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOpt
   std::vector<BlockRecord> records = forward_blocks(batch, hidden);
   at::Tensor grad = backward_head(batch, hidden, options, loss);
   for (int64_t layer = model_.config().num_layers - 1; layer >= 0; --layer) {
-    unshard(model_.block(layer), which);
-    if (layer > 0) prefetch(model_.block(layer - 1), which);
+    unshard_block(layer, which);
+    if (layer > 0) prefetch_block(layer - 1, which);
     if (batch) grad = backward_block(*batch, layer, records[static_cast<size_t>(layer)], grad);
-    model_.block(layer).reshard();
-    reduce(model_.block(layer));
+    reshard_block(layer);
+    for (ShardedUnit& unit : model_.block(layer)) reduce(unit);
   }
   if (batch) ends_.embed_backward(*batch, grad, model_.embedding().grad_accumulator(0));
   reduce(model_.embedding());
@@ -88,9 +136,8 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBat
   const int64_t layers = model_.config().num_layers;
   std::vector<BlockRecord> records(static_cast<size_t>(layers));
   for (int64_t layer = 0; layer < layers; ++layer) {
-    ShardedUnit& unit = model_.block(layer);
-    unshard(unit, HEXAD_WEIGHTS_CURRENT);
-    prefetch(layer + 1 < layers ? model_.block(layer + 1) : model_.head(), HEXAD_WEIGHTS_CURRENT);
+    unshard_block(layer, HEXAD_WEIGHTS_CURRENT);
+    prefetch_after(layer, HEXAD_WEIGHTS_CURRENT);
     if (batch) {
       BlockRecord& record = records[static_cast<size_t>(layer)];
       record.input = hidden.detach().requires_grad_(true);
@@ -100,7 +147,7 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBat
       hidden = output.detach();
     }
     // The last block's backward comes next: its weights stay.
-    if (options_.reshard_after_forward && layer + 1 < layers) unit.reshard();
+    if (options_.reshard_after_forward && layer + 1 < layers) reshard_block(layer);
   }
   return records;
 }
@@ -130,14 +177,17 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
 
 at::Tensor Runner::backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
                                   const at::Tensor& grad) {
-  ShardedUnit& unit = model_.block(layer);
   const at::Tensor output =
       record.output.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
   std::vector<at::Tensor> inputs = {record.input};
-  inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
+  for (const ShardedUnit& unit : model_.block(layer))
+    inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
   const std::vector<at::Tensor> results = modeling::gradients({output}, {grad}, inputs);
-  for (size_t i = 0; i < unit.weights().size(); ++i)
-    if (results[i + 1].defined()) unit.add_grad(i, results[i + 1]);
+  size_t next = 1;
+  for (ShardedUnit& unit : model_.block(layer)) {
+    for (size_t i = 0; i < unit.weights().size(); ++i, ++next)
+      if (results[next].defined()) unit.add_grad(i, results[next]);
+  }
   record = {};
   return results[0];
 }

@@ -1,9 +1,12 @@
 // The schedule of FSDP: which unit is gathered, computed, freed and reduced when. Written out unit by unit instead of
 // hooked into autograd: each unit's graph ends at its inputs, and this file joins them.
 #pragma once
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "modeling/backend/model_ends.hpp"
+#include "modeling/moe/expert_dispatcher.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -13,12 +16,12 @@ struct RunnerOptions {
   bool reshard_after_forward = true;      // free a block's weights between its forward and its backward
   modeling::TensorParallel tp = {};       // ranks that share every layer
   modeling::Group context = {};           // ranks that share the tokens
+  bool gather_tokens = false;             // where experts are shared out (Settings)
 };
 
 class Runner {
  public:
-  Runner(ShardedModel& model, const RunnerOptions& options)
-      : model_(model), options_(options), ends_(model.config(), options.tp, options.context) {}
+  Runner(ShardedModel& model, const RunnerOptions& options);
 
   // Per-token results [T] fp32 at the predicted token (0 at each sequence's start), under weights `which`.
   // A null batch computes nothing and takes part in the collectives.
@@ -50,11 +53,17 @@ class Runner {
 
   void unshard(ShardedUnit& unit, int32_t which);
   void prefetch(ShardedUnit& unit, int32_t which);
+  void unshard_block(int64_t layer, int32_t which);
+  void prefetch_block(int64_t layer, int32_t which);
+  void prefetch_after(int64_t layer, int32_t which);  // the next block, or the head
+  void reshard_block(int64_t layer);
 
   ShardedModel& model_;
   RunnerOptions options_;
   modeling::ModelEnds ends_;
-  ShardedUnit* reducing_ = nullptr;  // its reduce-scatter is under way
+  std::optional<modeling::Range> experts_;                  // of each layer, on this rank; absent: all
+  std::unique_ptr<modeling::ExpertDispatcher> dispatcher_;  // null: they see this rank's tokens alone
+  ShardedUnit* reducing_ = nullptr;                         // its reduce-scatter is under way
 };
 
 }  // namespace hexad::dtensor

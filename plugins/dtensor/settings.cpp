@@ -1,5 +1,7 @@
 #include "plugins/dtensor/settings.hpp"
 
+#include <numeric>
+
 #include "modeling/parallel/tensor_plan.hpp"
 
 namespace hexad::dtensor {
@@ -40,27 +42,56 @@ void read_mesh(const sdk::Config& config, int64_t world, Settings& settings) {
               ll(settings.dp_replicate), ll(dp), divisors(dp).c_str());
   settings.dp_shard = dp / settings.dp_replicate;
   settings.sequence_parallel = settings.tp > 1 && config.get("dtensor_cfg.sequence_parallel", false);
+  settings.ep = size_of(config, "dtensor_cfg.expert_parallel_size");
+}
+
+// NeMo Automodel's name of how tokens reach their experts: torch gathers them all, the others exchange them.
+void read_dispatcher(const sdk::Config& config, Settings& settings) {
+  const char* const key = "dtensor_cfg.automodel_kwargs.backend.dispatcher";
+  const std::string name = config.get(key, "deepep");
+  if (name != "torch" && name != "deepep" && name != "hybridep")
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.%s is '%s', wanted torch, deepep or hybridep", key, name.c_str());
+  settings.gather_tokens = name == "torch";
 }
 
 void refuse_unavailable(const sdk::Config& config) {
-  if (const int64_t size = size_of(config, "dtensor_cfg.expert_parallel_size"); size != 1)
-    sdk::fail(HEXAD_UNIMPLEMENTED,
-              "policy.dtensor_cfg.expert_parallel_size is %lld: not available in the dtensor backend yet, wanted 1",
-              ll(size));
   if (config.get("dtensor_cfg.lora_cfg.enabled", false))
     sdk::fail(HEXAD_UNIMPLEMENTED,
               "policy.dtensor_cfg.lora_cfg.enabled is true: not available in the dtensor backend yet, wanted false");
 }
 
-void check_tensor_parallel(const Settings& settings) {
-  if (settings.tp == 1) return;
-  const char* const what = settings.model.moe ? "experts" : settings.model.mla ? "latent attention" : nullptr;
-  if (what)
-    sdk::fail(HEXAD_UNIMPLEMENTED,
-              "policy.dtensor_cfg.tensor_parallel_size is %lld, but tensor parallelism of %s is not available in the "
-              "dtensor backend yet; set it to 1",
-              ll(settings.tp), what);
-  modeling::check_tensor_parallel(settings.model, settings.tp);
+void require_width(int64_t tp, const char* what, int64_t width) {
+  if (width % tp != 0)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.dtensor_cfg.tensor_parallel_size is %lld, which does not divide %s = %lld; sizes that do: %s",
+              ll(tp), what, ll(width), divisors(width).c_str());
+}
+
+// Shared out over ep ranks, experts stay whole; otherwise tensor-parallel ranks cut each of them.
+void check_experts(const Settings& settings) {
+  const int64_t ep = settings.ep, ranks = settings.dp_shard * settings.cp * settings.tp;
+  if (!settings.model.moe) {
+    if (ep > 1)
+      sdk::fail(HEXAD_INVALID_ARGUMENT,
+                "policy.dtensor_cfg.expert_parallel_size is %lld, but the model has no experts: set it to 1", ll(ep));
+    return;
+  }
+  const modeling::MoeConfig& moe = *settings.model.moe;
+  if (ranks % ep != 0 || moe.num_experts % ep != 0)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.dtensor_cfg.expert_parallel_size is %lld, wanted a divisor of the %lld ranks that share weights "
+              "(dp_shard %lld x context_parallel_size %lld x tensor_parallel_size %lld) and of the %lld experts; sizes "
+              "that are: %s",
+              ll(ep), ll(ranks), ll(settings.dp_shard), ll(settings.cp), ll(settings.tp), ll(moe.num_experts),
+              divisors(std::gcd(ranks, moe.num_experts)).c_str());
+  if (ep > 1 && settings.tp > 1 && !settings.sequence_parallel)
+    sdk::fail(
+        HEXAD_INVALID_ARGUMENT,
+        "policy.dtensor_cfg.expert_parallel_size %lld with tensor_parallel_size %lld wants sequence_parallel: set "
+        "it to true, so that every rank sends tokens of its own to the experts",
+        ll(ep), ll(settings.tp));
+  if (ep == 1) require_width(settings.tp, "the width of an expert", moe.intermediate_size);
+  require_width(settings.tp, "the width of the shared experts", moe.shared_intermediate_size);
 }
 
 }  // namespace
@@ -70,7 +101,9 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   Settings settings;
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
   read_mesh(config, world, settings);
-  check_tensor_parallel(settings);
+  read_dispatcher(config, settings);
+  if (settings.tp > 1) modeling::check_tensor_parallel(settings.model, settings.tp);
+  check_experts(settings);
   settings.optimizer = modeling::parse_optimizer(config.get("optimizer.name", "torch.optim.AdamW"),
                                                  modeling::json_at(config, "optimizer.kwargs"));
   settings.cpu_offload = config.get("dtensor_cfg.cpu_offload", false);

@@ -8,6 +8,8 @@ namespace hexad::dtensor {
 struct Settings : modeling::ModelSettings {
   int64_t dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1;  // ranks; their product is the world
   bool sequence_parallel = false;                          // only with tp above 1
+  int64_t ep = 1;              // ranks that share out the experts; divides dp_shard x cp x tp
+  bool gather_tokens = false;  // with ep: every rank sees all tokens, in place of an exchange with the experts' ranks
   modeling::OptimizerOptions optimizer;
   bool cpu_offload = false;  // shards, gradients and optimizer state stay on the host
   bool activation_checkpointing = false;

@@ -22,21 +22,47 @@ void require_kept_kind(int32_t which) {
 
 ShardedModel::ShardedModel(const modeling::ModelConfig& config, const Groups& groups, const UnitOptions& options)
     : config_(config), groups_(groups), options_(options), table_(modeling::weight_table(config)) {
-  const auto part_of = [&](const modeling::WeightInfo& info) {
-    return modeling::tensor_part(config, info, groups.tp.rank(), groups.tp.size());
-  };
-  for (const std::string& unit : modeling::weight_units(config)) {
-    std::vector<WeightPart> members;
-    for (const modeling::WeightInfo& info : table_)
-      if (info.unit == unit && info.trainable) members.push_back({info, part_of(info)});
-    units_.emplace_back(members, groups.shards, options);
-  }
+  for (const std::string& name : modeling::weight_units(config)) add_units(name);
+  first_units_.push_back(units_.size());
   for (const modeling::WeightInfo& info : table_) {
     if (info.trainable) continue;
     ShardedParam param;
     param.info = info, param.part = part_of(info), param.shape = info.shape, param.rows = {0, info.shape[0]};
     frozen_params_.push_back(std::move(param));
   }
+}
+
+modeling::TensorPart ShardedModel::part_of(const modeling::WeightInfo& info) const {
+  return modeling::tensor_part(config_, info, groups_.tp.rank(), groups_.tp.size());
+}
+
+void ShardedModel::add_units(const std::string& name) {
+  first_units_.push_back(units_.size());
+  std::vector<WeightPart> everyones, experts;
+  for (const modeling::WeightInfo& info : table_) {
+    if (info.unit != name || !info.trainable) continue;
+    const std::optional<int64_t> expert = modeling::expert_of(info);
+    if (!expert || groups_.ep.size() == 1) {
+      places_.push_back({&info, std::nullopt, units_.size(), everyones.size()});
+      everyones.push_back({info, part_of(info)});
+      continue;
+    }
+    const int64_t owner = *expert / (config_.moe->num_experts / groups_.ep.size());
+    places_.push_back({&info, owner, units_.size() + 1, experts.size()});
+    if (owner == groups_.ep.rank()) experts.push_back({info, modeling::tensor_part(config_, info, 0, 1)});
+  }
+  units_.emplace_back(everyones, groups_.shards, options_);
+  if (!experts.empty()) units_.emplace_back(experts, groups_.expert_shards, options_);
+}
+
+std::span<ShardedUnit> ShardedModel::block(int64_t layer) {
+  const size_t first = first_units_[static_cast<size_t>(layer) + 1], end = first_units_[static_cast<size_t>(layer) + 2];
+  return {&units_[first], end - first};
+}
+
+const at::Tensor& ShardedModel::block_weight(int64_t layer, const std::string& name) {
+  const std::span<ShardedUnit> units = block(layer);
+  return units.back().has(name) ? units.back().weight(name) : units.front().weight(name);
 }
 
 at::Tensor ShardedModel::frozen(const std::string& name, int32_t which) const {
@@ -68,10 +94,21 @@ at::Tensor ShardedModel::shards(size_t unit, int32_t which) {
   return found->second[unit];
 }
 
-at::Tensor ShardedModel::whole(const ShardedParam& param, const at::Tensor& rows) const {
-  const at::Tensor part = modeling::redistribute(rows, param.shape, modeling::Placement::shard(0),
-                                                 modeling::Placement::replicate(), groups_.shards);
-  return modeling::gather_parts(config_, param.info, part, groups_.tp);
+at::Tensor ShardedModel::whole(const WeightPlace& place, at::ScalarType dtype, const RowsOf& rows) const {
+  using modeling::Placement;
+  const at::TensorOptions options = at::TensorOptions(options_.compute_device).dtype(dtype);
+  at::Tensor whole;
+  if (holds(place)) {
+    const ShardedUnit& unit = units_[place.unit];
+    const at::Tensor part =
+        modeling::redistribute(rows(place.unit, place.param).to(options), unit.params()[place.param].shape,
+                               Placement::shard(0), Placement::replicate(), unit.group());
+    whole = place.owner ? part : modeling::gather_parts(config_, *place.info, part, groups_.tp);
+  } else {
+    whole = at::empty(place.info->shape, options);
+  }
+  if (place.owner) groups_.ep.broadcast(whole, *place.owner).wait();
+  return whole;
 }
 
 void ShardedModel::keep(int32_t which) {
@@ -103,11 +140,6 @@ void ShardedModel::set_weights(int32_t which, const RowSource& fill) {
   if (which == HEXAD_WEIGHTS_CURRENT) return;
   require_kept_kind(which);
   kept_[which] = std::move(copies);
-}
-
-void ShardedModel::each_param(const std::function<void(size_t, size_t)>& visit) const {
-  for (size_t unit = 0; unit < units_.size(); ++unit)
-    for (size_t i = 0; i < units_[unit].params().size(); ++i) visit(unit, i);
 }
 
 int64_t ShardedModel::kept_bytes() const {

@@ -2,6 +2,8 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,17 @@
 
 namespace hexad::dtensor {
 
+// Where a weight that gradients move lies: on every rank, but for experts that are shared out.
+struct WeightPlace {
+  const modeling::WeightInfo* info;
+  std::optional<int64_t> owner;  // of an expert that is shared out: the rank of groups().ep that holds it
+  size_t unit = 0, param = 0;    // where it is held
+};
+
 class ShardedModel {
  public:
   ShardedModel(const modeling::ModelConfig& config, const Groups& groups, const UnitOptions& options);
+  ShardedModel(const ShardedModel&) = delete;
 
   const modeling::ModelConfig& config() const { return config_; }
   const Groups& groups() const { return groups_; }
@@ -24,7 +34,10 @@ class ShardedModel {
 
   std::vector<ShardedUnit>& units() { return units_; }
   ShardedUnit& embedding() { return units_.front(); }
-  ShardedUnit& block(int64_t layer) { return units_[static_cast<size_t>(layer) + 1]; }
+  // One unit, or two where the experts are shared out: these have their own.
+  std::span<ShardedUnit> block(int64_t layer);
+  // Of a block whose units are unsharded.
+  const at::Tensor& block_weight(int64_t layer, const std::string& name);
   ShardedUnit& head() { return units_.back(); }
   // The unit that holds the weight of the logits: the embedding's when tied.
   ShardedUnit& logits_unit() { return config_.tie_word_embeddings ? units_.front() : units_.back(); }
@@ -34,8 +47,13 @@ class ShardedModel {
   at::Tensor shards(size_t unit, int32_t which);
   // Keeps a copy in the compute dtype on the host: what the full weights are made of does not change by it.
   void keep(int32_t which);
-  // The whole weight on every rank, from this rank's rows of it in any dtype. Collective over the world.
-  at::Tensor whole(const ShardedParam& param, const at::Tensor& rows) const;
+  // Those of table() that gradients move, in its order.
+  const std::vector<WeightPlace>& places() const { return places_; }
+  bool holds(const WeightPlace& place) const { return !place.owner || *place.owner == groups_.ep.rank(); }
+  // This rank's rows of a weight that it holds.
+  using RowsOf = std::function<at::Tensor(size_t unit, size_t param)>;
+  // The whole weight on every rank, on the compute device in `dtype`. Collective over the world.
+  at::Tensor whole(const WeightPlace& place, at::ScalarType dtype, const RowsOf& rows) const;
   // Replaces the slices of this rank: fill(param) returns param.slice() of the weight, in any dtype.
   using RowSource = std::function<at::Tensor(const ShardedParam& param)>;
   void set_weights(int32_t which, const RowSource& fill);
@@ -45,17 +63,19 @@ class ShardedModel {
   // Undefined when `name` is not one of them; otherwise under HEXAD_WEIGHTS_CURRENT, _REFERENCE or _SNAPSHOT.
   at::Tensor frozen(const std::string& name, int32_t which) const;
 
-  // Calls visit(unit index, parameter index) in the order of table(), frozen weights left out.
-  void each_param(const std::function<void(size_t unit, size_t param)>& visit) const;
-
   int64_t kept_bytes() const;
 
  private:
+  void add_units(const std::string& name);
+  modeling::TensorPart part_of(const modeling::WeightInfo& info) const;
+
   modeling::ModelConfig config_;
   Groups groups_;
   UnitOptions options_;
   std::vector<modeling::WeightInfo> table_;
   std::vector<ShardedUnit> units_;
+  std::vector<size_t> first_units_;  // of each name of weight_units(), in units_; and the end
+  std::vector<WeightPlace> places_;
   std::map<int32_t, std::vector<at::Tensor>> kept_;  // by which, flat shards a unit
   std::vector<ShardedParam> frozen_params_;
   std::map<int32_t, std::map<std::string, at::Tensor>> frozen_;  // by which and name

@@ -48,6 +48,7 @@ class ShardedUnit {
   ShardedUnit(const std::vector<WeightPart>& weights, const modeling::Group& group, const UnitOptions& options);
 
   const std::vector<ShardedParam>& params() const { return params_; }
+  const modeling::Group& group() const { return group_; }  // the ranks that it is cut over
   int64_t shard_size() const { return shard_size_; }
 
   // fp32 [shard_size], padding zero. Call weights_changed() after writing to it.
@@ -68,6 +69,7 @@ class ShardedUnit {
   // Valid after unshard: leaves that require gradients, in the order of params().
   const std::vector<at::Tensor>& weights() const { return weights_; }
   const at::Tensor& weight(const std::string& name) const;
+  bool has(const std::string& name) const { return index_.count(name) > 0; }
 
   // Gradients of this micro-batch, of the full weights; summed over calls.
   void add_grad(size_t i, const at::Tensor& grad);

@@ -18,7 +18,7 @@ class WeightExport {
 
  private:
   at::ScalarType dtype() const;
-  void add(modeling::WeightBucket& bucket, const ShardedParam& param, const modeling::WeightSlice& slice,
+  void add(modeling::WeightBucket& bucket, const modeling::WeightInfo& info, const modeling::WeightSlice& slice,
            const at::Tensor& data) const;
   void add_next();
   void add_frozen();
@@ -26,7 +26,7 @@ class WeightExport {
   ShardedModel& model_;
   modeling::WeightBucket layout_, bucket_;
   hexad_weights_request request_{};
-  size_t unit_ = 0, param_ = 0, frozen_ = 0;  // what comes next
+  size_t place_ = 0, frozen_ = 0;  // what comes next
 };
 
 }  // namespace hexad::dtensor

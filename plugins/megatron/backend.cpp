@@ -24,25 +24,6 @@ auto guarded(Make&& make) {
   return std::move(*result);
 }
 
-bool is_empty(const hexad_batch& batch) { return batch.is_dummy || batch.num_tokens == 0; }
-
-// A batch on the host of one sequence, the token 0.
-const hexad_batch& one_token() {
-  static int64_t id = 0, length = 1, offsets[] = {0, 1};
-  static DLTensor ids{&id, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &length, nullptr, 0};
-  static const hexad_named_tensor named{"input_ids", &ids, nullptr, HEXAD_AXIS_TOKEN, 0};
-  static const hexad_batch batch = [] {
-    hexad_batch made{};
-    made.struct_size = HEXAD_STRUCT_SIZE(hexad_batch, is_dummy);
-    made.num_sequences = made.num_tokens = 1;
-    made.cu_seqlens = offsets;
-    made.tensors = &named;
-    made.num_tensors = 1;
-    return made;
-  }();
-  return batch;
-}
-
 double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
 
 }  // namespace
@@ -105,7 +86,8 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
   wanted.context = groups_.cp;
   MicroBatches result;
   for (int64_t b = 0; b < count; ++b) {
-    const hexad_batch* batch = is_empty(*batches[b]) ? settings_.dispatches() ? &one_token() : nullptr : batches[b];
+    const hexad_batch* batch = batches[b];
+    if (modeling::is_empty(*batch)) batch = settings_.dispatches() ? &modeling::one_token() : nullptr;
     result.push_back(batch ? std::optional(modeling::make_micro_batch(*batch, settings_.model, device_, wanted))
                            : std::nullopt);
   }
@@ -122,7 +104,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     pipeline_.forward(
         micro_batches(args.batches, args.num_batches), args.which, options,
         [&](int64_t b, const modeling::LogprobResult& result) {
-          if (is_empty(*args.batches[b])) return;
+          if (modeling::is_empty(*args.batches[b])) return;
           for (int64_t k = 0; k < args.num_outputs; ++k) {
             const hexad_named_tensor& output = args.outputs[b][k];
             modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
@@ -139,7 +121,7 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
     try {
       pipeline_.train(micro_batches(args.batches, args.num_batches), options,
                       [&](int64_t b, const modeling::LogprobResult& outputs) {
-                        if (is_empty(*args.batches[b])) return modeling::LogprobResult();
+                        if (modeling::is_empty(*args.batches[b])) return modeling::LogprobResult();
                         return modeling::loss_gradient(call, args, b, outputs);
                       });
       weights_.sum_partial_gradients();

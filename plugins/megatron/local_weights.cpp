@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "modeling/error.hpp"
@@ -29,16 +28,9 @@ const char* name_of(int32_t which) {
 
 }  // namespace
 
-std::optional<int64_t> expert_of(const modeling::WeightInfo& info) {
-  constexpr std::string_view kExperts = ".experts.";
-  const size_t found = info.hf_name.find(kExperts);
-  if (found == std::string::npos) return std::nullopt;
-  return std::stoll(info.hf_name.substr(found + kExperts.size()));
-}
-
 std::optional<modeling::TensorPart> part_at(const Settings& settings, const layout::RankCoordinates& at,
                                             const modeling::WeightInfo& info) {
-  const std::optional<int64_t> expert = expert_of(info);
+  const std::optional<int64_t> expert = modeling::expert_of(info);
   if (!expert) return modeling::tensor_part(settings.model, info, at.tp, settings.sizes.tensor);
   const int64_t each = settings.model.moe->num_experts / settings.sizes.expert;
   if (*expert / each != at.ep) return std::nullopt;
@@ -65,7 +57,7 @@ LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const
     }
     const std::optional<modeling::TensorPart> part = part_at(settings, groups.at, info);
     if (!held || !part) continue;
-    LocalWeight weight{info, *part, expert_of(info).has_value(), is_embedding(info) && !embeds, {}};
+    LocalWeight weight{info, *part, modeling::expert_of(info).has_value(), is_embedding(info) && !embeds, {}};
     layout::BufferParam param{elements(weight.part.slice.shape)};
     param.expert = weight.expert;
     params.push_back(param);

@@ -29,9 +29,6 @@ struct LocalWeight {
   bool owned() const { return part.copy == 0 && !tied_copy; }
 };
 
-// The expert that a weight belongs to; absent for weights of the dense grid (routers and shared experts among them).
-std::optional<int64_t> expert_of(const modeling::WeightInfo& info);
-
 // What the rank at these coordinates holds of a weight; absent: nothing, because it is another rank's expert.
 std::optional<modeling::TensorPart> part_at(const Settings& settings, const modeling::layout::RankCoordinates& at,
                                             const modeling::WeightInfo& info);

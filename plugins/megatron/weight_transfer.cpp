@@ -24,7 +24,7 @@ WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, c
     for (size_t i = 0; i < owners_.size(); ++i) {
       const modeling::WeightInfo& info = weights.table()[i];
       const std::optional<modeling::TensorPart> part = part_at(settings, at, info);
-      const bool replica = (expert_of(info) ? at.edp : at.dp_cp) != 0;
+      const bool replica = (modeling::expert_of(info) ? at.edp : at.dp_cp) != 0;
       if (!part || replica) continue;
       bool held = false;
       for (const layout::Stage& stage : placement.stages[static_cast<size_t>(at.pp)])

@@ -17,7 +17,8 @@ void check_meshes(const std::string& model, const std::vector<RuleCase>& cases) 
   check_rules(model, full);
 }
 
-const std::string kTp = "tensor_parallel_size=", kCp = "context_parallel_size=", kReplicas = "dp_replicate_size=";
+const std::string kTp = "tensor_parallel_size=", kCp = "context_parallel_size=", kReplicas = "dp_replicate_size=",
+                  kEp = "expert_parallel_size=";
 
 }  // namespace
 
@@ -43,10 +44,30 @@ TEST_CASE("tensor parallelism of the dtensor backend fits the model") {
       heads,
       {{{kTp + "8"}, "tensor_parallel_size 8 does not divide num_attention_heads 12; nearest: 6 or 12", {kTp + "4"}},
        {{kTp + "8"}, "tensor_parallel_size 8 does not divide intermediate_size 100; nearest: 5 or 10", {kTp + "2"}}});
-  check_meshes(kExperts, {{{kTp + "2"},
-                           "tensor_parallel_size: got 2, but tensor parallelism of experts is not available in the "
-                           "dtensor backend yet; nearest: 1",
-                           {kCp + "2"}}});
+  const std::string experts = R"({"model_type": "qwen3_moe", "num_attention_heads": 8, "num_key_value_heads": 4,
+                                  "num_hidden_layers": 8, "intermediate_size": 7, "moe_intermediate_size": 50,
+                                  "num_experts": 12, "num_experts_per_tok": 2})";
+  check_meshes(
+      experts,
+      {{{kTp + "4"}, "tensor_parallel_size 4 does not divide moe_intermediate_size 50; nearest: 2 or 5", {kTp + "2"}}});
+}
+
+TEST_CASE("expert parallelism of the dtensor backend fits the ranks and the model") {
+  check_meshes(kExperts,
+               {{{kEp + "3"},
+                 "expert_parallel_size: got 3, wanted a divisor of the 8 ranks of dp_shard 8 x context_parallel_size 1 "
+                 "x tensor_parallel_size 1; nearest: 2 or 4",
+                 {kEp + "4"}},
+                {{kEp + "8"},
+                 "expert_parallel_size: expert_parallel_size 8 does not divide num_experts 12; nearest: 4",
+                 {kEp + "2", kReplicas + "2"}},
+                {{kEp + "2", kTp + "2"},
+                 "sequence_parallel: expert_parallel_size 2 with tensor_parallel_size 2 needs sequence_parallel: true, "
+                 "for every tensor-parallel rank would send the same tokens to the experts; nearest: true",
+                 {kEp + "2", kTp + "2", "sequence_parallel=true"}}});
+  check_meshes(
+      kDense,
+      {{{kEp + "2"}, "expert_parallel_size: 2 needs a model with experts, got a dense one; nearest: 1", {kTp + "2"}}});
 }
 
 TEST_CASE("model-parallel ranks are no data-parallel ranks of the dtensor backend") {

@@ -23,7 +23,9 @@ void add_automodel(Schema& s) {
       .accepted("there is one dtensor backend; both of NeMo-RL's workers map to it");
   s.add("policy.dtensor_cfg.automodel_kwargs", kMap | kNull, "{}", "arguments of NeMo Automodel")
       .open()
-      .accepted("the model is this engine's own; NeMo Automodel's arguments have no meaning for it");
+      .accepted(
+          "the model is this engine's own; of NeMo Automodel's arguments only backend.dispatcher has a meaning for it: "
+          "torch gathers all tokens for the experts, deepep and hybridep exchange them");
   s.add("policy.dtensor_cfg.clear_cache_every_n_steps", kInt | kNull, "null", "empty PyTorch's allocator cache")
       .at_least(1)
       .accepted("the allocator's cache is kept");
@@ -31,7 +33,7 @@ void add_automodel(Schema& s) {
       .open()
       .accepted("set variables in the environment of `hexad train`; the workers inherit it");
   s.section("policy.dtensor_cfg.moe_parallelizer", "expert parallelism of NeMo Automodel")
-      .unavailable("expert parallelism in the dtensor backend", {});
+      .accepted("experts are freed, and recomputed, with their blocks");
   for (const char* key : {"ignore_router_for_ac", "reshard_after_forward", "wrap_outer_model"}) {
     s.add(std::string("policy.dtensor_cfg.moe_parallelizer.") + key, kBool, "false", "of expert parallelism");
   }
@@ -48,9 +50,7 @@ void add_dtensor(Schema& s) {
         "free gathered weights between forward and backward");
   s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
   s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence").at_least(1);
-  s.add("policy.dtensor_cfg.expert_parallel_size", kInt, "1", "ranks that share the experts")
-      .at_least(1)
-      .unavailable("expert parallelism in the dtensor backend", {"1"});
+  s.add("policy.dtensor_cfg.expert_parallel_size", kInt, "1", "ranks that share the experts").at_least(1);
   s.add("policy.dtensor_cfg.dp_replicate_size", kInt, "1", "groups that each hold all weights (HSDP)").at_least(1);
   s.add("policy.dtensor_cfg.sequence_parallel", kBool, "false",
         "share norms along the sequence, with tensor parallelism");

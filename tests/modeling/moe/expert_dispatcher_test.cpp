@@ -102,6 +102,23 @@ void check_all() {
 TEST_CASE("experts reached by all-to-all equal local ones") { check_all<AllToAllDispatcher>(); }
 TEST_CASE("experts reached by all-gather equal local ones") { check_all<AllGatherDispatcher>(); }
 
+TEST_CASE("experts cut over ranks with equal tokens equal whole ones") {
+  for (int world : {2, 4}) {
+    at::manual_seed(12);
+    const Layer layer(7, world == 4 ? 2 : kExperts);
+    const std::vector<at::Tensor> want = run(layer, {0, 7}, {0, kExperts}, {0, kWidth}, nullptr);
+    run_ranks(world, [&](TestRank& rank) {
+      const int64_t part = kWidth / world, column = rank.rank() * part;
+      EqualTokensDispatcher dispatcher(rank.world_group());
+      const std::vector<at::Tensor> got = run(layer, {0, 7}, {0, kExperts}, {column, column + part}, &dispatcher);
+      for (size_t i = 0; i < got.size(); ++i) {
+        const bool cut = i >= 3;
+        CHECK(distance(got[i], cut ? want[i].slice(i % 3 == 2, column, column + part) : want[i]) <= 2e-5);
+      }
+    });
+  }
+}
+
 TEST_CASE("experts that do not divide over ranks are refused") {
   run_ranks(2, [](TestRank& rank) {
     CHECK_THROWS_WITH_AS((ExpertGroup{rank.world_group(), 1}.local(5)),

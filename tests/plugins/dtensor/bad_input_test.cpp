@@ -67,9 +67,11 @@ void leaves_the_others(const Rank& rank) {
 // Meshes that do not fit: the same message on every rank of six, and nobody waits.
 void wrong_meshes(const Rank& rank) {
   start_runtime(rank);
-  const auto error = [](const std::string& family, const json& sizes) {
+  const auto error = [](const std::string& family, const json& sizes, const json& more = json::object()) {
     const TemporaryDir dir;
-    write_tiny_model(dir.path(), family);
+    json model = tiny_config(family);
+    model.update(more);
+    write_model(dir.path(), model);
     json config = policy(dir.path());
     config["dtensor_cfg"].update(sizes);
     Instance backend(config);
@@ -85,10 +87,23 @@ void wrong_meshes(const Rank& rank) {
         "3");
   CHECK(error("llama", {{"tensor_parallel_size", 2}}) ==
         "tensor parallel size 2 does not divide num_attention_heads = 3; sizes that do: 1, 3");
+  CHECK(error("qwen3_moe", {{"tensor_parallel_size", 3}}, {{"moe_intermediate_size", 10}}) ==
+        "policy.dtensor_cfg.tensor_parallel_size is 3, which does not divide the width of an expert = 10; sizes that "
+        "do: 1, 2, 5, 10");
+  CHECK(error("llama", {{"expert_parallel_size", 2}}) ==
+        "policy.dtensor_cfg.expert_parallel_size is 2, but the model has no experts: set it to 1");
+  const std::string wanted =
+      ", wanted a divisor of the 6 ranks that share weights (dp_shard 6 x context_parallel_size 1 x "
+      "tensor_parallel_size 1) and of the 4 experts; sizes that are: 1, 2";
+  for (const int size : {3, 4})  // the experts do not divide, the ranks do not
+    CHECK(error("qwen3_moe", {{"expert_parallel_size", size}}, {{"num_experts", 4}}) ==
+          "policy.dtensor_cfg.expert_parallel_size is " + std::to_string(size) + wanted);
   CHECK(
-      error("qwen3_moe", {{"tensor_parallel_size", 3}}) ==
-      "policy.dtensor_cfg.tensor_parallel_size is 3, but tensor parallelism of experts is not available in the dtensor "
-      "backend yet; set it to 1");
+      error("qwen3_moe", {{"expert_parallel_size", 3}, {"tensor_parallel_size", 3}}, {{"num_experts", 6}}) ==
+      "policy.dtensor_cfg.expert_parallel_size 3 with tensor_parallel_size 3 wants sequence_parallel: set it to true, "
+      "so that every rank sends tokens of its own to the experts");
+  CHECK(error("qwen3_moe", {{"automodel_kwargs", {{"backend", {{"dispatcher", "uccl"}}}}}}) ==
+        "policy.dtensor_cfg.automodel_kwargs.backend.dispatcher is 'uccl', wanted torch, deepep or hybridep");
   runtime_test::runtime().stop();
 }
 
@@ -177,8 +192,8 @@ TEST_CASE("settings that are wrong or not available") {
     return error_of(config);
   };
   CHECK(with("/precision", "int8") == "policy.precision is 'int8', wanted float32, bfloat16 or float16");
-  CHECK(with("/dtensor_cfg/expert_parallel_size", 2) ==
-        "policy.dtensor_cfg.expert_parallel_size is 2: not available in the dtensor backend yet, wanted 1");
+  CHECK(with("/dtensor_cfg/expert_parallel_size", -1) ==
+        "policy.dtensor_cfg.expert_parallel_size is -1, wanted at least 1");
   CHECK(with("/dtensor_cfg/lora_cfg", {{"enabled", true}}) ==
         "policy.dtensor_cfg.lora_cfg.enabled is true: not available in the dtensor backend yet, wanted false");
   CHECK(with("/dtensor_cfg/context_parallel_size", 0) ==

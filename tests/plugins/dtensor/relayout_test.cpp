@@ -5,6 +5,7 @@
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
 #include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -28,6 +29,20 @@ const std::vector<Layout> kTo = {
     {"dtensor", 4, {{"tensor_parallel_size", 2}, {"dp_replicate_size", 2}}},
     {"megatron", 4, {{"tensor_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}}},
 };
+
+// Experts, cut or shared out.
+const Layout kExpertsFrom = {
+    "dtensor", 4, {{"tensor_parallel_size", 2}, {"sequence_parallel", true}, {"expert_parallel_size", 2}}};
+const std::vector<Layout> kExpertsTo = {
+    {"dtensor", 1, json::object()},
+    {"dtensor", 2, {{"tensor_parallel_size", 2}}},
+    {"dtensor", 4, {{"expert_parallel_size", 4}}},
+    {"dtensor", 4, {{"expert_parallel_size", 2}, {"dp_replicate_size", 2}}},
+};
+const Layout kMegatronExperts = {
+    "megatron",
+    4,
+    {{"expert_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}, {"freeze_moe_router", false}}};
 
 // What a child process gets: the folder, its layout, and the names of what it reads and writes there.
 struct Task {
@@ -137,6 +152,19 @@ TEST_CASE("a checkpoint of a tensor-parallel mesh goes on under other meshes and
     for (size_t i = 0; i < kTo.size(); ++i) run("goes_on", kTo[i], dir, "saved", "again" + std::to_string(i));
     run("goes_on", kFrom, dir, "again" + std::to_string(kTo.size() - 1), "back");
   }
+}
+
+TEST_CASE("a checkpoint of experts that are shared out goes on under other meshes and under megatron, and back") {
+  const auto goes_on = [](const json& model, std::vector<Layout> to) {
+    const TemporaryDir dir;
+    write_model(dir / "model", model);
+    run("first_steps", kExpertsFrom, dir, "", "saved");
+    for (size_t i = 0; i < to.size(); ++i) run("goes_on", to[i], dir, "saved", "again" + std::to_string(i));
+    run("goes_on", kExpertsFrom, dir, "again" + std::to_string(to.size() - 1), "back");
+    run("slices_are_boxes", kExpertsFrom, dir, "", "");
+  };
+  goes_on(latent_expert_model(), kExpertsTo);
+  goes_on(expert_model("qwen3_moe"), {kExpertsTo[2], kMegatronExperts});
 }
 
 TEST_CASE("slices of a tensor-parallel mesh are boxes of the whole weights and cover them") {
