@@ -25,10 +25,9 @@ at::Tensor heads_of(const at::Tensor& latent, const at::Tensor& weight, int64_t 
   return column_parallel(latent, {weight}, {at::Tensor()}, tp, row_tile)[0].unflatten(1, {-1, width});
 }
 
-at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& x, const TensorParallel& tp,
+at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& latent, const TensorParallel& tp,
                    int64_t row_tile) {
-  if (config.q_lora_rank == 0) return heads_of(x, w.q_proj, config.qk_head_dim(), tp, row_tile);
-  const at::Tensor latent = apply_linear(x, w.q_a_proj, w.q_a_bias, row_tile);
+  if (config.q_lora_rank == 0) return heads_of(latent, w.q_proj, config.qk_head_dim(), tp, row_tile);
   return heads_of(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, config.qk_head_dim(), tp, row_tile);
 }
 
@@ -49,13 +48,17 @@ MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope) {
   return config;
 }
 
-MlaInputs mla_inputs(const MlaConfig& c, const MlaWeights& w, const at::Tensor& x, const Rope& rope,
+MlaLatents mla_latents(const MlaConfig& c, const MlaWeights& w, const at::Tensor& x, int64_t row_tile) {
+  return {c.q_lora_rank == 0 ? x : apply_linear(x, w.q_a_proj, w.q_a_bias, row_tile),
+          apply_linear(x, w.kv_a_proj, w.kv_a_bias, row_tile)};
+}
+
+MlaInputs mla_inputs(const MlaConfig& c, const MlaWeights& w, const MlaLatents& latents, const Rope& rope,
                      const TensorParallel& tp, int64_t row_tile) {
-  const at::Tensor q = queries(c, w, x, tp, row_tile);
+  const at::Tensor q = queries(c, w, latents.q, tp, row_tile);
   const std::vector<at::Tensor> q_parts = q.split_with_sizes({c.nope_head_dim, c.rope_head_dim}, -1);
 
-  const at::Tensor compressed = apply_linear(x, w.kv_a_proj, w.kv_a_bias, row_tile);
-  const std::vector<at::Tensor> kv = compressed.split_with_sizes({c.kv_lora_rank, c.rope_head_dim}, -1);
+  const std::vector<at::Tensor> kv = latents.kv.split_with_sizes({c.kv_lora_rank, c.rope_head_dim}, -1);
   const at::Tensor expanded =
       heads_of(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, c.nope_head_dim + c.v_head_dim, tp, row_tile);
   const std::vector<at::Tensor> kv_parts = expanded.split_with_sizes({c.nope_head_dim, c.v_head_dim}, -1);

@@ -38,11 +38,18 @@ struct MlaInputs {
   at::Tensor q, k, v;
 };
 
+// What the layer's input becomes first: queries [T, q_lora_rank] (without that rank the input itself), keys and values
+// [T, kv_lora_rank + rope_head_dim].
+struct MlaLatents {
+  at::Tensor q, kv;
+};
+
 // x [T, H], or this rank's [T / ranks, H] with sequence parallelism; rope is of all T tokens. The norms of the latents
 // have their own epsilon, 1e-6, as in transformers. Tensor parallel ranks make the latents each for itself, and from them
 // the heads that they share out: then q, k and v are of this rank's heads, those of the rows that it has of q_proj or
 // q_b_proj and of kv_b_proj.
-MlaInputs mla_inputs(const MlaConfig& config, const MlaWeights& weights, const at::Tensor& x, const Rope& rope,
+MlaLatents mla_latents(const MlaConfig& config, const MlaWeights& weights, const at::Tensor& x, int64_t row_tile = 0);
+MlaInputs mla_inputs(const MlaConfig& config, const MlaWeights& weights, const MlaLatents& latents, const Rope& rope,
                      const TensorParallel& tp = {}, int64_t row_tile = 0);
 
 }  // namespace hexad::modeling

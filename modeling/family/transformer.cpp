@@ -9,15 +9,36 @@
 namespace hexad::modeling {
 namespace {
 
+// Attention of what one projection made: q, k and v.
+at::Tensor attend(int64_t layer, Attention& attention, const Tensors& qkv, const BlockOptions& options) {
+  const auto run = [layer, &attention](const Tensors& in) -> Tensors {
+    return {attention.attend(layer, in[0], in[1], in[2])};
+  };
+  return (options.recompute.core_attention ? checkpoint(run, qkv, {}) : run(qkv))[0];
+}
+
 at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
-                                 const Rope& rope, Attention& attention, const LinearOptions& options) {
-  const MlaInputs in = mla_inputs(*config.mla, w.mla, x, rope, options.tp, options.row_tile);
-  const at::Tensor out = attention.attend(layer, in.q, in.k, in.v);
+                                 const Rope& rope, Attention& attention, const BlockOptions& options) {
+  const auto up = [&mla = *config.mla, w = w.mla, rope, tp = options.tp,
+                   row_tile = options.row_tile](const Tensors& latents) -> Tensors {
+    const MlaInputs in = mla_inputs(mla, w, {latents[0], latents[1]}, rope, tp, row_tile);
+    return {in.q, in.k, in.v};
+  };
+  const MlaLatents latents = mla_latents(*config.mla, w.mla, x, options.row_tile);
+  at::Tensor out;
+  if (options.recompute.latent_up) {
+    DiscardedOutputs qkv(up, {latents.q, latents.kv},
+                         {w.mla.q_proj, w.mla.q_a_norm, w.mla.q_b_proj, w.mla.kv_a_norm, w.mla.kv_b_proj});
+    out = attend(layer, attention, qkv.outputs(), options);
+    qkv.discard_until(out);
+  } else {
+    out = attend(layer, attention, up({latents.q, latents.kv}), options);
+  }
   return row_parallel(out.flatten(1), w.o_proj, w.o_bias, options.tp, options.row_tile);
 }
 
 at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
-                          const Rope& rope, Attention& attention, const LinearOptions& options) {
+                          const Rope& rope, Attention& attention, const BlockOptions& options) {
   if (config.mla) return latent_attention_part(config, layer, w, x, rope, attention, options);
   const std::vector<at::Tensor> qkv =
       column_parallel(x, {w.q_proj, w.k_proj, w.v_proj}, {w.q_bias, w.k_bias, w.v_bias}, options.tp, options.row_tile);
@@ -29,14 +50,33 @@ at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerW
     q = rms_norm(q, w.q_norm, config.rms_norm_eps);
     k = rms_norm(k, w.k_norm, config.rms_norm_eps);
   }
-  const at::Tensor out = attention.attend(layer, apply_rope(q, rope), apply_rope(k, rope), v);
+  const at::Tensor out = attend(layer, attention, {apply_rope(q, rope), apply_rope(k, rope), v}, options);
   return row_parallel(out.reshape({tokens, -1}), w.o_proj, w.o_bias, options.tp, options.row_tile);
 }
 
-at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const LinearOptions& options) {
+at::Tensor run_mlp(const LayerWeights& w, const at::Tensor& x, const TensorParallel& tp, int64_t row_tile) {
   const std::vector<at::Tensor> parts =
-      column_parallel(x, {w.gate_proj, w.up_proj}, {w.gate_bias, w.up_bias}, options.tp, options.row_tile);
-  return row_parallel(swiglu(parts[0], parts[1]), w.down_proj, w.down_bias, options.tp, options.row_tile);
+      column_parallel(x, {w.gate_proj, w.up_proj}, {w.gate_bias, w.up_bias}, tp, row_tile);
+  return row_parallel(swiglu(parts[0], parts[1]), w.down_proj, w.down_bias, tp, row_tile);
+}
+
+at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const BlockOptions& options) {
+  if (!options.recompute.mlp) return run_mlp(w, x, options.tp, options.row_tile);
+  const auto run = [w, tp = options.tp, row_tile = options.row_tile](const Tensors& in) -> Tensors {
+    return {run_mlp(w, in[0], tp, row_tile)};
+  };
+  return checkpoint(run, {x}, {w.gate_proj, w.up_proj, w.gate_bias, w.up_bias, w.down_proj, w.down_bias})[0];
+}
+
+// A norm and the part of the block that is alone in using it.
+template <typename Part>
+at::Tensor normed_part(const at::Tensor& hidden, const at::Tensor& weight, double eps, bool recompute, Part&& part) {
+  if (!recompute) return part(rms_norm(hidden, weight, eps));
+  const auto norm = [weight, eps](const Tensors& in) -> Tensors { return {rms_norm(in[0], weight, eps)}; };
+  DiscardedOutputs normed(norm, {hidden}, {weight});
+  const at::Tensor out = part(normed.outputs()[0]);
+  normed.discard_until(out);
+  return out;
 }
 
 // Weights of one layer by the end of their names; undefined where `present` is false.
@@ -119,14 +159,21 @@ at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids) {
 }
 
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
-                         const at::Tensor& hidden, const Rope& rope, Attention& attention, const LinearOptions& options,
+                         const at::Tensor& hidden, const Rope& rope, Attention& attention, const BlockOptions& options,
                          const MoeRuns& moe_runs) {
-  const at::Tensor normed = rms_norm(hidden, weights.input_norm, config.rms_norm_eps);
-  const at::Tensor attended = hidden + attention_part(config, layer, weights, normed, rope, attention, options);
-  const at::Tensor normed_again = rms_norm(attended, weights.post_attention_norm, config.rms_norm_eps);
-  if (!config.has_experts(layer)) return attended + mlp_part(weights, normed_again, options);
-  return attended + moe_forward(config.moe->routing, weights.moe, normed_again, moe_runs ? moe_runs(layer) : MoeRun(),
-                                options.row_tile, options.tp);
+  const auto attend = [&](const at::Tensor& x) {
+    return attention_part(config, layer, weights, x, rope, attention, options);
+  };
+  const auto feed_forward = [&](const at::Tensor& x) {
+    if (!config.has_experts(layer)) return mlp_part(weights, x, options);
+    MoeRun run = moe_runs ? moe_runs(layer) : MoeRun();
+    run.recompute = options.recompute;
+    return moe_forward(config.moe->routing, weights.moe, x, run, options.row_tile, options.tp);
+  };
+  const double eps = config.rms_norm_eps;
+  const bool recompute = options.recompute.norms;
+  const at::Tensor attended = hidden + normed_part(hidden, weights.input_norm, eps, recompute, attend);
+  return attended + normed_part(attended, weights.post_attention_norm, eps, recompute, feed_forward);
 }
 
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden) {
@@ -134,7 +181,7 @@ at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const
 }
 
 at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup, const at::Tensor& ids,
-                          const at::Tensor& positions, Attention& attention, const LinearOptions& options,
+                          const at::Tensor& positions, Attention& attention, const BlockOptions& options,
                           const MoeRuns& moe_runs) {
   const Rope rope = make_rope(config.rope, config.head_dim, positions);
   at::Tensor hidden = embed(lookup(kEmbeddingName), ids);

@@ -10,6 +10,7 @@
 
 #include "modeling/family/model_config.hpp"
 #include "modeling/moe/moe_layer.hpp"
+#include "modeling/op/checkpoint.hpp"
 #include "modeling/op/rope.hpp"
 #include "modeling/parallel/tensor_parallel.hpp"
 
@@ -38,13 +39,15 @@ class Attention {
   virtual at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
 };
 
-// How matrix products are run.
-struct LinearOptions {
+// How a block is run.
+struct BlockOptions {
   // 0: one GEMM. n: GEMMs of exactly n rows (the last padded with zeros), so that a token's result does not depend on
   // what else is in the batch: the deterministic mode of a generator.
   int64_t row_tile = 0;
   // The ranks that share every layer; the weights are this rank's parts (parallel/tensor_plan.hpp).
   TensorParallel tp = {};
+  // In training; attention and rope must live as long as the graph.
+  Recompute recompute = {};
 };
 
 // How each mixture-of-experts layer is run in training (moe_layer.hpp); null: the model's own routing, local experts.
@@ -57,14 +60,14 @@ at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids);
 // of all T tokens.
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
                          const at::Tensor& hidden, const Rope& rope, Attention& attention,
-                         const LinearOptions& options = {}, const MoeRuns& moe_runs = {});
+                         const BlockOptions& options = {}, const MoeRuns& moe_runs = {});
 
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden);
 
 // Embedding, all blocks and the final norm: ids and positions int64 [T] -> [T, H]. The head is head_logprobs
 // (op/logprob_head.hpp) or, for logits, apply_linear with the weight of head_weight_name().
 at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup, const at::Tensor& ids,
-                          const at::Tensor& positions, Attention& attention, const LinearOptions& options = {},
+                          const at::Tensor& positions, Attention& attention, const BlockOptions& options = {},
                           const MoeRuns& moe_runs = {});
 
 }  // namespace hexad::modeling

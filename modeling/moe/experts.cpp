@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "modeling/error.hpp"
+#include "modeling/op/checkpoint.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/swiglu.hpp"
 
@@ -25,6 +26,22 @@ at::Tensor weighted_activation(const at::Tensor& activation, const at::Tensor& p
   return (activation * probs.unsqueeze(-1)).to(activation.scalar_type());
 }
 
+// The second half of an expert's MLP. gate and up: [n, F]; probs [n] or undefined.
+at::Tensor activate_and_project(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& probs,
+                                const at::Tensor& down, bool recompute, int64_t row_tile) {
+  const auto activate = [](const Tensors& in) -> Tensors {
+    const at::Tensor activation = swiglu(in[0], in[1]);
+    return {in.size() > 2 ? weighted_activation(activation, in[2]) : activation};
+  };
+  Tensors inputs = {gate, up};
+  if (probs.defined()) inputs.push_back(probs);
+  if (!recompute) return apply_linear(activate(inputs)[0], down, {}, row_tile);
+  DiscardedOutputs activation(activate, inputs, {});
+  const at::Tensor out = apply_linear(activation.outputs()[0], down, {}, row_tile);
+  activation.discard_until(out);
+  return out;
+}
+
 }  // namespace
 
 at::Tensor grouped_mlp(const at::Tensor& rows, const std::vector<int64_t>& counts, const ExpertWeights& w,
@@ -38,9 +55,9 @@ at::Tensor grouped_mlp(const at::Tensor& rows, const std::vector<int64_t>& count
   for (size_t e = 0; e < counts.size(); ++e) {
     if (counts[e] == 0) continue;
     const at::Tensor gate = apply_linear(inputs[e], w.gate[e], {}, row_tile);
-    at::Tensor activation = swiglu(gate, apply_linear(inputs[e], w.up[e], {}, row_tile));
-    if (!probs.empty()) activation = weighted_activation(activation, probs[e]);
-    outputs.push_back(apply_linear(activation, w.down[e], {}, row_tile));
+    const at::Tensor up = apply_linear(inputs[e], w.up[e], {}, row_tile);
+    outputs.push_back(activate_and_project(gate, up, probs.empty() ? at::Tensor() : probs[e], w.down[e],
+                                           w.recompute_activation, row_tile));
   }
   if (!outputs.empty()) return at::cat(outputs);
   // Still a graph of both inputs: what moved them here is a collective, whose backward pass needs every rank.

@@ -13,6 +13,7 @@ namespace hexad::modeling {
 struct ExpertWeights {
   Range local;
   std::vector<at::Tensor> gate, up, down;
+  bool recompute_activation = false;  // Recompute::expert_activation (op/checkpoint.hpp)
 };
 
 // down(silu(gate x) * up x) of each row by its expert: rows [N, H], the first counts[0] of the first local expert and so

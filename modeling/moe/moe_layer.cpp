@@ -24,6 +24,35 @@ at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_
   return w.shared_scale.defined() ? at::sigmoid(apply_linear(x, w.shared_scale, {}, row_tile)) * out : out;
 }
 
+Tensors shared_tensors(const MoeWeights& w) { return {w.shared_gate, w.shared_up, w.shared_down, w.shared_scale}; }
+
+Tensors all_tensors(const MoeWeights& w) {
+  Tensors all = shared_tensors(w);
+  all.push_back(w.router);
+  for (const Tensors* part : {&w.experts.gate, &w.experts.up, &w.experts.down})
+    all.insert(all.end(), part->begin(), part->end());
+  return all;
+}
+
+at::Tensor shared_part(const MoeWeights& weights, const at::Tensor& x, bool recompute, int64_t row_tile,
+                       const TensorParallel& tp) {
+  if (!recompute) return shared_experts(weights, x, row_tile, tp);
+  const auto run = [=](const Tensors& in) -> Tensors { return {shared_experts(weights, in[0], row_tile, tp)}; };
+  return checkpoint(run, {x}, shared_tensors(weights))[0];
+}
+
+at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,
+                     int64_t row_tile, const TensorParallel& tp) {
+  const int64_t num_experts = weights.router.size(0);
+  ExpertWeights experts = weights.experts;
+  experts.recompute_activation = run.recompute.expert_activation;
+  const Routing routing = route_tokens(options, weights, x, run, row_tile);
+  const at::Tensor routed = run.dispatcher ? run.dispatcher->run(x, routing, num_experts, experts)
+                                           : run_local_experts(x, routing, num_experts, experts, row_tile);
+  if (!weights.shared_gate.defined()) return routed;
+  return routed + shared_part(weights, x, run.recompute.shared_experts, row_tile, tp);
+}
+
 }  // namespace
 
 at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
@@ -35,11 +64,11 @@ at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, i
 
 at::Tensor moe_forward(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,
                        int64_t row_tile, const TensorParallel& tp) {
-  const int64_t num_experts = weights.router.size(0);
-  const Routing routing = route_tokens(options, weights, x, run, row_tile);
-  const at::Tensor routed = run.dispatcher ? run.dispatcher->run(x, routing, num_experts, weights.experts)
-                                           : run_local_experts(x, routing, num_experts, weights.experts, row_tile);
-  return weights.shared_gate.defined() ? routed + shared_experts(weights, x, row_tile, tp) : routed;
+  if (!run.recompute.moe) return run_layer(options, weights, x, run, row_tile, tp);
+  const auto layer = [=](const Tensors& in) -> Tensors {
+    return {run_layer(options, weights, in[0], run, row_tile, tp)};
+  };
+  return checkpoint(layer, {x}, all_tensors(weights))[0];
 }
 
 }  // namespace hexad::modeling

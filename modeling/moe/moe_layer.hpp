@@ -4,6 +4,7 @@
 
 #include "modeling/moe/experts.hpp"
 #include "modeling/moe/router.hpp"
+#include "modeling/op/checkpoint.hpp"
 #include "modeling/parallel/tensor_parallel.hpp"
 
 namespace hexad::modeling {
@@ -35,6 +36,7 @@ struct MoeRun {
   ExpertDispatcher* dispatcher = nullptr;  // null: run_local_experts
   at::Tensor padding{};                    // bool [T] or undefined, for the router
   at::Tensor selected{};                   // int64 [T, k] or undefined: replayed experts
+  Recompute recompute{};                   // moe, expert_activation and shared_experts
 };
 
 // x [T, H] -> [T, H]. The router computes in fp32, whatever the dtype of its weight. `tp` shares the shared experts,

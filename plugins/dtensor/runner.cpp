@@ -76,7 +76,7 @@ at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, c
     return frozen.defined() ? frozen : model_.block_weight(layer, name);
   };
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup, experts_);
-  modeling::LinearOptions linear;
+  modeling::BlockOptions linear;
   linear.tp = options_.tp;
   const auto moe_run = [&](int64_t) {
     modeling::MoeRun run;

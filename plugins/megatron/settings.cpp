@@ -32,6 +32,15 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
 }
 
+// Without a word of the configuration an interleaved schedule overlaps, and others send in batches.
+void read_stage_links(const sdk::Config& config, Settings& settings) {
+  const std::optional<bool> overlap = config.find<bool>(key("overlap_p2p_comm").c_str()),
+                            batch = config.find<bool>(key("batch_p2p_comm").c_str());
+  settings.overlap_stages =
+      settings.sizes.pipeline > 1 && overlap.value_or(settings.sizes.virtual_pipeline && !batch.value_or(false));
+  settings.batch_stages = batch.value_or(!settings.overlap_stages);
+}
+
 void read_placement(const sdk::Config& config, Settings& settings) {
   layout::PlacementOptions& placement = settings.placement;
   placement.layers = settings.model.num_layers;
@@ -118,9 +127,10 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   Settings settings;
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
   read_grid(config, world, settings);
+  read_stage_links(config, settings);
   read_placement(config, settings);
   settings.gather_tokens = config.get(key("moe_token_dispatcher_type").c_str(), "alltoall") == std::string("allgather");
-  settings.recompute_blocks = flag(config, "activation_checkpointing", false);
+  settings.recompute = read_recompute(config);
   settings.bucket_size = config.find<int64_t>("megatron_cfg.distributed_data_parallel_config.bucket_size");
   if (settings.bucket_size.value_or(1) < 1)
     sdk::fail(HEXAD_INVALID_ARGUMENT,

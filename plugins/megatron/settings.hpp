@@ -4,6 +4,7 @@
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/layout/parallel_grid.hpp"
 #include "modeling/parallel/optimizer.hpp"
+#include "plugins/megatron/recompute.hpp"
 
 namespace hexad::megatron {
 
@@ -11,8 +12,10 @@ struct Settings : modeling::ModelSettings {
   modeling::layout::ParallelSizes sizes;         // world: of the run
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
   bool sequence_parallel = false;
-  bool gather_tokens = false;             // moe_token_dispatcher_type: allgather, in place of alltoall
-  bool recompute_blocks = false;          // activation_checkpointing: a block runs again in the backward pass
+  bool gather_tokens = false;  // moe_token_dispatcher_type: allgather, in place of alltoall
+  RecomputeSettings recompute;
+  bool overlap_stages = false;            // overlap_p2p_comm
+  bool batch_stages = true;               // batch_p2p_comm
   bool use_distributed_optimizer = true;  // masters and optimizer state are sharded over data-parallel ranks
   std::optional<int64_t> bucket_size;     // elements; absent: one bucket
   modeling::OptimizerOptions optimizer;

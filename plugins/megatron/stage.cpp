@@ -15,12 +15,14 @@ StageRunner::StageRunner(const Settings& settings, const Groups& groups, const m
       ends_(settings.model, tp_, groups.cp),
       stage_(stage),
       weights_(weights),
-      layer_weights_(static_cast<size_t>(stage.layers.size())) {
-  for (int64_t layer = stage.layers.begin; layer < stage.layers.end; ++layer) {
-    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    for (const LocalWeight& weight : weights.weights()) {
-      if (weight.info.trainable && weight.info.hf_name.starts_with(prefix))
-        layer_weights_[static_cast<size_t>(layer - stage.layers.begin)].push_back(&weight);
+      units_(layer_units(settings.recompute, stage.layers)) {
+  for (const LayerUnit& unit : units_) {
+    unit_weights_.emplace_back();
+    for (int64_t layer = unit.layers.begin; layer < unit.layers.end; ++layer) {
+      const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+      for (const LocalWeight& weight : weights.weights()) {
+        if (weight.info.trainable && weight.info.hf_name.starts_with(prefix)) unit_weights_.back().push_back(&weight);
+      }
     }
   }
   if (stage.loss)
@@ -44,8 +46,9 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
                                   int32_t which) {
   const LocalWeights::Leaves& leaves = weights_.leaves(which);
   const auto lookup = [&](const std::string& name) { return leaves.at(name); };
-  modeling::LinearOptions options;
+  modeling::BlockOptions options;
   options.tp = tp_;
+  options.recompute = settings_.recompute.modules;
   const auto moe_run = [&](int64_t) {
     modeling::MoeRun run;
     run.dispatcher = dispatcher_.get();
@@ -56,16 +59,22 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
                                  *batch.attention, options, moe_run);
 }
 
+at::Tensor StageRunner::run_layers(const modeling::MicroBatch& batch, const modeling::layout::Range& layers,
+                                   at::Tensor hidden, int32_t which) {
+  for (int64_t layer = layers.begin; layer < layers.end; ++layer) hidden = run_block(batch, layer, hidden, which);
+  return hidden;
+}
+
 at::Tensor StageRunner::forward(const modeling::MicroBatch& batch, const at::Tensor& input, int32_t which,
                                 StageRecord* record) {
   at::Tensor hidden =
       stage_.embedding ? ends_.embed(batch, weights_.leaves(which).at(modeling::kEmbeddingName)) : input;
-  for (int64_t layer = stage_.layers.begin; layer < stage_.layers.end; ++layer) {
-    const bool keep_graph = record && !settings_.recompute_blocks;
+  for (const LayerUnit& unit : units_) {
+    const bool keep_graph = record && !unit.runs_again;
     const at::AutoGradMode mode(keep_graph);
-    if (record) record->blocks.push_back({hidden.detach().requires_grad_(true), {}});
-    const at::Tensor output = run_block(batch, layer, record ? record->blocks.back().input : hidden, which);
-    if (keep_graph) record->blocks.back().output = output;
+    if (record) record->parts.push_back({hidden.detach().requires_grad_(true), {}});
+    const at::Tensor output = run_layers(batch, unit.layers, record ? record->parts.back().input : hidden, which);
+    if (keep_graph) record->parts.back().output = output;
     hidden = output.detach();
   }
   return hidden;
@@ -109,17 +118,16 @@ at::Tensor StageRunner::backward(const modeling::MicroBatch& batch, StageRecord&
     grad = add_gradients(modeling::head_gradients(record.head, inputs(input, head_weights_)), input, head_weights_);
     record.head = {};
   }
-  for (int64_t layer = stage_.layers.end - 1; layer >= stage_.layers.begin; --layer) {
-    const auto i = static_cast<size_t>(layer - stage_.layers.begin);
-    StageRecord::Block& block = record.blocks[i];
-    at::Tensor output = block.output;
+  for (size_t i = units_.size(); i-- > 0;) {
+    StageRecord::Part& part = record.parts[i];
+    at::Tensor output = part.output;
     if (!output.defined()) {
       const at::AutoGradMode with_grad(true);
-      output = run_block(batch, layer, block.input, HEXAD_WEIGHTS_CURRENT);
+      output = run_layers(batch, units_[i].layers, part.input, HEXAD_WEIGHTS_CURRENT);
     }
-    const Weights& weights = layer_weights_[i];
-    grad = add_gradients(modeling::gradients({output}, {grad}, inputs(block.input, weights)), block.input, weights);
-    block = {};
+    const Weights& weights = unit_weights_[i];
+    grad = add_gradients(modeling::gradients({output}, {grad}, inputs(part.input, weights)), part.input, weights);
+    part = {};
   }
   if (stage_.embedding) {
     const LocalWeight& weight = *weights_.find(modeling::kEmbeddingName);

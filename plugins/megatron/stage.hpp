@@ -1,5 +1,5 @@
 // One pipeline stage (a model chunk of this rank): its blocks, the embedding on the first and the head on the last.
-// Written out block by block: each block's graph ends at its input, and this file joins them.
+// Written out unit by unit (recompute.hpp): the graph of a unit's blocks ends at its input, and this file joins them.
 #pragma once
 #include <memory>
 #include <vector>
@@ -13,11 +13,11 @@ namespace hexad::megatron {
 
 // What the forward pass of one micro-batch leaves for its backward pass.
 struct StageRecord {
-  struct Block {
+  struct Part {
     at::Tensor input;   // leaf
-    at::Tensor output;  // undefined when the block will run again
+    at::Tensor output;  // undefined when the layers will run again
   };
-  std::vector<Block> blocks;
+  std::vector<Part> parts;    // of each unit of layers
   modeling::HeadRecord head;  // last stage
 };
 
@@ -44,6 +44,8 @@ class StageRunner {
 
  private:
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
+  at::Tensor run_layers(const modeling::MicroBatch& batch, const modeling::layout::Range& layers, at::Tensor hidden,
+                        int32_t which);
   modeling::HeadWeights head_weights(int32_t which);
   using Weights = std::vector<const LocalWeight*>;
   // The input of a part of the model, then its weights: what gradients are taken by.
@@ -56,7 +58,8 @@ class StageRunner {
   modeling::ModelEnds ends_;
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
-  std::vector<Weights> layer_weights_;                      // of each layer of the stage, those that learn
+  std::vector<LayerUnit> units_;                            // of the stage's layers
+  std::vector<Weights> unit_weights_;                       // of each, those that learn
   Weights head_weights_;                                    // likewise; last stage
   modeling::Range experts_;                                 // of each layer, on this rank
   std::unique_ptr<modeling::ExpertDispatcher> dispatcher_;  // null: all experts are here

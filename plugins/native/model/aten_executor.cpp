@@ -62,7 +62,7 @@ class AtenExecutor : public Executor {
   modeling::ModelConfig config_;
   at::Device device_;
   bool deterministic_;
-  modeling::LinearOptions linear_;
+  modeling::BlockOptions linear_;
   WeightMap weights_;
 };
 
