@@ -3,6 +3,15 @@
 #include <ATen/Functions.h>
 
 namespace hexad::modeling {
+namespace {
+
+c10::intrusive_ptr<c10d::Work> start(c10d::ProcessGroup& group, const Group::Message& message) {
+  std::vector<at::Tensor> tensors = {message.tensor};
+  const int peer = static_cast<int>(message.peer);
+  return message.receives ? group.recv(tensors, peer, message.tag) : group.send(tensors, peer, message.tag);
+}
+
+}  // namespace
 
 // Flat views: gloo wants the parts of the larger tensor to have the smaller one's shape.
 Pending Group::all_gather(at::Tensor out, at::Tensor in) const {
@@ -51,14 +60,14 @@ Pending Group::exchange(const std::vector<Message>& messages) const {
   if (joined) group_->startCoalescing(device);
   Pending pending;
   for (const Message& message : messages) {
-    std::vector<at::Tensor> tensors = {message.tensor};
-    const int peer = static_cast<int>(message.peer);
-    auto work = message.receives ? group_->recv(tensors, peer, message.tag) : group_->send(tensors, peer, message.tag);
+    auto work = start(*group_, message);
     if (!joined) pending.add(std::move(work));
   }
   if (joined) pending.add(group_->endCoalescing(device));
   return pending;
 }
+
+Pending Group::post(const Message& message) const { return Pending(start(*group_, message)); }
 
 void Group::barrier() const {
   // An all-reduce of a host scalar: gloo carries it on every device, and the host waits for it.

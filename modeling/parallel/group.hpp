@@ -56,6 +56,9 @@ class Group {
     bool receives;
   };
   Pending exchange(const std::vector<Message>& messages) const;
+  // One message alone. On a GPU two ranks serve what they post to each other in order: one must send first where the
+  // other receives first.
+  Pending post(const Message& message) const;
   // Blocks the host until every rank is here.
   void barrier() const;
 

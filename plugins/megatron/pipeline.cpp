@@ -4,17 +4,20 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/abi.h>
 
+#include <map>
+
 namespace hexad::megatron {
 namespace {
 
 namespace layout = modeling::layout;
 using Kind = layout::PipelineEvent::Kind;
 
-// Takes what an earlier event left.
-template <typename Map>
-auto take(Map& map, const typename Map::key_type& key) {
-  auto node = map.extract(key);
-  return node.empty() ? typename Map::mapped_type() : std::move(node.mapped());
+using Travels = modeling::StageLinks::Kind;
+
+// The micro-batch of an event that computes; null: nothing to do.
+const modeling::MicroBatch* batch_of(const MicroBatches& batches, const layout::PipelineEvent& event) {
+  const std::optional<modeling::MicroBatch>& batch = batches[static_cast<size_t>(event.unit.microbatch)];
+  return batch && (event.kind == Kind::forward || event.kind == Kind::backward) ? &*batch : nullptr;
 }
 
 }  // namespace
@@ -30,93 +33,79 @@ bool Pipeline::has_loss() const { return stages_.back().stage().loss; }
 
 layout::PipelineSchedule Pipeline::schedule(size_t microbatches, bool forward_only) const {
   layout::PipelineOptions options;
-  options.ranks = ranks();
+  options.ranks = settings_.sizes.pipeline;
   options.chunks = settings_.sizes.virtual_pipeline;
   options.microbatches = static_cast<int64_t>(microbatches);
   options.forward_only = forward_only;
+  options.overlap = settings_.overlap_stages;
   return layout::pipeline_schedule(options, groups_.at.pp);
 }
 
-// Room for the hidden states that arrive for a unit. The residual stream is fp32 at least.
-at::Tensor Pipeline::hidden_of(const Run& run, const Unit& unit) const {
-  const int64_t rows = stages_[static_cast<size_t>(unit.first)].rows(*run.batches[static_cast<size_t>(unit.second)]);
+modeling::StageLinks Pipeline::links(const MicroBatches& batches) const {
+  modeling::StageLinks::Options options;
+  options.microbatches = static_cast<int64_t>(batches.size());
+  options.overlap = settings_.overlap_stages;
+  options.batch = settings_.batch_stages;
+  // The residual stream is fp32 at least.
   const at::ScalarType dtype = c10::elementSize(settings_.compute_dtype) < 4 ? at::kFloat : settings_.compute_dtype;
-  return at::empty({rows, settings_.model.hidden_size}, at::TensorOptions(device_).dtype(dtype));
-}
-
-void Pipeline::exchange(Run& run, const layout::PipelineEvent& event) {
-  const int64_t next = (groups_.at.pp + 1) % ranks(), previous = (groups_.at.pp + ranks() - 1) % ranks();
-  std::vector<modeling::Group::Message> messages;
-  const auto unit_of = [&](const std::optional<layout::PipelineUnit>& unit) -> std::optional<Unit> {
-    if (!unit || !run.batches[static_cast<size_t>(unit->microbatch)]) return std::nullopt;
-    return Unit{unit->chunk, unit->microbatch};
+  options.room = [this, &batches, dtype](const layout::PipelineUnit& unit) -> at::Tensor {
+    const std::optional<modeling::MicroBatch>& batch = batches[static_cast<size_t>(unit.microbatch)];
+    if (!batch) return {};
+    const int64_t rows = stages_[static_cast<size_t>(unit.chunk)].rows(*batch);
+    return at::empty({rows, settings_.model.hidden_size}, at::TensorOptions(device_).dtype(dtype));
   };
-  // A message is named by the stage that receives it, its micro-batch and its direction.
-  const auto tag = [&](int64_t receiving_stage, const Unit& unit, bool gradient) {
-    const auto batches = static_cast<int64_t>(run.batches.size());
-    return static_cast<int32_t>((receiving_stage * batches + unit.second) * 2 + gradient);
-  };
-  const auto receive = [&](std::map<Unit, at::Tensor>& into, const Unit& unit, int64_t from, bool gradient) {
-    const at::Tensor room = into[unit] = hidden_of(run, unit);
-    messages.push_back({room, from, tag(stage_index(unit), unit, gradient), true});
-  };
-  const auto send = [&](std::map<Unit, at::Tensor>& from, const Unit& unit, int64_t to, bool gradient) {
-    const at::Tensor message = take(from, unit).contiguous();
-    messages.push_back({message, to, tag(stage_index(unit) + (gradient ? -1 : 1), unit, gradient), false});
-  };
-  if (const auto unit = unit_of(event.recv_prev)) receive(run.inputs, *unit, previous, false);
-  if (const auto unit = unit_of(event.recv_next)) receive(run.output_grads, *unit, next, true);
-  if (const auto unit = unit_of(event.send_next)) send(run.outputs, *unit, next, false);
-  if (const auto unit = unit_of(event.send_prev)) send(run.input_grads, *unit, previous, true);
-  groups_.pp.exchange(messages).wait();
+  return {groups_.pp, std::move(options)};
 }
 
 void Pipeline::forward(const MicroBatches& batches, int32_t which, const modeling::LogprobOptions& options,
                        const Outputs& outputs) {
   const at::NoGradGuard no_grad;
   if (batches.empty()) return;
-  Run run{batches, {}, {}, {}, {}, {}};
+  modeling::StageLinks links = this->links(batches);
   for (const layout::PipelineEvent& event : schedule(batches.size(), /*forward_only=*/true)) {
-    if (event.kind == Kind::exchange) exchange(run, event);
-    if (event.kind != Kind::forward || !batches[static_cast<size_t>(event.unit.microbatch)]) continue;
-    const Unit unit{event.unit.chunk, event.unit.microbatch};
-    const modeling::MicroBatch& batch = *batches[static_cast<size_t>(unit.second)];
-    StageRunner& stage = stages_[static_cast<size_t>(unit.first)];
-    const at::Tensor hidden = stage.forward(batch, take(run.inputs, unit), which, nullptr);
+    if (event.kind == Kind::exchange) links.exchange(event);
+    const modeling::MicroBatch* const batch = batch_of(batches, event);
+    if (!batch) continue;
+    StageRunner& stage = this->stage(event.unit);
+    const at::Tensor hidden = stage.forward(*batch, links.take(Travels::activation, event.unit), which, nullptr);
     if (stage.stage().loss) {
-      outputs(unit.second, stage.outputs(batch, hidden, which, options));
+      outputs(event.unit.microbatch, stage.outputs(*batch, hidden, which, options));
     } else {
-      run.outputs[unit] = hidden;
+      links.give(Travels::activation, event.unit, hidden);
     }
   }
+  links.finish();
 }
 
 void Pipeline::train(const MicroBatches& batches, const modeling::LogprobOptions& options, const Loss& loss) {
   if (batches.empty()) return;
-  Run run{batches, {}, {}, {}, {}, {}};
+  modeling::StageLinks links = this->links(batches);
+  std::map<std::pair<int32_t, int32_t>, StageRecord> records;  // by chunk and micro-batch
   for (const layout::PipelineEvent& event : schedule(batches.size(), /*forward_only=*/false)) {
-    if (event.kind == Kind::exchange) exchange(run, event);
-    const bool computes = event.kind == Kind::forward || event.kind == Kind::backward;
-    if (!computes || !batches[static_cast<size_t>(event.unit.microbatch)]) continue;
-    const Unit unit{event.unit.chunk, event.unit.microbatch};
-    const modeling::MicroBatch& batch = *batches[static_cast<size_t>(unit.second)];
-    StageRunner& stage = stages_[static_cast<size_t>(unit.first)];
-    StageRecord& record = run.records[unit];
+    if (event.kind == Kind::exchange) links.exchange(event);
+    const modeling::MicroBatch* const batch = batch_of(batches, event);
+    if (!batch) continue;
+    const auto& [chunk, microbatch] = event.unit;
+    StageRunner& stage = this->stage(event.unit);
     if (event.kind == Kind::forward) {
-      const at::Tensor hidden = stage.forward(batch, take(run.inputs, unit), HEXAD_WEIGHTS_CURRENT, &record);
+      StageRecord& record = records[{chunk, microbatch}];
+      const at::Tensor hidden =
+          stage.forward(*batch, links.take(Travels::activation, event.unit), HEXAD_WEIGHTS_CURRENT, &record);
       if (stage.stage().loss) {
-        stage.loss(
-            batch, hidden, options, [&](const modeling::LogprobResult& outputs) { return loss(unit.second, outputs); },
-            record);
+        const auto gradient = [&, index = microbatch](const modeling::LogprobResult& made) {
+          return loss(index, made);
+        };
+        stage.loss(*batch, hidden, options, gradient, record);
       } else {
-        run.outputs[unit] = hidden;
+        links.give(Travels::activation, event.unit, hidden);
       }
     } else {
-      const at::Tensor grad = stage.backward(batch, record, take(run.output_grads, unit));
-      run.records.erase(unit);
-      if (!stage.stage().embedding) run.input_grads[unit] = grad;
+      auto record = records.extract({chunk, microbatch});
+      const at::Tensor grad = stage.backward(*batch, record.mapped(), links.take(Travels::gradient, event.unit));
+      if (!stage.stage().embedding) links.give(Travels::gradient, event.unit, grad);
     }
   }
+  links.finish();
 }
 
 }  // namespace hexad::megatron

@@ -1,10 +1,10 @@
 // Runs a schedule: the events of modeling/layout/pipeline_schedule.hpp, replayed over this rank's stages.
 #pragma once
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "modeling/layout/pipeline_schedule.hpp"
+#include "modeling/parallel/stage_links.hpp"
 #include "plugins/megatron/stage.hpp"
 
 namespace hexad::megatron {
@@ -29,19 +29,9 @@ class Pipeline {
   void train(const MicroBatches& batches, const modeling::LogprobOptions& options, const Loss& loss);
 
  private:
-  using Unit = std::pair<int32_t, int32_t>;  // chunk, micro-batch
-  // One run: what lies between events.
-  struct Run {
-    const MicroBatches& batches;
-    std::map<Unit, at::Tensor> inputs, outputs, output_grads, input_grads;
-    std::map<Unit, StageRecord> records;
-  };
   modeling::layout::PipelineSchedule schedule(size_t microbatches, bool forward_only) const;
-  void exchange(Run& run, const modeling::layout::PipelineEvent& event);
-  at::Tensor hidden_of(const Run& run, const Unit& unit) const;
-  // The stage's place in the whole pipeline.
-  int64_t stage_index(const Unit& unit) const { return unit.first * ranks() + groups_.at.pp; }
-  int64_t ranks() const { return settings_.sizes.pipeline; }
+  modeling::StageLinks links(const MicroBatches& batches) const;
+  StageRunner& stage(const modeling::layout::PipelineUnit& unit) { return stages_[static_cast<size_t>(unit.chunk)]; }
 
   const Settings& settings_;
   const Groups& groups_;
