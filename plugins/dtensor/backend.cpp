@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/CachingDeviceAllocator.h>
 
 #include <cmath>
 
@@ -42,6 +41,7 @@ double or_default(double value, double otherwise) { return std::isnan(value) ? o
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
+      meter_(device_),
       model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
       runner_(model_, runner_options(settings_, model_.groups())),
       sums_(model_, settings_.sequence_parallel),
@@ -97,6 +97,7 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
+      const modeling::MemoryMeter::Span measured(meter_);
       for (int64_t b = 0; b < args.num_batches; ++b) {
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
@@ -117,6 +118,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
 void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
   on_device(call, [&] {
     try {
+      const modeling::MemoryMeter::Span measured(meter_);
       sums_.begin();
       for (int64_t b = 0; b < args.num_batches; ++b) train_batch(call, args, b);
       sums_.finish();
@@ -226,15 +228,9 @@ void Backend::measure_memory() {
   }
   stats.parameter_bytes += model_.kept_bytes();
   stats.optimizer_bytes = optimizer_.state_bytes();
-  stats.allocated_bytes = stats.parameter_bytes + stats.gradient_bytes + stats.optimizer_bytes;
-  stats.reserved_bytes = stats.allocated_bytes;
-  if (device_.is_cuda()) {
-    const auto device = c10::getDeviceAllocator(at::kCUDA)->getDeviceStats(device_.index());
-    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    stats.allocated_bytes = device.allocated_bytes[all].current;
-    stats.reserved_bytes = device.reserved_bytes[all].current;
-    stats.activation_peak_bytes = device.allocated_bytes[all].peak - device.allocated_bytes[all].current;
-  }
+  stats.activation_peak_bytes = meter_.peak_bytes();
+  stats.allocated_bytes = meter_.allocated_bytes();
+  stats.reserved_bytes = meter_.reserved_bytes();
   const std::lock_guard lock(memory_mutex_);
   memory_ = stats;
 }

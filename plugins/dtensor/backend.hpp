@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "modeling/backend/memory_meter.hpp"
 #include "plugins/dtensor/gradient_sums.hpp"
 #include "plugins/dtensor/runner.hpp"
 #include "plugins/dtensor/settings.hpp"
@@ -42,6 +43,7 @@ class Backend {
 
   Settings settings_;
   at::Device device_;
+  modeling::MemoryMeter meter_;
   ShardedModel model_;
   Runner runner_;
   GradientSums sums_;

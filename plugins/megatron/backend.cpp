@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/CachingDeviceAllocator.h>
 
 #include <cmath>
 
@@ -31,6 +30,7 @@ double or_default(double value, double otherwise) { return std::isnan(value) ? o
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : settings_(guarded([&] { return read_settings(config, modeling::world_size(call)); })),
       device_(modeling::device_of(call)),
+      meter_(device_),
       grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
       placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),
       groups_(make_groups(call, grid_, settings_.model.num_kv_heads)),
@@ -99,6 +99,7 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     if (args.num_batches == 0) return;
+    const modeling::MemoryMeter::Span measured(meter_);
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
     pipeline_.forward(
@@ -116,6 +117,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
 void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
   on_device(call, [&] {
     const sdk::Range range(call, "megatron train");
+    const modeling::MemoryMeter::Span measured(meter_);
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
     try {
@@ -195,15 +197,9 @@ void Backend::measure_memory() {
       static_cast<int64_t>(weights_.parameters().nbytes()) + weights_.kept_bytes() + optimizer_.master_bytes();
   stats.gradient_bytes = optimizer_.gradient_bytes();
   stats.optimizer_bytes = optimizer_.state_bytes();
-  stats.allocated_bytes = stats.parameter_bytes + stats.gradient_bytes + stats.optimizer_bytes;
-  stats.reserved_bytes = stats.allocated_bytes;
-  if (device_.is_cuda()) {
-    const auto device = c10::getDeviceAllocator(at::kCUDA)->getDeviceStats(device_.index());
-    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    stats.allocated_bytes = device.allocated_bytes[all].current;
-    stats.reserved_bytes = device.reserved_bytes[all].current;
-    stats.activation_peak_bytes = device.allocated_bytes[all].peak - device.allocated_bytes[all].current;
-  }
+  stats.activation_peak_bytes = meter_.peak_bytes();
+  stats.allocated_bytes = meter_.allocated_bytes();
+  stats.reserved_bytes = meter_.reserved_bytes();
   const std::lock_guard lock(memory_mutex_);
   memory_ = stats;
 }

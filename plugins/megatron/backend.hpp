@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "modeling/backend/memory_meter.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"
 
@@ -37,6 +38,7 @@ class Backend {
 
   Settings settings_;
   at::Device device_;
+  modeling::MemoryMeter meter_;
   modeling::layout::ParallelGrid grid_;
   modeling::layout::LayerPlacement placement_;
   Groups groups_;

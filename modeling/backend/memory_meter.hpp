@@ -1,0 +1,39 @@
+// Bytes in use, measured where tensors are allocated: on a GPU its caching allocator's own count, on a CPU that of an
+// allocator which counts what passes through it.
+#pragma once
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace hexad::modeling {
+
+class MemoryMeter {
+ public:
+  // From now on the tensors that the process allocates on this device are counted.
+  explicit MemoryMeter(at::Device device);
+
+  // A stretch of work whose peak is measured. One at a time in a process.
+  class Span {
+   public:
+    explicit Span(MemoryMeter& meter);
+    ~Span();
+    Span(const Span&) = delete;
+
+   private:
+    MemoryMeter& meter_;
+  };
+
+  // In use now, and held from the system (the same on a CPU).
+  int64_t allocated_bytes() const;
+  int64_t reserved_bytes() const;
+  // What a span used at its peak beyond what it left behind; the most of all spans so far, 0 before the first.
+  int64_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  int64_t highest_bytes() const;
+
+  at::Device device_;
+  int64_t peak_bytes_ = 0;
+};
+
+}  // namespace hexad::modeling
