@@ -9,113 +9,166 @@
 #include <cmath>
 #include <limits>
 
+#include "modeling/op/attention_pieces.hpp"
+
 namespace hexad::modeling {
 namespace {
 
-enum class Kernel { none, flash, plain };
+using Kind = AttentionPiece::Kind;
 
-bool diagonal(const at::Tensor& q, const at::Tensor& k, const BlockShape& shape) {
-  return shape.query_begin == shape.key_begin && q.size(0) == k.size(0);
-}
-bool whole(const at::Tensor& k, const BlockShape& shape) {
-  return shape.key_begin + k.size(0) <= shape.query_begin + 1;
-}
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-Kernel kernel_of(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape) {
-  const int64_t last_query = shape.query_begin + q.size(0) - 1, last_key = shape.key_begin + k.size(0) - 1;
-  if (q.size(0) == 0 || k.size(0) == 0 || shape.key_begin > last_query) return Kernel::none;
-  if (shape.window > 0 && last_key <= shape.query_begin - shape.window) return Kernel::none;
-  const bool regular = shape.window == 0 && (diagonal(q, k, shape) || whole(k, shape)) && q.size(2) == v.size(2);
-  const bool half = q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16;
-  const bool device = q.is_cpu() || (half && q.size(2) % 8 == 0 && q.size(2) <= 256);
-  return regular && device ? Kernel::flash : Kernel::plain;
-}
+// Queries and keys of one piece.
+struct Operands {
+  at::Tensor q, k, v;
+  double scale;
 
-// [n, H, D] -> [1, H, n, D], each key/value head as often as queries share it.
-at::Tensor heads_first(const at::Tensor& x, int64_t heads) {
-  return x.repeat_interleave(heads / x.size(1), 1).transpose(0, 1).unsqueeze(0);
-}
-// The way back, summed over the queries that share a head.
-at::Tensor heads_last(const at::Tensor& x, int64_t heads) {
-  const at::Tensor rows = x.squeeze(0).transpose(0, 1);
-  const int64_t shared = rows.size(1) / heads;
-  return shared == 1 ? rows : rows.reshape({rows.size(0), heads, shared, rows.size(2)}).sum(2);
+  int64_t heads() const { return q.size(1); }
+  int64_t kv_heads() const { return k.size(1); }
+  // Queries that share a key/value head.
+  int64_t shared() const { return heads() / kv_heads(); }
+};
+
+bool has_flash(const Operands& in) {
+  const int64_t width = std::max(in.q.size(2), in.v.size(2));
+  const bool half = in.q.scalar_type() == at::kHalf || in.q.scalar_type() == at::kBFloat16;
+  return in.q.is_cpu() || (half && width % 8 == 0 && width <= 256);
 }
 
-BlockResult flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool causal) {
+// The kernels want heads of one width: zeros change neither products nor sums.
+at::Tensor widened(const at::Tensor& x, int64_t width) {
+  return x.size(-1) == width ? x : at::constant_pad_nd(x, {0, width - x.size(-1)});
+}
+at::Tensor narrowed(const at::Tensor& x, int64_t width) { return x.slice(-1, 0, width); }
+
+// As the CPU's kernels take it, without copying keys for the queries that share them: query heads that share a
+// key/value head are elements of a batch. Queries [n, H, D] -> [shared, Hkv, n, D], keys [m, Hkv, D] the same, expanded;
+// log-sums [H, n] -> [shared, Hkv, n]; and back, keys' gradients summed.
+at::Tensor query_batch(const at::Tensor& x, const Operands& in) {
+  return x.unflatten(1, {in.kv_heads(), in.shared()}).permute({2, 1, 0, 3});
+}
+at::Tensor key_batch(const at::Tensor& x, const Operands& in) {
+  return x.transpose(0, 1).unsqueeze(0).expand({in.shared(), -1, -1, -1});
+}
+at::Tensor sum_batch(const at::Tensor& x, const Operands& in) {
+  return x.unflatten(0, {in.kv_heads(), in.shared()}).transpose(0, 1);
+}
+at::Tensor queries_of(const at::Tensor& batch) { return batch.permute({2, 1, 0, 3}).flatten(1, 2); }
+at::Tensor keys_of(const at::Tensor& batch) {
+  return (batch.size(0) == 1 ? batch.squeeze(0) : batch.sum(0)).transpose(0, 1);
+}
+at::Tensor sums_of(const at::Tensor& batch) { return batch.transpose(0, 1).flatten(0, 1); }
+
+BlockResult flash(const Operands& in, bool causal) {
+  const int64_t width = std::max(in.q.size(2), in.v.size(2));
+  const at::Tensor q = widened(in.q, width), k = widened(in.k, width), v = widened(in.v, width);
   if (q.is_cpu()) {
     const auto [out, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(
-        heads_first(q, q.size(1)), heads_first(k, q.size(1)), heads_first(v, q.size(1)), 0.0, causal);
-    return {heads_last(out, q.size(1)), log_sum.squeeze(0)};
+        query_batch(q, in), key_batch(k, in), key_batch(v, in), 0.0, causal, {}, in.scale);
+    return {narrowed(queries_of(out), in.v.size(2)), sums_of(log_sum)};
   }
   const auto result = at::_flash_attention_forward(q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), {}, {}, q.size(0),
-                                                   k.size(0), 0.0, causal, /*return_debug_mask=*/false);
-  return {std::get<0>(result).squeeze(0), std::get<1>(result).squeeze(0)};
+                                                   k.size(0), 0.0, causal, /*return_debug_mask=*/false, in.scale);
+  return {narrowed(std::get<0>(result).squeeze(0), in.v.size(2)), std::get<1>(result).squeeze(0)};
 }
 
-BlockGradients flash_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const BlockResult& joined, bool causal) {
+BlockGradients flash_backward(const at::Tensor& grad, const Operands& in, const BlockResult& joined, bool causal) {
+  const int64_t width = std::max(in.q.size(2), in.v.size(2));
+  const at::Tensor q = widened(in.q, width), k = widened(in.k, width), v = widened(in.v, width),
+                   g = widened(grad, width), out = widened(joined.out.to(in.q.scalar_type()), width);
+  BlockGradients result;
   if (q.is_cpu()) {
-    const int64_t heads = q.size(1), kv_heads = k.size(1);
     const auto [gq, gk, gv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        heads_first(grad, heads), heads_first(q, heads), heads_first(k, heads), heads_first(v, heads),
-        heads_first(joined.out, heads), joined.log_sum.unsqueeze(0).contiguous(), 0.0, causal);
-    return {heads_last(gq, heads), heads_last(gk, kv_heads), heads_last(gv, kv_heads)};
+        query_batch(g, in), query_batch(q, in), key_batch(k, in), key_batch(v, in), query_batch(out, in),
+        sum_batch(joined.log_sum, in).contiguous(), 0.0, causal, {}, in.scale);
+    result = {queries_of(gq), keys_of(gk), keys_of(gv)};
+  } else {
+    const at::Tensor none;
+    const auto [gq, gk, gv] =
+        at::_flash_attention_backward(g.unsqueeze(0), q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), out.unsqueeze(0),
+                                      joined.log_sum.unsqueeze(0).contiguous(), none, none, q.size(0), k.size(0), 0.0,
+                                      causal, at::empty({2}, q.options().dtype(at::kUInt64)), none, in.scale);
+    result = {gq.squeeze(0), gk.squeeze(0), gv.squeeze(0)};
   }
-  const at::Tensor none;
-  const auto [gq, gk, gv] = at::_flash_attention_backward(
-      grad.unsqueeze(0), q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), joined.out.unsqueeze(0),
-      joined.log_sum.unsqueeze(0).contiguous(), none, none, q.size(0), k.size(0), 0.0, causal,
-      at::empty({2}, q.options().dtype(at::kUInt64)), none);
-  return {gq.squeeze(0), gk.squeeze(0), gv.squeeze(0)};
+  return {narrowed(result.q, in.q.size(2)), narrowed(result.k, in.k.size(2)), narrowed(result.v, in.v.size(2))};
 }
 
-// fp32 [H, n, m], -inf where a query does not see a key.
-at::Tensor scores(const at::Tensor& q, const at::Tensor& k, const BlockShape& shape) {
-  const int64_t heads = q.size(1);
-  const at::Tensor products = at::matmul(heads_first(q, heads).squeeze(0).to(at::kFloat),
-                                         heads_first(k, heads).squeeze(0).to(at::kFloat).transpose(1, 2)) /
-                              std::sqrt(static_cast<double>(q.size(2)));
-  const auto index = at::TensorOptions(q.device()).dtype(at::kLong);
-  const at::Tensor distance = (at::arange(q.size(0), index) + shape.query_begin).unsqueeze(1) -
-                              (at::arange(k.size(0), index) + shape.key_begin).unsqueeze(0);
+// fp32 [shared, Hkv, n, m], -inf where a query does not see a key; query and key 0 are at these positions.
+at::Tensor masked_scores(const Operands& in, const BlockShape& shape) {
+  const at::Tensor q = query_batch(in.q, in).to(at::kFloat), k = key_batch(in.k, in).to(at::kFloat);
+  const auto index = at::TensorOptions(in.q.device()).dtype(at::kLong);
+  const at::Tensor distance = (at::arange(in.q.size(0), index) + shape.query_begin).unsqueeze(1) -
+                              (at::arange(in.k.size(0), index) + shape.key_begin).unsqueeze(0);
   at::Tensor seen = distance.ge(0);
   if (shape.window > 0) seen = seen.logical_and(distance.lt(shape.window));
-  return products.masked_fill(seen.logical_not(), -std::numeric_limits<float>::infinity());
+  return (at::matmul(q, k.transpose(2, 3)) * in.scale).masked_fill(seen.logical_not(), kNothing);
 }
 
-BlockResult plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape) {
-  const at::Tensor s = scores(q, k, shape), log_sum = s.logsumexp(2);
-  const at::Tensor p = (s - log_sum.unsqueeze(2)).exp().nan_to_num(0.0);  // a query that sees none of these keys
-  const at::Tensor out = at::matmul(p, heads_first(v, q.size(1)).squeeze(0).to(at::kFloat));
-  return {out.transpose(0, 1).to(q.scalar_type()), log_sum};
+BlockResult masked(const Operands& in, const BlockShape& shape) {
+  const at::Tensor scores = masked_scores(in, shape), log_sum = scores.logsumexp(3);
+  const at::Tensor p = (scores - log_sum.unsqueeze(3)).exp().nan_to_num(0.0);  // a query that sees none of these keys
+  const at::Tensor out = at::matmul(p, key_batch(in.v, in).to(at::kFloat));
+  return {queries_of(out), sums_of(log_sum)};
 }
 
-BlockGradients plain_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const BlockResult& joined, const BlockShape& shape) {
-  const int64_t heads = q.size(1), kv_heads = k.size(1);
-  const auto whole_heads = [&](const at::Tensor& x) { return heads_first(x, heads).squeeze(0).to(at::kFloat); };
-  const at::Tensor p = (scores(q, k, shape) - joined.log_sum.unsqueeze(2)).exp();
-  const at::Tensor g = whole_heads(grad), row = (g * whole_heads(joined.out)).sum(2, /*keepdim=*/true);
-  const at::Tensor gs =
-      p * (at::matmul(g, whole_heads(v).transpose(1, 2)) - row) / std::sqrt(static_cast<double>(q.size(2)));
-  const auto back = [&](const at::Tensor& x, int64_t count, const at::Tensor& like) {
-    return heads_last(x.unsqueeze(0), count).to(like.scalar_type());
-  };
-  return {back(at::matmul(gs, whole_heads(k)), heads, q),
-          back(at::matmul(gs.transpose(1, 2), whole_heads(q)), kv_heads, k),
-          back(at::matmul(p.transpose(1, 2), g), kv_heads, v)};
+BlockGradients masked_backward(const at::Tensor& grad, const Operands& in, const BlockResult& joined,
+                               const BlockShape& shape) {
+  const at::Tensor log_sum = sum_batch(joined.log_sum, in).unsqueeze(3);
+  const at::Tensor p = (masked_scores(in, shape) - log_sum).exp();
+  const at::Tensor g = query_batch(grad, in).to(at::kFloat),
+                   row = (g * query_batch(joined.out, in).to(at::kFloat)).sum(3, /*keepdim=*/true);
+  const at::Tensor values = key_batch(in.v, in).to(at::kFloat);
+  const at::Tensor scores_grad = p * (at::matmul(g, values.transpose(2, 3)) - row) * in.scale;
+  return {queries_of(at::matmul(scores_grad, key_batch(in.k, in).to(at::kFloat))),
+          keys_of(at::matmul(scores_grad.transpose(2, 3), query_batch(in.q, in).to(at::kFloat))),
+          keys_of(at::matmul(p.transpose(2, 3), g))};
 }
+
+at::Tensor part(const at::Tensor& x, const layout::Range& range) { return x.slice(0, range.begin, range.end); }
+
+Operands operands(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionPiece& piece) {
+  return {part(q, piece.queries), part(k, piece.keys), part(v, piece.keys),
+          1.0 / std::sqrt(static_cast<double>(q.size(2)))};
+}
+
+BlockShape shape_of(const AttentionPiece& piece, const BlockShape& block) {
+  if (piece.kind == Kind::whole) return {piece.keys.size(), 0, 0};  // nothing is masked
+  return {block.query_begin + piece.queries.begin, block.key_begin + piece.keys.begin, block.window};
+}
+
+BlockResult run_piece(const Operands& in, const AttentionPiece& piece, const BlockShape& shape) {
+  if (piece.kind != Kind::masked && has_flash(in)) return flash(in, piece.kind == Kind::diagonal);
+  return masked(in, shape_of(piece, shape));
+}
+
+BlockGradients run_piece_backward(const at::Tensor& grad, const Operands& in, const BlockResult& joined,
+                                  const AttentionPiece& piece, const BlockShape& shape) {
+  if (piece.kind != Kind::masked && has_flash(in))
+    return flash_backward(grad, in, joined, piece.kind == Kind::diagonal);
+  return masked_backward(grad, in, joined, shape_of(piece, shape));
+}
+
+bool covers(const AttentionPiece& piece, const at::Tensor& x) { return piece.queries.size() == x.size(0); }
 
 }  // namespace
 
 BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape) {
-  switch (kernel_of(q, k, v, shape)) {
-    case Kernel::none: return {};
-    case Kernel::flash: return flash(q, k, v, diagonal(q, k, shape));
-    case Kernel::plain: return plain(q, k, v, shape);
+  const std::vector<AttentionPiece> pieces = attention_pieces(q.size(0), k.size(0), shape);
+  BlockResult result;
+  for (size_t i = 0; i < pieces.size();) {
+    const layout::Range queries = pieces[i].queries;
+    BlockResult tile;
+    for (; i < pieces.size() && pieces[i].queries == queries; ++i)
+      join(tile, run_piece(operands(q, k, v, pieces[i]), pieces[i], shape));
+    if (covers(pieces[i - 1], q)) return {tile.out.to(q.scalar_type()), tile.log_sum};
+    if (!result.out.defined()) {
+      result.out = at::zeros({q.size(0), q.size(1), v.size(2)}, q.options());
+      result.log_sum = at::full({q.size(1), q.size(0)}, kNothing, q.options().dtype(at::kFloat));
+    }
+    part(result.out, queries).copy_(tile.out);
+    result.log_sum.slice(1, queries.begin, queries.end).copy_(tile.log_sum);
   }
-  return {};
+  return result;
 }
 
 void join(BlockResult& into, const BlockResult& other) {
@@ -125,22 +178,32 @@ void join(BlockResult& into, const BlockResult& other) {
     return;
   }
   const at::Tensor log_sum = at::logaddexp(into.log_sum, other.log_sum);
-  const auto weighted = [&](const BlockResult& part) {
-    const at::Tensor weight = (part.log_sum - log_sum).exp().nan_to_num(0.0);  // both may have seen nothing
-    return part.out.to(at::kFloat) * weight.transpose(0, 1).unsqueeze(2);
+  const auto weighted = [&](const BlockResult& block) {
+    const at::Tensor weight = (block.log_sum - log_sum).exp().nan_to_num(0.0);  // both may have seen nothing
+    return block.out.to(at::kFloat) * weight.transpose(0, 1).unsqueeze(2);
   };
-  into.out = (weighted(into) + weighted(other)).to(into.out.scalar_type());
+  into.out = weighted(into) + weighted(other);
   into.log_sum = log_sum;
 }
 
 BlockGradients attention_block_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
                                         const at::Tensor& v, const BlockResult& joined, const BlockShape& shape) {
-  switch (kernel_of(q, k, v, shape)) {
-    case Kernel::none: return {};
-    case Kernel::flash: return flash_backward(grad, q, k, v, joined, diagonal(q, k, shape));
-    case Kernel::plain: return plain_backward(grad, q, k, v, joined, shape);
+  BlockGradients sums;
+  for (const AttentionPiece& piece : attention_pieces(q.size(0), k.size(0), shape)) {
+    const BlockResult rows = {part(joined.out, piece.queries),
+                              joined.log_sum.slice(1, piece.queries.begin, piece.queries.end)};
+    const BlockGradients found =
+        run_piece_backward(part(grad, piece.queries), operands(q, k, v, piece), rows, piece, shape);
+    if (!sums.q.defined()) {
+      if (covers(piece, q) && piece.keys.size() == k.size(0)) return found;
+      const auto zeros = [](const at::Tensor& x) { return at::zeros(x.sizes(), x.options().dtype(at::kFloat)); };
+      sums = {zeros(q), zeros(k), zeros(v)};
+    }
+    part(sums.q, piece.queries).add_(found.q);
+    part(sums.k, piece.keys).add_(found.k);
+    part(sums.v, piece.keys).add_(found.v);
   }
-  return {};
+  return sums;
 }
 
 }  // namespace hexad::modeling

@@ -1,5 +1,5 @@
 // Attention of some queries over some keys with the log-sum-exp that lets several such blocks be joined: what context
-// parallelism is made of.
+// parallelism and long rows are made of. No block ever holds scores of all queries and keys.
 #pragma once
 #include <cstdint>
 
@@ -14,19 +14,19 @@ struct BlockShape {
 };
 
 struct BlockResult {
-  at::Tensor out;      // [n, H, Dv], in the dtype of q
+  at::Tensor out;      // [n, H, Dv], in the dtype of q; fp32 once joined
   at::Tensor log_sum;  // fp32 [H, n]
 };
 
-// q [n, H, D], k [m, Hkv, D], v [m, Hkv, Dv] -> the attention over these keys alone; scale 1 / sqrt(D). Undefined `out`
-// when no query sees any of them; every query must see at least one otherwise. Not differentiable: see below.
+// q [n, H, D], k [m, Hkv, D], v [m, Hkv, Dv] -> the attention over these keys alone; scale 1 / sqrt(D). A query that sees
+// none of them gets 0 and the log-sum -inf; undefined `out` when no query sees any. Not differentiable: see below.
 BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape);
 
-// Joins two blocks of the same queries over different keys.
+// Joins two blocks of the same queries over different keys; an undefined one is no block.
 void join(BlockResult& into, const BlockResult& other);
 
 struct BlockGradients {
-  at::Tensor q, k, v;
+  at::Tensor q, k, v;  // undefined when no query sees any key
 };
 // The block's part of the gradient, given the joined result of all blocks (FlashAttention's backward pass,
 // arXiv 2205.14135): parts add up.

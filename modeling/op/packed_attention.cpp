@@ -7,9 +7,14 @@
 #include <numeric>
 
 #include "modeling/error.hpp"
+#include "modeling/op/chunk_attention.hpp"
 
 namespace hexad::modeling {
 namespace {
+
+// From here on a row of a CPU runs in blocks: a mask of the window, and keys repeated for the queries that share them,
+// would outweigh the rest of the layer.
+constexpr int64_t kLongRow = 1024;
 
 // bool [S, S]: may query i (row) see key j (column)?
 at::Tensor window_mask(int64_t length, int64_t window, at::Device device) {
@@ -66,6 +71,10 @@ std::vector<std::vector<int64_t>> length_buckets(const PackedLayout& layout) {
   return buckets;
 }
 
+at::Tensor joined_rows(const std::vector<at::Tensor>& rows) {
+  return rows.size() == 1 ? rows[0].unsqueeze(0) : at::stack(rows);
+}
+
 at::Tensor gather_rows(const at::Tensor& x, const PackedLayout& layout, const std::vector<int64_t>& bucket) {
   const int64_t longest = layout.offsets[bucket.front() + 1] - layout.offsets[bucket.front()];
   std::vector<at::Tensor> rows;
@@ -73,7 +82,7 @@ at::Tensor gather_rows(const at::Tensor& x, const PackedLayout& layout, const st
     const at::Tensor row = x.slice(0, layout.offsets[i], layout.offsets[i + 1]);
     rows.push_back(row.size(0) == longest ? row : at::constant_pad_nd(row, {0, 0, 0, 0, 0, longest - row.size(0)}));
   }
-  return at::stack(rows);
+  return joined_rows(rows);
 }
 
 at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
@@ -88,6 +97,7 @@ at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor
     }
   }
   std::erase_if(parts, [](const at::Tensor& part) { return !part.defined(); });
+  if (parts.size() == 1) return parts[0];
   return parts.empty() ? at::zeros({q.size(0), q.size(1), v.size(-1)}, q.options()) : at::cat(parts);
 }
 
@@ -126,6 +136,11 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
 
 at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window) {
   const int64_t length = q.size(1);
+  if (q.is_cpu() && length >= kLongRow) {
+    std::vector<at::Tensor> rows;
+    for (int64_t b = 0; b < q.size(0); ++b) rows.push_back(sequence_attention(q[b], k[b], v[b], window));
+    return joined_rows(rows);
+  }
   const bool masked = window > 0 && window < length;
   const std::optional<at::Tensor> mask = masked ? std::optional(window_mask(length, window, q.device())) : std::nullopt;
   const double scale = attention_scale(q);

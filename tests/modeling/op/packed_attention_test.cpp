@@ -48,6 +48,10 @@ TEST_CASE("packed attention with values narrower or wider than keys") {
   check({0, 5, 6, 40}, 0, 4, 4, 10);
   check({0, 19, 22}, 7, 4, 2, 24);
 }
+TEST_CASE("packed attention over rows that a CPU runs in blocks") {
+  check({0, 1100, 1130}, 0, 4, 2);
+  check({0, 30, 1330}, 200, 2, 1, 24);
+}
 TEST_CASE("packed attention over one sequence") { check({0, 33}, 0, 3, 3); }
 
 TEST_CASE("packed attention: no sequence sees another one") {
