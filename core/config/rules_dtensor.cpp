@@ -1,7 +1,7 @@
 // Rules of the dtensor backend: the device mesh of NeMo-RL, dp_replicate x dp_shard x cp x tp.
 #include <numeric>
 
-#include "core/config/model_shape.hpp"
+#include "core/config/rules_context.hpp"
 #include "core/config/rules_megatron.hpp"
 
 namespace hexad::config {
@@ -114,6 +114,7 @@ void check_dtensor_rules(RuleContext& c) {
       name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
   if (shape && mesh->tp > 1) check_tensor_parallel(c, *mesh, *shape);
   check_expert_parallel(c, *mesh, shape);
+  ContextExchangeRules{c, "policy.dtensor_cfg", shape.value_or(ModelShape()), mesh->cp, mesh->tp}.check();
 }
 
 }  // namespace hexad::config

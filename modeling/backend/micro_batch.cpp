@@ -9,7 +9,6 @@
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/layout/context_shards.hpp"
 #include "modeling/op/logprob_head.hpp"
-#include "modeling/parallel/context_attention.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -109,7 +108,7 @@ void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
 
 void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
                  const BatchLayout& wanted) {
-  const int64_t ranks = wanted.context.size(), document = ranks > 1 ? 2 * ranks : 1;
+  const int64_t ranks = wanted.context.group.size(), document = ranks > 1 ? 2 * ranks : 1;
   const PackedRow row = fill_up(batch, document, ranks * wanted.row_multiple);
   const at::Tensor ids = result.ids;
   if (row.size() != batch.num_tokens) {
@@ -121,8 +120,8 @@ void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
   if (ranks == 1) {
     result.attention = std::make_unique<PackedAttention>(config, std::move(packed));
   } else {
-    take_shard(result, positions, row, wanted.context);
-    result.attention = std::make_unique<RingAttention>(config, row.boundaries, wanted.context);
+    take_shard(result, positions, row, wanted.context.group);
+    result.attention = std::make_unique<ContextAttention>(config, std::move(packed), wanted.context);
   }
 }
 

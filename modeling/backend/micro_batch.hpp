@@ -8,7 +8,7 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/op/rope.hpp"
-#include "modeling/parallel/group.hpp"
+#include "modeling/parallel/context_attention.hpp"
 
 namespace hexad::modeling {
 
@@ -32,7 +32,7 @@ const hexad_batch& one_token();
 struct BatchLayout {
   bool packed = false;       // run it packed even if the host asked for [B, S]
   int64_t row_multiple = 1;  // a rank's packed rows are filled up to a multiple of this, by a sequence that nobody sees
-  Group context = {};        // ranks that share the rows; only packed
+  ContextParallel context = {};  // ranks that share the rows; only packed
 };
 
 // Throws sdk::Error: lengths that do not add up, sequences longer than the padding, ids outside the vocabulary.

@@ -62,14 +62,21 @@ std::vector<int64_t> shard_indices(const ContextShard& shard) {
 }
 
 std::vector<int64_t> gathered_positions(std::span<const int64_t> cu_seqlens, int64_t ranks) {
+  return merged_positions(cu_seqlens, ranks, 0, ranks);
+}
+
+std::vector<int64_t> merged_positions(std::span<const int64_t> cu_seqlens, int64_t ranks, int64_t first,
+                                      int64_t count) {
   check_boundaries(cu_seqlens, ranks);
-  std::vector<int64_t> positions(cu_seqlens.back());
+  std::vector<int64_t> place(static_cast<size_t>(cu_seqlens.back()), -1), positions;
   int64_t next = 0;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
+  for (int64_t rank = first; rank < first + count; ++rank) {
     for (const Range& slice : context_shard(cu_seqlens, ranks, rank).slices) {
-      for (int64_t i = slice.begin; i < slice.end; ++i) positions[i] = next++;
+      for (int64_t i = slice.begin; i < slice.end; ++i) place[i] = next++;
     }
   }
+  positions.reserve(static_cast<size_t>(next));
+  std::ranges::copy_if(place, std::back_inserter(positions), [](int64_t at) { return at >= 0; });
   return positions;
 }
 

@@ -30,6 +30,11 @@ std::vector<int64_t> shard_indices(const ContextShard& shard);
 // in the order of ranks.
 std::vector<int64_t> gathered_positions(std::span<const int64_t> cu_seqlens, int64_t ranks);
 
+// The same for the shards of `count` neighbours from rank `first` on: entry i is where the i-th of their tokens, in the
+// order of the row, stands in the concatenation of their shards. Where count divides ranks and first, those tokens in
+// that order are the shard of rank first / count among ranks / count.
+std::vector<int64_t> merged_positions(std::span<const int64_t> cu_seqlens, int64_t ranks, int64_t first, int64_t count);
+
 // The boundaries of a batch of packed rows as one row: row i is moved by i * row_length, and what pads its boundaries
 // (repetitions of row_length) is dropped; empty documents inside a row stay (utils.py:
 // _merge_cu_seqlens_across_micro_batch). Throws Error for a row that does not rise from 0 to row_length.

@@ -1,152 +1,66 @@
 #include "modeling/parallel/context_attention.hpp"
 
-#include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <algorithm>
+#include <utility>
 
-#include "modeling/op/attention_block.hpp"
+#include "modeling/layout/context_shards.hpp"
+#include "modeling/parallel/gathered_attention.hpp"
+#include "modeling/parallel/ring_attention.hpp"
 
 namespace hexad::modeling {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using enum ContextExchange;
 
-// One of the two chunks of a document that a rank holds: where it lies among the rank's tokens, and in the document.
-struct Chunk {
-  int64_t local, begin, size;
-};
-
-// The chunks of rank `rank`, document by document, the front one first.
-std::vector<std::array<Chunk, 2>> chunks_of(at::IntArrayRef cu_seqlens, int64_t ranks, int64_t rank) {
-  std::vector<std::array<Chunk, 2>> result;
-  for (size_t i = 0; i + 1 < cu_seqlens.size(); ++i) {
-    const int64_t size = (cu_seqlens[i + 1] - cu_seqlens[i]) / (2 * ranks), local = cu_seqlens[i] / ranks;
-    result.push_back({Chunk{local, rank * size, size}, Chunk{local + size, (2 * ranks - 1 - rank) * size, size}});
-  }
-  return result;
-}
-
-at::Tensor rows(const at::Tensor& x, const Chunk& chunk) { return x.narrow(0, chunk.local, chunk.size); }
-
-// A tensor on its way round the ring.
-class Ring {
- public:
-  explicit Ring(const Group& group) : group_(group) {}
-  // Sends `out` to the next rank and receives as much from the previous one.
-  void start(const at::Tensor& out, int32_t tag) {
-    out_ = out.contiguous();
-    in_ = at::empty_like(out_);
-    const int64_t ranks = group_.size(), next = (group_.rank() + 1) % ranks,
-                  previous = (group_.rank() + ranks - 1) % ranks;
-    moving_ = group_.exchange({{in_, previous, tag, true}, {out_, next, tag, false}});
-  }
-  at::Tensor finish() {
-    moving_.wait();
-    return in_;
-  }
-
- private:
-  Group group_;
-  at::Tensor out_, in_;
-  Pending moving_;
-};
-
-// Calls visit(query chunk, key chunk, shape) for every pair of a document's chunks of which the queries see something.
-template <typename Visit>
-void each_pair(at::IntArrayRef cu_seqlens, const Group& group, int64_t source, int64_t window, Visit&& visit) {
-  const auto queries = chunks_of(cu_seqlens, group.size(), group.rank()),
-             keys = chunks_of(cu_seqlens, group.size(), source);
-  for (size_t i = 0; i < queries.size(); ++i) {
-    for (const Chunk& query : queries[i]) {
-      for (const Chunk& key : keys[i]) {
-        if (query.size > 0 && key.begin <= query.begin) visit(query, key, BlockShape{query.begin, key.begin, window});
-      }
-    }
-  }
-}
-
-struct RingFunction : torch::autograd::Function<RingFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Group& group, at::IntArrayRef cu_seqlens, int64_t window) {
-    const int64_t ranks = group.size(), tokens = q.size(0), heads = q.size(1);
-    at::Tensor out = at::zeros({tokens, heads, v.size(2)}, q.options());
-    at::Tensor log_sum =
-        at::full({heads, tokens}, -std::numeric_limits<float>::infinity(), q.options().dtype(at::kFloat));
-    at::Tensor kv = at::cat({k.flatten(1), v.flatten(1)}, 1);
-    for (int64_t step = 0; step < ranks; ++step) {
-      Ring ring(group);
-      if (step + 1 < ranks) ring.start(kv, static_cast<int32_t>(step));
-      const at::Tensor keys = part(kv, k, 0), values = part(kv, v, k.size(1) * k.size(2));
-      each_pair(cu_seqlens, group, (group.rank() + ranks - step) % ranks, window,
-                [&](const Chunk& query, const Chunk& key, const BlockShape& shape) {
-                  BlockResult sum{rows(out, query), log_sum.narrow(1, query.local, query.size)};
-                  const BlockResult block = attention_block(rows(q, query), rows(keys, key), rows(values, key), shape);
-                  if (!block.out.defined()) return;
-                  join(sum, block);
-                  rows(out, query).copy_(sum.out);
-                  log_sum.narrow(1, query.local, query.size).copy_(sum.log_sum);
-                });
-      if (step + 1 < ranks) kv = ring.finish();
-    }
-    ctx->save_for_backward({q, k, v, out, log_sum});
-    ctx->saved_data["group"] = reinterpret_cast<int64_t>(group.native());
-    ctx->saved_data["cu_seqlens"] = cu_seqlens.vec();
-    ctx->saved_data["window"] = window;
-    return out;
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[3], &log_sum = saved[4];
-    const Group group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["group"].toInt()));
-    const std::vector<int64_t> cu_seqlens = ctx->saved_data["cu_seqlens"].toIntVector();
-    const int64_t window = ctx->saved_data["window"].toInt(), ranks = group.size();
-    const int64_t key_width = k.size(1) * k.size(2);
-    at::Tensor grad_q = at::zeros(q.sizes(), q.options().dtype(at::kFloat));
-    at::Tensor kv = at::cat({k.flatten(1), v.flatten(1)}, 1);
-    at::Tensor grad_kv = at::zeros(kv.sizes(), kv.options().dtype(at::kFloat));
-    for (int64_t step = 0; step < ranks; ++step) {
-      Ring keys_ring(group), grads_ring(group);
-      if (step + 1 < ranks) keys_ring.start(kv, static_cast<int32_t>(2 * step));
-      const at::Tensor keys = part(kv, k, 0), values = part(kv, v, key_width);
-      at::Tensor grad_keys = part(grad_kv, k, 0), grad_values = part(grad_kv, v, key_width);
-      each_pair(cu_seqlens, group, (group.rank() + ranks - step) % ranks, window,
-                [&](const Chunk& query, const Chunk& key, const BlockShape& shape) {
-                  const BlockResult joined{rows(out, query), log_sum.narrow(1, query.local, query.size)};
-                  const BlockGradients block = attention_block_backward(
-                      rows(grads[0], query), rows(q, query), rows(keys, key), rows(values, key), joined, shape);
-                  if (!block.q.defined()) return;
-                  rows(grad_q, query).add_(block.q);
-                  rows(grad_keys, key).add_(block.k);
-                  rows(grad_values, key).add_(block.v);
-                });
-      // The gradients go on with their keys; after the last step one hop brings them home.
-      grads_ring.start(grad_kv, static_cast<int32_t>(2 * step + 1));
-      if (step + 1 < ranks) kv = keys_ring.finish();
-      grad_kv = grads_ring.finish();
-    }
-    return {grad_q.to(q.scalar_type()),
-            part(grad_kv, k, 0).to(k.scalar_type()),
-            part(grad_kv, v, key_width).to(v.scalar_type()),
-            at::Tensor(),
-            at::Tensor(),
-            at::Tensor()};
-  }
-
- private:
-  // The columns of `joined` from `first` on, as [tokens, heads, width] like `like`: a view.
-  static at::Tensor part(const at::Tensor& joined, const at::Tensor& like, int64_t first) {
-    return joined.narrow(1, first, like.size(1) * like.size(2)).unflatten(1, {like.size(1), like.size(2)});
-  }
-};
+constexpr std::pair<ContextExchange, const char*> kExchanges[] = {
+    {p2p, "p2p"}, {all_gather, "all_gather"}, {a2a, "a2a"}, {a2a_p2p, "a2a+p2p"}};
 
 }  // namespace
 
-RingAttention::RingAttention(const ModelConfig& config, std::vector<int64_t> cu_seqlens, const Group& group)
-    : windows_(config.sliding_window), cu_seqlens_(std::move(cu_seqlens)), group_(group) {}
+std::optional<ContextExchange> parse_context_exchange(const std::string& text) {
+  for (const auto& [exchange, name] : kExchanges)
+    if (text == name) return exchange;
+  return std::nullopt;
+}
 
-at::Tensor RingAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  return RingFunction::apply(q, k, v, group_, at::IntArrayRef(cu_seqlens_), windows_.at(static_cast<size_t>(layer)));
+const char* context_exchange_name(ContextExchange exchange) { return kExchanges[static_cast<size_t>(exchange)].second; }
+
+ContextAttention::ContextAttention(const ModelConfig& config, PackedLayout row, const ContextParallel& ranks)
+    : windows_(config.sliding_window), row_(std::move(row)), ranks_(ranks) {
+  const auto wants = [&](ContextExchange exchange) {
+    return std::find(ranks.exchange.begin(), ranks.exchange.end(), exchange) != ranks.exchange.end();
+  };
+  const int64_t size = ranks.group.size(), inner = ranks.inner.size();
+  const at::Device device = row_.positions.device();
+  row_.positions.reset();  // of the whole row: not kept
+  const auto exchange_among = [&](const Group& group, int64_t first) {
+    return HeadExchange(group, layout::merged_positions(row_.offsets, size, first, group.size()), device);
+  };
+  if (wants(a2a)) all_heads_ = exchange_among(ranks.group, 0);
+  if (wants(a2a_p2p)) inner_heads_ = exchange_among(ranks.inner, ranks.group.rank() / inner * inner);
+}
+
+ContextExchange ContextAttention::exchange(int64_t layer) const {
+  if (ranks_.exchange.empty()) return p2p;
+  return ranks_.exchange.size() == 1 ? ranks_.exchange[0] : ranks_.exchange.at(static_cast<size_t>(layer));
+}
+
+at::Tensor ContextAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  const int64_t window = windows_.at(static_cast<size_t>(layer));
+  const at::IntArrayRef cu_seqlens = row_.offsets;
+  switch (exchange(layer)) {
+    case p2p: return ring_attention(q, k, v, cu_seqlens, window, ranks_.group);
+    case all_gather: return gathered_attention(q, k, v, cu_seqlens, window, ranks_.group);
+    case a2a:
+      return all_heads_->attend(q, k, v, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+        return packed_attention(q, k, v, row_, window);
+      });
+    case a2a_p2p:
+      return inner_heads_->attend(q, k, v, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+        return ring_attention(q, k, v, cu_seqlens, window, ranks_.outer);
+      });
+  }
+  return {};
 }
 
 }  // namespace hexad::modeling

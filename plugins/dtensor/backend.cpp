@@ -90,7 +90,8 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
   modeling::BatchLayout wanted;
   wanted.packed = settings_.sequence_parallel || settings_.cp > 1;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
-  wanted.context = model_.groups().cp;
+  const Groups& groups = model_.groups();
+  wanted.context = {groups.cp, groups.cp_inner, groups.cp_outer, settings_.context.exchange};
   return modeling::make_micro_batch(batch, settings_.model, device_, wanted);
 }
 

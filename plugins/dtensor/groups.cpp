@@ -22,16 +22,22 @@ std::vector<RankList> lists_along(const modeling::DeviceMesh& mesh, const std::v
 }  // namespace
 
 Groups make_groups(const sdk::Call& call, const Settings& settings) {
-  const modeling::DeviceMesh mesh({settings.dp_replicate, settings.dp_shard, settings.cp, settings.tp},
-                                  {"dp_replicate", "dp_shard", "cp", "tp"});
+  const int64_t inner = settings.context.inner;
+  const std::vector<std::string> cp = {"cp_outer", "cp_inner"};
+  const modeling::DeviceMesh mesh({settings.dp_replicate, settings.dp_shard, settings.cp / inner, inner, settings.tp},
+                                  {"dp_replicate", "dp_shard", cp[0], cp[1], "tp"});
   const modeling::HostGroups host(call);
   const std::vector<RankList> tensor = lists_along(mesh, {"tp"});
   Groups groups;
   groups.world = host.world();
-  const std::vector<RankList> shards = lists_along(mesh, {"dp_shard", "cp"});
+  const std::vector<RankList> shards = lists_along(mesh, {"dp_shard", cp[0], cp[1]});
   groups.shards = shards.size() == 1 ? groups.world : host.make(shards, "shards");
   groups.replicas = host.make(lists_along(mesh, {"dp_replicate"}), "replicas");
-  groups.cp = host.make(lists_along(mesh, {"cp"}), "cp");
+  groups.cp = host.make(lists_along(mesh, cp), "cp");
+  if (inner > 1) {
+    groups.cp_inner = host.make(lists_along(mesh, {cp[1]}), cp[1]);
+    groups.cp_outer = host.make(lists_along(mesh, {cp[0]}), cp[0]);
+  }
   groups.tp = host.make(tensor, "tp");
   groups.equal_heads = host.make(modeling::equal_head_groups(tensor, settings.model.num_kv_heads), "equal_heads");
   if (settings.ep > 1) {

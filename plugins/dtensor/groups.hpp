@@ -10,11 +10,12 @@ namespace hexad::dtensor {
 
 struct Groups {
   modeling::Group world, tp, cp;
-  modeling::Group shards;         // dp_shard x cp: every weight is cut over them (FSDP)
-  modeling::Group replicas;       // dp_replicate: ranks with the same shards (HSDP)
-  modeling::Group equal_heads;    // tensor-parallel ranks with the same key/value heads
-  modeling::Group ep;             // ranks that share out the experts of every layer
-  modeling::Group expert_shards;  // with ep: the ranks with the same experts, which are cut over them
+  modeling::Group cp_inner, cp_outer;  // of cp, for a2a+p2p attention; one rank without it
+  modeling::Group shards;              // dp_shard x cp: every weight is cut over them (FSDP)
+  modeling::Group replicas;            // dp_replicate: ranks with the same shards (HSDP)
+  modeling::Group equal_heads;         // tensor-parallel ranks with the same key/value heads
+  modeling::Group ep;                  // ranks that share out the experts of every layer
+  modeling::Group expert_shards;       // with ep: the ranks with the same experts, which are cut over them
   int64_t dp_rank = 0, dp_size = 1;
 };
 

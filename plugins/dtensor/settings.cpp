@@ -104,6 +104,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   read_dispatcher(config, settings);
   if (settings.tp > 1) modeling::check_tensor_parallel(settings.model, settings.tp);
   check_experts(settings);
+  settings.context = modeling::read_context_settings(config, "dtensor_cfg", settings.model, settings.cp, settings.tp);
   settings.optimizer = modeling::parse_optimizer(config.get("optimizer.name", "torch.optim.AdamW"),
                                                  modeling::json_at(config, "optimizer.kwargs"));
   settings.cpu_offload = config.get("dtensor_cfg.cpu_offload", false);

@@ -1,5 +1,6 @@
 // What the `policy` section says to this backend.
 #pragma once
+#include "modeling/backend/context_settings.hpp"
 #include "modeling/backend/model_settings.hpp"
 #include "modeling/parallel/optimizer.hpp"
 
@@ -8,6 +9,7 @@ namespace hexad::dtensor {
 struct Settings : modeling::ModelSettings {
   int64_t dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1;  // ranks; their product is the world
   bool sequence_parallel = false;                          // only with tp above 1
+  modeling::ContextSettings context;                       // how the cp ranks exchange keys and values
   int64_t ep = 1;              // ranks that share out the experts; divides dp_shard x cp x tp
   bool gather_tokens = false;  // with ep: every rank sees all tokens, in place of an exchange with the experts' ranks
   modeling::OptimizerOptions optimizer;

@@ -83,7 +83,7 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
   modeling::BatchLayout wanted;
   wanted.packed = true;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.sizes.tensor : 1;
-  wanted.context = groups_.cp;
+  wanted.context = {groups_.cp, groups_.cp_inner, groups_.cp_outer, settings_.context.exchange};
   MicroBatches result;
   for (int64_t b = 0; b < count; ++b) {
     const hexad_batch* batch = batches[b];

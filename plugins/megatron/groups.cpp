@@ -9,8 +9,8 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   using modeling::layout::GroupKind;
   const modeling::HostGroups host(call);
   const std::vector<modeling::layout::ProcessGroup> all = modeling::layout::process_groups(grid);
-  const auto make = [&](GroupKind kind, const char* name) {
-    return host.make(modeling::layout::groups_of_kind(all, kind), name);
+  const auto make = [&](GroupKind kind, const char* name, int64_t level = 0) {
+    return host.make(modeling::layout::groups_of_kind(all, kind, level), name);
   };
   Groups groups{};
   groups.rank = host.rank();
@@ -18,6 +18,8 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   groups.world = host.world();
   groups.dp_cp = make(GroupKind::dp_cp, "dp_cp");
   groups.cp = make(GroupKind::cp, "cp");
+  groups.cp_inner = make(GroupKind::hierarchical_cp, "cp_inner", 0);
+  groups.cp_outer = make(GroupKind::hierarchical_cp, "cp_outer", 1);
   groups.tp = make(GroupKind::tp, "tp");
   groups.pp = make(GroupKind::pp, "pp");
   groups.embedding = make(GroupKind::embedding, "embedding");

@@ -9,10 +9,11 @@ namespace hexad::megatron {
 
 struct Groups {
   modeling::Group world, tp, cp, pp, dp_cp;
-  modeling::Group embedding;    // first and last stage; one rank elsewhere
-  modeling::Group equal_heads;  // tensor-parallel ranks with the same key/value heads
-  modeling::Group tp_ep;        // ranks that share all experts: expert tensor x expert parallel
-  modeling::Group edp;          // ranks with the same experts
+  modeling::Group cp_inner, cp_outer;  // of cp, for a2a+p2p attention; one rank without it
+  modeling::Group embedding;           // first and last stage; one rank elsewhere
+  modeling::Group equal_heads;         // tensor-parallel ranks with the same key/value heads
+  modeling::Group tp_ep;               // ranks that share all experts: expert tensor x expert parallel
+  modeling::Group edp;                 // ranks with the same experts
   modeling::layout::RankCoordinates at;
   int64_t rank = 0;  // in the world
 };

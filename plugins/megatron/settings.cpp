@@ -28,6 +28,10 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
   sizes.virtual_pipeline = optional_size(config, "virtual_pipeline_model_parallel_size");
   const layout::ParallelGrid checks_sizes(sizes);
+  settings.context =
+      modeling::read_context_settings(config, "megatron_cfg", settings.model, sizes.context, sizes.tensor);
+  if (settings.context.inner > 1)
+    sizes.hierarchical_context = {settings.context.inner, sizes.context / settings.context.inner};
   settings.sequence_parallel = flag(config, "sequence_parallel", false);
   if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
 }

@@ -1,5 +1,6 @@
 // What the `policy` section says to this backend: policy.megatron_cfg, with NeMo-RL's keys.
 #pragma once
+#include "modeling/backend/context_settings.hpp"
 #include "modeling/backend/model_settings.hpp"
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/layout/parallel_grid.hpp"
@@ -11,6 +12,7 @@ namespace hexad::megatron {
 struct Settings : modeling::ModelSettings {
   modeling::layout::ParallelSizes sizes;         // world: of the run
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
+  modeling::ContextSettings context;             // how context-parallel ranks exchange keys and values
   bool sequence_parallel = false;
   bool gather_tokens = false;  // moe_token_dispatcher_type: allgather, in place of alltoall
   RecomputeSettings recompute;

@@ -70,6 +70,23 @@ TEST_CASE("expert parallelism of the dtensor backend fits the ranks and the mode
       {{{kEp + "2"}, "expert_parallel_size: 2 needs a model with experts, got a dense one; nearest: 1", {kTp + "2"}}});
 }
 
+TEST_CASE("how context-parallel ranks of the dtensor backend exchange keys") {
+  const std::string type = "cp_comm_type=", sizes = "hierarchical_context_parallel_sizes=";
+  const std::string heads = "/policy.hf_config_overrides={num_attention_heads: 4, num_key_value_heads: 4}";
+  check_meshes(
+      kDense,
+      {{{kCp + "2", type + "ring"},
+        "policy.dtensor_cfg.cp_comm_type: got 'ring', wanted one of p2p, all_gather, a2a, a2a+p2p",
+        {kCp + "2", type + "all_gather"}},
+       {{kCp + "8", type + "a2a", heads},
+        "a2a shares heads: num_attention_heads 4 is no multiple of 8 (context 8 x tensor parallel 1); nearest: p2p",
+        {kCp + "4", type + "a2a", heads}},
+       {{kCp + "4", type + "'a2a+p2p'", sizes + "[3, 2]"},
+        "policy.dtensor_cfg.hierarchical_context_parallel_sizes: got [3, 2], wanted two sizes whose product is "
+        "context_parallel_size 4; nearest: [2, 2]",
+        {kCp + "4", type + "'a2a+p2p'", sizes + "[2, 2]"}}});
+}
+
 TEST_CASE("model-parallel ranks are no data-parallel ranks of the dtensor backend") {
   const MegatronFiles files(kDense);
   const Overrides small = {"/grpo.num_prompts_per_step=4", "/grpo.num_generations_per_prompt=1",

@@ -181,7 +181,9 @@ TEST_CASE("rules 17, 18 and 23: micro-batches") {
 }
 
 TEST_CASE("rules 21 and 22: context parallelism") {
-  const std::string heads = "/policy.hf_config_overrides={num_attention_heads: 8, num_key_value_heads: 2}";
+  const auto heads = [](const std::string& query, const std::string& key_value) {
+    return "/policy.hf_config_overrides={num_attention_heads: " + query + ", num_key_value_heads: " + key_value + "}";
+  };
   const std::string sizes = "hierarchical_context_parallel_sizes=", type = "cp_comm_type=";
   check_rules(
       kDense,
@@ -206,9 +208,13 @@ TEST_CASE("rules 21 and 22: context parallelism") {
        {{kCp + "4", kPacking, lengths(8), type + "[p2p, a2a]"},
         "a list of 2, wanted one for each of num_hidden_layers 8; nearest: one text for all",
         {kCp + "4", kPacking, lengths(8), type + "[p2p, p2p, p2p, p2p, p2p, p2p, p2p, a2a]"}},
-       {{kCp + "4", kPacking, lengths(8), type + "a2a", heads},
-        "a2a shares heads: num_key_value_heads 2 is no multiple of 4 (context 4 x tensor parallel 1); nearest: p2p",
-        {kCp + "2", kPacking, lengths(8), type + "a2a", heads}},
+       {{kCp + "4", kPacking, lengths(8), type + "a2a", heads("8", "3")},
+        "a2a shares heads: num_key_value_heads 3 is no multiple or divisor of 4 (context 4 x tensor parallel 1); "
+        "nearest: p2p",
+        {kCp + "4", kPacking, lengths(8), type + "a2a", heads("8", "2")}},
+       {{kCp + "4", kPacking, lengths(8), type + "a2a", heads("6", "2")},
+        "a2a shares heads: num_attention_heads 6 is no multiple of 4 (context 4 x tensor parallel 1); nearest: p2p",
+        {kCp + "2", kPacking, lengths(8), type + "a2a", heads("6", "2")}},
        {{kCp + "4", kPacking, lengths(8), type + "'a2a+p2p'"},
         "hierarchical_context_parallel_sizes: a2a+p2p needs the sizes of its two exchanges, whose product is "
         "context_parallel_size 4; nearest: [2, 2]",

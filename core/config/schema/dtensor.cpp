@@ -50,6 +50,13 @@ void add_dtensor(Schema& s) {
         "free gathered weights between forward and backward");
   s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
   s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence").at_least(1);
+  s.add("policy.dtensor_cfg.cp_comm_type", kText | kList, "p2p",
+        "how context-parallel ranks exchange keys and values: p2p, all_gather, a2a, a2a+p2p, or a list with one for "
+        "each layer (a key of Hexad; NeMo-RL has torch's ring alone)")
+      .elements(kText);
+  s.add("policy.dtensor_cfg.hierarchical_context_parallel_sizes", kList | kNull, "null",
+        "a2a+p2p: sizes of the inner and the outer exchange, whose product is context_parallel_size (a key of Hexad)")
+      .elements(kInt);
   s.add("policy.dtensor_cfg.expert_parallel_size", kInt, "1", "ranks that share the experts").at_least(1);
   s.add("policy.dtensor_cfg.dp_replicate_size", kInt, "1", "groups that each hold all weights (HSDP)").at_least(1);
   s.add("policy.dtensor_cfg.sequence_parallel", kBool, "false",

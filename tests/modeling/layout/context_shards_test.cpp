@@ -146,6 +146,24 @@ TEST_CASE("gathering the shards gives the row back, and every rank attends to as
   }
 }
 
+TEST_CASE("neighbours together hold the shard of a group of groups") {
+  std::mt19937 random(10);
+  for (int trial = 0; trial < 100; ++trial) {
+    const int64_t inner = 1 + random() % 4, outer = 1 + random() % 3, ranks = inner * outer;
+    Ints boundaries = {0};
+    for (size_t i = random() % 5; i > 0; --i)
+      boundaries.push_back(boundaries.back() + static_cast<int64_t>(random() % 4) * 2 * ranks);
+    for (int64_t group = 0; group < outer; ++group) {
+      Ints held, merged;
+      for (int64_t rank = group * inner; rank < (group + 1) * inner; ++rank)
+        for (const int64_t index : shard_indices(context_shard(boundaries, ranks, rank))) held.push_back(index);
+      for (const int64_t place : merged_positions(boundaries, ranks, group * inner, inner))
+        merged.push_back(held.at(place));
+      CHECK(merged == shard_indices(context_shard(boundaries, outer, group)));
+    }
+  }
+}
+
 TEST_CASE("slices are joined where they touch") {
   const Ints boundaries = {0, 8, 8, 16};
   CHECK((context_shard(boundaries, 1, 0).slices == std::vector<Range>{{0, 16}}));

@@ -34,8 +34,8 @@ class TestRank {
     if (ranks.size() == 1) return {};
     std::string name;
     for (int rank : ranks) name += std::to_string(rank) + "_";
-    name += std::to_string(std::count(names_.begin(), names_.end(), name));
     names_.push_back(name);
+    name += std::to_string(std::count(names_.begin(), names_.end(), name));
     const int rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
     const int size = static_cast<int>(ranks.size());
     const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);

@@ -67,10 +67,12 @@ json mesh(int tp, int cp, bool sequence_parallel = false, int replicas = 1) {
           {"dp_replicate_size", replicas}};
 }
 
-json with(json sizes, const char* key, bool value) {
+json with(json sizes, const char* key, const json& value) {
   sizes[key] = value;
   return sizes;
 }
+
+const char* const kHierarchy = "hierarchical_context_parallel_sizes";
 
 // By the number of ranks; what is left over is data parallel.
 std::vector<Layout> meshes(int world) {
@@ -79,11 +81,18 @@ std::vector<Layout> meshes(int world) {
   const auto kept = [](const json& sizes) { return with(sizes, "reshard_after_forward", false); };
   switch (world) {
     case 2:
-      return {{"llama", four, mesh(2, 1)},         {"qwen3", padded, mesh(2, 1)},
-              {"llama", four, mesh(2, 1, true)},   {"qwen3", one, recomputed(mesh(2, 1, true))},
-              {"qwen2", padded, mesh(2, 1, true)}, {"mistral", four, mesh(1, 2)},
-              {"llama", padded, mesh(1, 2)},       {"qwen3", four, mesh(1, 1, false, 2)},
-              {"qwen3_moe", four, mesh(1, 2)},     {"deepseek_v3", one, recomputed(mesh(1, 2))}};
+      return {{"llama", four, mesh(2, 1)},
+              {"qwen3", padded, mesh(2, 1)},
+              {"llama", four, mesh(2, 1, true)},
+              {"qwen3", one, recomputed(mesh(2, 1, true))},
+              {"qwen2", padded, mesh(2, 1, true)},
+              {"mistral", four, mesh(1, 2)},
+              {"llama", padded, mesh(1, 2)},
+              {"qwen3", four, mesh(1, 1, false, 2)},
+              {"qwen3_moe", four, mesh(1, 2)},
+              {"deepseek_v3", one, recomputed(mesh(1, 2))},
+              {"deepseek_v3", four, with(mesh(1, 2), "cp_comm_type", "a2a")},
+              {"mistral", padded, with(mesh(1, 2), "cp_comm_type", "all_gather")}};
     case 4:
       return {{"llama", four, mesh(4, 1)},
               {"qwen2", one, mesh(4, 1, true)},
@@ -93,6 +102,8 @@ std::vector<Layout> meshes(int world) {
               {"qwen3", one, kept(mesh(2, 1, true))},
               {"qwen2", four, mesh(1, 2)},
               {"mistral", four, mesh(1, 4)},
+              {"llama", one, with(with(mesh(1, 4), "cp_comm_type", "a2a+p2p"), kHierarchy, {2, 2})},
+              {"qwen3", padded, with(mesh(2, 2, true), "cp_comm_type", "a2a")},
               {"qwen3", padded, mesh(1, 1, false, 2)},
               {"llama", four, mesh(2, 1, false, 2)}};
     default:

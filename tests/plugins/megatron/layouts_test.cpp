@@ -40,6 +40,10 @@ std::vector<Layout> layouts(int world) {
   const Packing four{4, false, false}, one{1, false, false}, padded{3, true, false};
   const json virtual_stages = {{"virtual_pipeline_model_parallel_size", 2}};
   const json context = {{"context_parallel_size", 2}};
+  const auto exchange = [](int ranks, const json& type, const json& hierarchy = nullptr) {
+    return json{
+        {"context_parallel_size", ranks}, {"cp_comm_type", type}, {"hierarchical_context_parallel_sizes", hierarchy}};
+  };
   const json uneven = {{"num_layers_in_first_pipeline_stage", 1}};
   const json buckets = {{"distributed_data_parallel_config", {{"bucket_size", 300}}}};
   const json gather = {{"moe_token_dispatcher_type", "allgather"}};
@@ -58,6 +62,9 @@ std::vector<Layout> layouts(int world) {
               {"qwen2", one, sizes(1, 2, false, kRecompute)},
               {"llama", four, sizes(1, 1, false, context)},
               {"mistral", padded, sizes(1, 1, false, context)},
+              {"mistral", four, sizes(1, 1, false, exchange(2, "all_gather"))},
+              {"qwen3", padded, sizes(1, 1, false, exchange(2, {"a2a", "p2p", "all_gather", "a2a"}))},
+              {"qwen3_moe", one, sizes(1, 1, false, exchange(2, "a2a"))},
               {"qwen3_moe", four, sizes(1, 1)},
               {"qwen3_moe", one, sizes(1, 2)},
               {"qwen3_moe", four, sizes(1, 1, false, context)},
@@ -83,6 +90,10 @@ std::vector<Layout> layouts(int world) {
               {"qwen3", four, sizes(2, 1, true, context)},
               {"llama", one, sizes(1, 2, false, context)},
               {"mistral", four, sizes(1, 1, false, {{"context_parallel_size", 4}})},
+              {"mistral", four, sizes(1, 1, false, exchange(4, "a2a"))},  // more ranks than key/value heads
+              {"llama", one, sizes(1, 1, false, exchange(4, "a2a+p2p", {2, 2}))},
+              {"qwen3", padded, sizes(2, 1, true, exchange(2, "a2a"))},
+              {"qwen2", four, sizes(2, 1, false, exchange(2, "all_gather"))},
               {"qwen2", one, sizes(1, 1, false, context)},
               {"qwen3_moe", four, experts(1, 1, 2)},
               {"qwen3_moe", one, experts(1, 1, 4)},
