@@ -2,22 +2,30 @@
 
 #include <fmt/ranges.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <array>
 #include <cstring>
 
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
+#include "runtime/watched_gloo.hpp"
 
 namespace hexad::runtime {
 namespace {
 
+// "group 'tp.backend0' of ranks [0, 1]".
+std::string label(const hexad_comm& comm) {
+  std::string_view name = comm.name;  // "world", or comm/<name>/<ranks>
+  if (name.starts_with("comm/")) name = name.substr(5, name.rfind('/') - 5);
+  return fmt::format("group '{}' of ranks [{}]", name, fmt::join(comm.ranks, ", "));
+}
+
 c10::intrusive_ptr<c10d::Backend> make_gloo(const Session& session, const c10::intrusive_ptr<c10d::Store>& store,
-                                            int rank, int size) {
+                                            const hexad_comm& comm) {
   auto options = c10d::ProcessGroupGloo::Options::create(session.timeout());
   options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(session.local_address)};
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options);
+  return c10::make_intrusive<WatchedGloo>(store, comm.rank, comm.size(), options, *session.waits, label(comm),
+                                          comm.ranks);
 }
 
 std::string rank_list(const int32_t* ranks, int32_t count) {
@@ -48,7 +56,7 @@ std::unique_ptr<hexad_comm> make_comm(const Session& session, const std::vector<
   const auto store = c10::make_intrusive<c10d::PrefixStore>(name, session.store);
   comm->group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
   comm->group->setBackend(at::kCPU, c10d::ProcessGroup::BackendType::GLOO,
-                          make_gloo(session, c10::make_intrusive<c10d::PrefixStore>("gloo", store), rank, size));
+                          make_gloo(session, c10::make_intrusive<c10d::PrefixStore>("gloo", store), *comm));
   comm->group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   if (session.options.device_type == kDLCUDA) {
     comm->group->setBackend(

@@ -99,6 +99,7 @@ hexad_code start(const hexad_runtime_options* options) {
     if (options->device_type == kDLCUDA) cuda::use_device(options->device_id);
     made->store = make_store(*made);
     if (options->world_size > 1) {
+      made->waits = std::make_unique<Waits>(made->store->clone(), options->rank, options->world_size);
       made->local_address = address_towards(made->master_address, options->master_port);
       std::vector<int32_t> world(static_cast<size_t>(options->world_size));
       for (int32_t rank = 0; rank < options->world_size; ++rank) world[static_cast<size_t>(rank)] = rank;

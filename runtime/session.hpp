@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "runtime/runtime.h"
+#include "runtime/waits.hpp"
 
 // A process group as the C table hands it out. One-rank groups do not exist: callers see NULL.
 struct hexad_comm {
@@ -29,6 +30,7 @@ struct Session {
   // Address of this host on the network that leads to the master: gloo binds there.
   std::string local_address;
   c10::intrusive_ptr<c10d::Store> store;
+  std::unique_ptr<Waits> waits;                    // of a world of several ranks
   std::vector<std::unique_ptr<hexad_comm>> comms;  // in order of creation; comms[0] is the world when it has ranks
   std::mutex mutex;                                // guards comms
 

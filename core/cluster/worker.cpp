@@ -9,6 +9,7 @@
 #include "core/cluster/worker_engine.hpp"
 #include "core/cluster/worker_link.hpp"
 #include "core/plugin/crash_report.hpp"
+#include "core/plugin/instance_base.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -23,6 +24,10 @@ Message error_answer(ErrorKind kind, const std::string& text) {
 Message carry_out(WorkerEngine& engine, const Message& command) {
   try {
     return engine.handle(command);
+  } catch (const plugin::PluginError& error) {
+    Message answer = error_answer(error.kind(), error.what());
+    answer.header["lost_peer"] = error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED;
+    return answer;
   } catch (const Error& error) {
     return error_answer(error.kind(), error.what());
   } catch (const std::exception& error) {

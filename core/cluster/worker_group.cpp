@@ -12,6 +12,8 @@ namespace hexad::cluster {
 namespace {
 
 constexpr int kPollMs = 200;
+// How long the peers of a lost rank may take to say what they miss it for.
+constexpr double kPeersReportS = 3;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -81,9 +83,9 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const std
     send(rank, message);
   }
   await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
+  throw_failure();
   std::vector<Message> answers;
   for (int rank = 0; rank < size(); ++rank) {
-    throw_worker_error(rank);
     answers.push_back(std::move(workers_[rank].answer));
   }
   return answers;
@@ -95,7 +97,7 @@ void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double t
     for (bool more = receive_one(kPollMs); more;) more = receive_one(0);
     check_exits();
     // One rank's failure is everyone's: its peers may be waiting for it inside a collective, and never answer.
-    for (int rank = 0; rank < size(); ++rank) throw_worker_error(rank);
+    throw_failure();
     check_silence(done, timeout_s);
   }
 }
@@ -178,13 +180,45 @@ void WorkerGroup::lost(int rank, const std::string& how) {
     const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
     text += fmt::format("; its log: {}{}", log, log_tail(log));
   }
+  // What its peers miss it for. They notice by themselves, and ask around for a moment.
+  const auto began = Clock::now();
+  const auto silent = [&](const Worker& other) { return !other.answered && !other.exited && &other != &worker; };
+  while (std::ranges::any_of(workers_, silent) && seconds_since(began) < kPeersReportS) receive_one(kPollMs);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank && failed(peer))
+      text += fmt::format("\n    rank {}: {}", peer, workers_[peer].answer.header.at("error").get<std::string>());
+  }
   throw Error(ErrorKind::worker, text);
 }
 
+bool WorkerGroup::failed(int rank) const {
+  return workers_[rank].answered && workers_[rank].answer.header.contains("error");
+}
+
+void WorkerGroup::throw_failure() {
+  const auto only_lost_a_peer = [&](int rank) { return workers_[rank].answer.header.value("lost_peer", false); };
+  const auto throw_first = [&](bool also_lost_peers) {
+    for (int rank = 0; rank < size(); ++rank)
+      if (failed(rank) && (also_lost_peers || !only_lost_a_peer(rank))) throw_worker_error(rank);
+  };
+  throw_first(/*also_lost_peers=*/false);
+  bool any = false;
+  for (int rank = 0; rank < size(); ++rank) any |= failed(rank);
+  if (!any) return;
+  // A rank that lost a peer says less than the peer's own word, or its exit, which may come a moment later.
+  const auto began = Clock::now();
+  const auto waiting = [](const Worker& worker) { return !worker.answered && !worker.exited; };
+  while (std::ranges::any_of(workers_, waiting) && seconds_since(began) < kPeersReportS) {
+    receive_one(kPollMs);
+    check_exits();
+    throw_first(false);
+  }
+  throw_first(true);
+}
+
 void WorkerGroup::throw_worker_error(int rank) {
-  const Json& header = workers_[rank].answer.header;
-  if (!workers_[rank].answered || !header.contains("error")) return;
   broken_ = broken_ || size() > 1;
+  const Json& header = workers_[rank].answer.header;
   const auto kind = static_cast<ErrorKind>(header.value("error_kind", static_cast<int>(ErrorKind::worker)));
   const std::string text = header.at("error").get<std::string>();
   throw Error(kind, size() == 1 ? text : fmt::format("rank {} on {}: {}", rank, workers_[rank].host, text));

@@ -68,8 +68,11 @@ class WorkerGroup {
   void check_exits();
   void check_silence(const std::function<bool(const Worker&)>& done, double timeout_s);
   void reap(double patience_s);
+  bool failed(int rank) const;  // answered with an error
+  // Ends the call if a rank has failed, with the error that says most.
+  void throw_failure();
   [[noreturn]] void lost(int rank, const std::string& how);
-  void throw_worker_error(int rank);
+  [[noreturn]] void throw_worker_error(int rank);
 
   Spawner* spawner_;
   WorkerGroupOptions options_;

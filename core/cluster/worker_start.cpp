@@ -62,7 +62,9 @@ void start_runtime(WorkerState& state, const Json& header) {
   options.deterministic = state.deterministic;
   options.master_address = address.c_str();
   options.master_port = header.at("master_port");
-  options.timeout_ms = header.at("timeout_ms");
+  // Ranks that wait in vain for another say so, and which it is, before the controller gives any of them up.
+  const int64_t call_ms = header.at("timeout_ms");
+  options.timeout_ms = std::max(call_ms / 2, call_ms - 10'000);
   if (state.runtime->start(&options) != HEXAD_OK) fail(ErrorKind::worker, "runtime: {}", state.runtime->error());
   state.runtime_started = true;
 }

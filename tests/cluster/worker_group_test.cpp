@@ -17,11 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Two ranks; `fault` is rank 1's.
+// Two ranks; `fault` is rank 1's, `first_fault` rank 0's.
 struct Two {
-  explicit Two(const std::string& fault = "", double call_timeout_s = 20, double heartbeat_timeout_s = 20)
+  explicit Two(const std::string& fault = "", double call_timeout_s = 20, double heartbeat_timeout_s = 20,
+               const std::string& first_fault = "")
       : group(&spawner, options(dir.path(), call_timeout_s, heartbeat_timeout_s)) {
-    toy::start_all(group, fault);
+    toy::start_all(group, fault, first_fault);
     group.set_step(5);
   }
   static cluster::WorkerGroupOptions options(const fs::path& log_dir, double call_timeout_s,
@@ -193,4 +194,32 @@ TEST_CASE("in-process mode runs the same commands on a thread") {
   CHECK(error_of([&] { group.call_all("refit", refit); }) == "(no error)");  // one rank alone goes on
   CHECK(contains(error_of([&] { group.call_all("nonsense"); }), "unknown command 'nonsense'"));
   group.stop();
+}
+
+TEST_CASE("a rank that lost its peer leaves the word to the peer's end, and is quoted") {
+  Two two("refit@5:late_kill", 20, 20, /*first_fault=*/"refit@5:lost");
+  const std::string error = two.refit_error();
+  CHECK_MESSAGE(error.starts_with(fmt::format("rank 1 on {} (pid ", two.group.host(1))), error);
+  CHECK_MESSAGE(contains(error, "ended: killed by signal 9 (Killed); last call 'refit'"), error);
+  CHECK_MESSAGE(contains(error, "\n    rank 0: backend 'toy_backend' 1.2.0 ("), error);
+  CHECK_MESSAGE(contains(error, "UNAVAILABLE: a peer is missing"), error);
+}
+
+TEST_CASE("a rank that lost its peer is not waited with for long when the peer hangs") {
+  Two two("refit@5:hang", /*call_timeout_s=*/60, 20, /*first_fault=*/"refit@5:lost");
+  const auto pids = two.pids();
+  const Stopwatch watch;
+  const std::string error = two.refit_error();
+  CHECK(watch.seconds() < 12);
+  CHECK_MESSAGE(error.starts_with(fmt::format("rank 0 on {}: ", two.group.host(0))), error);
+  CHECK_MESSAGE(contains(error, "UNAVAILABLE: a peer is missing"), error);
+  two.group.stop();
+  CHECK(all_gone(pids));
+}
+
+TEST_CASE("a rank's own failure comes before what its peers missed") {
+  Two two("refit@5:error", 20, 20, /*first_fault=*/"refit@5:lost");
+  const std::string error = two.refit_error();
+  CHECK_MESSAGE(error.starts_with(fmt::format("rank 1 on {}: ", two.group.host(1))), error);
+  CHECK_MESSAGE(contains(error, "the toy was told to fail"), error);
 }

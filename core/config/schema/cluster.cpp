@@ -8,7 +8,11 @@ void add_cluster(Schema& s) {
   s.add("cluster.num_nodes", kInt, "1", "nodes").at_least(1);
   s.add("cluster.device", kText, "auto", "what ranks run on; auto: GPUs where there are enough, else CPUs")
       .one_of({"auto", "cpu", "cuda"});
-  s.add("cluster.worker_timeout_s", kFloat, "600", "a worker that is silent for so many seconds ends the run").above(0);
+  s.add(
+       "cluster.worker_timeout_s", kFloat, "600",
+       "a worker that is silent for so many seconds ends the run; a collective that waits for a rank ends 10 s before, "
+       "or after half of it, and names group and rank")
+      .above(0);
   s.add("cluster.max_restarts", kInt, "0", "restarts from the latest checkpoint after a worker is lost").at_least(0);
   s.add("cluster.master_port_range_low", kInt, "1400", "first port for the rendezvous of ranks")
       .at_least(1)

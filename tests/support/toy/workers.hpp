@@ -44,13 +44,14 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
-// Starts the toys on every rank; `fault` is the backend's on the last one. A build with LibTorch makes a process group
+// Starts the toys on every rank; `fault` is the backend's on the last one, `first_fault` on the first. A build with LibTorch makes a process group
 // of them; without it every rank is a world of its own, which the toys do not notice.
-inline void start_all(hexad::cluster::WorkerGroup& group, const std::string& fault = "") {
+inline void start_all(hexad::cluster::WorkerGroup& group, const std::string& fault = "",
+                      const std::string& first_fault = "") {
   const bool runtime = fs::exists(hexad().parent_path().parent_path() / "lib/libhexad_runtime.so");
   const int port = free_port();
   group.call_all("start", [&](int rank) {
-    Message message = start_message(rank == group.size() - 1 ? fault : "");
+    Message message = start_message(rank == group.size() - 1 ? fault : rank == 0 ? first_fault : "");
     if (runtime) message.header["world_size"] = group.size(), message.header["master_port"] = port;
     return message;
   });
