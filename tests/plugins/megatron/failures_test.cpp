@@ -114,7 +114,7 @@ void fails(const Rank& rank) {
   const std::string error = backend.error();
   CHECK(code != HEXAD_OK);
   if (rank.rank == 0) {
-    MESSAGE(seconds << " s: " << error);
+    INFO(seconds << " s: " << error);
     CHECK(seconds < kDeadlineS);
     CHECK(code == HEXAD_UNAVAILABLE);
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };
@@ -143,7 +143,6 @@ void run_fault(size_t layout, const std::string& fault) {
   rank_process::wait(children, std::chrono::seconds(120));
   const std::string log = rank_process::text_of(children[0].log);
   INFO(layouts()[layout].sizes.dump() << ", " << fault << ": " << log << rank_process::text_of(children[1].log));
-  MESSAGE(log);
   CHECK(children[0].status == 0);
   CHECK(children[1].status == (fault == "kill" ? 128 + SIGKILL : 0));
   CHECK(log.find("ERROR") == std::string::npos);
