@@ -29,7 +29,8 @@ const std::map<std::string, std::vector<const char*>>& families() {
         "megatron qwen3_moe pack2 pp2 vpp2", "megatron qwen3_moe pack2 cp2 ep2", "megatron qwen3_moe pack2 dp4 ep4",
         "megatron qwen3_moe pack2 tp2 sp dp2 ep2 etp1", "megatron qwen3_moe pack2 dp4 ep2 etp2",
         "megatron qwen3_moe pack2 pp2 dp2 ep2", "megatron qwen3_moe pack2 tp2 sp pp2", "dtensor qwen3_moe pack2",
-        "dtensor qwen3_moe pack2 cp2 dp2"}},
+        "dtensor qwen3_moe pack2 cp2 dp2", "dtensor qwen3_moe pack2 tp2", "dtensor qwen3_moe pack2 dp4 ep2",
+        "dtensor qwen3_moe pack2 tp2 sp dp2 ep4"}},
   };
   return all;
 }

@@ -99,8 +99,9 @@ std::set<std::string> Row::dimensions() const {
 }
 
 json Row::model() const {
-  const bool divisible = family != "deepseek_v3" && backend_test::has_experts(family);
-  return divisible ? backend_test::expert_model(family) : backend_test::divisible_model(family);
+  if (family == "latent" || family == "latent_direct") return backend_test::latent_model(family == "latent_direct");
+  if (family == "deepseek_v3") return backend_test::latent_expert_model();
+  return backend_test::has_experts(family) ? backend_test::expert_model(family) : backend_test::divisible_model(family);
 }
 
 json Row::policy(const std::filesystem::path& model) const {

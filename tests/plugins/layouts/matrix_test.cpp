@@ -63,6 +63,7 @@ TEST_CASE("the matrix has every pair of dimensions, packed and padded, dense and
     CHECK(join(missing_pairs("dtensor", false, padded, mesh)) == "");
     CHECK(join(missing_pairs("dtensor", true, padded, {"cp", "dp", "hsdp"})) == "");
   }
+  CHECK(join(missing_pairs("dtensor", true, /*padded=*/false, {"tp", "sp", "cp", "dp", "hsdp", "ep"})) == "");
 }
 
 TEST_CASE("the matrix has several triples, and all six dimensions at once, dense and with experts") {
