@@ -5,6 +5,7 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/linear.hpp"
+#include "modeling/parallel/token_pipeline.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -83,6 +84,7 @@ struct Column : torch::autograd::Function<Column> {
     variable_list saved = {x};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
+    if (tp.pipelines_tokens()) return gather_and_multiply(x, weights, tp.group, tp.token_runs).products;
     const at::Tensor whole = tp.sequence_parallel ? start_gather(x, tp.group).wait() : x;
     variable_list out;
     for (const at::Tensor& weight : weights) out.push_back(apply_linear(whole, weight, {}, row_tile));
@@ -111,6 +113,23 @@ struct Column : torch::autograd::Function<Column> {
     result[0] = reduced.wait();
     result.resize(6);  // x, three weights, and two that are no tensors
     return result;
+  }
+};
+
+// A row-parallel product with sequence parallelism whose tokens travel in runs, there and back.
+struct PipelinedRow : torch::autograd::Function<PipelinedRow> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const TensorParallel& tp) {
+    keep_group(ctx, tp.group);
+    ctx->saved_data["runs"] = tp.token_runs;
+    ctx->save_for_backward({x, weight});
+    return multiply_and_scatter(x, weight, tp.group, tp.token_runs);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const GatheredProducts grad =
+        gather_and_multiply(grads[0], {saved[1].t()}, kept_group(ctx), ctx->saved_data["runs"].toInt());
+    return {grad.products[0], at::mm(grad.gathered.t(), saved[0]), at::Tensor()};
   }
 };
 
@@ -148,8 +167,13 @@ std::vector<at::Tensor> column_parallel(const at::Tensor& x, const std::vector<a
 at::Tensor row_parallel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const TensorParallel& tp,
                         int64_t row_tile) {
   if (!tp.active()) return apply_linear(x, weight, bias, row_tile);
-  const at::Tensor part = apply_linear(x, weight, {}, row_tile);
-  const at::Tensor sum = tp.sequence_parallel ? reduce_scatter_tokens(part, tp.group) : sum_over_ranks(part, tp.group);
+  at::Tensor sum;
+  if (tp.pipelines_tokens()) {
+    sum = PipelinedRow::apply(x, weight, tp);
+  } else {
+    const at::Tensor part = apply_linear(x, weight, {}, row_tile);
+    sum = tp.sequence_parallel ? reduce_scatter_tokens(part, tp.group) : sum_over_ranks(part, tp.group);
+  }
   return bias.defined() ? sum + bias : sum;
 }
 

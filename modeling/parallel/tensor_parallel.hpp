@@ -15,9 +15,13 @@ namespace hexad::modeling {
 struct TensorParallel {
   Group group;
   bool sequence_parallel = false;
+  // Runs in which tokens travel between the ranks, each while another is multiplied; 1: all at once, and the product
+  // waits. Only with sequence parallelism.
+  int64_t token_runs = 1;
 
   bool active() const { return group.size() > 1; }
   bool shards_tokens() const { return active() && sequence_parallel; }
+  bool pipelines_tokens() const { return shards_tokens() && token_runs > 1; }
 };
 
 // One layer of several column-parallel linears over the same input: rank r has rows [r * out / ranks, ...) of each

@@ -34,6 +34,8 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
     sizes.hierarchical_context = {settings.context.inner, sizes.context / settings.context.inner};
   settings.sequence_parallel = flag(config, "sequence_parallel", false);
   if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
+  constexpr int64_t kSplits = 4;  // as Transformer Engine splits what it pipelines
+  settings.token_runs = flag(config, "tp_comm_overlap", false) ? kSplits : 1;
 }
 
 // Without a word of the configuration an interleaved schedule overlaps, and others send in batches.

@@ -14,6 +14,7 @@ struct Settings : modeling::ModelSettings {
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
   modeling::ContextSettings context;             // how context-parallel ranks exchange keys and values
   bool sequence_parallel = false;
+  int64_t token_runs = 1;      // tp_comm_overlap: TensorParallel::token_runs
   bool gather_tokens = false;  // moe_token_dispatcher_type: allgather, in place of alltoall
   RecomputeSettings recompute;
   bool overlap_stages = false;            // overlap_p2p_comm

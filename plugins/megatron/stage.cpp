@@ -11,7 +11,7 @@ namespace hexad::megatron {
 StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
                          LocalWeights& weights)
     : settings_(settings),
-      tp_{groups.tp, settings.sequence_parallel},
+      tp_{groups.tp, settings.sequence_parallel, settings.token_runs},
       ends_(settings.model, tp_, groups.cp),
       stage_(stage),
       weights_(weights),

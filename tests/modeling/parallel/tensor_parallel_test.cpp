@@ -32,12 +32,12 @@ std::vector<at::Tensor> undivided(const Block& b) {
   return result;
 }
 
-void check_pair(int world, bool sequence_parallel) {
+void check_pair(int world, bool sequence_parallel, int64_t token_runs = 1) {
   at::manual_seed(7);
   const Block b;
   const std::vector<at::Tensor> want = undivided(b);
   run_ranks(world, [&](TestRank& rank) {
-    const TensorParallel tp{rank.world_group(), sequence_parallel};
+    const TensorParallel tp{rank.world_group(), sequence_parallel, token_runs};
     const auto mine = [&](const at::Tensor& x) { return rows_of(x, rank); };
     const auto tokens = [&](const at::Tensor& x) { return tp.shards_tokens() ? mine(x) : x; };
     const at::Tensor columns = b.down.chunk(world, 1)[static_cast<size_t>(rank.rank())].contiguous();
@@ -66,8 +66,15 @@ TEST_CASE("with sequence parallelism too, tokens divided") {
   for (int world : {2, 4}) check_pair(world, /*sequence_parallel=*/true);
 }
 
+TEST_CASE("and in runs that travel while others are multiplied, even or not, more than there are tokens") {
+  for (int world : {2, 4})
+    for (int64_t runs : {2, 4, 7}) check_pair(world, /*sequence_parallel=*/true, runs);
+}
+
 TEST_CASE("tokens that do not divide over the ranks are refused") {
   run_ranks(2, [](TestRank& rank) {
+    CHECK_THROWS_WITH(row_parallel(at::zeros({3, 2}), at::zeros({2, 2}), {}, {rank.world_group(), true, 4}),
+                      "sequence parallel: 3 tokens do not divide over 2 ranks");
     CHECK_THROWS_WITH(reduce_scatter_tokens(at::zeros({3, 2}), rank.world_group()),
                       "sequence parallel: 3 tokens do not divide over 2 ranks");
   });
