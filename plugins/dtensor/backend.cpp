@@ -3,12 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
-
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/tensor_view.hpp"
+#include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight_source.hpp"
 #include "modeling/parallel/grad_norm.hpp"
 #include "plugins/dtensor/checkpoint.hpp"
@@ -34,14 +33,12 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups) {
           settings.gather_tokens};
 }
 
-double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
-
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
-      meter_(device_),
+      memory_(device_),
       model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
       runner_(model_, runner_options(settings_, model_.groups())),
       sums_(model_, settings_.sequence_parallel),
@@ -98,7 +95,7 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
-      const modeling::MemoryMeter::Span measured(meter_);
+      const modeling::MemoryMeter::Span measured(memory_.meter());
       for (int64_t b = 0; b < args.num_batches; ++b) {
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
@@ -119,7 +116,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
 void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
   on_device(call, [&] {
     try {
-      const modeling::MemoryMeter::Span measured(meter_);
+      const modeling::MemoryMeter::Span measured(memory_.meter());
       sums_.begin();
       for (int64_t b = 0; b < args.num_batches; ++b) train_batch(call, args, b);
       sums_.finish();
@@ -148,24 +145,18 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
   on_device(call, [&] {
     const at::NoGradGuard no_grad;
-    const bool discard = (args.flags & HEXAD_STEP_DISCARD) != 0;
-    if (!trained_ && !discard) sdk::fail(HEXAD_FAILED_PRECONDITION, "step without gradients: call train first");
-    trained_ = false;
     std::vector<at::Tensor> masters, grads;
     for (ShardedUnit& unit : model_.units()) {
       masters.push_back(unit.master());
       grads.push_back(unit.grad().defined() ? unit.grad() : at::zeros_like(unit.master()));
     }
-    const double norm = discard ? 0.0 : modeling::global_grad_norm(sums_.counted(grads), 2.0, model_.groups().world);
-    stats.grad_norm = norm;
-    stats.skipped = !discard && !std::isfinite(norm);
-    if (!discard && !stats.skipped) {
-      const double coefficient = args.max_grad_norm > 0 ? modeling::clip_coefficient(norm, args.max_grad_norm) : 1.0;
-      if (coefficient < 1.0)
-        for (at::Tensor& grad : grads) grad.mul_(coefficient);
-      optimizer_.step(masters, grads, or_default(args.lr, settings_.optimizer.lr),
-                      or_default(args.weight_decay, settings_.optimizer.weight_decay));
-    }
+    modeling::StepParts parts;
+    parts.gradient_norm = [&] { return modeling::global_grad_norm(sums_.counted(grads), 2.0, model_.groups().world); };
+    parts.scale_gradients = [&](double factor) {
+      for (at::Tensor& grad : grads) grad.mul_(factor);
+    };
+    parts.update = [&](double lr, double weight_decay) { optimizer_.step(masters, grads, lr, weight_decay); };
+    modeling::clipped_step(args, settings_.optimizer, trained_, parts, stats);
     for (ShardedUnit& unit : model_.units()) {
       unit.drop_grad();
       unit.weights_changed();
@@ -179,17 +170,17 @@ void Backend::keep(const sdk::Call& call, int32_t which) {
 
 void Backend::load(const sdk::Call& call, const hexad_checkpoint_args& args) {
   on_device(call, [&] {
-    if (args.what & HEXAD_CHECKPOINT_MODEL) load_model(call, args.weights_uri, args.which);
-    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) load_optimizer(model_, optimizer_, args.optimizer_uri);
+    modeling::load_parts(
+        args, [&](const char* dir) { load_model(call, dir, args.which); },
+        [&](const char* dir) { load_optimizer(model_, optimizer_, dir); });
   });
 }
 
 void Backend::save(const sdk::Call& call, const hexad_checkpoint_args& args) {
   on_device(call, [&] {
-    if (args.which != HEXAD_WEIGHTS_CURRENT)
-      sdk::fail(HEXAD_INVALID_ARGUMENT, "save writes the current weights (0), got %d", args.which);
-    if (args.what & HEXAD_CHECKPOINT_MODEL) save_weights(model_, settings_.model_dir, args.weights_uri);
-    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) save_optimizer(model_, optimizer_, args.optimizer_uri);
+    modeling::save_parts(
+        args, [&](const char* dir) { save_weights(model_, settings_.model_dir, dir); },
+        [&](const char* dir) { save_optimizer(model_, optimizer_, dir); });
   });
 }
 
@@ -229,21 +220,9 @@ void Backend::measure_memory() {
   }
   stats.parameter_bytes += model_.kept_bytes();
   stats.optimizer_bytes = optimizer_.state_bytes();
-  stats.activation_peak_bytes = meter_.peak_bytes();
-  stats.allocated_bytes = meter_.allocated_bytes();
-  stats.reserved_bytes = meter_.reserved_bytes();
-  const std::lock_guard lock(memory_mutex_);
-  memory_ = stats;
+  memory_.update(stats);
 }
 
-void Backend::memory(const sdk::Call&, hexad_memory_stats& out) {
-  const std::lock_guard lock(memory_mutex_);
-  out.parameter_bytes = memory_.parameter_bytes;
-  out.gradient_bytes = memory_.gradient_bytes;
-  out.optimizer_bytes = memory_.optimizer_bytes;
-  out.activation_peak_bytes = memory_.activation_peak_bytes;
-  out.allocated_bytes = memory_.allocated_bytes;
-  out.reserved_bytes = memory_.reserved_bytes;
-}
+void Backend::memory(const sdk::Call&, hexad_memory_stats& out) { memory_.read(out); }
 
 }  // namespace hexad::dtensor

@@ -2,9 +2,7 @@
 #pragma once
 #include <hexad/backend.hpp>
 
-#include <mutex>
-
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory_report.hpp"
 #include "plugins/dtensor/gradient_sums.hpp"
 #include "plugins/dtensor/runner.hpp"
 #include "plugins/dtensor/settings.hpp"
@@ -43,15 +41,13 @@ class Backend {
 
   Settings settings_;
   at::Device device_;
-  modeling::MemoryMeter meter_;
+  modeling::MemoryReport memory_;
   ShardedModel model_;
   Runner runner_;
   GradientSums sums_;
   modeling::Optimizer optimizer_;
   WeightExport export_;
   bool trained_ = false;  // gradients are waiting for step
-  std::mutex memory_mutex_;
-  hexad_memory_stats memory_{};
 };
 
 }  // namespace hexad::dtensor

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/error.hpp"
+#include "modeling/parallel/storage.hpp"
 
 namespace hexad::dtensor {
 namespace {
@@ -18,21 +19,6 @@ int64_t product(const std::vector<int64_t>& shape, size_t from) {
   int64_t result = 1;
   for (size_t d = from; d < shape.size(); ++d) result *= shape[d];
   return result;
-}
-
-// Storage that shrinks to nothing and comes back under the tensors that refer to it.
-void free_storage(const at::Tensor& tensor) {
-  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr_noswap(c10::DataPtr(nullptr, storage->device()));
-  storage->set_nbytes(0);
-}
-
-void allocate_storage(const at::Tensor& tensor) {
-  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-  const size_t bytes = tensor.nbytes();
-  if (storage->nbytes() == bytes) return;
-  storage->set_data_ptr_noswap(storage->allocator()->allocate(bytes));
-  storage->set_nbytes(bytes);
 }
 
 }  // namespace
@@ -77,7 +63,7 @@ void ShardedUnit::weights_changed() {
   // Weights that are views of the master have changed with it; copies are stale.
   if (state_ != State::full || aliases(source_)) return;
   state_ = State::sharded;
-  free_storage(full_);
+  modeling::free_storage(full_);
 }
 
 void ShardedUnit::move_to(at::Device device) {
@@ -126,7 +112,7 @@ void ShardedUnit::unshard(const at::Tensor& source) {
       full_ = at::empty({full_size_}, at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
       bind(full_);
     }
-    allocate_storage(full_);
+    modeling::allocate_storage(full_);
     if (one_rank()) {
       full_.copy_(source);  // one rank: both layouts are the same
     } else {
@@ -152,7 +138,7 @@ void ShardedUnit::copy_out() {
 void ShardedUnit::reshard() {
   if (one_rank() || state_ != State::full) return;
   state_ = State::sharded;
-  free_storage(full_);
+  modeling::free_storage(full_);
 }
 
 const at::Tensor& ShardedUnit::weight(const std::string& name) const {
