@@ -69,7 +69,6 @@ struct MegatronOptimizerConfig {
   std::optional<double> clip_grad = 1.0;  // absent: no clipping
   bool optimizer_cpu_offload = false;
   double optimizer_offload_fraction = 0;
-  bool overlap_cpu_optimizer_d2h_h2d = false;
 };
 
 // Steps are optimizer-schedule steps, one a rollout, as in NeMo-RL.
@@ -89,7 +88,6 @@ struct MegatronDdpConfig {
   bool grad_reduce_in_fp32 = false;
   bool overlap_grad_reduce = true;
   bool overlap_param_gather = true;
-  bool average_in_collective = false;
   std::optional<int64_t> bucket_size;  // absent: max(40e6, 1e6 x data-parallel ranks) elements
   int64_t num_distributed_optimizer_instances = 1;
   // What data-parallel ranks share: no_shard, optim, optim_grads or optim_grads_params. The key has its effect with
@@ -108,8 +106,6 @@ struct MegatronConfig {
   bool tp_comm_overlap = false;
   std::vector<std::string> cp_comm_type = {"p2p"};           // one for all layers, or one for each
   std::vector<int64_t> hierarchical_context_parallel_sizes;  // inner, outer; empty without a2a+p2p
-  bool gradient_accumulation_fusion = false;
-  bool calculate_per_token_loss = true;
   MegatronPipelineConfig pipeline;
   MegatronMoeConfig moe;
   MegatronRecomputeConfig recompute;

@@ -27,8 +27,7 @@ Json optimizer_json(const MegatronOptimizerConfig& c) {
           {"exp_avg_sq_dtype", c.exp_avg_sq_dtype},
           {"clip_grad", or_null(c.clip_grad)},
           {"optimizer_cpu_offload", c.optimizer_cpu_offload},
-          {"optimizer_offload_fraction", c.optimizer_offload_fraction},
-          {"overlap_cpu_optimizer_d2h_h2d", c.overlap_cpu_optimizer_d2h_h2d}};
+          {"optimizer_offload_fraction", c.optimizer_offload_fraction}};
 }
 
 Json scheduler_json(const MegatronSchedulerConfig& c) {
@@ -47,7 +46,6 @@ Json ddp_json(const MegatronDdpConfig& c) {
   return {{"grad_reduce_in_fp32", c.grad_reduce_in_fp32},
           {"overlap_grad_reduce", c.overlap_grad_reduce},
           {"overlap_param_gather", c.overlap_param_gather},
-          {"average_in_collective", c.average_in_collective},
           {"bucket_size", or_null(c.bucket_size)},
           {"num_distributed_optimizer_instances", c.num_distributed_optimizer_instances},
           {"data_parallel_sharding_strategy", c.data_parallel_sharding_strategy}};
@@ -107,9 +105,7 @@ Json to_json(const MegatronConfig& c) {
               {"sequence_parallel", c.sequence_parallel},
               {"tp_comm_overlap", c.tp_comm_overlap},
               {"cp_comm_type", c.cp_comm_type},
-              {"hierarchical_context_parallel_sizes", c.hierarchical_context_parallel_sizes},
-              {"gradient_accumulation_fusion", c.gradient_accumulation_fusion},
-              {"calculate_per_token_loss", c.calculate_per_token_loss}};
+              {"hierarchical_context_parallel_sizes", c.hierarchical_context_parallel_sizes}};
   add_pipeline_json(c.pipeline, out);
   add_moe_json(c.moe, out);
   add_recompute_json(c.recompute, out);

@@ -22,7 +22,14 @@ void check_overlap(const MegatronRules& r, bool distributed) {
 void check_average(const MegatronRules& r) {
   const std::string key = kDdp + "average_in_collective";
   if (r.flag(key) && r.flag("calculate_per_token_loss")) {
-    r.error(key, "does not go with calculate_per_token_loss: true, whose gradients are sums; nearest: false");
+    return r.error(key, "does not go with calculate_per_token_loss: true, whose gradients are sums; nearest: false");
+  }
+  const char* const sums =
+      "has no effect: a loss is divided by the counts of the whole global batch, and gradients are "
+      "sums of it over micro-batches and ranks";
+  if (r.flag(key)) r.notice(key, sums);
+  if (r.given("calculate_per_token_loss") && !r.flag("calculate_per_token_loss")) {
+    r.notice("calculate_per_token_loss", sums);
   }
 }
 
@@ -73,10 +80,8 @@ void check_offload(const MegatronRules& r) {
     r.error(key, "needs use_precision_aware_optimizer: true; nearest: true for both");
   }
   if (offload && fraction == 0) r.notice(key, "moves nothing: optimizer_offload_fraction is 0; 1.0 moves all states");
-  for (const char* detail : {"optimizer_offload_fraction", "overlap_cpu_optimizer_d2h_h2d"}) {
-    const bool set = detail == std::string("optimizer_offload_fraction") ? fraction > 0 : r.flag(kOptimizer + detail);
-    if (set && !offload) r.notice(kOptimizer + detail, "has no effect without optimizer_cpu_offload: true");
-  }
+  const std::string part = kOptimizer + "optimizer_offload_fraction";
+  if (fraction > 0 && !offload) r.notice(part, "has no effect without optimizer_cpu_offload: true");
 }
 
 void check_sharding(const MegatronRules& r) {
@@ -87,6 +92,10 @@ void check_sharding(const MegatronRules& r) {
     r.error(key, fmt::format("'{}' shares the optimizer's state and needs optimizer.use_distributed_optimizer: true; "
                              "nearest: no_shard",
                              r.text(key).value_or("optim_grads_params")));
+  }
+  const std::string strategy = r.text(key).value_or("optim_grads_params");
+  if (fsdp && strategy.starts_with("optim_grads") && r.c.root().has(r.path(kDdp + "bucket_size"))) {
+    r.notice(kDdp + "bucket_size", fmt::format("has no effect with {}: a bucket is a layer", strategy));
   }
   if (!r.given(key) || fsdp) return;
   r.notice(key, fmt::format("has its effect with use_megatron_fsdp: true; without it, as in Megatron, "

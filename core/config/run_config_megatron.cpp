@@ -94,7 +94,6 @@ MegatronOptimizerConfig read_optimizer(const Node& root) {
   r.read("clip_grad", c.clip_grad);
   r.read("optimizer_cpu_offload", c.optimizer_cpu_offload);
   r.read("optimizer_offload_fraction", c.optimizer_offload_fraction);
-  r.read("overlap_cpu_optimizer_d2h_h2d", c.overlap_cpu_optimizer_d2h_h2d);
   return c;
 }
 
@@ -125,7 +124,6 @@ MegatronDdpConfig read_ddp(const Node& root, bool distributed_optimizer) {
   r.read("overlap_grad_reduce", c.overlap_grad_reduce);
   c.overlap_param_gather = distributed_optimizer && c.overlap_grad_reduce;
   r.read("overlap_param_gather", c.overlap_param_gather);
-  r.read("average_in_collective", c.average_in_collective);
   r.read("bucket_size", c.bucket_size);
   r.read("num_distributed_optimizer_instances", c.num_distributed_optimizer_instances);
   bool fsdp = false, custom_fsdp = false;
@@ -157,8 +155,6 @@ MegatronConfig read_megatron(const Node& root) {
   if (const Node* sizes = r.find("hierarchical_context_parallel_sizes")) {
     c.hierarchical_context_parallel_sizes = sizes->as_ints();
   }
-  r.read("gradient_accumulation_fusion", c.gradient_accumulation_fusion);
-  r.read("calculate_per_token_loss", c.calculate_per_token_loss);
   std::string precision = "bfloat16";
   Reader(root, "policy").read("precision", precision);
   c.pipeline = read_pipeline(r, precision);

@@ -69,7 +69,7 @@ TEST_CASE("the distributed optimizer decides what is shared where fsdp is off") 
 
 TEST_CASE("model_overrides count as keys of megatron_cfg") {
   const MegatronFiles files(kDense);
-  CHECK(typed({"model_overrides={gradient_accumulation_fusion: true}"}).gradient_accumulation_fusion);
+  CHECK(typed({"model_overrides={activation_checkpointing: true}"}).recompute.activation_checkpointing);
   check_says(
       files.error({"tensor_model_parallel_size=2", "model_overrides={tensor_model_parallel_size: 4}"}),
       "model_overrides.tensor_model_parallel_size: policy.megatron_cfg.tensor_model_parallel_size says otherwise: "

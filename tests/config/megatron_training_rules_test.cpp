@@ -110,6 +110,12 @@ TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
                         {strategy + "=no_shard", kDdp + "use_megatron_fsdp=true", distributed + "false"}}});
   CHECK(megatron_notice(kDense, {strategy + "=optim_grads"}, strategy, "has its effect with use_megatron_fsdp: true"));
   CHECK(!megatron_notice(kDense, {strategy + "=optim_grads", kDdp + "use_megatron_fsdp=true"}, strategy, ""));
+  CHECK(megatron_notice(kDense, {strategy + "=optim_grads", kDdp + "use_megatron_fsdp=true", kDdp + "bucket_size=9"},
+                        kDdp + "bucket_size", "has no effect with optim_grads: a bucket is a layer"));
+  CHECK(megatron_notice(kDense, {"calculate_per_token_loss=false"}, "calculate_per_token_loss",
+                        "a loss is divided by the counts of the whole global batch"));
+  CHECK(megatron_notice(kDense, {"calculate_per_token_loss=false", kDdp + "average_in_collective=true"},
+                        kDdp + "average_in_collective", "gradients are sums"));
 }
 
 TEST_CASE("the schedule of learning rate and weight decay") {

@@ -22,7 +22,8 @@ void add_kernels(Schema& s) {
   for (const char* name : {"apply_rope_fusion", "bias_activation_fusion"}) {
     megatron_key(s, name, kBool, "true", "a fused kernel").accepted("a fused kernel runs wherever there is one");
   }
-  megatron_key(s, "gradient_accumulation_fusion", kBool, "false", "weight gradients accumulate in the matrix product");
+  megatron_key(s, "gradient_accumulation_fusion", kBool, "false", "weight gradients accumulate in the matrix product")
+      .accepted("weight gradients are added to the main gradients right after their product");
   megatron_key(s, "use_fused_weighted_squared_relu", kBool, "false", "fused activation of Nemotron")
       .unavailable("Nemotron's activation");
   megatron_key(s, "use_fused_linear_logprobs", kBool, "false", "log-probs without holding the logits")

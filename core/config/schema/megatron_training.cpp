@@ -27,14 +27,16 @@ void add_optimizer_keys(Schema& s) {
   key("use_precision_aware_optimizer", kBool, "true", "states in the types that the next four keys name");
   key("main_params_dtype", kText, "float32", "master weights").one_of({"float32", "float16"});
   key("main_grads_dtype", kText, "float32", "gradients that the optimizer reads").one_of({"float32", "bfloat16"});
-  key("exp_avg_dtype", kText, "float32", "first moment").one_of({"float32", "bfloat16", "float16"}).not_built({"fp8"});
-  key("exp_avg_sq_dtype", kText, "float32", "second moment")
-      .one_of({"float32", "bfloat16", "float16"})
-      .not_built({"fp8"});
+  for (const auto& [name, meaning] :
+       {std::pair{"exp_avg_dtype", "first moment"}, std::pair{"exp_avg_sq_dtype", "second moment"}}) {
+    key(name, kText, "float32", meaning).one_of({"float32", "bfloat16", "float16", "fp8"});
+  }
   key("clip_grad", kFloat | kNull, "${policy.max_grad_norm}", "gradients are clipped to this global norm; null: not");
-  key("optimizer_cpu_offload", kBool, "false", "optimizer states in host memory");
-  key("optimizer_offload_fraction", kFloat, "0.0", "part of them").at_least(0).at_most(1);
-  key("overlap_cpu_optimizer_d2h_h2d", kBool, "false", "overlap their copies");
+  key("optimizer_cpu_offload", kBool, "false", "masters and optimizer states in host memory, where they are updated");
+  key("optimizer_offload_fraction", kFloat, "0.0", "part of their elements").at_least(0).at_most(1);
+  key("overlap_cpu_optimizer_d2h_h2d", kBool, "false", "overlap their copies")
+      .accepted(
+          "states do not move: gradients are copied to the host, and updated parameters back, one after the other");
 }
 
 void add_scheduler(Schema& s) {
@@ -63,10 +65,12 @@ void add_gradients(Schema& s) {
   const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
     return megatron_key(s, section + "." + name, kinds, value, meaning);
   };
-  key("grad_reduce_in_fp32", kBool, "false", "reduce gradients in float32");
+  key("grad_reduce_in_fp32", kBool, "false",
+      "micro-batches add to gradients, and ranks reduce them, in float32; false: in policy.precision");
   key("overlap_grad_reduce", kBool, "true", "overlap it with the backward pass");
   key("overlap_param_gather", kBool, "true",
-      "overlap gathering with the forward pass; where the key is absent, only with the distributed optimizer");
+      "overlap gathering of updated parameters with the forward pass; where the key is absent, only with the "
+      "distributed optimizer");
   key("average_in_collective", kBool, "false", "average in the reduction instead of scaling before it");
   key("bucket_size", kInt | kNull, "null", "elements of a bucket; null: max(40e6, 1e6 x data-parallel ranks)")
       .at_least(1);
