@@ -22,12 +22,12 @@ void ModelEnds::embed_backward(const MicroBatch& batch, const at::Tensor& grad, 
   const at::NoGradGuard no_grad;
   at::Tensor whole = grad.to(at::kFloat);
   if (!tp_.active()) {
-    sum.index_add_(0, batch.ids, whole);
+    sum.index_add_(0, batch.ids, whole.to(sum.scalar_type()));
     return;
   }
   if (tp_.shards_tokens()) whole = gather_tokens(whole, tp_.group);
   const at::Tensor rows = vocab_.local(batch.ids), mine = rows.ge(0).nonzero().squeeze(1);
-  sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine));
+  sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine).to(sum.scalar_type()));
 }
 
 LogprobResult ModelEnds::head(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,

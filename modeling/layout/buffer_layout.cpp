@@ -60,16 +60,20 @@ void check_members(const std::vector<BufferParam>& params, const std::vector<siz
 }  // namespace
 
 BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
-                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth) {
+                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth,
+                            bool bucket_per_unit) {
   check_members(params, members, bucket_size);
   if (shards < 1) fail("gradient buffer: {} data-parallel ranks, want at least 1", shards);
   int64_t alignment = std::lcm(shards, kBucketAlignment);
   if (pad_for_high_bandwidth) alignment = std::lcm(alignment, kHighBandwidth);
   BufferBuilder builder(alignment);
+  if (bucket_per_unit) bucket_size.reset();
   for (auto member = members.rbegin(); member != members.rend(); ++member) {
     const BufferParam& param = params[*member];
     builder.align(kParamAlignment);
-    if (param.shared_embedding && !builder.bucket_empty()) builder.close();
+    const bool next_unit =
+        bucket_per_unit && member != members.rbegin() && params[*std::prev(member)].unit != param.unit;
+    if ((param.shared_embedding || next_unit) && !builder.bucket_empty()) builder.close();
     builder.place(*member, param.numel);
     if (param.shared_embedding || (bucket_size && builder.bucket_numel() >= *bucket_size)) builder.close();
   }
@@ -109,9 +113,10 @@ std::vector<BufferLayout> buffer_layouts(const std::vector<BufferParam>& params,
   std::vector<BufferLayout> layouts;
   for (size_t i = 0; i < keys.size(); ++i) {
     const int64_t shards = keys[i].expert ? options.expert_data_parallel : options.data_parallel;
-    BufferLayout layout = options.distributed_optimizer ? sharded_buffer(params, members[i], options.bucket_size,
-                                                                         shards, options.pad_for_high_bandwidth)
-                                                        : plain_buffer(params, members[i], options.bucket_size);
+    BufferLayout layout = options.distributed_optimizer
+                              ? sharded_buffer(params, members[i], options.bucket_size, shards,
+                                               options.pad_for_high_bandwidth, options.bucket_per_unit)
+                              : plain_buffer(params, members[i], options.bucket_size);
     layout.param_dtype = keys[i].dtype;
     layout.grad_dtype = keys[i].grad_dtype;
     layout.expert = keys[i].expert;

@@ -15,6 +15,7 @@ struct BufferParam {
   std::string dtype = "bf16";     // of the parameter: "bf16", "f16", "f32"
   bool expert = false;            // reduced over the expert data-parallel group
   bool shared_embedding = false;  // tied: gets a bucket of its own under the distributed optimizer
+  std::string unit = {};          // what is gathered and freed together; buckets keep to it where the options say so
 };
 
 struct BufferSlot {
@@ -40,6 +41,7 @@ struct BufferLayout {
 
 struct BufferOptions {
   std::optional<int64_t> bucket_size = {};  // elements after which a bucket closes; absent: one bucket
+  bool bucket_per_unit = false;             // one bucket for each unit, whatever its size
   int64_t data_parallel = 1;                // ranks that shard dense parameters: DP x CP / optimizer instances
   int64_t expert_data_parallel = 1;         // likewise expert ones: EDP / optimizer instances
   bool distributed_optimizer = true;
@@ -58,9 +60,11 @@ std::optional<int64_t> default_bucket_size(int64_t data_parallel, bool overlap_g
 // The layout of parameters that share one buffer, `members` by index into `params`, in model order.
 //   sharded: parameters begin at multiples of 64 elements, buckets end at multiples of lcm(shards, 128) (and 2^16), a
 //   shared embedding is alone in its bucket (distrib_optimizer.py:_compute_per_buffer_param_layout);
+//   by unit: a bucket ends where the parameters' unit does (Megatron-FSDP), and bucket_size means nothing;
 //   plain: no gaps (param_and_grad_buffer.py:_compute_default_per_buffer_param_layout).
 BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
-                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth = false);
+                            std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth = false,
+                            bool bucket_per_unit = false);
 BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
                           std::optional<int64_t> bucket_size);
 

@@ -12,7 +12,8 @@ double global_grad_norm(const std::vector<at::Tensor>& grads, double norm_type, 
   // Shards' norms are formed in fp32 and combined in fp64: the powers of a large norm do not overflow.
   std::vector<at::Tensor> norms = {at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))};
   for (const at::Tensor& grad : grads)
-    if (grad.numel() > 0) norms.push_back(at::linalg_vector_norm(grad, norm_type).to(at::kDouble));
+    if (grad.numel() > 0)
+      norms.push_back(at::linalg_vector_norm(grad, norm_type, std::nullopt, false, at::kFloat).to(at::kDouble));
   const at::Tensor stacked = at::stack(norms);
   at::Tensor total = (infinite ? stacked.max() : stacked.pow(norm_type).sum()).reshape({1});
   group.all_reduce(total, infinite ? Reduce::max : Reduce::sum).wait();

@@ -111,46 +111,61 @@ std::vector<std::string> Optimizer::state_names() const {
   return names;
 }
 
-at::Tensor& Optimizer::state(const std::string& name, size_t i, const at::Tensor& param) {
-  std::vector<at::Tensor>& list = state_[name];
+at::ScalarType Optimizer::type_of(const std::string& name) const {
+  return name == "exp_avg" ? options_.average_type : name == "momentum_buffer" ? at::kFloat : options_.square_type;
+}
+
+StateTensor& Optimizer::kept(const std::string& name, size_t i, const at::Tensor& param) {
+  std::vector<StateTensor>& list = state_[name];
   if (list.size() <= i) list.resize(i + 1);
-  if (!list[i].defined()) list[i] = at::zeros_like(param);
+  if (!list[i].defined()) list[i] = StateTensor(param, type_of(name));
   return list[i];
 }
 
-std::vector<at::Tensor> Optimizer::states(const std::string& name, const std::vector<at::Tensor>& params) {
-  std::vector<at::Tensor> list;
-  for (size_t i = 0; i < params.size(); ++i) list.push_back(state(name, i, params[i]));
-  return list;
+at::Tensor Optimizer::state(const std::string& name, size_t i, const at::Tensor& param) {
+  return kept(name, i, param).load();
+}
+
+void Optimizer::set_state(const std::string& name, size_t i, const at::Tensor& param, const at::Tensor& value) {
+  kept(name, i, param).store(value.to(at::TensorOptions(param.device()).dtype(at::kFloat)));
 }
 
 void Optimizer::step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
                      double weight_decay) {
-  ++steps_;
-  if (params.empty()) return;
-  if (options_.kind == OptimizerKind::sgd)
-    step_sgd(params, grads, lr, weight_decay);
-  else
-    step_adam(params, grads, lr, weight_decay);
+  begin_step();
+  const bool narrow = options_.average_type != at::kFloat || options_.square_type != at::kFloat;
+  if (!narrow) return update(0, params, grads, lr, weight_decay);
+  for (size_t i = 0; i < params.size(); ++i)  // one at a time is wide
+    update(i, {params[i]}, {grads[i]}, lr, weight_decay);
 }
 
-void Optimizer::step_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
-                          double decay) {
-  const std::vector<at::Tensor> averages = states("exp_avg", params), squares = states("exp_avg_sq", params);
-  const std::vector<at::Tensor> largest =
-      options_.amsgrad ? states("max_exp_avg_sq", params) : std::vector<at::Tensor>{};
+void Optimizer::update(size_t first, const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads,
+                       double lr, double weight_decay) {
+  if (params.empty()) return;
+  States states;
+  for (const std::string& name : state_names())
+    for (size_t i = 0; i < params.size(); ++i) states[name].push_back(state(name, first + i, params[i]));
+  options_.kind == OptimizerKind::sgd ? update_sgd(params, grads, states, lr, weight_decay)
+                                      : update_adam(params, grads, states, lr, weight_decay);
+  for (const auto& [name, list] : states)
+    for (size_t i = 0; i < list.size(); ++i) kept(name, first + i, params[i]).store(list[i]);
+}
+
+void Optimizer::update_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads,
+                            const States& states, double lr, double decay) {
+  const std::vector<at::Tensor> largest = options_.amsgrad ? states.at("max_exp_avg_sq") : std::vector<at::Tensor>{};
   const at::Tensor step = at::full({}, steps_, params.front().options().dtype(at::kFloat));
   const std::vector<at::Tensor> steps(params.size(), step);
   const auto update =
       options_.kind == OptimizerKind::adamw ? &at::_ops::_fused_adamw_::call : &at::_ops::_fused_adam_::call;
-  update(params, grads, averages, squares, largest, steps, lr, options_.beta1, options_.beta2, decay, options_.eps,
-         options_.amsgrad, options_.maximize, std::nullopt, std::nullopt);
+  update(params, grads, states.at("exp_avg"), states.at("exp_avg_sq"), largest, steps, lr, options_.beta1,
+         options_.beta2, decay, options_.eps, options_.amsgrad, options_.maximize, std::nullopt, std::nullopt);
 }
 
-void Optimizer::step_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
-                         double decay) {
+void Optimizer::update_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads,
+                           const States& states, double lr, double decay) {
   const std::vector<at::Tensor> momenta =
-      options_.momentum != 0 ? states("momentum_buffer", params) : std::vector<at::Tensor>{};
+      options_.momentum != 0 ? states.at("momentum_buffer") : std::vector<at::Tensor>{};
   at::_fused_sgd_(params, grads, momenta, decay, options_.momentum, lr, options_.dampening, options_.nesterov,
                   options_.maximize, /*is_first_step=*/steps_ == 1);
 }
@@ -158,14 +173,13 @@ void Optimizer::step_sgd(const std::vector<at::Tensor>& params, const std::vecto
 int64_t Optimizer::state_bytes() const {
   int64_t bytes = 0;
   for (const auto& [name, list] : state_)
-    for (const at::Tensor& tensor : list) bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+    for (const StateTensor& state : list) bytes += state.bytes();
   return bytes;
 }
 
 void Optimizer::move_to(at::Device device) {
   for (auto& [name, list] : state_)
-    for (at::Tensor& tensor : list)
-      if (tensor.defined()) tensor = tensor.to(device);
+    for (StateTensor& state : list) state.move_to(device);
 }
 
 }  // namespace hexad::modeling

@@ -1,5 +1,5 @@
-// AdamW, Adam and SGD over flat shards, as torch.optim computes them, with state in the parameter's dtype (fp32
-// masters).
+// AdamW, Adam and SGD over flat shards of fp32 masters, as torch.optim computes them; its state may be kept in narrower
+// types.
 #pragma once
 #include <map>
 #include <string>
@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
+
+#include "modeling/parallel/state_tensor.hpp"
 
 namespace hexad::modeling {
 
@@ -21,6 +23,7 @@ struct OptimizerOptions {
   double momentum = 0, dampening = 0;  // sgd
   bool nesterov = false;               // sgd
   bool maximize = false;
+  at::ScalarType average_type = at::kFloat, square_type = at::kFloat;  // adam's state, between steps
 };
 
 // `name`: the class, dotted or bare ("torch.optim.AdamW", "SGD"). `kwargs`: its arguments (null: none) under torch's
@@ -35,28 +38,37 @@ class Optimizer {
   const OptimizerOptions& options() const { return options_; }
   int64_t steps() const { return steps_; }
 
-  // One update of params[i] in place from grads[i]. The list must be the same at every call: same order, shapes and
-  // devices.
+  // One update of params[i] in place from grads[i], all fp32. The list must be the same at every call: same order, shapes
+  // and devices.
   void step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
             double weight_decay);
+  // The same in parts: begin_step, then each parameter once, those at `first` and behind it together.
+  void begin_step() { ++steps_; }
+  void update(size_t first, const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+              double weight_decay);
 
   // Names of the tensors that are kept for each parameter ("exp_avg", ...): fixed by the options.
   std::vector<std::string> state_names() const;
-  // State of parameter i, shaped like it; made (zeros) on first use.
-  at::Tensor& state(const std::string& name, size_t i, const at::Tensor& param);
+  // State of parameter i, shaped like it, in fp32; made (zeros) on first use.
+  at::Tensor state(const std::string& name, size_t i, const at::Tensor& param);
+  void set_state(const std::string& name, size_t i, const at::Tensor& param, const at::Tensor& value);
   void set_steps(int64_t steps) { steps_ = steps; }
   // Bytes of all state, and its move to another device.
   int64_t state_bytes() const;
   void move_to(at::Device device);
 
  private:
-  std::vector<at::Tensor> states(const std::string& name, const std::vector<at::Tensor>& params);
-  void step_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr, double decay);
-  void step_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr, double decay);
+  StateTensor& kept(const std::string& name, size_t i, const at::Tensor& param);
+  at::ScalarType type_of(const std::string& name) const;
+  using States = std::map<std::string, std::vector<at::Tensor>>;  // by name, one of each parameter
+  void update_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, const States& states,
+                   double lr, double decay);
+  void update_sgd(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, const States& states,
+                  double lr, double decay);
 
   OptimizerOptions options_;
   int64_t steps_ = 0;
-  std::map<std::string, std::vector<at::Tensor>> state_;
+  std::map<std::string, std::vector<StateTensor>> state_;
 };
 
 }  // namespace hexad::modeling

@@ -3,14 +3,12 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
-
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/tensor_view.hpp"
+#include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight_source.hpp"
-#include "modeling/parallel/grad_norm.hpp"
 #include "plugins/megatron/checkpoint.hpp"
 
 namespace hexad::megatron {
@@ -23,20 +21,19 @@ auto guarded(Make&& make) {
   return std::move(*result);
 }
 
-double or_default(double value, double otherwise) { return std::isnan(value) ? otherwise : value; }
-
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : settings_(guarded([&] { return read_settings(config, modeling::world_size(call)); })),
       device_(modeling::device_of(call)),
-      meter_(device_),
+      memory_(device_),
       grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
       placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),
       groups_(make_groups(call, grid_, settings_.model.num_kv_heads)),
       weights_(settings_, groups_, placement_, device_),
-      optimizer_(settings_, groups_, weights_),
-      pipeline_(settings_, groups_, placement_, weights_, device_),
+      gradients_(settings_, groups_, weights_),
+      optimizer_(settings_, groups_, weights_, gradients_),
+      pipeline_(settings_, groups_, placement_, weights_, gradients_, device_),
       transfer_(settings_, groups_, grid_, placement_, weights_, optimizer_) {
   on_device(call, [&] {
     modeling::load_or_make_weights(
@@ -99,7 +96,7 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     if (args.num_batches == 0) return;
-    const modeling::MemoryMeter::Span measured(meter_);
+    const modeling::MemoryMeter::Span measured(memory_.meter());
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
     pipeline_.forward(
@@ -111,13 +108,14 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
             modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
           }
         });
+    weights_.release_all(args.which);
   });
 }
 
 void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
   on_device(call, [&] {
     const sdk::Range range(call, "megatron train");
-    const modeling::MemoryMeter::Span measured(meter_);
+    const modeling::MemoryMeter::Span measured(memory_.meter());
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
     try {
@@ -126,12 +124,11 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
                         if (modeling::is_empty(*args.batches[b])) return modeling::LogprobResult();
                         return modeling::loss_gradient(call, args, b, outputs);
                       });
-      weights_.sum_partial_gradients();
-      optimizer_.reduce_gradients();
+      gradients_.finish();
       trained_ = true;
     } catch (...) {
-      weights_.drop_gradients();
-      optimizer_.drop_gradients();
+      gradients_.drop();
+      weights_.release_all(HEXAD_WEIGHTS_CURRENT);
       trained_ = false;
       throw;
     }
@@ -140,21 +137,12 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
 
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
   on_device(call, [&] {
-    const bool discard = (args.flags & HEXAD_STEP_DISCARD) != 0;
-    if (!trained_ && !discard) sdk::fail(HEXAD_FAILED_PRECONDITION, "step without gradients: call train first");
-    trained_ = false;
-    if (!discard) {
-      stats.grad_norm = optimizer_.gradient_norm();
-      stats.skipped = !std::isfinite(stats.grad_norm);
-      if (!stats.skipped) {
-        const double coefficient =
-            args.max_grad_norm > 0 ? modeling::clip_coefficient(stats.grad_norm, args.max_grad_norm) : 1.0;
-        if (coefficient < 1.0) optimizer_.scale_gradients(coefficient);
-        optimizer_.step(or_default(args.lr, settings_.optimizer.lr),
-                        or_default(args.weight_decay, settings_.optimizer.weight_decay));
-      }
-    }
-    optimizer_.drop_gradients();
+    modeling::clipped_step(
+        args, settings_.optimizer, trained_,
+        {[&] { return optimizer_.gradient_norm(); }, [&](double factor) { gradients_.scale(factor); },
+         [&](double lr, double weight_decay) { optimizer_.step(lr, weight_decay); }},
+        stats);
+    gradients_.drop();
   });
 }
 
@@ -164,18 +152,17 @@ void Backend::keep(const sdk::Call& call, int32_t which) {
 
 void Backend::load(const sdk::Call& call, const hexad_checkpoint_args& args) {
   on_device(call, [&] {
-    if (args.what & HEXAD_CHECKPOINT_MODEL) load_model(call, args.weights_uri, args.which);
-    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER) load_optimizer(weights_, optimizer_, args.optimizer_uri);
+    modeling::load_parts(
+        args, [&](const char* dir) { load_model(call, dir, args.which); },
+        [&](const char* dir) { load_optimizer(weights_, optimizer_, dir); });
   });
 }
 
 void Backend::save(const sdk::Call& call, const hexad_checkpoint_args& args) {
   on_device(call, [&] {
-    if (args.which != HEXAD_WEIGHTS_CURRENT)
-      sdk::fail(HEXAD_INVALID_ARGUMENT, "save writes the current weights (0), got %d", args.which);
-    if (args.what & HEXAD_CHECKPOINT_MODEL) save_weights(settings_, groups_, weights_, transfer_, args.weights_uri);
-    if (args.what & HEXAD_CHECKPOINT_OPTIMIZER)
-      save_optimizer(groups_, weights_, optimizer_, transfer_, args.optimizer_uri);
+    modeling::save_parts(
+        args, [&](const char* dir) { save_weights(settings_, groups_, weights_, transfer_, dir); },
+        [&](const char* dir) { save_optimizer(groups_, weights_, optimizer_, transfer_, dir); });
   });
 }
 
@@ -191,27 +178,28 @@ void Backend::weights_next(const sdk::Call& call, hexad_weight_list& out) {
 
 void Backend::weights_end() { transfer_.end(); }
 
-void Backend::measure_memory() {
-  hexad_memory_stats stats{};
-  stats.parameter_bytes =
-      static_cast<int64_t>(weights_.parameters().nbytes()) + weights_.kept_bytes() + optimizer_.master_bytes();
-  stats.gradient_bytes = optimizer_.gradient_bytes();
-  stats.optimizer_bytes = optimizer_.state_bytes();
-  stats.activation_peak_bytes = meter_.peak_bytes();
-  stats.allocated_bytes = meter_.allocated_bytes();
-  stats.reserved_bytes = meter_.reserved_bytes();
-  const std::lock_guard lock(memory_mutex_);
-  memory_ = stats;
+void Backend::offload(const sdk::Call& call, uint64_t what) {
+  on_device(call, [&] { move(what, at::kCPU); });
 }
 
-void Backend::memory(const sdk::Call&, hexad_memory_stats& out) {
-  const std::lock_guard lock(memory_mutex_);
-  out.parameter_bytes = memory_.parameter_bytes;
-  out.gradient_bytes = memory_.gradient_bytes;
-  out.optimizer_bytes = memory_.optimizer_bytes;
-  out.activation_peak_bytes = memory_.activation_peak_bytes;
-  out.allocated_bytes = memory_.allocated_bytes;
-  out.reserved_bytes = memory_.reserved_bytes;
+void Backend::onload(const sdk::Call& call, uint64_t what) {
+  on_device(call, [&] { move(what, device_); });
 }
+
+// Kept weights lie on the host always.
+void Backend::move(uint64_t what, at::Device device) {
+  if (what & HEXAD_OFFLOAD_PARAMS) weights_.move_to(device);
+  if (what & HEXAD_OFFLOAD_OPTIMIZER) optimizer_.move_to(device);
+}
+
+void Backend::measure_memory() {
+  hexad_memory_stats stats{};
+  stats.parameter_bytes = weights_.bytes() + optimizer_.master_bytes();
+  stats.gradient_bytes = gradients_.bytes();
+  stats.optimizer_bytes = optimizer_.state_bytes();
+  memory_.update(stats);
+}
+
+void Backend::memory(const sdk::Call&, hexad_memory_stats& out) { memory_.read(out); }
 
 }  // namespace hexad::megatron

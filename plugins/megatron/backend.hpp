@@ -3,9 +3,8 @@
 #include <hexad/backend.hpp>
 
 #include <memory>
-#include <mutex>
 
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory_report.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"
 
@@ -26,6 +25,8 @@ class Backend {
   void weights_begin(const sdk::Call& call, const hexad_weights_request& request);
   void weights_next(const sdk::Call& call, hexad_weight_list& out);
   void weights_end();
+  void offload(const sdk::Call& call, uint64_t what);
+  void onload(const sdk::Call& call, uint64_t what);
   void memory(const sdk::Call& call, hexad_memory_stats& out);
 
  private:
@@ -34,21 +35,21 @@ class Backend {
   void on_device(const sdk::Call& call, Body&& body);
   void load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which);
   MicroBatches micro_batches(const hexad_batch* const* batches, int64_t count) const;
+  void move(uint64_t what, at::Device device);
   void measure_memory();
 
   Settings settings_;
   at::Device device_;
-  modeling::MemoryMeter meter_;
+  modeling::MemoryReport memory_;
   modeling::layout::ParallelGrid grid_;
   modeling::layout::LayerPlacement placement_;
   Groups groups_;
   LocalWeights weights_;
+  GradientBuckets gradients_;
   ShardedOptimizer optimizer_;
   Pipeline pipeline_;
   WeightTransfer transfer_;
   bool trained_ = false;  // gradients are waiting for step
-  std::mutex memory_mutex_;
-  hexad_memory_stats memory_{};
 };
 
 }  // namespace hexad::megatron

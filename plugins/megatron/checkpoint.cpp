@@ -23,6 +23,7 @@ std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& o
   optimizer.parameters_changed();
   // A checkpoint in fp32 gives the masters the digits that the parameters in 16 bits do not have.
   for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, read(weight));
+  weights.gather_owned();  // a master may have rounded its parameter otherwise
   return warnings;
 }
 
@@ -32,6 +33,7 @@ void randomize_weights(const Settings& settings, LocalWeights& weights, ShardedO
   };
   weights.set(HEXAD_WEIGHTS_CURRENT, make);
   for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, make(weight));
+  weights.gather_owned();
 }
 
 void save_weights(const Settings& settings, const Groups& groups, const LocalWeights& weights,

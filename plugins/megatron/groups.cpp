@@ -5,6 +5,26 @@
 
 namespace hexad::megatron {
 
+namespace {
+
+using modeling::layout::RankList;
+
+// Every list cut in `parts` runs; or, with `across`, the ranks at the same place of the runs.
+std::vector<RankList> cut(const std::vector<RankList>& lists, int64_t parts, bool across) {
+  std::vector<RankList> result;
+  for (const RankList& ranks : lists) {
+    const size_t count = static_cast<size_t>(parts), size = ranks.size() / count;
+    for (size_t i = 0; i < (across ? size : count); ++i) {
+      RankList part;
+      for (size_t j = 0; j < (across ? count : size); ++j) part.push_back(ranks[across ? j * size + i : i * size + j]);
+      result.push_back(std::move(part));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, int64_t kv_heads) {
   using modeling::layout::GroupKind;
   const modeling::HostGroups host(call);
@@ -25,6 +45,15 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   groups.embedding = make(GroupKind::embedding, "embedding");
   groups.tp_ep = make(GroupKind::tp_ep, "tp_ep");
   groups.edp = make(GroupKind::edp, "edp");
+  groups.dp_cp_part = groups.dp_cp, groups.edp_part = groups.edp;
+  if (const int64_t instances = grid.sizes().optimizer_instances; instances > 1) {
+    const auto dense = modeling::layout::groups_of_kind(all, GroupKind::dp_cp),
+               experts = modeling::layout::groups_of_kind(all, GroupKind::edp);
+    groups.dp_cp_part = host.make(cut(dense, instances, false), "dp_cp_part");
+    groups.dp_cp_replicas = host.make(cut(dense, instances, true), "dp_cp_replicas");
+    groups.edp_part = host.make(cut(experts, instances, false), "edp_part");
+    groups.edp_replicas = host.make(cut(experts, instances, true), "edp_replicas");
+  }
   const auto tensor_groups = modeling::layout::groups_of_kind(all, GroupKind::tp);
   groups.equal_heads = host.make(modeling::equal_head_groups(tensor_groups, kv_heads), "equal_heads");
   return groups;

@@ -14,6 +14,9 @@ struct Groups {
   modeling::Group equal_heads;         // tensor-parallel ranks with the same key/value heads
   modeling::Group tp_ep;               // ranks that share all experts: expert tensor x expert parallel
   modeling::Group edp;                 // ranks with the same experts
+  // With several instances of the distributed optimizer: the part of dp_cp (of edp) that one is shared over, and the
+  // ranks that own the same in each. With one: dp_cp (edp) and one rank.
+  modeling::Group dp_cp_part, dp_cp_replicas, edp_part, edp_replicas;
   modeling::layout::RankCoordinates at;
   int64_t rank = 0;  // in the world
 };

@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
+#include <set>
 
 #include "modeling/error.hpp"
+#include "modeling/layout/buffer_shards.hpp"
 
 namespace hexad::megatron {
 namespace {
 
 namespace layout = modeling::layout;
 
-int64_t elements(const std::vector<int64_t>& shape) {
+int64_t numel(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
@@ -47,42 +48,99 @@ bool stage_holds(const modeling::ModelConfig& config, const layout::Stage& stage
 LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
                            at::Device device)
     : settings_(settings), groups_(groups), device_(device), table_(modeling::weight_table(settings.model)) {
-  const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups.at.pp)];
-  std::vector<layout::BufferParam> params;
+  add_weights(placement);
+  add_buckets();
+  order_buckets();
+  const at::Tensor held =
+      at::zeros({sharded() ? owned_elements_ : elements_}, at::TensorOptions(device).dtype(settings.compute_dtype));
+  versions_[HEXAD_WEIGHTS_CURRENT] = std::make_unique<WeightVersion>(buckets_, held, sharded(), device);
+}
+
+void LocalWeights::add_weights(const layout::LayerPlacement& placement) {
+  const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups_.at.pp)];
   for (const modeling::WeightInfo& info : table_) {
     bool held = false, embeds = false;
     for (const layout::Stage& stage : stages) {
-      held |= stage_holds(settings.model, stage, info);
+      held |= stage_holds(settings_.model, stage, info);
       embeds |= stage.embedding;
     }
-    const std::optional<modeling::TensorPart> part = part_at(settings, groups.at, info);
+    const std::optional<modeling::TensorPart> part = part_at(settings_, groups_.at, info);
     if (!held || !part) continue;
-    LocalWeight weight{info, *part, modeling::expert_of(info).has_value(), is_embedding(info) && !embeds, {}};
-    layout::BufferParam param{elements(weight.part.slice.shape)};
-    param.expert = weight.expert;
-    params.push_back(param);
     index_[info.hf_name] = weights_.size();
-    weights_.push_back(std::move(weight));
+    weights_.push_back({info, *part, modeling::expert_of(info).has_value(), is_embedding(info) && !embeds, {}});
   }
-  layout::BufferOptions options;
-  options.bucket_size = settings.bucket_size;
-  options.data_parallel = groups.dp_cp.size();
-  options.expert_data_parallel = groups.edp.size();
-  options.distributed_optimizer = settings.use_distributed_optimizer;
-  int64_t end = 0;
-  for (layout::BufferLayout& buffer : layout::buffer_layouts(params, options)) {
-    for (const layout::BufferSlot& slot : buffer.slots)
-      weights_[slot.param].in_buffer = {end + slot.range.begin, end + slot.range.end};
-    const int64_t begin = std::exchange(end, end + buffer.numel());
-    buffers_.push_back({std::move(buffer), begin, {}});
-    buffers_.back().owners = buffers_.back().layout.expert ? groups.edp : groups.dp_cp;
-  }
-  parameters_ = at::zeros({end}, at::TensorOptions(device).dtype(settings.compute_dtype));
 }
 
-const WeightBuffer& LocalWeights::buffer_of(const LocalWeight& weight) const {
-  return *std::find_if(buffers_.begin(), buffers_.end(),
-                       [&](const WeightBuffer& buffer) { return buffer.layout.expert == weight.expert; });
+void LocalWeights::add_buckets() {
+  std::vector<layout::BufferParam> params;
+  for (const LocalWeight& weight : weights_) {
+    layout::BufferParam param{numel(weight.part.slice.shape)};
+    param.expert = weight.expert;
+    param.unit = weight.info.unit;
+    // Alone in its bucket, so that both of its stages own the same elements of it.
+    param.shared_embedding =
+        is_embedding(weight.info) && settings_.model.tie_word_embeddings && settings_.sizes.pipeline > 1;
+    params.push_back(param);
+  }
+  layout::BufferOptions options;
+  options.bucket_size = settings_.bucket_size;
+  if (!options.bucket_size)
+    options.bucket_size =
+        layout::default_bucket_size(groups_.dp_cp.size(), settings_.overlap_grad_reduce, groups_.at.pp);
+  options.bucket_per_unit = settings_.sharding > Sharding::optim;
+  options.data_parallel = groups_.dp_cp_part.size();
+  options.expert_data_parallel = groups_.edp_part.size();
+  options.distributed_optimizer = settings_.sharding != Sharding::no_shard;
+  for (const layout::BufferLayout& buffer : layout::buffer_layouts(params, options)) {
+    const modeling::Group& owners = buffer.expert ? groups_.edp_part : groups_.dp_cp_part;
+    const int64_t rank = buffer.shards > 1 ? owners.rank() : 0;
+    for (size_t b = 0; b < buffer.buckets.size(); ++b) {
+      const layout::Range whole = buffer.buckets[b].range, mine = layout::shard_range(buffer, b, rank);
+      WeightBucket bucket;
+      bucket.range = {elements_ + whole.begin, elements_ + whole.end};
+      bucket.owned = {elements_ + mine.begin, elements_ + mine.end};
+      bucket.in_owned = owned_elements_;
+      bucket.expert = buffer.expert;
+      bucket.owners = owners;
+      bucket.replicas = buffer.expert ? groups_.edp_replicas : groups_.dp_cp_replicas;
+      for (const layout::ParamShard& shard : layout::param_shards(buffer, b, rank))
+        bucket.pieces.push_back({shard.param,
+                                 {elements_ + shard.in_buffer.begin, elements_ + shard.in_buffer.end},
+                                 {shard.in_param.begin, shard.in_param.end},
+                                 owned_elements_ + shard.in_shard.begin});
+      owned_elements_ += bucket.owned.size();
+      buckets_.push_back(std::move(bucket));
+    }
+    const size_t first = buckets_.size() - buffer.buckets.size();
+    for (const layout::BufferSlot& slot : buffer.slots) {
+      LocalWeight& weight = weights_[slot.param];
+      weight.in_buffer = {elements_ + slot.range.begin, elements_ + slot.range.end};
+      weight.bucket = first + slot.bucket;
+      buckets_[weight.bucket].weights.push_back(slot.param);
+    }
+    elements_ += buffer.numel();
+  }
+}
+
+// A bucket is wanted when the first of its weights is. Ranks of other experts have other weights, but the same units.
+void LocalWeights::order_buckets() {
+  const std::vector<std::string> units = modeling::weight_units(settings_.model);
+  const auto place = [&](size_t bucket) {
+    size_t first = units.size();
+    for (size_t weight : buckets_[bucket].weights) {
+      const auto found = std::find(units.begin(), units.end(), weights_[weight].info.unit);
+      first = std::min(first, static_cast<size_t>(found - units.begin()));
+    }
+    return first;
+  };
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) forward_order_.push_back(bucket);
+  std::stable_sort(forward_order_.begin(), forward_order_.end(),
+                   [&](size_t a, size_t b) { return place(a) < place(b); });
+  for (size_t bucket : forward_order_) {
+    std::set<std::string> seen;
+    for (size_t weight : buckets_[bucket].weights)
+      if (seen.insert(weights_[weight].info.unit).second) unit_buckets_[weights_[weight].info.unit].push_back(bucket);
+  }
 }
 
 const LocalWeight* LocalWeights::find(const std::string& name) const {
@@ -90,60 +148,47 @@ const LocalWeight* LocalWeights::find(const std::string& name) const {
   return found == index_.end() ? nullptr : &weights_[found->second];
 }
 
-at::Tensor& LocalWeights::gradients() {
-  if (!gradients_.defined()) gradients_ = at::zeros(parameters_.sizes(), parameters_.options().dtype(at::kFloat));
-  return gradients_;
-}
-
 at::Tensor LocalWeights::slice_of(const at::Tensor& flat, const LocalWeight& weight) const {
   return flat.narrow(0, weight.in_buffer.begin, weight.in_buffer.size()).view(weight.part.slice.shape);
 }
 
-LocalWeights::Leaves LocalWeights::bind(const at::Tensor& flat) const {
-  const at::NoGradGuard no_grad;
-  Leaves leaves;
-  for (const LocalWeight& weight : weights_) {
-    // Detached from the buffer's views, so that writing to the buffer is no in-place change of a leaf.
-    at::Tensor leaf = at::empty({0}, flat.options());
-    leaf.set_(flat.storage(), flat.storage_offset() + weight.in_buffer.begin, weight.part.slice.shape);
-    leaves[weight.info.hf_name] = leaf.requires_grad_(true);
-  }
-  return leaves;
+const at::Tensor& LocalWeights::leaf(int32_t which, const std::string& name) {
+  const size_t index = index_.at(name);
+  const LocalWeight& weight = weights_[index];
+  return version(which).leaf(index, weight.bucket, weight.in_buffer, weight.part.slice.shape);
 }
 
-const LocalWeights::Leaves& LocalWeights::leaves(int32_t which) {
-  if (which == HEXAD_WEIGHTS_CURRENT) {
-    if (current_.empty()) current_ = bind(parameters_);
-    return current_;
-  }
-  const at::Tensor& kept = flat(which);
-  if (other_which_ != which) {
-    other_ = bind(kept.to(at::TensorOptions(device_).dtype(settings_.compute_dtype)));
-    other_which_ = device_.is_cpu() ? which : -1;  // a GPU does not hold a second model between calls
-  }
-  return other_;
+void LocalWeights::prefetch(int32_t which, const std::string& unit) {
+  for (size_t bucket : unit_buckets_[unit]) version(which).start(bucket);
 }
 
-void LocalWeights::add_gradient(const LocalWeight& weight, const at::Tensor& grad) {
-  const at::NoGradGuard no_grad;
-  slice_of(gradients(), weight).add_(grad);
+void LocalWeights::acquire(int32_t which, const std::string& unit) {
+  prefetch(which, unit);
+  for (size_t bucket : unit_buckets_[unit]) version(which).finish(bucket);
 }
 
-void LocalWeights::sum_partial_gradients() {
-  const at::NoGradGuard no_grad;
-  std::vector<std::pair<at::Tensor, modeling::Pending>> under_way;
-  const auto sum = [&](const LocalWeight& weight, const modeling::Group& group) {
-    if (group.size() == 1) return;
-    const at::Tensor grad = slice_of(gradients(), weight);
-    under_way.emplace_back(grad, group.all_reduce(grad));
-  };
-  for (const LocalWeight& weight : weights_) {
-    sum(weight,
-        modeling::sum_group(weight.part.gradient, {groups_.tp, settings_.sequence_parallel}, groups_.equal_heads));
-  }
-  const LocalWeight* embedding = settings_.model.tie_word_embeddings ? find(modeling::kEmbeddingName) : nullptr;
-  if (embedding) sum(*embedding, groups_.embedding);
-  for (auto& [grad, pending] : under_way) pending.wait();
+void LocalWeights::release(int32_t which, const std::string& unit) {
+  if (!sharded()) return;
+  for (size_t bucket : unit_buckets_[unit]) version(which).release(bucket);
+}
+
+void LocalWeights::release_all(int32_t which) {
+  const auto found = versions_.find(which);
+  if (found != versions_.end()) found->second->release_all();
+}
+
+void LocalWeights::gather_owned() {
+  settle();
+  if (sharded()) return;
+  WeightVersion& current = version(HEXAD_WEIGHTS_CURRENT);
+  for (size_t bucket : forward_order_) current.gather_in_place(bucket);
+  if (settings_.overlap_param_gather) return;
+  for (size_t bucket : forward_order_) current.finish(bucket);
+}
+
+at::Tensor LocalWeights::owned(const OwnedPiece& piece) const {
+  const at::Tensor& held = versions_.at(HEXAD_WEIGHTS_CURRENT)->held();
+  return held.narrow(0, sharded() ? piece.in_owned : piece.in_buffer.begin, piece.in_buffer.size());
 }
 
 int32_t LocalWeights::kept_kind(int32_t which) {
@@ -153,35 +198,64 @@ int32_t LocalWeights::kept_kind(int32_t which) {
 }
 
 void LocalWeights::keep(int32_t which) {
-  kept_[kept_kind(which)] = parameters_.to(at::TensorOptions(at::kCPU).dtype(settings_.compute_dtype),
-                                           /*non_blocking=*/false, /*copy=*/true);
-  if (other_which_ == which) other_which_ = -1;
+  kept_kind(which);
+  WeightVersion& current = version(HEXAD_WEIGHTS_CURRENT);
+  for (size_t bucket = 0; !sharded() && bucket < buckets_.size(); ++bucket) current.finish(bucket);
+  const at::Tensor copy = current.held().to(at::TensorOptions(at::kCPU), /*non_blocking=*/false, /*copy=*/true);
+  versions_[which] = std::make_unique<WeightVersion>(buckets_, copy, sharded(), device_);
 }
 
-const at::Tensor& LocalWeights::flat(int32_t which) const {
-  if (which == HEXAD_WEIGHTS_CURRENT) return parameters_;
-  const auto found = kept_.find(kept_kind(which));
-  if (found == kept_.end())
+WeightVersion& LocalWeights::version(int32_t which) {
+  const auto found = versions_.find(which == HEXAD_WEIGHTS_CURRENT ? which : kept_kind(which));
+  if (found == versions_.end())
     sdk::fail(HEXAD_FAILED_PRECONDITION, "no %s weights are kept: call keep or load first", name_of(which));
-  return found->second;
+  return *found->second;
 }
 
 void LocalWeights::set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill) {
   const at::NoGradGuard no_grad;
   const bool current = which == HEXAD_WEIGHTS_CURRENT;
-  const at::Tensor flat =
-      current ? parameters_
-              : at::zeros(parameters_.sizes(), at::TensorOptions(at::kCPU).dtype(settings_.compute_dtype));
-  for (const LocalWeight& weight : weights_) slice_of(flat, weight).copy_(fill(weight));
-  if (current) return;
-  kept_[kept_kind(which)] = flat;
-  if (other_which_ == which) other_which_ = -1;
+  if (current) settle();
+  const at::Tensor& old = version(HEXAD_WEIGHTS_CURRENT).held();
+  const at::Tensor held = current ? old : at::zeros(old.sizes(), old.options().device(at::kCPU));
+  for (const WeightBucket& bucket : buckets_) {
+    const at::Tensor whole = sharded() ? at::zeros({bucket.range.size()}, held.options())
+                                       : held.narrow(0, bucket.range.begin, bucket.range.size());
+    for (size_t index : bucket.weights) {
+      const LocalWeight& weight = weights_[index];
+      whole.narrow(0, weight.in_buffer.begin - bucket.range.begin, weight.in_buffer.size())
+          .view(weight.part.slice.shape)
+          .copy_(fill(weight));
+    }
+    if (sharded())
+      held.narrow(0, bucket.in_owned, bucket.owned.size())
+          .copy_(whole.narrow(0, bucket.owned.begin - bucket.range.begin, bucket.owned.size()));
+  }
+  if (!current) versions_[kept_kind(which)] = std::make_unique<WeightVersion>(buckets_, held, sharded(), device_);
 }
 
-int64_t LocalWeights::kept_bytes() const {
+at::Tensor LocalWeights::value(int32_t which, const LocalWeight& weight) {
+  const at::NoGradGuard no_grad;
+  WeightVersion& from = version(which);
+  if (!sharded()) {
+    if (which == HEXAD_WEIGHTS_CURRENT) from.finish(weight.bucket);
+    return slice_of(from.held(), weight);
+  }
+  const at::Tensor elements = from.elements(weight.bucket);
+  const at::Tensor value =
+      elements.narrow(0, weight.in_buffer.begin - bucket_of(weight).range.begin, weight.in_buffer.size())
+          .view(weight.part.slice.shape)
+          .clone();
+  from.release(weight.bucket);
+  return value;
+}
+
+int64_t LocalWeights::bytes() const {
   int64_t bytes = 0;
-  for (const auto& [which, flat] : kept_) bytes += static_cast<int64_t>(flat.nbytes());
+  for (const auto& [which, version] : versions_) bytes += version->bytes();
   return bytes;
 }
+
+void LocalWeights::move_to(at::Device device) { version(HEXAD_WEIGHTS_CURRENT).move_to(device); }
 
 }  // namespace hexad::megatron

@@ -1,20 +1,20 @@
-// The weights that this rank holds: the slices of its stages' weights, end to end in a buffer (experts behind, in one of
-// their own), with their gradients in buffers of the same layout.
+// The weights that this rank holds: the slices of its stages' weights, end to end in buckets (experts behind, in some of
+// their own), and the versions of them: current, reference, snapshot.
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/layout/buffer_layout.hpp"
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
 #include "plugins/megatron/groups.hpp"
 #include "plugins/megatron/settings.hpp"
+#include "plugins/megatron/weight_version.hpp"
 
 namespace hexad::megatron {
 
@@ -24,6 +24,7 @@ struct LocalWeight {
   bool expert = false;        // of an expert, which lies on the expert grid
   bool tied_copy = false;     // the last stage's copy of a tied embedding, which the first one owns
   modeling::Range in_buffer;  // elements
+  size_t bucket = 0;
 
   // Norms and checkpoints take each element from one rank.
   bool owned() const { return part.copy == 0 && !tied_copy; }
@@ -32,13 +33,6 @@ struct LocalWeight {
 // What the rank at these coordinates holds of a weight; absent: nothing, because it is another rank's expert.
 std::optional<modeling::TensorPart> part_at(const Settings& settings, const modeling::layout::RankCoordinates& at,
                                             const modeling::WeightInfo& info);
-
-// Parameters that are reduced and sharded over the same ranks: those of the dense grid, or the experts.
-struct WeightBuffer {
-  modeling::layout::BufferLayout layout;
-  int64_t begin = 0;       // where it lies in the flat tensors
-  modeling::Group owners;  // the ranks that hold the same parameters
-};
 
 // Does a rank at (pipeline rank, chunks) hold the weight? A tied embedding lies on the first and on the last stage.
 bool stage_holds(const modeling::ModelConfig& config, const modeling::layout::Stage& stage,
@@ -51,37 +45,56 @@ class LocalWeights {
 
   const std::vector<modeling::WeightInfo>& table() const { return table_; }  // of the whole model
   const std::vector<LocalWeight>& weights() const { return weights_; }
-  const std::vector<WeightBuffer>& buffers() const { return buffers_; }
-  const WeightBuffer& buffer_of(const LocalWeight& weight) const;
+  const std::vector<WeightBucket>& buckets() const { return buckets_; }
+  const WeightBucket& bucket_of(const LocalWeight& weight) const { return buckets_[weight.bucket]; }
+  size_t index(const LocalWeight& weight) const { return static_cast<size_t>(&weight - weights_.data()); }
   // Null if this rank does not hold it.
   const LocalWeight* find(const std::string& name) const;
+  int64_t elements() const { return elements_; }  // of all buckets, gaps and padding included
+  int64_t owned_elements() const { return owned_elements_; }
+  at::Device device() const { return device_; }
 
-  // Flat, in the compute dtype.
-  at::Tensor& parameters() { return parameters_; }
-  // Flat fp32; made (zeros) on first use.
-  at::Tensor& gradients();
-  void drop_gradients() { gradients_ = at::Tensor(); }
-
-  // The weight's slice of a flat tensor laid out like parameters().
+  // The weight's slice of a flat tensor of all elements.
   at::Tensor slice_of(const at::Tensor& flat, const LocalWeight& weight) const;
 
-  // Leaves that require gradients, of the current weights or a kept copy of them.
-  using Leaves = std::map<std::string, at::Tensor>;
-  const Leaves& leaves(int32_t which);
-  void add_gradient(const LocalWeight& weight, const at::Tensor& grad);
-  // Sums what tensor-parallel ranks have seen parts of, and the two halves of a tied embedding's gradient.
-  void sum_partial_gradients();
+  // A leaf that requires a gradient, of the current weights or a kept version. What is sharded is gathered for it and
+  // stays until its unit is released: acquire makes a unit ready, prefetch begins to. Under sharding these are
+  // collective over the data-parallel ranks; releasing is not.
+  const at::Tensor& leaf(int32_t which, const std::string& name);
+  void prefetch(int32_t which, const std::string& unit);
+  void acquire(int32_t which, const std::string& unit);
+  void release(int32_t which, const std::string& unit);
+  // Drops what a call has put together of a version.
+  void release_all(int32_t which);
+
+  // The current weights changed in this rank's owned pieces: its other owners' come, one bucket after the other in the
+  // order in which the forward pass wants them. With overlap_param_gather each is waited for at its first use.
+  // Collective.
+  void gather_owned();
+  // Waits for what is under way, so that the current weights may be written.
+  void settle() { version(HEXAD_WEIGHTS_CURRENT).changed(); }
+  // What this rank owns of the current weights, flat.
+  at::Tensor owned(const OwnedPiece& piece) const;
 
   // A copy in the compute dtype on the host, under HEXAD_WEIGHTS_REFERENCE or _SNAPSHOT.
   void keep(int32_t which);
   // Replaces weights: fill(weight) returns the slice, in any dtype.
   void set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill);
-  // The flat weights of `which`; throws sdk::Error when they were never kept.
-  const at::Tensor& flat(int32_t which) const;
-  int64_t kept_bytes() const;
+  // The weight's slice. Collective over the ranks that share the weight when it is sharded.
+  at::Tensor value(int32_t which, const LocalWeight& weight);
+  // Throws sdk::Error when weights of `which` were never kept.
+  void require(int32_t which) { version(which); }
+  int64_t bytes() const;  // of all versions, what is put together for use included
+
+  // Current weights move between the device and the host; they are used on the device only.
+  void move_to(at::Device device);
 
  private:
-  Leaves bind(const at::Tensor& flat) const;
+  void add_weights(const modeling::layout::LayerPlacement& placement);
+  void add_buckets();
+  void order_buckets();
+  bool sharded() const { return settings_.sharding == Sharding::optim_grads_params; }
+  WeightVersion& version(int32_t which);
   static int32_t kept_kind(int32_t which);
 
   const Settings& settings_;
@@ -89,12 +102,12 @@ class LocalWeights {
   at::Device device_;
   std::vector<modeling::WeightInfo> table_;
   std::vector<LocalWeight> weights_;
-  std::unordered_map<std::string, size_t> index_;  // of weights_, by name
-  std::vector<WeightBuffer> buffers_;
-  at::Tensor parameters_, gradients_;
-  std::map<int32_t, at::Tensor> kept_;
-  Leaves current_, other_;
-  int32_t other_which_ = -1;
+  std::map<std::string, size_t> index_;  // by name
+  std::vector<WeightBucket> buckets_;
+  std::vector<size_t> forward_order_;                        // of buckets
+  std::map<std::string, std::vector<size_t>> unit_buckets_;  // in that order
+  int64_t elements_ = 0, owned_elements_ = 0;
+  std::map<int32_t, std::unique_ptr<WeightVersion>> versions_;
 };
 
 }  // namespace hexad::megatron

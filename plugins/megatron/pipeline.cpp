@@ -14,19 +14,24 @@ using Kind = layout::PipelineEvent::Kind;
 
 using Travels = modeling::StageLinks::Kind;
 
-// The micro-batch of an event that computes; null: nothing to do.
+bool computes(const layout::PipelineEvent& event) {
+  return event.kind == Kind::forward || event.kind == Kind::backward;
+}
+
+// The micro-batch of an event that computes; null: it has no tokens.
 const modeling::MicroBatch* batch_of(const MicroBatches& batches, const layout::PipelineEvent& event) {
   const std::optional<modeling::MicroBatch>& batch = batches[static_cast<size_t>(event.unit.microbatch)];
-  return batch && (event.kind == Kind::forward || event.kind == Kind::backward) ? &*batch : nullptr;
+  return batch ? &*batch : nullptr;
 }
 
 }  // namespace
 
 Pipeline::Pipeline(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
-                   LocalWeights& weights, at::Device device)
-    : settings_(settings), groups_(groups), device_(device) {
+                   LocalWeights& weights, GradientBuckets& gradients, at::Device device)
+    : settings_(settings), groups_(groups), gradients_(gradients), places_(weights.weights().size()), device_(device) {
   for (const layout::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
-    stages_.emplace_back(settings, groups, stage, weights);
+    stages_.emplace_back(settings, groups, stage, weights, gradients);
+  for (const StageRunner& stage : stages_) stage.count_places(places_);
 }
 
 bool Pipeline::has_loss() const { return stages_.back().stage().loss; }
@@ -64,9 +69,13 @@ void Pipeline::forward(const MicroBatches& batches, int32_t which, const modelin
   modeling::StageLinks links = this->links(batches);
   for (const layout::PipelineEvent& event : schedule(batches.size(), /*forward_only=*/true)) {
     if (event.kind == Kind::exchange) links.exchange(event);
+    if (!computes(event)) continue;
     const modeling::MicroBatch* const batch = batch_of(batches, event);
-    if (!batch) continue;
     StageRunner& stage = this->stage(event.unit);
+    if (!batch) {
+      stage.pass_forward(which);
+      continue;
+    }
     const at::Tensor hidden = stage.forward(*batch, links.take(Travels::activation, event.unit), which, nullptr);
     if (stage.stage().loss) {
       outputs(event.unit.microbatch, stage.outputs(*batch, hidden, which, options));
@@ -78,15 +87,20 @@ void Pipeline::forward(const MicroBatches& batches, int32_t which, const modelin
 }
 
 void Pipeline::train(const MicroBatches& batches, const modeling::LogprobOptions& options, const Loss& loss) {
+  gradients_.begin(static_cast<int64_t>(batches.size()), places_);
   if (batches.empty()) return;
   modeling::StageLinks links = this->links(batches);
   std::map<std::pair<int32_t, int32_t>, StageRecord> records;  // by chunk and micro-batch
   for (const layout::PipelineEvent& event : schedule(batches.size(), /*forward_only=*/false)) {
     if (event.kind == Kind::exchange) links.exchange(event);
+    if (!computes(event)) continue;
     const modeling::MicroBatch* const batch = batch_of(batches, event);
-    if (!batch) continue;
     const auto& [chunk, microbatch] = event.unit;
     StageRunner& stage = this->stage(event.unit);
+    if (!batch) {
+      event.kind == Kind::forward ? stage.pass_forward(HEXAD_WEIGHTS_CURRENT) : stage.pass_backward();
+      continue;
+    }
     if (event.kind == Kind::forward) {
       StageRecord& record = records[{chunk, microbatch}];
       const at::Tensor hidden =

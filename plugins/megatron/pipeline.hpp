@@ -15,7 +15,7 @@ using MicroBatches = std::vector<std::optional<modeling::MicroBatch>>;
 class Pipeline {
  public:
   Pipeline(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
-           LocalWeights& weights, at::Device device);
+           LocalWeights& weights, GradientBuckets& gradients, at::Device device);
 
   // Does this rank hold the last stage?
   bool has_loss() const;
@@ -24,7 +24,8 @@ class Pipeline {
   using Outputs = std::function<void(int64_t microbatch, const modeling::LogprobResult& outputs)>;
   void forward(const MicroBatches& batches, int32_t which, const modeling::LogprobOptions& options,
                const Outputs& outputs);
-  // Forward and backward; gradients are added to the weights'. `loss` is called on the ranks that hold the last stage.
+  // Forward and backward; gradients begin anew and are whole after gradients.finish(). `loss` is called on the ranks
+  // that hold the last stage.
   using Loss = std::function<modeling::LogprobResult(int64_t microbatch, const modeling::LogprobResult& outputs)>;
   void train(const MicroBatches& batches, const modeling::LogprobOptions& options, const Loss& loss);
 
@@ -35,6 +36,8 @@ class Pipeline {
 
   const Settings& settings_;
   const Groups& groups_;
+  GradientBuckets& gradients_;
+  std::vector<int64_t> places_;  // by weight: how often a micro-batch's backward pass is done with it
   at::Device device_;
   std::vector<StageRunner> stages_;
 };

@@ -27,6 +27,7 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.expert = size(config, "expert_model_parallel_size");
   sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
   sizes.virtual_pipeline = optional_size(config, "virtual_pipeline_model_parallel_size");
+  sizes.optimizer_instances = size(config, "distributed_data_parallel_config.num_distributed_optimizer_instances");
   const layout::ParallelGrid checks_sizes(sizes);
   settings.context =
       modeling::read_context_settings(config, "megatron_cfg", settings.model, sizes.context, sizes.tensor);
@@ -60,30 +61,6 @@ void read_placement(const sdk::Config& config, Settings& settings) {
   if (written.is_string()) placement.layout = layout::parse_layer_layout(written.get<std::string>());
   if (written.is_array())
     placement.layout = layout::parse_layer_layout(written.get<std::vector<std::vector<std::string>>>());
-}
-
-// megatron_cfg.optimizer if it is there, under Megatron's names; else policy.optimizer, under torch's.
-void read_optimizer(const sdk::Config& config, Settings& settings) {
-  const nlohmann::json own = modeling::json_at(config, "megatron_cfg.optimizer");
-  if (!own.is_object()) {
-    settings.optimizer = modeling::parse_optimizer(config.get("optimizer.name", "torch.optim.AdamW"),
-                                                   modeling::json_at(config, "optimizer.kwargs"));
-    return;
-  }
-  const std::string name = own.value("optimizer", "adam");
-  if (name != "adam" && name != "sgd")
-    sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.megatron_cfg.optimizer.optimizer is '%s', wanted adam or sgd",
-              name.c_str());
-  modeling::OptimizerOptions& optimizer = settings.optimizer;
-  optimizer.kind = name == "adam" ? modeling::OptimizerKind::adamw : modeling::OptimizerKind::sgd;
-  optimizer.lr = own.value("lr", 1e-3);
-  optimizer.weight_decay = own.value("weight_decay", 0.01);
-  optimizer.beta1 = own.value("adam_beta1", 0.9);
-  optimizer.beta2 = own.value("adam_beta2", 0.999);
-  optimizer.eps = own.value("adam_eps", 1e-8);
-  optimizer.momentum = name == "sgd" ? own.value("sgd_momentum", 0.9) : 0.0;
-  settings.use_distributed_optimizer = own.value("use_distributed_optimizer", true);
-  settings.decay_matrices_only = true;
 }
 
 void refuse(bool asked, const char* what, const char* instead) {
@@ -137,12 +114,8 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   read_placement(config, settings);
   settings.gather_tokens = config.get(key("moe_token_dispatcher_type").c_str(), "alltoall") == std::string("allgather");
   settings.recompute = read_recompute(config);
-  settings.bucket_size = config.find<int64_t>("megatron_cfg.distributed_data_parallel_config.bucket_size");
-  if (settings.bucket_size.value_or(1) < 1)
-    sdk::fail(HEXAD_INVALID_ARGUMENT,
-              "policy.megatron_cfg.distributed_data_parallel_config.bucket_size is %lld, wanted at least 1 element",
-              static_cast<long long>(*settings.bucket_size));
   read_optimizer(config, settings);
+  read_data_parallel(config, settings);
   check_model(settings);
   return settings;
 }

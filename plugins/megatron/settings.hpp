@@ -9,6 +9,10 @@
 
 namespace hexad::megatron {
 
+// What data-parallel ranks share of masters and optimizer state, gradients and parameters
+// (data_parallel_sharding_strategy): each form shares what the one before it does, and more.
+enum class Sharding { no_shard, optim, optim_grads, optim_grads_params };
+
 struct Settings : modeling::ModelSettings {
   modeling::layout::ParallelSizes sizes;         // world: of the run
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
@@ -17,10 +21,17 @@ struct Settings : modeling::ModelSettings {
   int64_t token_runs = 1;      // tp_comm_overlap: TensorParallel::token_runs
   bool gather_tokens = false;  // moe_token_dispatcher_type: allgather, in place of alltoall
   RecomputeSettings recompute;
-  bool overlap_stages = false;            // overlap_p2p_comm
-  bool batch_stages = true;               // batch_p2p_comm
-  bool use_distributed_optimizer = true;  // masters and optimizer state are sharded over data-parallel ranks
-  std::optional<int64_t> bucket_size;     // elements; absent: one bucket
+  bool overlap_stages = false;  // overlap_p2p_comm
+  bool batch_stages = true;     // batch_p2p_comm
+  Sharding sharding = Sharding::optim;
+  std::optional<int64_t> bucket_size;          // elements; absent: the default of modeling/layout/buffer_layout.hpp
+  bool overlap_grad_reduce = true;             // a bucket is reduced when its last gradient is there, not at the end
+  bool overlap_param_gather = true;            // updated parameters are waited for where they are used
+  at::ScalarType gradient_dtype = at::kFloat;  // that micro-batches add to, and that is reduced
+  at::ScalarType main_gradient_dtype = at::kFloat;  // that the optimizer reads
+  at::ScalarType master_dtype = at::kFloat;         // of the masters between steps: fp32 or fp16
+  bool precision_aware = false;   // fp32 masters of bf16 parameters are kept as the bits that those lack
+  double offload_fraction = 0.0;  // part of masters and optimizer state that lies on the host and is updated there
   modeling::OptimizerOptions optimizer;
   bool decay_matrices_only = false;  // Megatron's rule: no weight decay for biases and vectors
 
@@ -31,5 +42,10 @@ struct Settings : modeling::ModelSettings {
 
 // Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.
 Settings read_settings(const sdk::Config& config, int64_t world);
+
+// megatron_cfg.optimizer if it is there, under Megatron's names; else policy.optimizer, under torch's.
+void read_optimizer(const sdk::Config& config, Settings& settings);
+// The part of it under megatron_cfg.distributed_data_parallel_config.
+void read_data_parallel(const sdk::Config& config, Settings& settings);
 
 }  // namespace hexad::megatron

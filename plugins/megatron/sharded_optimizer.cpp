@@ -3,186 +3,142 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/layout/buffer_shards.hpp"
 #include "modeling/parallel/grad_norm.hpp"
 
 namespace hexad::megatron {
 namespace {
 
-namespace layout = modeling::layout;
-
 constexpr const char* kMasters = "";
 constexpr const char* kGradients = "grad";
 
-at::Tensor narrow(const at::Tensor& flat, const modeling::Range& range) {
-  return flat.narrow(0, range.begin, range.size());
-}
-
 }  // namespace
 
-ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& groups, LocalWeights& weights)
+ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& groups, LocalWeights& weights,
+                                   const GradientBuckets& gradients)
     : settings_(settings),
       groups_(groups),
       weights_(weights),
-      decayed_(settings.optimizer),
-      plain_(settings.optimizer) {
-  for (const WeightBuffer& buffer : weights.buffers()) add_pieces(buffer);
-  const bool own_copy = settings.compute_dtype != at::kFloat;
-  if (own_copy) masters_ = at::zeros({owned_}, weights.parameters().options().dtype(at::kFloat));
-  for (Piece& piece : pieces_)
-    piece.master = own_copy ? masters_.narrow(0, piece.in_owned, piece.in_buffer.size())
-                            : narrow(weights.parameters(), piece.in_buffer);
+      gradients_(gradients),
+      masters_(settings, weights),
+      optimizers_(4, modeling::Optimizer(settings.optimizer)) {
+  for (size_t i = 0; i < masters_.pieces().size(); ++i) {
+    const MasterPiece& piece = masters_.pieces()[i];
+    const modeling::WeightInfo& info = weights_.weights()[piece.weight].info;
+    const bool decays = !settings_.decay_matrices_only || (info.shape.size() > 1 && !info.hf_name.ends_with("bias"));
+    const size_t optimizer = (decays ? kDecays : 0) + (piece.on_host ? kOnHost : 0);
+    places_.push_back({optimizer, pieces_of_[optimizer].size()});
+    pieces_of_[optimizer].push_back(i);
+  }
 }
 
-modeling::Range ShardedOptimizer::owned_range(const WeightBuffer& buffer, size_t bucket) const {
-  const layout::Range range = settings_.use_distributed_optimizer
-                                  ? layout::shard_range(buffer.layout, bucket, buffer.owners.rank())
-                                  : buffer.layout.buckets[bucket].range;
-  return {buffer.begin + range.begin, buffer.begin + range.end};
-}
-
-modeling::Range ShardedOptimizer::bucket_range(const WeightBuffer& buffer, size_t bucket) {
-  const layout::Range range = buffer.layout.buckets[bucket].range;
-  return {buffer.begin + range.begin, buffer.begin + range.end};
-}
-
-// Without the distributed optimizer every data-parallel rank owns all of it: the first one counts.
+// Of the ranks that put a weight together. Without the distributed optimizer every data-parallel rank owns all of it: the first one counts.
 bool ShardedOptimizer::counts(const LocalWeight& weight) const {
-  return settings_.use_distributed_optimizer || weights_.buffer_of(weight).owners.rank() == 0;
-}
-
-void ShardedOptimizer::add_pieces(const WeightBuffer& buffer) {
-  const int64_t rank = settings_.use_distributed_optimizer ? buffer.owners.rank() : 0;
-  for (size_t bucket = 0; bucket < buffer.layout.buckets.size(); ++bucket) {
-    const modeling::Range owned = owned_range(buffer, bucket);
-    for (const layout::ParamShard& shard : layout::param_shards(buffer.layout, bucket, rank)) {
-      if (shard.in_buffer.size() == 0) continue;
-      const modeling::WeightInfo& info = weights_.weights()[shard.param].info;
-      const bool decays = !settings_.decay_matrices_only || (info.shape.size() > 1 && !info.hf_name.ends_with("bias"));
-      const int64_t begin = buffer.begin + shard.in_buffer.begin;
-      pieces_.push_back({shard.param,
-                         {begin, begin + shard.in_buffer.size()},
-                         {shard.in_param.begin, shard.in_param.end},
-                         owned_ + begin - owned.begin,
-                         {},
-                         decays,
-                         pieces_of_[decays]++});
-    }
-    owned_ += owned.size();
-  }
-}
-
-void ShardedOptimizer::reduce_gradients() {
-  const at::NoGradGuard no_grad;
-  const at::Tensor whole = weights_.gradients();
-  weights_.drop_gradients();
-  const bool sharded = owned_ != whole.numel();
-  // One owner: buckets lie end to end, as they do in the buffers.
-  const at::Tensor sum = sharded ? at::empty({owned_}, whole.options()) : whole;
-  int64_t offset = 0;
-  std::vector<modeling::Pending> under_way;
-  for (const WeightBuffer& buffer : weights_.buffers()) {
-    for (size_t bucket = 0; bucket < buffer.layout.buckets.size(); ++bucket) {
-      const at::Tensor part = narrow(whole, bucket_range(buffer, bucket));
-      const int64_t size = owned_range(buffer, bucket).size();
-      under_way.push_back(sharded ? buffer.owners.reduce_scatter(sum.narrow(0, offset, size), part)
-                                  : buffer.owners.all_reduce(part));
-      offset += size;
-    }
-  }
-  for (modeling::Pending& pending : under_way) pending.wait();
-  gradients_ = gradients_.defined() ? gradients_.add_(sum) : sum;
+  return settings_.sharding != Sharding::no_shard || weights_.bucket_of(weight).owners.rank() == 0;
 }
 
 double ShardedOptimizer::gradient_norm() const {
   std::vector<at::Tensor> grads;
-  for (const Piece& piece : pieces_) {
+  for (const MasterPiece& piece : masters_.pieces()) {
     const LocalWeight& weight = weights_.weights()[piece.weight];
-    if (counts(weight) && weight.owned()) grads.push_back(gradient_of(piece));
+    const bool first = weights_.bucket_of(weight).replicas.rank() == 0;
+    if (first && counts(weight) && weight.owned()) grads.push_back(gradients_.sum(piece));
   }
-  if (grads.empty()) grads.push_back(at::zeros({1}, weights_.parameters().options().dtype(at::kFloat)));
+  if (grads.empty()) grads.push_back(at::zeros({1}, at::TensorOptions(weights_.device()).dtype(at::kFloat)));
   return modeling::global_grad_norm(grads, 2.0, groups_.world);
-}
-
-void ShardedOptimizer::scale_gradients(double factor) {
-  const at::NoGradGuard no_grad;
-  gradients_.mul_(factor);
 }
 
 void ShardedOptimizer::step(double lr, double weight_decay) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> masters[2], grads[2];
-  for (const Piece& piece : pieces_) {
-    masters[piece.decays].push_back(piece.master);
-    grads[piece.decays].push_back(gradient_of(piece));
-  }
-  decayed_.step(masters[1], grads[1], lr, weight_decay);
-  plain_.step(masters[0], grads[0], lr, 0.0);
-  if (masters_.defined())
-    for (const Piece& piece : pieces_) narrow(weights_.parameters(), piece.in_buffer).copy_(piece.master);
-  gather_parameters();
+  weights_.settle();
+  for (size_t optimizer = 0; optimizer < optimizers_.size(); ++optimizer)
+    update(optimizer, lr, optimizer & kDecays ? weight_decay : 0.0);
+  weights_.gather_owned();
 }
 
-void ShardedOptimizer::gather_parameters() {
-  if (!settings_.use_distributed_optimizer) return;
-  std::vector<at::Tensor> parts;
-  std::vector<modeling::Pending> under_way;
-  for (const WeightBuffer& buffer : weights_.buffers()) {
-    for (size_t bucket = 0; buffer.owners.size() > 1 && bucket < buffer.layout.buckets.size(); ++bucket) {
-      parts.push_back(narrow(weights_.parameters(), owned_range(buffer, bucket)).clone());
-      under_way.push_back(
-          buffer.owners.all_gather(narrow(weights_.parameters(), bucket_range(buffer, bucket)), parts.back()));
+// All pieces in one launch; where something must be widened for it, piece by piece, so that little of it is wide at once.
+void ShardedOptimizer::update(size_t number, double lr, double weight_decay) {
+  const std::vector<size_t>& pieces = pieces_of_[number];
+  const modeling::OptimizerOptions& options = settings_.optimizer;
+  const bool wide = (number & kOnHost || masters_.in_place()) && options.average_type == at::kFloat &&
+                    options.square_type == at::kFloat && settings_.main_gradient_dtype == at::kFloat;
+  const at::TensorOptions fp32 = at::TensorOptions(number & kOnHost ? at::kCPU : weights_.device()).dtype(at::kFloat);
+  modeling::Optimizer& optimizer = optimizers_[number];
+  optimizer.begin_step();
+  for (size_t first = 0; first < pieces.size();) {
+    const size_t end = wide ? pieces.size() : first + 1;
+    std::vector<at::Tensor> masters, grads;
+    for (size_t i = first; i < end; ++i) {
+      masters.push_back(masters_.load(pieces[i]));
+      grads.push_back(gradients_.sum(masters_.pieces()[pieces[i]]).to(fp32));
     }
+    optimizer.update(first, masters, grads, lr, weight_decay);
+    for (size_t i = first; i < end; ++i) masters_.store(pieces[i], masters[i - first]);
+    first = end;
   }
-  for (modeling::Pending& pending : under_way) pending.wait();
 }
 
 void ShardedOptimizer::parameters_changed() {
-  const at::NoGradGuard no_grad;
-  if (!masters_.defined()) return;
-  for (const Piece& piece : pieces_) piece.master.copy_(narrow(weights_.parameters(), piece.in_buffer));
+  for (size_t i = 0; i < places_.size(); ++i) masters_.take_parameter(i);
 }
 
-at::Tensor ShardedOptimizer::value(const std::string& name, const Piece& piece) {
-  if (name == kMasters) return piece.master;
-  if (name == kGradients) return gradients_.defined() ? gradient_of(piece) : at::zeros_like(piece.master);
-  return optimizer_of(piece).state(name, piece.index, piece.master);
+at::Tensor ShardedOptimizer::like(size_t piece) const {
+  const MasterPiece& p = masters_.pieces()[piece];
+  return p.on_host ? masters_.load(piece) : weights_.owned(p);
+}
+
+at::Tensor ShardedOptimizer::value(const std::string& name, size_t piece) {
+  if (name == kMasters) return masters_.load(piece);
+  const MasterPiece& p = masters_.pieces()[piece];
+  if (name == kGradients) return gradients_.present() ? gradients_.sum(p) : at::zeros_like(weights_.owned(p));
+  return optimizers_[places_[piece].optimizer].state(name, places_[piece].index, like(piece));
 }
 
 at::Tensor ShardedOptimizer::owned_part(const std::string& name, const LocalWeight& weight) {
   const at::NoGradGuard no_grad;
-  const at::Tensor flat = at::zeros({weight.in_buffer.size()}, weights_.parameters().options().dtype(at::kFloat));
-  const bool speaks = counts(weight);
-  for (const Piece& piece : pieces_)
-    if (speaks && &weights_.weights()[piece.weight] == &weight) narrow(flat, piece.in_weight).copy_(value(name, piece));
+  const at::Tensor flat = at::zeros({weight.in_buffer.size()}, at::TensorOptions(weights_.device()).dtype(at::kFloat));
+  const size_t index = weights_.index(weight);
+  for (size_t i = 0; counts(weight) && i < places_.size(); ++i) {
+    const MasterPiece& piece = masters_.pieces()[i];
+    if (piece.weight == index) narrow(flat, piece.in_weight).copy_(value(name, i));
+  }
   return flat.view(weight.part.slice.shape);
 }
 
 at::Tensor ShardedOptimizer::summed_part(const std::string& name, const LocalWeight& weight) {
   const at::Tensor part = owned_part(name, weight);
-  weights_.buffer_of(weight).owners.all_reduce(part).wait();
+  weights_.bucket_of(weight).owners.all_reduce(part).wait();
   return part;
 }
 
 void ShardedOptimizer::set(const std::string& name, const LocalWeight& weight, const at::Tensor& slice) {
   const at::NoGradGuard no_grad;
   const at::Tensor flat = slice.reshape({-1});
-  for (const Piece& piece : pieces_)
-    if (&weights_.weights()[piece.weight] == &weight) value(name, piece).copy_(narrow(flat, piece.in_weight));
+  const size_t index = weights_.index(weight);
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const MasterPiece& piece = masters_.pieces()[i];
+    if (piece.weight != index) continue;
+    const at::Tensor part = narrow(flat, piece.in_weight);
+    if (name == kMasters) {
+      masters_.store(i, part);
+    } else {
+      optimizers_[places_[i].optimizer].set_state(name, places_[i].index, like(i), part);
+    }
+  }
 }
 
 void ShardedOptimizer::set_steps(int64_t steps) {
-  decayed_.set_steps(steps);
-  plain_.set_steps(steps);
+  for (modeling::Optimizer& optimizer : optimizers_) optimizer.set_steps(steps);
 }
 
-int64_t ShardedOptimizer::master_bytes() const {
-  return masters_.defined() ? static_cast<int64_t>(masters_.nbytes()) : 0;
+int64_t ShardedOptimizer::state_bytes() const {
+  int64_t bytes = 0;
+  for (const modeling::Optimizer& optimizer : optimizers_) bytes += optimizer.state_bytes();
+  return bytes;
 }
 
-void ShardedOptimizer::move_states(at::Device device) {
-  decayed_.move_to(device);
-  plain_.move_to(device);
+void ShardedOptimizer::move_to(at::Device device) {
+  masters_.move_to(device);
+  for (size_t optimizer = 0; optimizer < kOnHost; ++optimizer) optimizers_[optimizer].move_to(device);
 }
 
 }  // namespace hexad::megatron

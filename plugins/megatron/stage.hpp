@@ -7,7 +7,7 @@
 #include "modeling/backend/model_ends.hpp"
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
-#include "plugins/megatron/local_weights.hpp"
+#include "plugins/megatron/gradient_buckets.hpp"
 
 namespace hexad::megatron {
 
@@ -24,7 +24,7 @@ struct StageRecord {
 class StageRunner {
  public:
   StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-              LocalWeights& weights);
+              LocalWeights& weights, GradientBuckets& gradients);
 
   const modeling::layout::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
@@ -42,22 +42,35 @@ class StageRunner {
   // Gradient of the stage's output (of the last stage: from its record) -> of its input; adds those of the weights.
   at::Tensor backward(const modeling::MicroBatch& batch, StageRecord& record, const at::Tensor& grad);
 
+  // What a micro-batch without tokens does: its part in the collectives over data-parallel ranks. The loss is not run.
+  void pass_forward(int32_t which);
+  void pass_backward();
+  // Adds how often backward says done() of each of this rank's weights.
+  void count_places(std::vector<int64_t>& places) const;
+
  private:
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
   at::Tensor run_layers(const modeling::MicroBatch& batch, const modeling::layout::Range& layers, at::Tensor hidden,
                         int32_t which);
+  at::Tensor embed(const modeling::MicroBatch& batch, int32_t which);
   modeling::HeadWeights head_weights(int32_t which);
+  // Units of the weight table: those of one of units_, and those of which the head takes weights.
+  std::vector<std::string> layers_of(size_t unit) const;
+  std::vector<std::string> head_units() const;
+  void prefetch(int32_t which, size_t unit);  // one of units_; beyond them: nothing
   using Weights = std::vector<const LocalWeight*>;
   // The input of a part of the model, then its weights: what gradients are taken by.
   std::vector<at::Tensor> inputs(const at::Tensor& input, const Weights& weights);
   // Adds the gradients of `weights`, in the order of inputs(), and returns that of the input.
   at::Tensor add_gradients(const std::vector<at::Tensor>& gradients, const at::Tensor& input, const Weights& weights);
+  void done(const Weights& weights);
 
   const Settings& settings_;
   modeling::TensorParallel tp_;
   modeling::ModelEnds ends_;
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
+  GradientBuckets& gradients_;
   std::vector<LayerUnit> units_;                            // of the stage's layers
   std::vector<Weights> unit_weights_;                       // of each, those that learn
   Weights head_weights_;                                    // likewise; last stage

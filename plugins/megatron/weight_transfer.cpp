@@ -17,7 +17,7 @@ WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, c
       groups_(groups),
       weights_(weights),
       optimizer_(optimizer),
-      device_(weights.parameters().device()),
+      device_(weights.device()),
       owners_(weights.table().size()) {
   for (int64_t rank = 0; rank < settings.sizes.world; ++rank) {
     const layout::RankCoordinates at = grid.coordinates(rank);
@@ -66,7 +66,7 @@ void WeightTransfer::layout(hexad_weight_list& out) {
 void WeightTransfer::begin(const hexad_weights_request& request) {
   if (request.form != HEXAD_FORM_FULL && request.form != HEXAD_FORM_SHARD)
     sdk::fail(HEXAD_INVALID_ARGUMENT, "weights_begin: unknown form %d", request.form);
-  if (request.which != HEXAD_WEIGHTS_GRADIENTS) weights_.flat(request.which);  // refuses weights that are not there
+  if (request.which != HEXAD_WEIGHTS_GRADIENTS) weights_.require(request.which);  // refuses weights that are not there
   request_ = request;
   at_ = 0;
 }
@@ -83,7 +83,7 @@ void WeightTransfer::add_next() {
   const bool gradients = request_.which == HEXAD_WEIGHTS_GRADIENTS;
   const auto slice = [&](const LocalWeight& weight) {
     if (gradients) return optimizer_.summed_part("grad", weight);
-    return weights_.slice_of(weights_.flat(request_.which), weight);
+    return weights_.value(request_.which, weight);
   };
   const at::ScalarType dtype = gradients ? at::kFloat : settings_.compute_dtype;
   if (request_.form == HEXAD_FORM_SHARD) {

@@ -161,6 +161,31 @@ TEST_CASE("every parameter lies once in one bucket of one buffer, and buckets co
   }
 }
 
+TEST_CASE("by unit, a bucket holds one unit whole") {
+  std::mt19937 random(12);
+  for (int trial = 0; trial < 200; ++trial) {
+    Model model = random_model(random);
+    for (size_t i = 0; i < model.params.size(); ++i) {
+      model.params[i].unit = "layers." + std::to_string(i / 3);
+      model.params[i].shared_embedding = false;
+    }
+    BufferOptions options;
+    options.bucket_per_unit = true;
+    options.bucket_size = 1;  // means nothing here
+    options.data_parallel = 1 + random() % 4;
+    for (const BufferLayout& layout : buffer_layouts(model.params, options)) {
+      std::map<std::string, std::vector<size_t>> buckets;
+      std::map<size_t, std::string> units;
+      for (const BufferSlot& slot : layout.slots) {
+        const std::string& unit = model.params[slot.param].unit;
+        buckets[unit].push_back(slot.bucket);
+        CHECK(units.emplace(slot.bucket, unit).first->second == unit);
+      }
+      for (const auto& [unit, used] : buckets) CHECK(std::count(used.begin(), used.end(), used[0]) == std::ssize(used));
+    }
+  }
+}
+
 TEST_CASE("the ranks' pieces of a parameter cover it once") {
   std::mt19937 random(11);
   for (int trial = 0; trial < 200; ++trial) {

@@ -82,8 +82,7 @@ TEST_CASE("an optimizer that goes on from saved state makes the same steps") {
     const std::vector<at::Tensor> a = {at::randn({9})}, grads = {at::randn({9})};
     first.step(a, grads, 0.1, 0.1);
     const std::vector<at::Tensor> b = {a[0].clone()};
-    for (const std::string& state : first.state_names())
-      second.state(state, 0, b[0]).copy_(first.state(state, 0, a[0]));
+    for (const std::string& state : first.state_names()) second.set_state(state, 0, b[0], first.state(state, 0, a[0]));
     second.set_steps(first.steps());
     first.step(a, grads, 0.1, 0.1);
     second.step(b, grads, 0.1, 0.1);

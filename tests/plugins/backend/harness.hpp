@@ -178,6 +178,16 @@ class Instance {
     return results;
   }
 
+  hexad_memory_stats memory() {
+    hexad_memory_stats stats{};
+    stats.struct_size = HEXAD_STRUCT_SIZE(hexad_memory_stats, reserved_bytes);
+    check(vtable_.memory(self_, call(), &stats));
+    return stats;
+  }
+
+  void offload(uint64_t what) { check(vtable_.offload(self_, call(), what)); }
+  void onload(uint64_t what) { check(vtable_.onload(self_, call(), what)); }
+
   void keep(int32_t which) { check(vtable_.keep(self_, call(), which)); }
 
   Weights weights(int32_t which, int32_t form = HEXAD_FORM_FULL, int64_t bucket_bytes = 4096) {

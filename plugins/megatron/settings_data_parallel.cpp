@@ -1,0 +1,36 @@
+// policy.megatron_cfg.distributed_data_parallel_config.
+#include "modeling/error.hpp"
+#include "plugins/megatron/settings.hpp"
+
+namespace hexad::megatron {
+namespace {
+
+const std::string kDdp = "megatron_cfg.distributed_data_parallel_config.";
+
+Sharding sharding_of(const std::string& strategy) {
+  const char* const names[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
+  for (int i = 0; i < 4; ++i)
+    if (strategy == names[i]) return static_cast<Sharding>(i);
+  sdk::fail(HEXAD_INVALID_ARGUMENT,
+            "policy.%sdata_parallel_sharding_strategy is '%s', wanted no_shard, optim, optim_grads or "
+            "optim_grads_params",
+            kDdp.c_str(), strategy.c_str());
+}
+
+}  // namespace
+
+void read_data_parallel(const sdk::Config& config, Settings& settings) {
+  const auto flag = [&](const char* name, bool otherwise) { return config.get((kDdp + name).c_str(), otherwise); };
+  settings.bucket_size = config.find<int64_t>((kDdp + "bucket_size").c_str());
+  if (settings.bucket_size.value_or(1) < 1)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.megatron_cfg.distributed_data_parallel_config.bucket_size is %lld, wanted at least 1 element",
+              static_cast<long long>(*settings.bucket_size));
+  const std::string strategy = config.get((kDdp + "data_parallel_sharding_strategy").c_str(), "");
+  if (!strategy.empty()) settings.sharding = sharding_of(strategy);
+  settings.overlap_grad_reduce = flag("overlap_grad_reduce", true);
+  settings.overlap_param_gather = flag("overlap_param_gather", true);
+  settings.gradient_dtype = flag("grad_reduce_in_fp32", false) ? at::kFloat : settings.compute_dtype;
+}
+
+}  // namespace hexad::megatron
