@@ -30,7 +30,7 @@ void read_data_parallel(const sdk::Config& config, Settings& settings) {
   if (!strategy.empty()) settings.sharding = sharding_of(strategy);
   settings.overlap_grad_reduce = flag("overlap_grad_reduce", true);
   settings.overlap_param_gather = flag("overlap_param_gather", true);
-  settings.gradient_dtype = flag("grad_reduce_in_fp32", false) ? at::kFloat : settings.compute_dtype;
+  settings.gradient_dtype = flag("grad_reduce_in_fp32", true) ? at::kFloat : settings.compute_dtype;
 }
 
 }  // namespace hexad::megatron
