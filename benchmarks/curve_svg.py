@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
 """Draws a run's curves as an SVG file. usage: curve_svg.py METRICS.jsonl OUT.svg TITLE"""
-import json, sys
+import json
+import sys
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 300, 48, 16, 34, 40
 
 
-def main(source, target, title):
-    lines = [json.loads(line) for line in open(source)]
-    curves = {
-        "training reward (mean of the step's samples)": ("#9aa7b8", [(l["step"], l["train/reward"]) for l in lines if "train/reward" in l]),
-        "validation accuracy, temperature 1, unseen questions": ("#0b62c4", [(l["step"], l["validation/accuracy"]) for l in lines if "validation/accuracy" in l]),
-    }
-    last = max(step for _, points in curves.values() for step, _ in points)
+def draw(target, title, curves):
+    """curves: {name: (colour, [[(step, value in 0..1), ...], ...])}. Lines of one name have one colour; a name with a single
+    line has dots too."""
+    last = max(step for _, lines in curves.values() for line in lines for step, _ in line)
     x = lambda step: LEFT + (WIDTH - LEFT - RIGHT) * step / last
     y = lambda value: TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
@@ -22,14 +20,27 @@ def main(source, target, title):
     for step in range(0, last + 1, max(1, last // 10)):
         out.append(f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill="#555">{step}</text>')
     out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle" fill="#555">step</text>')
-    for row, (name, (colour, points)) in enumerate(curves.items()):
-        path = " ".join(f"{x(s):.1f},{y(v):.1f}" for s, v in points)
-        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
-        out += [f'<circle cx="{x(s):.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>' for s, v in points]
+    for row, (name, (colour, lines)) in enumerate(curves.items()):
+        width = 2.5 if len(lines) == 1 else 1.2
+        for points in lines:
+            path = " ".join(f"{x(s):.1f},{y(v):.1f}" for s, v in points)
+            out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+        if len(lines) == 1:
+            out += [f'<circle cx="{x(s):.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>' for s, v in lines[0]]
         top = y(0.34) + 20 * row
         out.append(f'<line x1="{WIDTH - 380}" x2="{WIDTH - 355}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" stroke-width="2.5"/>'
                    f'<text x="{WIDTH - 348}" y="{top:.1f}" fill="#333">{name}</text>')
     open(target, "w").write("\n".join(out) + "\n</svg>\n")
 
 
-main(*sys.argv[1:])
+def main(source, target, title):
+    lines = [json.loads(line) for line in open(source)]
+    of = lambda name: [[(l["step"], l[name]) for l in lines if name in l]]
+    draw(target, title, {
+        "training reward (mean of the step's samples)": ("#9aa7b8", of("train/reward")),
+        "validation accuracy, temperature 1, unseen questions": ("#0b62c4", of("validation/accuracy")),
+    })
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
