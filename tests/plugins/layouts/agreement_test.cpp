@@ -21,8 +21,10 @@ namespace {
 // Adam divides by its own size: hence the weights' bound.
 constexpr Errors kBounds = {.loss = 1e-5, .grad = 1e-5, .weight = 5e-5, .norm = 1e-5, .logprob = 1e-5};
 
-// bfloat16 beside fp32 at the same (rounded) weights.
-constexpr Errors kBfloat16Bounds = {.loss = 2e-2, .grad = 6e-2, .weight = 1e-2, .norm = 3e-2, .logprob = 0.1};
+// bfloat16 beside fp32 at the same (rounded) weights. One rank is off by 5e-2 in its worst gradient and 7e-2 in a log-prob
+// (four blocks forward and back, 2^-9 a rounding): a layout, which sums in other parts, may be off by twice that. The
+// loss is a sum of both signs that nearly cancels; weights are compared at bfloat16's own resolution, 2^-8.
+constexpr Errors kBfloat16Bounds = {.loss = 5e-2, .grad = 1e-1, .weight = 8e-3, .norm = 3e-2, .logprob = 0.15};
 
 constexpr size_t kRowsAtOnce = 8;  // of one start of the processes, which costs seconds; then their lines are printed
 
