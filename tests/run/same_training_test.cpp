@@ -154,11 +154,15 @@ TEST_CASE("ROLL's form and megatron with TP2, PP2 and DP2 train as the quickstar
 }
 
 TEST_SUITE("layouts") {
-  TEST_CASE("dtensor and megatron agree to 1e-4 for 30 steps on the same rollouts") {
+  TEST_CASE("dtensor and megatron agree to 1e-4 for 30 updates on the same rollouts") {
     constexpr int kSteps = 30;
     const TempDir dtensor, megatron;
-    const Training want = train(dtensor, kSteps, "quickstart.yaml");
-    const Training got = train(megatron, kSteps, "quickstart.yaml", both(kMegatron, replayed(megatron, want)));
+    // One update a rollout. The quickstart makes four: rounding, which Adam amplifies, passes 1e-4 after 68 updates. The
+    // loss of a first update is a matter of the advantages alone; the case above has later ones too.
+    const std::vector<std::string> once = {"policy.train_global_batch_size=512"};
+    const Training want = train(dtensor, kSteps, "quickstart.yaml", once);
+    const Training got =
+        train(megatron, kSteps, "quickstart.yaml", both(both(once, kMegatron), replayed(megatron, want)));
     check_same_numbers(got, want);
     const std::vector<Differences> steps = differences(got, want);
     std::cout << "step  loss     grad_norm  log-prob (largest difference of megatron TP2 PP2 DP2 from dtensor)\n";
