@@ -14,7 +14,7 @@
 namespace hexad::modeling {
 namespace {
 
-using Kind = AttentionPiece::Kind;
+using PieceKind = AttentionPiece::Kind;
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -132,19 +132,19 @@ Operands operands(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 }
 
 BlockShape shape_of(const AttentionPiece& piece, const BlockShape& block) {
-  if (piece.kind == Kind::whole) return {piece.keys.size(), 0, 0};  // nothing is masked
+  if (piece.kind == PieceKind::whole) return {piece.keys.size(), 0, 0};  // nothing is masked
   return {block.query_begin + piece.queries.begin, block.key_begin + piece.keys.begin, block.window};
 }
 
 BlockResult run_piece(const Operands& in, const AttentionPiece& piece, const BlockShape& shape) {
-  if (piece.kind != Kind::masked && has_flash(in)) return flash(in, piece.kind == Kind::diagonal);
+  if (piece.kind != PieceKind::masked && has_flash(in)) return flash(in, piece.kind == PieceKind::diagonal);
   return masked(in, shape_of(piece, shape));
 }
 
 BlockGradients run_piece_backward(const at::Tensor& grad, const Operands& in, const BlockResult& joined,
                                   const AttentionPiece& piece, const BlockShape& shape) {
-  if (piece.kind != Kind::masked && has_flash(in))
-    return flash_backward(grad, in, joined, piece.kind == Kind::diagonal);
+  if (piece.kind != PieceKind::masked && has_flash(in))
+    return flash_backward(grad, in, joined, piece.kind == PieceKind::diagonal);
   return masked_backward(grad, in, joined, shape_of(piece, shape));
 }
 

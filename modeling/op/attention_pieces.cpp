@@ -5,7 +5,7 @@
 namespace hexad::modeling {
 namespace {
 
-using Kind = AttentionPiece::Kind;
+using PieceKind = AttentionPiece::Kind;
 
 constexpr int64_t kTileQueries = 256;
 
@@ -21,20 +21,20 @@ void add_tile(std::vector<AttentionPiece>& pieces, const layout::Range& queries,
   // Keys that every query of the tile sees: those that the last one still sees and the first one sees already.
   const int64_t end = diagonal ? queries.begin : std::min(queries.begin + 1, seen.end);
   const int64_t begin = windowed ? std::max(seen.begin, queries.end - shape.window) : seen.begin;
-  const auto add = [&](int64_t first, int64_t last, Kind kind) {
+  const auto add = [&](int64_t first, int64_t last, PieceKind kind) {
     if (first >= last) return;
     pieces.push_back({{queries.begin - shape.query_begin, queries.end - shape.query_begin},
                       {first - shape.key_begin, last - shape.key_begin},
                       kind});
   };
   if (begin >= end) {
-    add(seen.begin, diagonal ? end : seen.end, Kind::masked);
+    add(seen.begin, diagonal ? end : seen.end, PieceKind::masked);
   } else {
-    add(seen.begin, begin, Kind::masked);
-    add(begin, end, Kind::whole);
-    if (!diagonal) add(end, seen.end, Kind::masked);
+    add(seen.begin, begin, PieceKind::masked);
+    add(begin, end, PieceKind::whole);
+    if (!diagonal) add(end, seen.end, PieceKind::masked);
   }
-  if (diagonal) add(queries.begin, queries.end, Kind::diagonal);
+  if (diagonal) add(queries.begin, queries.end, PieceKind::diagonal);
 }
 
 }  // namespace
