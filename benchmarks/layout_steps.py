@@ -64,7 +64,7 @@ def run(args, layout, keys, ranks, cores, model, folder):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"{layout}: {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    steps = [json.loads(line) for line in (logs / "metrics.jsonl").read_text().splitlines()]
+    steps = [json.loads(line) for line in next(logs.glob("**/metrics.jsonl")).read_text().splitlines()]
     return [step for step in steps if any("policy_training" in name for name in step)]
 
 
