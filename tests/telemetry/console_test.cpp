@@ -45,10 +45,11 @@ std::string shown(int columns, Write&& write) {
     Console console(file);
     write(console);
   }
-  std::fflush(file);
-  std::string text(65536, '\0');
-  text.resize(static_cast<size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
-  std::fclose(file);
+  std::fclose(file);  // what was written comes in pieces, then the end
+  std::string text;
+  char piece[4096];
+  for (ssize_t count; (count = ::read(master, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<size_t>(count));
   ::close(master);
   return text;
 }
