@@ -12,12 +12,23 @@
 
 namespace hexad::modeling {
 
+// What the routers of a model with experts must know of this rank's rows (router_rows.hpp). Of rows that fill up, which
+// are nobody's tokens, nothing counts.
+struct RouterRows {
+  at::Tensor tokens;          // int64: which token of the micro-batch each row is; -1: none
+  at::Tensor padding;         // bool: no token
+  at::Tensor sequences;       // int64: the sequence of the token; 0 where there is none
+  int64_t num_sequences = 0;  // of the whole micro-batch
+  bool stands_in = false;     // the micro-batch fills up a schedule: it has no token at all
+};
+
 struct MicroBatch {
   int64_t tokens = 0;      // T
   at::Tensor ids;          // int64 [R]: this rank's rows; R = T packed, B * S padded, with what fills them up
   at::Tensor targets;      // int64 [n]: the token after each of this rank's n tokens, -1 at the end of a sequence
   at::Tensor token_rows;   // int64 [n]: row of each of them among R; undefined when they are the same
   at::Tensor token_index;  // int64 [n]: which of the T tokens they are; undefined when they are all
+  RouterRows router_rows;  // undefined unless a backend asks for them
   Rope rope;
   std::unique_ptr<Attention> attention;
 };

@@ -87,10 +87,6 @@ class LayerTable {
   std::vector<WeightInfo>& table_;
 };
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 }  // namespace
 
 std::optional<int64_t> expert_of(const WeightInfo& info) {
@@ -118,13 +114,15 @@ std::vector<std::string> weight_units(const ModelConfig& config) {
   return units;
 }
 
+bool is_router(const WeightInfo& info) { return info.hf_name.ends_with(".gate.weight"); }
+
 const char* head_weight_name(const ModelConfig& config) {
   return config.tie_word_embeddings ? kEmbeddingName : "lm_head.weight";
 }
 
 at::Tensor initial_weight(const ModelConfig& config, const WeightInfo& info, at::Generator generator) {
-  if (ends_with(info.hf_name, "norm.weight")) return at::ones(info.shape, at::kFloat);
-  if (ends_with(info.hf_name, "bias")) return at::zeros(info.shape, at::kFloat);
+  if (info.hf_name.ends_with("norm.weight")) return at::ones(info.shape, at::kFloat);
+  if (info.hf_name.ends_with("bias")) return at::zeros(info.shape, at::kFloat);
   return at::empty(info.shape, at::kFloat).normal_(0.0, config.initializer_range, std::move(generator));
 }
 

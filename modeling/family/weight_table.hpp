@@ -18,7 +18,7 @@ struct WeightInfo {
   std::string hf_name;
   std::vector<int64_t> shape;
   std::string unit;
-  bool trainable = true;  // false: moved by a rule of its own, not by gradients (a router's expert bias); kept in fp32
+  bool trainable = true;  // false: not moved by gradients (a router's expert bias, what is frozen); kept in fp32
 };
 
 // The expert that a weight belongs to; absent for all others, routers and shared experts among them.
@@ -28,6 +28,9 @@ std::vector<WeightInfo> weight_table(const ModelConfig& config);
 
 // Units in forward order.
 std::vector<std::string> weight_units(const ModelConfig& config);
+
+// The weight that makes the logits of a layer's router (not its expert bias).
+bool is_router(const WeightInfo& info);
 
 inline constexpr const char* kEmbeddingName = "model.embed_tokens.weight";
 inline constexpr const char* kFinalNormName = "model.norm.weight";

@@ -26,7 +26,8 @@ std::vector<int64_t> token_counts(const at::Tensor& tokens, const Group& group) 
 }  // namespace
 
 at::Tensor AllGatherDispatcher::run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                                    const ExpertWeights& weights) {
+                                    const ExpertWeights& weights, const Meanwhile& meanwhile) {
+  if (meanwhile) meanwhile();
   const Group& group = ranks_.group;
   const std::vector<int64_t> counts = token_counts(tokens, group);
   const int64_t most = *std::max_element(counts.begin(), counts.end()), all = most * group.size();

@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <numeric>
+#include <utility>
 
 #include "modeling/error.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
@@ -22,40 +23,83 @@ struct Traffic {
 
 int64_t sum_of(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
-variable_list travel(const variable_list& inputs, const Traffic& traffic) {
-  variable_list outputs, sent;
+// Rows on their way; what else is computed before take() costs no time.
+struct Journey {
+  variable_list sent, arriving;
   std::vector<Pending> under_way;
-  for (const at::Tensor& input : inputs) {
-    std::vector<int64_t> shape = input.sizes().vec();
-    shape[0] = sum_of(traffic.receive);
-    sent.push_back(input.contiguous());
-    outputs.push_back(at::empty(shape, input.options()));
-    under_way.push_back(traffic.group.all_to_all(outputs.back(), sent.back(), traffic.receive, traffic.send));
-  }
-  for (Pending& pending : under_way) pending.wait();
-  return outputs;
-}
 
-// One node for what travels together: its backward pass is one meeting of the ranks, whichever of the gradients a rank
-// has.
-struct Exchange : torch::autograd::Function<Exchange> {
-  static variable_list forward(AutogradContext* ctx, const at::Tensor& rows, const std::optional<at::Tensor>& probs,
-                               const Traffic& traffic) {
-    ctx->saved_data["group"] = reinterpret_cast<int64_t>(traffic.group.native());
-    ctx->saved_data["send"] = traffic.send;
-    ctx->saved_data["receive"] = traffic.receive;
-    variable_list inputs = {rows};
-    if (probs) inputs.push_back(*probs);
-    return travel(inputs, traffic);
+  void start(const variable_list& inputs, const Traffic& traffic) {
+    for (const at::Tensor& input : inputs) {
+      std::vector<int64_t> shape = input.sizes().vec();
+      shape[0] = sum_of(traffic.receive);
+      sent.push_back(input.contiguous());
+      arriving.push_back(at::empty(shape, input.options()));
+      under_way.push_back(traffic.group.all_to_all(arriving.back(), sent.back(), traffic.receive, traffic.send));
+    }
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const Traffic back{Group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["group"].toInt())),
-                       ctx->saved_data["receive"].toIntVector(), ctx->saved_data["send"].toIntVector()};
-    variable_list result = travel(grads, back);
-    result.resize(3);  // rows, probabilities, and one that is no tensor
-    return result;
+  void arrive() {
+    for (Pending& pending : under_way) pending.wait();
+    sent.clear(), under_way.clear();
   }
 };
+
+// Forth: forward; back: what Arrive's backward pass starts and Depart's ends.
+struct Exchange : torch::CustomClassHolder {
+  Traffic traffic;
+  Journey forth, back;
+};
+
+c10::IValue shared_by(const c10::intrusive_ptr<Exchange>& exchange) { return c10::IValue::make_capsule(exchange); }
+
+c10::intrusive_ptr<Exchange> shared_in(AutogradContext* ctx) {
+  return c10::static_intrusive_pointer_cast<Exchange>(ctx->saved_data["exchange"].toCapsule());
+}
+
+// Two nodes, between which other work has its place: autograd runs what was made between them between them backward
+// too. One pair for what travels together: its backward pass is one meeting of the ranks, whichever of the gradients a
+// rank has. What Depart returns may not be looked at before Arrive.
+struct Depart : torch::autograd::Function<Depart> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& rows, const std::optional<at::Tensor>& probs,
+                               const c10::intrusive_ptr<Exchange>& exchange) {
+    ctx->saved_data["exchange"] = shared_by(exchange);
+    variable_list inputs = {rows};
+    if (probs) inputs.push_back(*probs);
+    exchange->forth.start(inputs, exchange->traffic);
+    return std::exchange(exchange->forth.arriving, {});
+  }
+  // The gradients that come here are those of the far side; those of this side are what has arrived.
+  static variable_list backward(AutogradContext* ctx, variable_list) {
+    const c10::intrusive_ptr<Exchange> exchange = shared_in(ctx);
+    exchange->back.arrive();
+    variable_list grads = std::exchange(exchange->back.arriving, {});
+    grads.resize(3);  // rows, probabilities, and one that is no tensor
+    return grads;
+  }
+};
+
+struct Arrive : torch::autograd::Function<Arrive> {
+  static variable_list forward(AutogradContext* ctx, at::TensorList arriving,
+                               const c10::intrusive_ptr<Exchange>& exchange) {
+    ctx->saved_data["exchange"] = shared_by(exchange);
+    exchange->forth.arrive();
+    return arriving.vec();
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const c10::intrusive_ptr<Exchange> exchange = shared_in(ctx);
+    exchange->back.start(grads, exchange->traffic.reversed());
+    grads.emplace_back();
+    return grads;
+  }
+};
+
+variable_list travel(const at::Tensor& rows, const std::optional<at::Tensor>& probs, const Traffic& traffic,
+                     const ExpertDispatcher::Meanwhile& meanwhile = {}) {
+  const auto exchange = c10::make_intrusive<Exchange>();
+  exchange->traffic = traffic;
+  const variable_list departed = Depart::apply(rows, probs, exchange);
+  if (meanwhile) meanwhile();
+  return Arrive::apply(at::TensorList(departed), exchange);
+}
 
 // Rows of each (sending rank, local expert), int64 [ranks, experts] on the host. counts: this rank's, of all experts.
 at::Tensor arriving_counts(const std::vector<int64_t>& counts, const ExpertGroup& ranks, at::Device device) {
@@ -98,7 +142,7 @@ Range ExpertGroup::local(int64_t num_experts) const {
 }
 
 at::Tensor AllToAllDispatcher::run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                                   const ExpertWeights& weights) {
+                                   const ExpertWeights& weights, const Meanwhile& meanwhile) {
   const Permutation order = sort_by_expert(routing, num_experts);
   const int64_t experts = weights.local.size(), ranks = ranks_.group.size();
   const at::Tensor arriving = arriving_counts(order.counts, ranks_, tokens.device());
@@ -110,7 +154,7 @@ at::Tensor AllToAllDispatcher::run(const at::Tensor& tokens, const Routing& rout
   }
   const Permutation sent = repeated(order, by_expert_rank, ranks_.tensor_ranks);
   const variable_list arrived =
-      Exchange::apply(permute(tokens, sent), permute_probs(routing, num_experts, sent), traffic);
+      travel(permute(tokens, sent), permute_probs(routing, num_experts, sent), traffic, meanwhile);
   // From runs of (rank, expert) to runs of (expert, rank) and back.
   const at::Tensor chunks = at::arange(ranks * experts).view({ranks, experts});
   const std::vector<int64_t> sizes = on_host(arriving), by_expert = on_host(chunks.t().contiguous()),
@@ -119,7 +163,7 @@ at::Tensor AllToAllDispatcher::run(const at::Tensor& tokens, const Routing& rout
   const at::Tensor out = grouped_mlp(sort_chunks(arrived[0], sizes, by_expert), on_host(arriving.sum(0)), weights,
                                      sort_chunks(arrived[1], sizes, by_expert));
   const at::Tensor back = sort_chunks(out, sorted_sizes, by_rank);
-  return unpermute(Exchange::apply(back, std::nullopt, traffic.reversed())[0], sent);
+  return unpermute(travel(back, std::nullopt, traffic.reversed())[0], sent);
 }
 
 }  // namespace hexad::modeling

@@ -37,15 +37,25 @@ BalancingScores balancing_scores(const at::Tensor& logits, int64_t topk, ScoreFu
 
 at::Tensor switch_loss(const at::Tensor& scores, const at::Tensor& tokens_per_expert, const at::Tensor& total_tokens,
                        int64_t topk, int64_t num_experts, double coefficient) {
-  const at::Tensor factor = double(num_experts) * coefficient / (double(topk) * total_tokens.square());
+  const at::Tensor factor = double(num_experts) * coefficient / (double(topk) * total_tokens.clamp_min(1).square());
   return (scores.sum(0) * tokens_per_expert).sum() * factor;
 }
 
-at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& padding) {
-  const at::Tensor squares = at::logsumexp(logits, {-1}).square();
-  if (!padding.defined()) return squares.mean() * coefficient;
-  const at::Tensor valid = padding.logical_not();
-  return (squares * valid).sum() / valid.sum().clamp_min(1) * coefficient;
+at::Tensor sum_of_sequences(const at::Tensor& x, const at::Tensor& sequences, int64_t num_sequences) {
+  return at::zeros({num_sequences, x.size(1)}, x.options()).index_add(0, sequences, x);
+}
+
+at::Tensor sequences_loss(const at::Tensor& scores, const at::Tensor& counts, int64_t topk, double coefficient) {
+  const at::Tensor tokens = counts.sum(1) / topk;
+  const at::Tensor factor = double(counts.size(1)) * coefficient / (double(topk) * tokens.sum().clamp_min(1));
+  return ((scores * counts).sum(1) / tokens.clamp_min(1)).sum() * factor;
+}
+
+at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& total_tokens,
+                  const at::Tensor& padding) {
+  at::Tensor squares = at::logsumexp(logits, {-1}).square();
+  if (padding.defined()) squares = squares * padding.logical_not();
+  return squares.sum() * (coefficient / total_tokens.clamp_min(1));
 }
 
 at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale) {

@@ -16,13 +16,22 @@ BalancingScores balancing_scores(const at::Tensor& logits, int64_t topk, ScoreFu
                                  const at::Tensor& padding = {});
 
 // E * coefficient / (k * T^2) * sum_e (sum_t scores[t, e]) * tokens_per_expert[e]. scores are of the local tokens, the
-// counts and total_tokens (T, a scalar tensor) of whatever they are balanced over. num_experts is E also when the
-// columns are (sequence, expert) pairs.
+// counts and total_tokens (T, a scalar tensor; none is 0) of whatever they are balanced over. num_experts is E also when
+// the columns are (sequence, expert) pairs.
 at::Tensor switch_loss(const at::Tensor& scores, const at::Tensor& tokens_per_expert, const at::Tensor& total_tokens,
                        int64_t topk, int64_t num_experts, double coefficient);
 
-// coefficient * mean over tokens that are no padding of logsumexp(logits)^2.
-at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& padding = {});
+// The same for each sequence by itself, and of these the mean with the tokens of each as its weight: coefficient * E /
+// (k * T) * sum_s 1 / T_s * sum_e scores[s, e] * counts[s, e]. scores and counts [S, E] are sums over a sequence's
+// tokens; without padding and with sequences of one length, Megatron's seq_aux_loss.
+at::Tensor sequences_loss(const at::Tensor& scores, const at::Tensor& counts, int64_t topk, double coefficient);
+
+// x [T, E] -> [num_sequences, E]. sequences: int64 [T].
+at::Tensor sum_of_sequences(const at::Tensor& x, const at::Tensor& sequences, int64_t num_sequences);
+
+// coefficient / total_tokens * sum over tokens that are no padding of logsumexp(logits)^2.
+at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor& total_tokens,
+                  const at::Tensor& padding = {});
 
 // Returns `activation`; its backward pass gives `loss` the gradient `scale`, as if scale * loss were part of the loss.
 at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale);

@@ -10,11 +10,9 @@ int64_t expert_capacity(int64_t tokens, int64_t experts, double factor, int64_t 
   return std::max(int64_t(std::ceil(double(tokens) / double(experts) * factor)), min_capacity);
 }
 
-at::Tensor capacity_map(const RoutingMatrix& routing, int64_t topk, double factor, DropPolicy policy, bool pad) {
-  const int64_t tokens = routing.map.size(0), experts = routing.map.size(1);
-  const int64_t capacity = expert_capacity(tokens * topk, experts, factor);
+at::Tensor capacity_map(const RoutingMatrix& routing, int64_t capacity, DropPolicy policy, bool pad) {
   at::Tensor room = at::ones_like(routing.map);
-  if (capacity <= tokens) {
+  if (capacity <= routing.map.size(0)) {
     // Stable sorting: among equal entries the first token wins.
     const at::Tensor rank = policy == DropPolicy::probs ? routing.probs.detach() : routing.map.to(at::kInt);
     const at::Tensor order = at::argsort(rank, /*stable=*/true, /*dim=*/0, /*descending=*/true);

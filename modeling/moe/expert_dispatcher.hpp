@@ -21,19 +21,20 @@ struct ExpertGroup {
 class AllToAllDispatcher : public ExpertDispatcher {
  public:
   explicit AllToAllDispatcher(const ExpertGroup& ranks) : ranks_(ranks) {}
-  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                 const ExpertWeights& weights) override;
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts, const ExpertWeights& weights,
+                 const Meanwhile& meanwhile = {}) override;
 
  private:
   ExpertGroup ranks_;
 };
 
 // Every rank sees all tokens, and their results are reduce-scattered (MoEAllGatherTokenDispatcher): for small groups.
+// Nothing is overlapped: `meanwhile` comes first.
 class AllGatherDispatcher : public ExpertDispatcher {
  public:
   explicit AllGatherDispatcher(const ExpertGroup& ranks) : ranks_(ranks) {}
-  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                 const ExpertWeights& weights) override;
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts, const ExpertWeights& weights,
+                 const Meanwhile& meanwhile = {}) override;
 
  private:
   ExpertGroup ranks_;
@@ -44,8 +45,8 @@ class AllGatherDispatcher : public ExpertDispatcher {
 class EqualTokensDispatcher : public ExpertDispatcher {
  public:
   explicit EqualTokensDispatcher(const Group& group) : group_(group) {}
-  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                 const ExpertWeights& weights) override;
+  at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts, const ExpertWeights& weights,
+                 const Meanwhile& meanwhile = {}) override;
 
  private:
   Group group_;

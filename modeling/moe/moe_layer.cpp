@@ -11,10 +11,12 @@ namespace {
 
 Routing route_tokens(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,
                      int64_t row_tile) {
-  const at::Tensor logits = apply_linear(x.to(at::kFloat), weights.router.to(at::kFloat), {}, row_tile);
-  if (!run.router) return topk_routing(logits, options, weights.expert_bias, run.selected);
-  const at::Tensor padding = run.padding.defined() ? run.padding.unsqueeze(1) : run.padding;
-  return run.router->route(logits.unsqueeze(1), {padding, run.selected});
+  const at::ScalarType dtype = run.router_dtype.value_or(x.scalar_type());
+  const at::Tensor logits = apply_linear(x.to(dtype), weights.router.to(dtype), {}, row_tile);
+  if (!run.router) return topk_routing(logits, options, weights.expert_bias, run.route.selected);
+  RouteOptions route = run.route;
+  route.expert_bias = weights.expert_bias;
+  return run.router->route(logits.unsqueeze(1), route);
 }
 
 at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_tile, const TensorParallel& tp) {
@@ -47,10 +49,16 @@ at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, cons
   ExpertWeights experts = weights.experts;
   experts.recompute_activation = run.recompute.expert_activation;
   const Routing routing = route_tokens(options, weights, x, run, row_tile);
-  const at::Tensor routed = run.dispatcher ? run.dispatcher->run(x, routing, num_experts, experts)
+  if (run.chosen) run.chosen(routing.experts);
+  at::Tensor shared;
+  const auto run_shared = [&] { shared = shared_part(weights, x, run.recompute.shared_experts, row_tile, tp); };
+  const bool has_shared = weights.shared_gate.defined();
+  const ExpertDispatcher::Meanwhile meanwhile =
+      has_shared && run.overlap_shared ? run_shared : ExpertDispatcher::Meanwhile();
+  const at::Tensor routed = run.dispatcher ? run.dispatcher->run(x, routing, num_experts, experts, meanwhile)
                                            : run_local_experts(x, routing, num_experts, experts, row_tile);
-  if (!weights.shared_gate.defined()) return routed;
-  return routed + shared_part(weights, x, run.recompute.shared_experts, row_tile, tp);
+  if (has_shared && !shared.defined()) run_shared();
+  return has_shared ? routed + shared : routed;
 }
 
 }  // namespace

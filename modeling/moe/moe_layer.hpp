@@ -1,5 +1,8 @@
 // The feed-forward part of a mixture-of-experts block.
 #pragma once
+#include <functional>
+#include <optional>
+
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/experts.hpp"
@@ -22,8 +25,11 @@ struct MoeWeights {
 class ExpertDispatcher {
  public:
   virtual ~ExpertDispatcher() = default;
+  // `meanwhile`, if there is one, is called once, while tokens travel if they do; so does the backward pass of what it
+  // computed.
+  using Meanwhile = std::function<void()>;
   virtual at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
-                         const ExpertWeights& weights) = 0;
+                         const ExpertWeights& weights, const Meanwhile& meanwhile = {}) = 0;
 };
 
 // What the experts of weights.local contribute: the whole result when they are all, a summand otherwise.
@@ -32,15 +38,21 @@ at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, i
 
 // How one layer is run in training; the default routes without losses and counters, and runs the local experts.
 struct MoeRun {
-  Router* router = nullptr;                // its own settings, bias and state; null: the model's
+  Router* router = nullptr;                // its own settings and state; null: the model's, without state
   ExpertDispatcher* dispatcher = nullptr;  // null: run_local_experts
-  at::Tensor padding{};                    // bool [T] or undefined, for the router
-  at::Tensor selected{};                   // int64 [T, k] or undefined: replayed experts
-  Recompute recompute{};                   // moe, expert_activation and shared_experts
+  // For the router, of these tokens: padding bool [T] or undefined, selected int64 [T, k] or undefined ...
+  RouteOptions route{};
+  // Computes the shared experts while tokens travel to theirs.
+  bool overlap_shared = false;
+  // Called with the experts that were chosen, int64 [T, k].
+  std::function<void(const at::Tensor& experts)> chosen{};
+  // What the logits are computed in; absent: the type of the tokens.
+  std::optional<at::ScalarType> router_dtype = at::kFloat;
+  Recompute recompute{};  // moe, expert_activation and shared_experts
 };
 
-// x [T, H] -> [T, H]. The router computes in fp32, whatever the dtype of its weight. `tp` shares the shared experts,
-// whose weights are then this rank's parts; x is this rank's tokens with sequence parallelism, and routing wants that.
+// x [T, H] -> [T, H]. `tp` shares the shared experts, whose weights are then this rank's parts; x is this rank's tokens
+// with sequence parallelism, and routing wants that.
 at::Tensor moe_forward(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x,
                        const MoeRun& run = {}, int64_t row_tile = 0, const TensorParallel& tp = {});
 

@@ -5,7 +5,6 @@
 
 #include "modeling/error.hpp"
 #include "modeling/moe/assignment.hpp"
-#include "modeling/moe/expert_bias.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -40,14 +39,13 @@ Router::Router(const RouterConfig& config, at::Device device, const RouterGroups
     : config_(config), groups_(groups) {
   check_router_config(config);
   const auto zeros = [&] { return at::zeros({config.num_experts}, at::TensorOptions(device).dtype(at::kFloat)); };
-  if (config.expert_bias) expert_bias_ = zeros(), tokens_per_expert_ = zeros();
+  if (config.expert_bias) tokens_per_expert_ = zeros();
   if (config.global_aux_loss != 0) global_counts_ = zeros();
   if (config.assignment == Assignment::quantile) beta_ = zeros(), quantile_sum_ = zeros();
 }
 
-void Router::set_expert_bias(const at::Tensor& bias) {
-  const at::NoGradGuard no_grad;
-  expert_bias_.copy_(bias);
+void Router::forget_tokens() {
+  if (tokens_per_expert_.defined()) tokens_per_expert_.zero_();
 }
 
 Routing Router::route(const at::Tensor& input, const RouteOptions& options) {
@@ -56,12 +54,11 @@ Routing Router::route(const at::Tensor& input, const RouteOptions& options) {
   const at::Tensor padding = flat_mask(options.padding);
   const bool with_grad = at::GradMode::is_enabled();
   at::Tensor logits = input.reshape({-1, config_.num_experts});
-  if (config_.z_loss != 0 && options.training && with_grad) logits = with_z_loss(logits, padding);
+  if (config_.z_loss != 0 && options.training && with_grad) logits = with_z_loss(logits, padding, options);
   Routing routing = assign(logits, options);
-  if (config_.capacity_factor)
-    routing.kept = capacity_map(routing_matrix(routing, config_.num_experts), config_.topk.topk,
-                                *config_.capacity_factor, config_.drop_policy, config_.pad_to_capacity);
-  if (options.training && with_grad) routing.probs = with_aux_losses(routing.probs, logits, padding, input.size(1));
+  if (config_.capacity_factor) routing.kept = keep_to_capacity(routing, padding);
+  if (options.training && with_grad)
+    routing.probs = with_aux_losses(routing.probs, logits, padding, input.size(1), options);
   if (config_.expert_bias && with_grad) {
     const at::NoGradGuard no_grad;
     at::Tensor map = routing_matrix(routing, config_.num_experts).map;
@@ -73,7 +70,7 @@ Routing Router::route(const at::Tensor& input, const RouteOptions& options) {
 
 Routing Router::assign(const at::Tensor& logits, const RouteOptions& options) {
   if (options.selected.defined() || config_.assignment == Assignment::topk)
-    return topk_routing(logits, config_.topk, expert_bias_, options.selected);
+    return topk_routing(logits, config_.topk, options.expert_bias, options.selected);
   if (config_.assignment == Assignment::sinkhorn) return sinkhorn_routing(logits, config_.topk.topk, options.training);
   const QuantileSelection choice = quantile_selection(logits, config_.topk.topk, beta_, groups_.tp_cp);
   if (options.training && at::GradMode::is_enabled()) {
@@ -83,24 +80,38 @@ Routing Router::assign(const at::Tensor& logits, const RouteOptions& options) {
   return topk_routing(logits, config_.topk, {}, choice.experts);
 }
 
-at::Tensor Router::with_z_loss(const at::Tensor& logits, const at::Tensor& padding) {
-  // Every rank of tp_cp has its own tokens: their mean, not their sum, is wanted.
-  const double coefficient = config_.z_loss / double(groups_.tp_cp.size());
-  const at::Tensor tokens =
-      padding.defined() ? padding.logical_not().sum() : at::scalar_tensor(logits.size(0), at::kLong);
-  return attach(logits, z_loss(logits, coefficient, padding), coefficient, tokens, "z_loss");
+// Padding takes nobody's place.
+at::Tensor Router::keep_to_capacity(const Routing& routing, const at::Tensor& padding) const {
+  const at::NoGradGuard no_grad;
+  RoutingMatrix matrix = routing_matrix(routing, config_.num_experts);
+  int64_t tokens = matrix.map.size(0);
+  if (padding.defined()) {
+    const at::Tensor valid = padding.logical_not();
+    matrix = {matrix.probs * valid.unsqueeze(-1), matrix.map.logical_and(valid.unsqueeze(-1))};
+    tokens = valid.sum().item<int64_t>();
+  }
+  const int64_t capacity = expert_capacity(tokens * config_.topk.topk, config_.num_experts, *config_.capacity_factor);
+  return capacity_map(matrix, capacity, config_.drop_policy, config_.pad_to_capacity);
+}
+
+at::Tensor Router::with_z_loss(const at::Tensor& logits, const at::Tensor& padding, const RouteOptions& options) {
+  const int64_t ranks = groups_.tp_cp.size();
+  at::Tensor tokens = at::scalar_tensor(logits.size(0) * ranks, logits.options().dtype(at::kFloat));
+  if (padding.defined()) tokens = sum_over(padding.logical_not().sum().to(at::kFloat), groups_.tp_cp);
+  // A summand of the mean over the tokens of tp_cp.
+  const at::Tensor loss = z_loss(logits, config_.z_loss, tokens, padding);
+  return attach(logits, loss, config_.z_loss / double(ranks), tokens, "z_loss", options);
 }
 
 Router::Counts Router::count(const at::Tensor& map, int64_t topk, bool padded, const Group& group) const {
   const at::NoGradGuard no_grad;
-  const at::Tensor local = map.sum(0).to(at::kFloat), all = sum_over(local, group);
-  if (padded) return {all, all.sum() / topk, local.sum() / topk};
-  const auto scalar = [](int64_t value) { return at::scalar_tensor(value, at::kFloat); };
-  return {all, scalar(map.size(0) * group.size()), scalar(map.size(0))};
+  const at::Tensor all = sum_over(map.sum(0).to(at::kFloat), group);
+  if (padded) return {all, all.sum() / topk};
+  return {all, at::scalar_tensor(map.size(0) * group.size(), all.options())};
 }
 
-at::Tensor Router::with_aux_losses(at::Tensor probs, const at::Tensor& logits, const at::Tensor& padding,
-                                   int64_t batch) {
+at::Tensor Router::with_aux_losses(at::Tensor probs, const at::Tensor& logits, const at::Tensor& padding, int64_t batch,
+                                   const RouteOptions& options) {
   const RouterConfig& c = config_;
   if (c.aux_loss == 0 && c.seq_aux_loss == 0 && c.global_aux_loss == 0) return probs;
   const int64_t topk = c.topk.topk, experts = c.num_experts;
@@ -109,14 +120,20 @@ at::Tensor Router::with_aux_losses(at::Tensor probs, const at::Tensor& logits, c
   if (c.aux_loss != 0) {
     const Counts n = count(all.map, topk, padded, groups_.tp_cp);
     const at::Tensor loss = switch_loss(all.scores, n.per_expert, n.total, topk, experts, c.aux_loss);
-    probs = attach(probs, loss, c.aux_loss, n.local, "load_balancing_loss");
+    probs = attach(probs, loss, c.aux_loss, n.total, "load_balancing_loss", options);
   }
-  if (c.seq_aux_loss != 0) {
+  if (c.seq_aux_loss != 0 && options.sequences.defined()) {
+    const at::Tensor counts =
+        sum_over(sum_of_sequences(all.map.to(at::kFloat), options.sequences, options.num_sequences), groups_.tp_cp);
+    const at::Tensor scores = sum_of_sequences(all.scores, options.sequences, options.num_sequences);
+    const at::Tensor loss = sequences_loss(scores, counts, topk, c.seq_aux_loss);
+    probs = attach(probs, loss, c.seq_aux_loss, counts.sum() / topk, "seq_load_balancing_loss", options);
+  } else if (c.seq_aux_loss != 0) {
     // Sequences become columns: the loss of all is the sum over sequences, and their mean is wanted.
     const at::Tensor scores = all.scores.reshape({-1, batch * experts}), map = all.map.reshape({-1, batch * experts});
     const Counts n = count(map, topk * batch, padded, groups_.tp_cp);
     const at::Tensor loss = switch_loss(scores, n.per_expert, n.total, topk, experts, c.seq_aux_loss) / batch;
-    probs = attach(probs, loss, c.seq_aux_loss, n.local * batch, "seq_load_balancing_loss");
+    probs = attach(probs, loss, c.seq_aux_loss, n.total * batch, "seq_load_balancing_loss", options);
   }
   if (c.global_aux_loss != 0) {
     const Counts n = count(all.map, topk, padded, groups_.tp_dp_cp);
@@ -124,24 +141,17 @@ at::Tensor Router::with_aux_losses(at::Tensor probs, const at::Tensor& logits, c
     ++global_steps_;
     const at::Tensor loss =
         switch_loss(all.scores, global_counts_ / global_steps_, n.total, topk, experts, c.global_aux_loss);
-    probs = attach(probs, loss, c.global_aux_loss, n.local, "global_load_balancing_loss");
+    probs = attach(probs, loss, c.global_aux_loss, n.total, "global_load_balancing_loss", options);
   }
   return probs;
 }
 
-at::Tensor Router::attach(const at::Tensor& to, const at::Tensor& loss, double coefficient,
-                          const at::Tensor& local_tokens, const char* name) {
+at::Tensor Router::attach(const at::Tensor& to, const at::Tensor& loss, double coefficient, const at::Tensor& tokens,
+                          const char* name, const RouteOptions& options) {
   const at::Tensor unscaled = loss.detach() / coefficient;
   at::Tensor& logged = losses_[name];
   logged = logged.defined() ? logged + unscaled : unscaled;
-  return attach_loss(to, config_.per_token_loss ? loss * local_tokens * groups_.tp_cp.size() : loss, loss_scale_);
-}
-
-void Router::update_expert_bias() {
-  if (!config_.expert_bias) return;
-  const at::Tensor counts = sum_over(tokens_per_expert_, groups_.tp_dp_cp);
-  set_expert_bias(updated_expert_bias(expert_bias_, counts, config_.bias_update_rate));
-  tokens_per_expert_.zero_();
+  return attach_loss(to, config_.per_token_loss ? loss * tokens : loss, options.loss_scale);
 }
 
 void Router::start_global_batch() {

@@ -28,10 +28,8 @@ struct RouterConfig {
   std::optional<double> capacity_factor;  // absent: dropless
   DropPolicy drop_policy = DropPolicy::probs;
   bool pad_to_capacity = false;
-  bool expert_bias = false;
-  double bias_update_rate = 1e-3;
-  // calculate_per_token_loss: the caller divides all gradients by the number of tokens, so the balancing losses are
-  // multiplied by it.
+  bool expert_bias = false;  // of the selection; its tokens are counted
+  // calculate_per_token_loss: losses are means over tokens, so that of a micro-batch is multiplied by its tokens.
   bool per_token_loss = false;
 };
 
@@ -41,9 +39,17 @@ struct RouterGroups {
 };
 
 struct RouteOptions {
-  at::Tensor padding{};   // bool [S, B] (true = padding) or undefined: does not count in losses and counters
+  // bool [S, B] (true = padding) or undefined: does not count in losses, counters and capacity. Defined on all ranks of
+  // a group or on none.
+  at::Tensor padding{};
   at::Tensor selected{};  // int64 [T, k] or undefined: replayed experts
   bool training = true;
+  at::Tensor expert_bias{};  // fp32 [E] for selection; undefined: none
+  // int64 [T]: the sequence of each token, for seq_aux_loss over packed tokens; undefined: the B columns. Sequences are
+  // numbered alike on the ranks of tp_cp.
+  at::Tensor sequences{};
+  int64_t num_sequences = 0;
+  double loss_scale = 1.0;  // the gradient that an attached loss of 1 gets; the scale of the main loss
 };
 
 // Not thread-safe. Losses are attached and tokens counted in grad mode alone, so that log-prob passes and the first
@@ -55,19 +61,12 @@ class Router {
 
   const RouterConfig& config() const { return config_; }
 
-  // logits [S, B, E] (packed tokens: [T, 1, E]; the sequence of seq_aux_loss is then the whole pack) -> S * B tokens.
+  // logits [S, B, E] (packed tokens: [T, 1, E]) -> S * B tokens.
   Routing route(const at::Tensor& logits, const RouteOptions& options = {});
 
-  // The gradient that an attached loss of 1 gets; the scale of the main loss.
-  void set_loss_scale(double scale) { loss_scale_ = scale; }
-
-  // fp32 [E] for selection; undefined unless config.expert_bias.
-  const at::Tensor& expert_bias() const { return expert_bias_; }
-  void set_expert_bias(const at::Tensor& bias);
-  // fp32 [E] tokens of this rank since the last update.
+  // fp32 [E] tokens of this rank since they were forgotten; undefined unless config.expert_bias.
   const at::Tensor& tokens_per_expert() const { return tokens_per_expert_; }
-  // Once a global batch: sums the counts over tp_dp_cp (a collective), moves the bias, forgets the counts.
-  void update_expert_bias();
+  void forget_tokens();
 
   // Quantile balancing: sum over micro-batches of the local quantiles fp32 [E], and how many; beta fp32 [E].
   const at::Tensor& quantile_sum() const { return quantile_sum_; }
@@ -83,22 +82,24 @@ class Router {
   std::map<std::string, at::Tensor> take_losses();
 
  private:
-  // Tokens an expert and altogether over a group; tokens of this rank.
+  // Tokens an expert and altogether, over a group.
   struct Counts {
-    at::Tensor per_expert, total, local;
+    at::Tensor per_expert, total;
   };
   Counts count(const at::Tensor& map, int64_t topk, bool padded, const Group& group) const;
 
   Routing assign(const at::Tensor& logits, const RouteOptions& options);
-  at::Tensor with_z_loss(const at::Tensor& logits, const at::Tensor& padding);
-  at::Tensor with_aux_losses(at::Tensor probs, const at::Tensor& logits, const at::Tensor& padding, int64_t batch);
-  at::Tensor attach(const at::Tensor& to, const at::Tensor& loss, double coefficient, const at::Tensor& local_tokens,
-                    const char* name);
+  at::Tensor keep_to_capacity(const Routing& routing, const at::Tensor& padding) const;
+  at::Tensor with_z_loss(const at::Tensor& logits, const at::Tensor& padding, const RouteOptions& options);
+  at::Tensor with_aux_losses(at::Tensor probs, const at::Tensor& logits, const at::Tensor& padding, int64_t batch,
+                             const RouteOptions& options);
+  // `tokens`: those that the loss is a mean over.
+  at::Tensor attach(const at::Tensor& to, const at::Tensor& loss, double coefficient, const at::Tensor& tokens,
+                    const char* name, const RouteOptions& options);
 
   RouterConfig config_;
   RouterGroups groups_;
-  double loss_scale_ = 1.0;
-  at::Tensor expert_bias_, tokens_per_expert_;
+  at::Tensor tokens_per_expert_;
   at::Tensor global_counts_;  // of global_aux_loss
   int64_t global_steps_ = 0;
   at::Tensor beta_, quantile_sum_;

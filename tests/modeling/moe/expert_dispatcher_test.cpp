@@ -2,6 +2,7 @@
 #include "modeling/moe/expert_dispatcher.hpp"
 
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/error.hpp"
 #include "tests/modeling/support/compare.hpp"
@@ -117,6 +118,83 @@ TEST_CASE("experts cut over ranks with equal tokens equal whole ones") {
       }
     });
   }
+}
+
+namespace {
+
+// A group whose all-to-alls are noted when they start and when they are waited for.
+struct NotedWork : c10d::Work {
+  NotedWork(c10::intrusive_ptr<c10d::Work> real, std::string& notes) : real(std::move(real)), notes(notes) {}
+  bool wait(std::chrono::milliseconds timeout) override {
+    notes += ")";
+    return real->wait(timeout);
+  }
+  c10::intrusive_ptr<c10d::Work> real;
+  std::string& notes;
+};
+struct NotedGroup : c10d::ProcessGroup {
+  NotedGroup(c10d::ProcessGroup* real, std::string& notes)
+      : c10d::ProcessGroup(real->getRank(), real->getSize()), real(real), notes(notes) {}
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& receive,
+                                               std::vector<int64_t>& send, const c10d::AllToAllOptions& o) override {
+    notes += "(";
+    return c10::make_intrusive<NotedWork>(real->alltoall_base(out, in, receive, send, o), notes);
+  }
+  c10d::ProcessGroup* real;
+  std::string& notes;
+};
+
+// Notes when it runs, forward and backward.
+struct Noted : torch::autograd::Function<Noted> {
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x, int64_t notes) {
+    ctx->saved_data["notes"] = notes;
+    *reinterpret_cast<std::string*>(notes) += "f";
+    return x * 2;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list grads) {
+    *reinterpret_cast<std::string*>(ctx->saved_data["notes"].toInt()) += "b";
+    return {grads[0] * 2, at::Tensor()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("shared experts are computed while tokens travel, forward and backward") {
+  at::manual_seed(3);
+  const Layer layer(8, kExperts);
+  run_ranks(2, [&](TestRank& rank) {
+    std::string notes;
+    const Group real = rank.world_group();
+    const auto noted = c10::make_intrusive<NotedGroup>(real.native(), notes);
+    const ExpertGroup ranks{Group(noted.get()), 1};
+    ExpertWeights weights;
+    weights.local = ranks.local(kExperts);
+    for (int64_t e = weights.local.begin; e < weights.local.end; ++e) {
+      const auto i = static_cast<size_t>(e);
+      weights.gate.push_back(layer.gate[i]), weights.up.push_back(layer.up[i]), weights.down.push_back(layer.down[i]);
+    }
+    const auto mine = [&](const at::Tensor& x) { return x.slice(0, 4 * rank.rank(), 4 * rank.rank() + 4); };
+    const auto run = [&](bool overlaps) {
+      const at::Tensor x = leaf(mine(layer.tokens));
+      at::Tensor shared;
+      const auto meanwhile = [&] { shared = Noted::apply(x, reinterpret_cast<int64_t>(&notes)); };
+      AllToAllDispatcher dispatcher(ranks);
+      const at::Tensor out =
+          dispatcher.run(x, {mine(layer.probs), mine(layer.experts), {}}, kExperts, weights,
+                         overlaps ? ExpertDispatcher::Meanwhile(meanwhile) : ExpertDispatcher::Meanwhile());
+      if (!overlaps) meanwhile();
+      (out + shared).backward(mine(layer.grad));
+      return std::vector<at::Tensor>{(out + shared).detach(), x.grad()};
+    };
+    // Counts; tokens and probabilities; results. Backward: gradients of results; of tokens and probabilities.
+    const std::vector<at::Tensor> apart = run(false);
+    CHECK(notes == "()(())()fb()(())");
+    notes.clear();
+    const std::vector<at::Tensor> together = run(true);
+    CHECK(notes == "()((f))()()((b))");
+    for (size_t i = 0; i < together.size(); ++i) CHECK(together[i].equal(apart[i]));
+  });
 }
 
 TEST_CASE("experts that do not divide over ranks are refused") {

@@ -102,11 +102,17 @@ RouterConfig router_config(const Json& config) {
 }
 
 // fragile: capacity chose among equal entries; only how many each expert keeps is specified.
-void check_micro_batch(Router& router, const Json& inputs, const Json& want, bool fragile) {
+// config, bias: of the whole case.
+void check_micro_batch(Router& router, const Json& config, const at::Tensor& bias, const Json& inputs, const Json& want,
+                       bool fragile) {
   const bool with_grad = inputs.contains("grad_probs");
   const at::AutoGradMode mode(with_grad);
   const at::Tensor logits = to_tensor(inputs.at("logits")).requires_grad_(with_grad);
-  const Routing routing = router.route(logits, {optional_tensor(inputs, "padding_mask")});
+  RouteOptions options;
+  options.padding = optional_tensor(inputs, "padding_mask");
+  options.expert_bias = bias;
+  options.loss_scale = value(config, "main_loss_backward_scale", 1.0);
+  const Routing routing = router.route(logits, options);
   const RoutingMatrix matrix = routing_matrix(routing, logits.size(2));
   if (fragile) {
     CHECK(matrix.map.sum(0).equal(to_tensor(want.at("routing_map")).sum(0)));
@@ -143,10 +149,10 @@ void check_router(const Json& c) {
   const RouterConfig config = router_config(c.at("config"));
   if (inputs.contains("hidden")) return check_gate(config, c);
   Router router(config);
-  if (inputs.contains("expert_bias")) router.set_expert_bias(to_tensor(inputs.at("expert_bias")));
-  router.set_loss_scale(value(c.at("config"), "main_loss_backward_scale", 1.0));
+  const at::Tensor bias = optional_tensor(inputs, "expert_bias");
   for (size_t i = 0; i < inputs.at("micro_batches").size(); ++i)
-    check_micro_batch(router, inputs.at("micro_batches")[i], want.at("micro_batches")[i], c.contains("fragile"));
+    check_micro_batch(router, c.at("config"), bias, inputs.at("micro_batches")[i], want.at("micro_batches")[i],
+                      c.contains("fragile"));
   if (want.contains("local_tokens_per_expert"))
     check_tensor(router.tokens_per_expert(), want.at("local_tokens_per_expert"));
   if (want.contains("qb_beta_accum")) {
@@ -163,10 +169,9 @@ void check_distributed(const Json& c) {
   run_ranks(int(inputs.size()), [&](int rank) {
     const RouterGroups groups = {Group(tp_cp.at(rank).get()), Group(all.at(rank).get())};
     Router router(router_config(config), at::kCPU, groups);
-    router.set_loss_scale(value(config, "main_loss_backward_scale", 1.0));
     const Json &batches = inputs[rank].at("micro_batches"), &results = want[rank].at("micro_batches");
     for (size_t i = 0; i < batches.size(); ++i)
-      check_micro_batch(router, batches[i], results[i], c.contains("fragile"));
+      check_micro_batch(router, config, {}, batches[i], results[i], c.contains("fragile"));
   });
 }
 
@@ -200,8 +205,9 @@ void check_drop(const Json& c) {
   const Json &config = c.at("config"), &inputs = c.at("inputs"), &want = c.at("expected");
   const RoutingMatrix matrix = {to_tensor(inputs.at("probs")), to_tensor(inputs.at("routing_map"))};
   const DropPolicy policy = config.at("moe_token_drop_policy") == "probs" ? DropPolicy::probs : DropPolicy::position;
-  const at::Tensor kept = capacity_map(matrix, config.at("moe_router_topk"), config.at("moe_expert_capacity_factor"),
-                                       policy, config.at("moe_pad_expert_input_to_capacity"));
+  const int64_t pairs = matrix.map.size(0) * config.at("moe_router_topk").get<int64_t>();
+  const int64_t capacity = expert_capacity(pairs, matrix.map.size(1), config.at("moe_expert_capacity_factor"));
+  const at::Tensor kept = capacity_map(matrix, capacity, policy, config.at("moe_pad_expert_input_to_capacity"));
   if (c.contains("fragile")) {
     CHECK(kept.sum(0).equal(to_tensor(want.at("routing_map")).sum(0)));
     return;

@@ -127,9 +127,9 @@ TEST_CASE("shared experts add, gated or not") {
 TEST_CASE("replayed experts are used whatever the router would choose") {
   const std::vector<at::Tensor> inputs = random_inputs();
   MoeRun run;
-  run.selected = at::randint(0, kExperts - 1, {kTokens, 1}, at::kLong);
-  run.selected = at::cat({run.selected, run.selected + 1}, 1);
-  const Routing routing = topk_routing(at::linear(inputs[0], inputs[1]), options(), {}, run.selected);
+  run.route.selected = at::randint(0, kExperts - 1, {kTokens, 1}, at::kLong);
+  run.route.selected = at::cat({run.route.selected, run.route.selected + 1}, 1);
+  const Routing routing = topk_routing(at::linear(inputs[0], inputs[1]), options(), {}, run.route.selected);
   const at::Tensor want = run_local_experts(inputs[0], routing, kExperts, weights_of(inputs).experts);
   CHECK(relative_distance(moe_forward(options(), weights_of(inputs), inputs[0], run), want) <= 1e-6);
 }
@@ -158,10 +158,46 @@ TEST_CASE("log-prob passes leave no trace in the router") {
   router.route(logits);
   CHECK(router.take_losses().size() == 1);
   CHECK(router.tokens_per_expert().sum().item<double>() == kTokens * kTopk);
-  const at::Tensor counts = router.tokens_per_expert().clone();
-  router.update_expert_bias();
-  CHECK(router.expert_bias().equal((counts.mean() - counts).sign() * config.bias_update_rate));
+  router.forget_tokens();
   CHECK(router.tokens_per_expert().sum().item<double>() == 0);
+}
+
+TEST_CASE("padding takes nobody's place in an expert") {
+  const at::Tensor logits = at::randn({kTokens, 1, kExperts});
+  RouterConfig config;
+  config.num_experts = kExperts, config.topk = options(), config.capacity_factor = 0.7;
+  for (const DropPolicy policy : {DropPolicy::probs, DropPolicy::position}) {
+    config.drop_policy = policy;
+    const at::Tensor want = Router(config).route(logits).kept;
+    // Rows that would win every place stand in front.
+    const at::Tensor front = at::full({4, 1, kExperts}, 50.0) + at::randn({4, 1, kExperts});
+    RouteOptions padded;
+    padded.padding = at::cat({at::ones({4, 1}, at::kBool), at::zeros({kTokens, 1}, at::kBool)});
+    const at::Tensor kept = Router(config).route(at::cat({front, logits}), padded).kept;
+    CHECK(kept.slice(0, 4).equal(want));
+    CHECK(!kept.slice(0, 0, 4).any().item<bool>());
+  }
+}
+
+TEST_CASE("packed sequences balance one by one, as columns of one length do") {
+  constexpr int64_t kLength = 6, kColumns = 4;
+  RouterConfig config;
+  config.num_experts = kExperts, config.topk = options(), config.seq_aux_loss = 0.3;
+  for (const bool per_token : {false, true}) {
+    config.per_token_loss = per_token;
+    const at::Tensor columns = at::randn({kLength, kColumns, kExperts}).requires_grad_(true);
+    const at::Tensor packed = columns.detach().transpose(0, 1).reshape({-1, 1, kExperts}).requires_grad_(true);
+    RouteOptions route;
+    route.sequences = at::arange(kColumns).repeat_interleave(kLength), route.num_sequences = kColumns;
+    Router by_column(config), by_sequence(config);
+    (by_column.route(columns).probs.sum() * 0).backward();
+    (by_sequence.route(packed, route).probs.sum() * 0).backward();
+    CHECK(by_column.take_losses()
+              .at("seq_load_balancing_loss")
+              .allclose(by_sequence.take_losses().at("seq_load_balancing_loss")));
+    CHECK(columns.grad().abs().max().item<double>() > 1e-4);
+    CHECK(relative_distance(packed.grad().view({kColumns, kLength, kExperts}).transpose(0, 1), columns.grad()) <= 1e-5);
+  }
 }
 
 TEST_CASE("contradictions are refused with what was wanted") {
