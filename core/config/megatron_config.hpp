@@ -27,8 +27,9 @@ struct MegatronPipelineConfig {
 struct MegatronMoeConfig {
   bool freeze_moe_router = true;
   std::optional<std::string> moe_router_dtype = "fp64";
-  std::string moe_router_load_balancing_type = "none";
-  double moe_aux_loss_coeff = 0;
+  std::vector<std::string> moe_router_load_balancing_type = {"none"};
+  std::vector<double> moe_aux_loss_coeff = {0};  // one for each type
+  std::optional<double> moe_z_loss_coeff;
   std::optional<std::string> moe_router_score_function;  // absent, here and below: the model's
   std::optional<bool> moe_router_pre_softmax;
   double moe_router_bias_update_rate = 0;
@@ -115,7 +116,7 @@ struct MegatronConfig {
 };
 
 // Under the keys of policy.megatron_cfg, none left out: what the plugin megatron receives in its place. A layout is a
-// list of stages (null: none), cp_comm_type always a list, and data_parallel_sharding_strategy the one in effect.
+// list of stages (null: none), cp_comm_type and the balancing losses always lists, and data_parallel_sharding_strategy the one in effect.
 nlohmann::ordered_json to_json(const MegatronConfig& config);
 
 }  // namespace hexad::config

@@ -71,6 +71,7 @@ void add_moe_json(const MegatronMoeConfig& c, Json& out) {
   out["moe_router_dtype"] = or_null(c.moe_router_dtype);
   out["moe_router_load_balancing_type"] = c.moe_router_load_balancing_type;
   out["moe_aux_loss_coeff"] = c.moe_aux_loss_coeff;
+  out["moe_z_loss_coeff"] = or_null(c.moe_z_loss_coeff);
   out["moe_router_score_function"] = or_null(c.moe_router_score_function);
   out["moe_router_pre_softmax"] = or_null(c.moe_router_pre_softmax);
   out["moe_router_bias_update_rate"] = c.moe_router_bias_update_rate;

@@ -40,6 +40,9 @@ struct MegatronRules {
 // "; nearest: 2 or 4": the valid values next to `value`, from 1 to `highest`, on either side. "" if there is none.
 std::string nearest_valid(int64_t value, int64_t highest, const std::function<bool(int64_t)>& valid);
 
+// moe_router_load_balancing_type as a list.
+std::vector<std::string> balancing_types(const MegatronRules& rules);
+
 void check_megatron_grid(const MegatronRules& rules);
 void check_megatron_tensor(const MegatronRules& rules);
 void check_megatron_pipeline(const MegatronRules& rules);

@@ -57,7 +57,8 @@ void check_dispatcher(const MegatronRules& r) {
 
 void check_expert_capacity(const MegatronRules& r) {
   const bool bounded = r.c.number(r.path("moe_expert_capacity_factor")).has_value();
-  if (bounded && r.text("moe_router_load_balancing_type") == "global_aux_loss") {
+  const std::vector<std::string> types = balancing_types(r);
+  if (bounded && std::ranges::find(types, "global_aux_loss") != types.end()) {
     r.error("moe_expert_capacity_factor",
             "goes with moe_router_load_balancing_type none, aux_loss or seq_aux_loss, got "
             "global_aux_loss; nearest: aux_loss");

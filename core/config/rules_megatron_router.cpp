@@ -1,4 +1,6 @@
 // The router of a model with experts.
+#include "core/base/joined.hpp"
+#include "core/base/suggest.hpp"
 #include "core/config/rules_megatron.hpp"
 
 namespace hexad::config {
@@ -21,13 +23,20 @@ void check_one_expert(const MegatronRules& r) {
 
 // Rule 27.
 void check_expert_bias(const MegatronRules& r) {
-  const bool enabled = r.flag("moe_router_enable_expert_bias");
-  if (enabled && score_function(r) == "softmax") {
-    r.error("moe_router_enable_expert_bias",
-            "needs moe_router_score_function: sigmoid, got softmax, whose scores compete; nearest: false");
+  const bool known = r.model.num_experts.has_value(), has_bias = r.model.score_function == "sigmoid";
+  if (r.flag("moe_router_enable_expert_bias")) {
+    if (score_function(r) == "softmax") {
+      r.error("moe_router_enable_expert_bias",
+              "needs moe_router_score_function: sigmoid, got softmax, whose scores compete; nearest: false");
+    } else if (known && !has_bias) {
+      r.error("moe_router_enable_expert_bias", "true, but the model's routers have no expert bias; nearest: false");
+    }
   }
-  if (!enabled && r.c.number(r.path("moe_router_bias_update_rate")).value_or(0) > 0) {
-    r.notice("moe_router_bias_update_rate", "has no effect without moe_router_enable_expert_bias: true");
+  if (known && has_bias && r.text("moe_router_score_function") == "softmax") {
+    r.error("moe_router_score_function", "softmax does not go with the expert bias of this model; nearest: sigmoid");
+  }
+  if (known && !has_bias && r.c.number(r.path("moe_router_bias_update_rate")).value_or(0) > 0) {
+    r.notice("moe_router_bias_update_rate", "has no effect: the model's routers have no expert bias");
   }
 }
 
@@ -54,18 +63,48 @@ void check_groups(const MegatronRules& r) {
   }
 }
 
+std::vector<double> coefficients(const MegatronRules& r) {
+  const Node* value = r.c.value(r.path("moe_aux_loss_coeff"));
+  std::vector<double> result;
+  if (!value || !value->is_list()) return {r.c.number(r.path("moe_aux_loss_coeff")).value_or(0)};
+  for (const Node& item : value->items()) result.push_back(item.is_number() ? item.as_double() : 0);
+  return result;
+}
+
 void check_balancing(const MegatronRules& r) {
-  const std::string type = r.text("moe_router_load_balancing_type").value_or("none");
-  const double coefficient = r.c.number(r.path("moe_aux_loss_coeff")).value_or(0);
-  if (type == "none" && coefficient > 0) {
-    r.notice("moe_aux_loss_coeff", "has no effect: moe_router_load_balancing_type is none");
+  static const std::vector<std::string> known = {"none", "aux_loss", "seq_aux_loss", "global_aux_loss"};
+  const std::vector<std::string> types = balancing_types(r);
+  const std::vector<double> weights = coefficients(r);
+  for (const std::string& type : types) {
+    if (std::ranges::find(known, type) != known.end()) continue;
+    return r.error("moe_router_load_balancing_type",
+                   fmt::format("got '{}', wanted {}{}", type, joined(known), did_you_mean(type, known)));
   }
-  if (type != "none" && coefficient == 0) {
-    r.notice("moe_router_load_balancing_type", fmt::format("{} has no effect: moe_aux_loss_coeff is 0", type));
+  if (types.size() != weights.size()) {
+    return r.error("moe_aux_loss_coeff", fmt::format("got {} of them, wanted one for each of the {} entries of "
+                                                     "moe_router_load_balancing_type",
+                                                     weights.size(), types.size()));
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (weights[i] < 0) r.error("moe_aux_loss_coeff", fmt::format("got {}, wanted at least 0", weights[i]));
+    if (types[i] == "none" && weights[i] > 0) {
+      r.notice("moe_aux_loss_coeff", "has no effect: moe_router_load_balancing_type is none");
+    }
+    if (types[i] != "none" && weights[i] == 0) {
+      r.notice("moe_router_load_balancing_type", fmt::format("{} has no effect: moe_aux_loss_coeff is 0", types[i]));
+    }
   }
 }
 
 }  // namespace
+
+std::vector<std::string> balancing_types(const MegatronRules& r) {
+  const Node* value = r.c.value(r.path("moe_router_load_balancing_type"));
+  std::vector<std::string> types;
+  if (!value || !value->is_list()) return {r.text("moe_router_load_balancing_type").value_or("none")};
+  for (const Node& item : value->items()) types.push_back(item.is_string() ? item.as_string() : "");
+  return types;
+}
 
 void check_megatron_router(const MegatronRules& r) {
   check_one_expert(r);

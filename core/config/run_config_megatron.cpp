@@ -37,8 +37,18 @@ MegatronMoeConfig read_moe(const Reader& r) {
   MegatronMoeConfig c;
   r.read("freeze_moe_router", c.freeze_moe_router);
   r.read("moe_router_dtype", c.moe_router_dtype);
-  r.read("moe_router_load_balancing_type", c.moe_router_load_balancing_type);
-  r.read("moe_aux_loss_coeff", c.moe_aux_loss_coeff);
+  if (const Node* types = r.find("moe_router_load_balancing_type")) {
+    c.moe_router_load_balancing_type =
+        types->is_list() ? types->as_strings() : std::vector<std::string>{types->as_string()};
+  }
+  if (const Node* weights = r.find("moe_aux_loss_coeff")) {
+    if (weights->is_list()) {
+      r.read("moe_aux_loss_coeff", c.moe_aux_loss_coeff);
+    } else {
+      c.moe_aux_loss_coeff.assign(1, weights->as_double());
+    }
+  }
+  r.read("moe_z_loss_coeff", c.moe_z_loss_coeff);
   r.read("moe_router_score_function", c.moe_router_score_function);
   r.read("moe_router_pre_softmax", c.moe_router_pre_softmax);
   r.read("moe_router_bias_update_rate", c.moe_router_bias_update_rate);

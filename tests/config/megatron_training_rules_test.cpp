@@ -49,13 +49,37 @@ TEST_CASE("rules 7 to 10 and 29: experts") {
 }
 
 TEST_CASE("rules 26 to 28: the router") {
-  const std::string one = "/policy.hf_config_overrides={num_experts_per_tok: 1}";
+  const std::string one = "/policy.hf_config_overrides={num_experts_per_tok: 1}",
+                    biased = "/policy.hf_config_overrides={scoring_func: sigmoid}";
   check_rules(kExperts, {{{"moe_router_pre_softmax=false", one},
                           "moe_router_pre_softmax: false with num_experts_per_tok 1 gives every expert the weight 1",
                           {"moe_router_pre_softmax=true", one}},
                          {{"moe_router_enable_expert_bias=true"},
                           "moe_router_enable_expert_bias: needs moe_router_score_function: sigmoid, got softmax",
-                          {"moe_router_enable_expert_bias=true", "moe_router_score_function=sigmoid"}},
+                          {"moe_router_enable_expert_bias=true", biased}},
+                         {{"moe_router_enable_expert_bias=true", "moe_router_score_function=sigmoid"},
+                          "moe_router_enable_expert_bias: true, but the model's routers have no expert bias; nearest: "
+                          "false",
+                          {"moe_router_enable_expert_bias=true", biased}},
+                         {{"moe_router_score_function=softmax", biased},
+                          "moe_router_score_function: softmax does not go with the expert bias of this model; nearest: "
+                          "sigmoid",
+                          {"moe_router_score_function=sigmoid", biased}},
+                         {{"moe_router_load_balancing_type=[aux_loss, z_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"},
+                          "moe_router_load_balancing_type: got 'z_loss', wanted none, aux_loss, seq_aux_loss, "
+                          "global_aux_loss",
+                          {"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"}},
+                         {{"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=0.1"},
+                          "moe_aux_loss_coeff: got 1 of them, wanted one for each of the 2 entries of "
+                          "moe_router_load_balancing_type",
+                          {"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"}},
+                         {{"/policy.router_replay.enabled=true"},
+                          "source: the generator's choice of experts is not available in this version, got rollout; "
+                          "nearest: logprobs",
+                          {"/policy.router_replay.enabled=true", "/policy.router_replay.source=logprobs"}},
+                         {{"moe_router_load_balancing_type=[aux_loss]", "moe_aux_loss_coeff=[-0.1]"},
+                          "moe_aux_loss_coeff: got -0.1, wanted at least 0",
+                          {"moe_router_load_balancing_type=[aux_loss]", "moe_aux_loss_coeff=[0.1]"}},
                          {{"moe_router_group_topk=2"},
                           "moe_router_group_topk: 2 needs moe_router_num_groups, got none; nearest: 2",
                           {"moe_router_group_topk=2", "moe_router_num_groups=4"}},
@@ -68,6 +92,8 @@ TEST_CASE("rules 26 to 28: the router") {
   CHECK(megatron_notice(kExperts, {"moe_aux_loss_coeff=0.1"}, "moe_aux_loss_coeff", "has no effect"));
   CHECK(megatron_notice(kExperts, {"moe_router_load_balancing_type=aux_loss"}, "moe_router_load_balancing_type",
                         "moe_aux_loss_coeff is 0"));
+  CHECK(megatron_notice(kExperts, {"moe_router_bias_update_rate=0.1"}, "moe_router_bias_update_rate",
+                        "has no effect: the model's routers have no expert bias"));
 }
 
 TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {

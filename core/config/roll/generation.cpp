@@ -51,9 +51,10 @@ void translate_generation(Pass& p) {
   set_sampling(p);
   check_validation(p);
   for (const char* role : {"actor_train", "actor_infer"}) {
-    if (p.file.text(fmt::format("{}.router_replay.mode", role)) == "R3") {
-      p.set("policy.router_replay.enabled", true, fmt::format("{}.router_replay.mode", role));
-    }
+    const std::string mode = fmt::format("{}.router_replay.mode", role);
+    if (p.file.text(mode) != "R2") continue;
+    p.set("policy.router_replay.enabled", true, mode);
+    p.set("policy.router_replay.source", std::string("logprobs"), mode);
   }
 }
 

@@ -137,9 +137,10 @@ void add_role(Schema& s, const std::string& at, const char* meaning) {
   s.add(at + ".strategy_args.strategy_config", kMap | kNull, "{}", "its settings").open();
   s.add(at + ".device_mapping", kText | kList | kNull, "null", "devices, e.g. list(range(0,8))").elements(kInt);
   s.add(at + ".world_size", kInt | kNull, "null", "processes, without device_mapping").at_least(1);
-  s.add(at + ".router_replay.mode", kText, "disable", "training replays the generator's expert choices")
-      .one_of({"disable", "R3"})
-      .not_built({"R2"});
+  s.add(at + ".router_replay.mode", kText, "disable",
+        "training replays expert choices: R2 those of its own log-prob pass, R3 the generator's")
+      .one_of({"disable", "R2"})
+      .not_built({"R3"});
   s.section(at + ".router_replay", "router replay", kMap | kNull);
   s.add(at + ".mtp_training_mode", kText | kNull, "disabled", "")
       .unavailable("training of multi-token prediction", {"disabled", "null"});

@@ -7,16 +7,23 @@ void add_router(Schema& s) {
   megatron_key(s, "freeze_moe_router", kBool, "true", "do not train the router");
   megatron_key(s, "moe_router_dtype", kText | kNull, "fp64", "type of the router's computation; null: the model's")
       .one_of({"fp32", "fp64"});
-  megatron_key(s, "moe_router_load_balancing_type", kText, "none", "load-balancing loss")
+  megatron_key(s, "moe_router_load_balancing_type", kText | kList, "none", "load-balancing loss, or a list of them")
       .one_of({"none", "aux_loss", "seq_aux_loss", "global_aux_loss"})
-      .not_built({"sinkhorn", "quantile_balancing"});
-  megatron_key(s, "moe_aux_loss_coeff", kFloat, "0.0", "weight of that loss").at_least(0);
+      .not_built({"sinkhorn", "quantile_balancing"})
+      .elements(kText);
+  megatron_key(s, "moe_aux_loss_coeff", kFloat | kList, "0.0", "weight of that loss, or a list of weights")
+      .at_least(0)
+      .elements(kFloat);
+  megatron_key(s, "moe_z_loss_coeff", kFloat | kNull, "null", "weight of the loss that keeps router logits small")
+      .at_least(0);
   megatron_key(s, "moe_router_score_function", kText | kNull, "null", "scores of experts; null: the model's")
       .one_of({"softmax", "sigmoid"});
   megatron_key(s, "moe_router_pre_softmax", kBool | kNull, "null",
                "softmax over all experts, before the choice; null: the model's");
-  megatron_key(s, "moe_router_bias_update_rate", kFloat, "0.0", "step of the expert bias").at_least(0);
-  megatron_key(s, "moe_router_enable_expert_bias", kBool, "false", "choose experts with a bias that balances them");
+  megatron_key(s, "moe_router_bias_update_rate", kFloat, "0.0", "step of the expert bias, of models that have one")
+      .at_least(0);
+  megatron_key(s, "moe_router_enable_expert_bias", kBool, "false",
+               "the router has an expert bias; one that the model has is used anyway");
   megatron_key(s, "moe_router_num_groups", kInt | kNull, "null", "groups of experts; null: the model's").at_least(1);
   megatron_key(s, "moe_router_group_topk", kInt | kNull, "null", "groups that a token may choose; null: the model's")
       .at_least(1);

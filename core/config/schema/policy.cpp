@@ -91,8 +91,15 @@ void add_policy(Schema& s) {
       .at_least(1);
   s.add("policy.max_grad_norm", kFloat | kNull, "1.0", "gradients are clipped to this global norm; null: not").above(0);
   add_draft(s);
-  s.section("policy.router_replay", "training replays the generator's expert choices").unavailable("router replay", {});
-  s.add("policy.router_replay.enabled", kBool, "false", "replay them").unavailable("router replay");
+  s.section("policy.router_replay", "training sends tokens to the experts that an earlier pass chose for them");
+  s.add("policy.router_replay.enabled", kBool, "false",
+        "replay the choice; how much each expert counts is not replayed")
+      .not_filled();
+  s.add(
+       "policy.router_replay.source", kText, "rollout",
+       "whose choice: the generator's (rollout; NeMo-RL's meaning), or that of training's own log-prob pass (logprobs)")
+      .one_of({"rollout", "logprobs"})
+      .not_filled();
   s.section("policy.reward_model_cfg", "training a reward model").unavailable("a reward model", {});
   s.add("policy.reward_model_cfg.enabled", kBool, "false", "train one").unavailable("a reward model");
   s.add("policy.reward_model_cfg.reward_model_type", kText, "bradley_terry", "its loss");
