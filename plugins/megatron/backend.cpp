@@ -6,6 +6,7 @@
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
+#include "modeling/backend/router_rows.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight_source.hpp"
@@ -21,6 +22,14 @@ auto guarded(Make&& make) {
   return std::move(*result);
 }
 
+// The micro-batches that have tokens.
+Routers::Batches filled(const MicroBatches& batches, const hexad_batch* const* from, int64_t count) {
+  Routers::Batches result;
+  for (int64_t b = 0; b < count; ++b)
+    if (!modeling::is_empty(*from[b])) result.push_back({&*batches[static_cast<size_t>(b)], from[b]});
+  return result;
+}
+
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
@@ -29,11 +38,12 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config)
       memory_(device_),
       grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
       placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),
-      groups_(make_groups(call, grid_, settings_.model.num_kv_heads)),
+      groups_(make_groups(call, grid_, settings_)),
       weights_(settings_, groups_, placement_, device_),
       gradients_(settings_, groups_, weights_),
       optimizer_(settings_, groups_, weights_, gradients_),
-      pipeline_(settings_, groups_, placement_, weights_, gradients_, device_),
+      routers_(settings_, groups_, placement_, weights_, device_),
+      pipeline_(settings_, groups_, placement_, weights_, gradients_, routers_, device_),
       transfer_(settings_, groups_, grid_, placement_, weights_, optimizer_) {
   on_device(call, [&] {
     modeling::load_or_make_weights(
@@ -74,19 +84,22 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
 }
 
 // Dummies are left out where data-parallel ranks meet only when the gradients are reduced. Where they meet at their
-// experts too, one token stands in for each: it counts nothing. With virtual stages the schedule wants whole groups of
-// micro-batches; nothing fills them up.
+// experts or routers too, one token stands in for each: it counts nothing. With virtual stages the schedule wants whole
+// groups of micro-batches; nothing fills them up.
 MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t count) const {
   modeling::BatchLayout wanted;
   wanted.packed = true;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.sizes.tensor : 1;
   wanted.context = {groups_.cp, groups_.cp_inner, groups_.cp_outer, settings_.context.exchange};
+  const modeling::TensorParallel tp{groups_.tp, settings_.sequence_parallel};
   MicroBatches result;
   for (int64_t b = 0; b < count; ++b) {
-    const hexad_batch* batch = batches[b];
-    if (modeling::is_empty(*batch)) batch = settings_.dispatches() ? &modeling::one_token() : nullptr;
+    const bool empty = modeling::is_empty(*batches[b]);
+    const hexad_batch* batch = empty ? settings_.meets() ? &modeling::one_token() : nullptr : batches[b];
     result.push_back(batch ? std::optional(modeling::make_micro_batch(*batch, settings_.model, device_, wanted))
                            : std::nullopt);
+    if (batch && settings_.model.moe)
+      result.back()->router_rows = modeling::router_rows(*result.back(), *batch, tp, empty);
   }
   while (settings_.sizes.virtual_pipeline && result.size() % static_cast<size_t>(settings_.sizes.pipeline) != 0)
     result.emplace_back(std::nullopt);
@@ -99,16 +112,20 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     const modeling::MemoryMeter::Span measured(memory_.meter());
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
-    pipeline_.forward(
-        micro_batches(args.batches, args.num_batches), args.which, options,
-        [&](int64_t b, const modeling::LogprobResult& result) {
-          if (modeling::is_empty(*args.batches[b])) return;
-          for (int64_t k = 0; k < args.num_outputs; ++k) {
-            const hexad_named_tensor& output = args.outputs[b][k];
-            modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
-          }
-        });
+    const MicroBatches batches = micro_batches(args.batches, args.num_batches);
+    modeling::RouterReplay* const record = args.which == HEXAD_WEIGHTS_CURRENT ? routers_.replay() : nullptr;
+    if (routers_.replay()) routers_.replay()->finish();
+    if (record) record->start_recording();
+    pipeline_.forward(batches, args.which, options, [&](int64_t b, const modeling::LogprobResult& result) {
+      if (modeling::is_empty(*args.batches[b])) return;
+      for (int64_t k = 0; k < args.num_outputs; ++k) {
+        const hexad_named_tensor& output = args.outputs[b][k];
+        modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
+      }
+    });
     weights_.release_all(args.which);
+    if (record) record->keep(filled(batches, args.batches, args.num_batches));
+    if (record) record->finish();
   });
 }
 
@@ -119,14 +136,22 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
     try {
-      pipeline_.train(micro_batches(args.batches, args.num_batches), options,
-                      [&](int64_t b, const modeling::LogprobResult& outputs) {
-                        if (modeling::is_empty(*args.batches[b])) return modeling::LogprobResult();
-                        return modeling::loss_gradient(call, args, b, outputs);
-                      });
+      const MicroBatches batches = micro_batches(args.batches, args.num_batches);
+      const Routers::Batches with_tokens = filled(batches, args.batches, args.num_batches);
+      routers_.begin_global_batch(with_tokens);
+      if (routers_.replay()) routers_.replay()->start_replay(with_tokens);
+      pipeline_.train(batches, options, [&](int64_t b, const modeling::LogprobResult& outputs) {
+        if (modeling::is_empty(*args.batches[b])) return modeling::LogprobResult();
+        return modeling::loss_gradient(call, args, b, outputs);
+      });
+      if (routers_.replay()) routers_.replay()->finish();
       gradients_.finish();
+      for (const auto& [name, loss] : routers_.take_losses())
+        call.metric(("moe/" + name).c_str(), loss, 1, HEXAD_REDUCE_MEAN);
       trained_ = true;
     } catch (...) {
+      routers_.forget_tokens();
+      if (routers_.replay()) routers_.replay()->finish();
       gradients_.drop();
       weights_.release_all(HEXAD_WEIGHTS_CURRENT);
       trained_ = false;
@@ -137,12 +162,16 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
 
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
   on_device(call, [&] {
-    modeling::clipped_step(
-        args, settings_.optimizer, trained_,
-        {[&] { return optimizer_.gradient_norm(); }, [&](double factor) { gradients_.scale(factor); },
-         [&](double lr, double weight_decay) { optimizer_.step(lr, weight_decay); }},
-        stats);
+    modeling::StepParts parts;
+    parts.gradient_norm = [&] { return optimizer_.gradient_norm(); };
+    parts.scale_gradients = [&](double factor) { gradients_.scale(factor); };
+    parts.update = [&](double lr, double weight_decay) {
+      routers_.update_expert_biases();
+      optimizer_.step(lr, weight_decay);
+    };
+    modeling::clipped_step(args, settings_.optimizer, trained_, parts, stats);
     gradients_.drop();
+    routers_.forget_tokens();
   });
 }
 

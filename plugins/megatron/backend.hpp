@@ -47,6 +47,7 @@ class Backend {
   LocalWeights weights_;
   GradientBuckets gradients_;
   ShardedOptimizer optimizer_;
+  Routers routers_;
   Pipeline pipeline_;
   WeightTransfer transfer_;
   bool trained_ = false;  // gradients are waiting for step

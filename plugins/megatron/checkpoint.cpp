@@ -52,7 +52,7 @@ void save_optimizer(const Groups& groups, const LocalWeights& weights, const Sha
   modeling::CheckpointWriter writer(groups.world, dir, modeling::optimizer_specs(weights.table(), names));
   writer.write(modeling::kOptimizerSteps, at::full({1}, optimizer.steps(), at::kLong));
   for (size_t i = 0; i < weights.table().size(); ++i)
-    for (const std::string& name : names)
+    for (const std::string& name : weights.table()[i].trainable ? names : std::vector<std::string>())
       writer.write(modeling::optimizer_key(weights.table()[i].hf_name, name), transfer.whole(i, name));
   writer.finish();
 }
@@ -61,7 +61,7 @@ void load_optimizer(const LocalWeights& weights, ShardedOptimizer& optimizer, co
   const modeling::SafetensorsReader reader(dir);
   modeling::validate_optimizer_state(reader, weights.table(), optimizer.state_names());
   for (const LocalWeight& weight : weights.weights())
-    for (const std::string& name : optimizer.state_names())
+    for (const std::string& name : weight.trained() ? optimizer.state_names() : std::vector<std::string>())
       optimizer.set(
           name, weight,
           modeling::read_slice(reader, modeling::optimizer_key(weight.info.hf_name, name), weight.part.slice));

@@ -129,7 +129,8 @@ void GradientBuckets::finish() {
   const at::NoGradGuard no_grad;
   const bool counted = settings_.overlap_grad_reduce || every_microbatch();
   if (!counted || microbatches_ == 0)
-    for (const LocalWeight& weight : weights_.weights()) sum_partial(weight);
+    for (const LocalWeight& weight : weights_.weights())
+      if (weight.trained()) sum_partial(weight);
   for (size_t bucket = 0; bucket < states_.size(); ++bucket)
     if (!states_[bucket].sent) send(bucket);
   for (size_t bucket = 0; bucket < states_.size(); ++bucket) arrive(bucket);

@@ -25,7 +25,7 @@ std::vector<RankList> cut(const std::vector<RankList>& lists, int64_t parts, boo
 
 }  // namespace
 
-Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, int64_t kv_heads) {
+Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, const Settings& settings) {
   using modeling::layout::GroupKind;
   const modeling::HostGroups host(call);
   const std::vector<modeling::layout::ProcessGroup> all = modeling::layout::process_groups(grid);
@@ -54,8 +54,12 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
     groups.edp_part = host.make(cut(experts, instances, false), "edp_part");
     groups.edp_replicas = host.make(cut(experts, instances, true), "edp_replicas");
   }
+  if (settings.model.moe) groups.tp_cp = make(GroupKind::tp_cp, "tp_cp");
+  if (settings.model.moe) groups.tp_dp_cp = make(GroupKind::tp_dp_cp, "tp_dp_cp");
+  if (settings.moe.replay) groups.dp = make(GroupKind::dp, "dp");
   const auto tensor_groups = modeling::layout::groups_of_kind(all, GroupKind::tp);
-  groups.equal_heads = host.make(modeling::equal_head_groups(tensor_groups, kv_heads), "equal_heads");
+  groups.equal_heads =
+      host.make(modeling::equal_head_groups(tensor_groups, settings.model.num_kv_heads), "equal_heads");
   return groups;
 }
 

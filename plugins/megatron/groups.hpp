@@ -4,6 +4,7 @@
 
 #include "modeling/layout/parallel_grid.hpp"
 #include "modeling/parallel/group.hpp"
+#include "plugins/megatron/settings.hpp"
 
 namespace hexad::megatron {
 
@@ -17,11 +18,14 @@ struct Groups {
   // With several instances of the distributed optimizer: the part of dp_cp (of edp) that one is shared over, and the
   // ranks that own the same in each. With one: dp_cp (edp) and one rank.
   modeling::Group dp_cp_part, dp_cp_replicas, edp_part, edp_replicas;
+  // Of models with experts alone: ranks that share a micro-batch's tokens, and all that have tokens of the same layers.
+  modeling::Group tp_cp, tp_dp_cp;
+  modeling::Group dp;  // of router replay alone: ranks with the same layers and other micro-batches
   modeling::layout::RankCoordinates at;
   int64_t rank = 0;  // in the world
 };
 
-// Collective over the world. `kv_heads`: of the model.
-Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, int64_t kv_heads);
+// Collective over the world.
+Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, const Settings& settings);
 
 }  // namespace hexad::megatron

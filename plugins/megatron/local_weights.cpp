@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -48,6 +49,8 @@ bool stage_holds(const modeling::ModelConfig& config, const layout::Stage& stage
 LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
                            at::Device device)
     : settings_(settings), groups_(groups), device_(device), table_(modeling::weight_table(settings.model)) {
+  if (settings.moe.freeze_router)
+    for (modeling::WeightInfo& info : table_) info.trainable &= !modeling::is_router(info);
   add_weights(placement);
   add_buckets();
   order_buckets();
@@ -58,6 +61,7 @@ LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const
 
 void LocalWeights::add_weights(const layout::LayerPlacement& placement) {
   const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups_.at.pp)];
+  std::vector<LocalWeight> untrained;
   for (const modeling::WeightInfo& info : table_) {
     bool held = false, embeds = false;
     for (const layout::Stage& stage : stages) {
@@ -66,14 +70,17 @@ void LocalWeights::add_weights(const layout::LayerPlacement& placement) {
     }
     const std::optional<modeling::TensorPart> part = part_at(settings_, groups_.at, info);
     if (!held || !part) continue;
-    index_[info.hf_name] = weights_.size();
-    weights_.push_back({info, *part, modeling::expert_of(info).has_value(), is_embedding(info) && !embeds, {}});
+    LocalWeight weight{info, *part, modeling::expert_of(info).has_value(), is_embedding(info) && !embeds, {}};
+    (weight.trained() ? weights_ : untrained).push_back(std::move(weight));
   }
+  std::move(untrained.begin(), untrained.end(), std::back_inserter(weights_));
+  for (size_t i = 0; i < weights_.size(); ++i) index_[weights_[i].info.hf_name] = i;
 }
 
 void LocalWeights::add_buckets() {
   std::vector<layout::BufferParam> params;
   for (const LocalWeight& weight : weights_) {
+    if (!weight.trained()) break;  // they come last
     layout::BufferParam param{numel(weight.part.slice.shape)};
     param.expert = weight.expert;
     param.unit = weight.info.unit;
@@ -155,7 +162,17 @@ at::Tensor LocalWeights::slice_of(const at::Tensor& flat, const LocalWeight& wei
 const at::Tensor& LocalWeights::leaf(int32_t which, const std::string& name) {
   const size_t index = index_.at(name);
   const LocalWeight& weight = weights_[index];
+  if (!weight.trained()) return untrained(which, weight);
   return version(which).leaf(index, weight.bucket, weight.in_buffer, weight.part.slice.shape);
+}
+
+const at::Tensor& LocalWeights::untrained(int32_t which, const LocalWeight& weight) {
+  require(which);
+  return untrained_.at(which).at(weight.info.hf_name);
+}
+
+void LocalWeights::set_untrained(const std::string& name, const at::Tensor& value) {
+  untrained_.at(HEXAD_WEIGHTS_CURRENT).at(name) = value;
 }
 
 void LocalWeights::prefetch(int32_t which, const std::string& unit) {
@@ -203,6 +220,7 @@ void LocalWeights::keep(int32_t which) {
   for (size_t bucket = 0; !sharded() && bucket < buckets_.size(); ++bucket) current.finish(bucket);
   const at::Tensor copy = current.held().to(at::TensorOptions(at::kCPU), /*non_blocking=*/false, /*copy=*/true);
   versions_[which] = std::make_unique<WeightVersion>(buckets_, copy, sharded(), device_);
+  untrained_[which] = untrained_[HEXAD_WEIGHTS_CURRENT];
 }
 
 WeightVersion& LocalWeights::version(int32_t which) {
@@ -232,9 +250,16 @@ void LocalWeights::set(int32_t which, const std::function<at::Tensor(const Local
           .copy_(whole.narrow(0, bucket.owned.begin - bucket.range.begin, bucket.owned.size()));
   }
   if (!current) versions_[kept_kind(which)] = std::make_unique<WeightVersion>(buckets_, held, sharded(), device_);
+  std::map<std::string, at::Tensor> untrained;
+  for (const LocalWeight& weight : weights_)
+    if (!weight.trained())
+      untrained[weight.info.hf_name] =
+          fill(weight).to(at::TensorOptions(device_).dtype(at::kFloat), /*non_blocking=*/false, /*copy=*/true);
+  untrained_[which] = std::move(untrained);
 }
 
 at::Tensor LocalWeights::value(int32_t which, const LocalWeight& weight) {
+  if (!weight.trained()) return untrained(which, weight);
   const at::NoGradGuard no_grad;
   WeightVersion& from = version(which);
   if (!sharded()) {

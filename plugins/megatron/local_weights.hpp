@@ -1,5 +1,6 @@
 // The weights that this rank holds: the slices of its stages' weights, end to end in buckets (experts behind, in some of
-// their own), and the versions of them: current, reference, snapshot.
+// their own), and the versions of them: current, reference, snapshot. Weights that no gradient moves lie beside the
+// buckets, in fp32.
 #pragma once
 #include <functional>
 #include <map>
@@ -23,8 +24,10 @@ struct LocalWeight {
   modeling::TensorPart part;
   bool expert = false;        // of an expert, which lies on the expert grid
   bool tied_copy = false;     // the last stage's copy of a tied embedding, which the first one owns
-  modeling::Range in_buffer;  // elements
-  size_t bucket = 0;
+  modeling::Range in_buffer;  // elements; of a weight that is not trained: none
+  size_t bucket = 0;          // likewise
+
+  bool trained() const { return info.trainable; }
 
   // Norms and checkpoints take each element from one rank.
   bool owned() const { return part.copy == 0 && !tied_copy; }
@@ -43,7 +46,9 @@ class LocalWeights {
   LocalWeights(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
                at::Device device);
 
-  const std::vector<modeling::WeightInfo>& table() const { return table_; }  // of the whole model
+  // Of the whole model; what settings freeze is not trainable here.
+  const std::vector<modeling::WeightInfo>& table() const { return table_; }
+  // Those that are trained first.
   const std::vector<LocalWeight>& weights() const { return weights_; }
   const std::vector<WeightBucket>& buckets() const { return buckets_; }
   const WeightBucket& bucket_of(const LocalWeight& weight) const { return buckets_[weight.bucket]; }
@@ -54,12 +59,12 @@ class LocalWeights {
   int64_t owned_elements() const { return owned_elements_; }
   at::Device device() const { return device_; }
 
-  // The weight's slice of a flat tensor of all elements.
+  // A trained weight's slice of a flat tensor of all elements.
   at::Tensor slice_of(const at::Tensor& flat, const LocalWeight& weight) const;
 
-  // A leaf that requires a gradient, of the current weights or a kept version. What is sharded is gathered for it and
-  // stays until its unit is released: acquire makes a unit ready, prefetch begins to. Under sharding these are
-  // collective over the data-parallel ranks; releasing is not.
+  // A leaf of the current weights or a kept version; it requires a gradient if the weight is trained. What is sharded is
+  // gathered for it and stays until its unit is released: acquire makes a unit ready, prefetch begins to. Under sharding
+  // these are collective over the data-parallel ranks; releasing is not.
   const at::Tensor& leaf(int32_t which, const std::string& name);
   void prefetch(int32_t which, const std::string& unit);
   void acquire(int32_t which, const std::string& unit);
@@ -80,7 +85,9 @@ class LocalWeights {
   void keep(int32_t which);
   // Replaces weights: fill(weight) returns the slice, in any dtype.
   void set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill);
-  // The weight's slice. Collective over the ranks that share the weight when it is sharded.
+  // Replaces a current weight that is not trained.
+  void set_untrained(const std::string& name, const at::Tensor& value);
+  // The weight's slice, in fp32 if it is not trained. Collective over the ranks that share the weight when it is sharded.
   at::Tensor value(int32_t which, const LocalWeight& weight);
   // Throws sdk::Error when weights of `which` were never kept.
   void require(int32_t which) { version(which); }
@@ -95,6 +102,7 @@ class LocalWeights {
   void order_buckets();
   bool sharded() const { return settings_.sharding == Sharding::optim_grads_params; }
   WeightVersion& version(int32_t which);
+  const at::Tensor& untrained(int32_t which, const LocalWeight& weight);
   static int32_t kept_kind(int32_t which);
 
   const Settings& settings_;
@@ -108,6 +116,8 @@ class LocalWeights {
   std::map<std::string, std::vector<size_t>> unit_buckets_;  // in that order
   int64_t elements_ = 0, owned_elements_ = 0;
   std::map<int32_t, std::unique_ptr<WeightVersion>> versions_;
+  // fp32, on the device, by version and name; never written to, but replaced.
+  std::map<int32_t, std::map<std::string, at::Tensor>> untrained_;
 };
 
 }  // namespace hexad::megatron

@@ -63,10 +63,6 @@ void read_placement(const sdk::Config& config, Settings& settings) {
     placement.layout = layout::parse_layer_layout(written.get<std::vector<std::vector<std::string>>>());
 }
 
-void refuse(bool asked, const char* what, const char* instead) {
-  if (asked) sdk::fail(HEXAD_UNIMPLEMENTED, "%s is not available in the megatron backend yet: %s", what, instead);
-}
-
 void require_divisor(const char* size_key, int64_t size, const char* what, int64_t amount) {
   if (amount % size == 0) return;
   int64_t fits = size;
@@ -100,8 +96,6 @@ void check_experts(const Settings& settings) {
 void check_model(const Settings& settings) {
   modeling::check_tensor_parallel(settings.model, settings.sizes.tensor);
   check_experts(settings);
-  for (const modeling::WeightInfo& info : modeling::weight_table(settings.model))
-    refuse(!info.trainable, "a router with an expert bias", "use policy.dtensor_cfg");
 }
 
 }  // namespace
@@ -112,7 +106,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   read_grid(config, world, settings);
   read_stage_links(config, settings);
   read_placement(config, settings);
-  settings.gather_tokens = config.get(key("moe_token_dispatcher_type").c_str(), "alltoall") == std::string("allgather");
+  settings.moe = read_moe_settings(config, settings.model);
   settings.recompute = read_recompute(config);
   read_optimizer(config, settings);
   read_data_parallel(config, settings);

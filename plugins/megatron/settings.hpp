@@ -5,6 +5,7 @@
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/layout/parallel_grid.hpp"
 #include "modeling/parallel/optimizer.hpp"
+#include "plugins/megatron/moe_settings.hpp"
 #include "plugins/megatron/recompute.hpp"
 
 namespace hexad::megatron {
@@ -18,8 +19,8 @@ struct Settings : modeling::ModelSettings {
   modeling::layout::PlacementOptions placement;  // which layers a stage holds
   modeling::ContextSettings context;             // how context-parallel ranks exchange keys and values
   bool sequence_parallel = false;
-  int64_t token_runs = 1;      // tp_comm_overlap: TensorParallel::token_runs
-  bool gather_tokens = false;  // moe_token_dispatcher_type: allgather, in place of alltoall
+  int64_t token_runs = 1;  // tp_comm_overlap: TensorParallel::token_runs
+  MoeSettings moe;
   RecomputeSettings recompute;
   bool overlap_stages = false;  // overlap_p2p_comm
   bool batch_stages = true;     // batch_p2p_comm
@@ -38,6 +39,8 @@ struct Settings : modeling::ModelSettings {
   int64_t expert_tensor() const { return sizes.expert_tensor.value_or(sizes.tensor); }
   // Do tokens leave their rank on the way to their experts?
   bool dispatches() const { return model.moe && expert_tensor() * sizes.expert > 1; }
+  // Do data-parallel ranks meet within a micro-batch, so that all must have equally many?
+  bool meets() const { return dispatches() || moe.router.global_aux_loss != 0; }
 };
 
 // Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.

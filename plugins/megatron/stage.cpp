@@ -32,13 +32,14 @@ class UnitsInUse {
 }  // namespace
 
 StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-                         LocalWeights& weights, GradientBuckets& gradients)
+                         LocalWeights& weights, GradientBuckets& gradients, Routers& routers)
     : settings_(settings),
       tp_{groups.tp, settings.sequence_parallel, settings.token_runs},
       ends_(settings.model, tp_, groups.cp),
       stage_(stage),
       weights_(weights),
       gradients_(gradients),
+      routers_(routers),
       units_(layer_units(settings.recompute, stage.layers)) {
   for (const LayerUnit& unit : units_) {
     unit_weights_.emplace_back();
@@ -55,7 +56,7 @@ StageRunner::StageRunner(const Settings& settings, const Groups& groups, const m
   const modeling::ExpertGroup ranks{groups.tp_ep, settings.expert_tensor()};
   experts_ = ranks.local(settings.model.moe->num_experts);
   if (!settings.dispatches()) return;
-  if (settings.gather_tokens) {
+  if (settings.moe.gather_tokens) {
     dispatcher_ = std::make_unique<modeling::AllGatherDispatcher>(ranks);
   } else {
     dispatcher_ = std::make_unique<modeling::AllToAllDispatcher>(ranks);
@@ -72,8 +73,8 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
   modeling::BlockOptions options;
   options.tp = tp_;
   options.recompute = settings_.recompute.modules;
-  const auto moe_run = [&](int64_t) {
-    modeling::MoeRun run;
+  const auto moe_run = [&](int64_t moe_layer) {
+    modeling::MoeRun run = routers_.run(moe_layer, batch);
     run.dispatcher = dispatcher_.get();
     return run;
   };

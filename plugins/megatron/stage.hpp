@@ -8,6 +8,7 @@
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "plugins/megatron/gradient_buckets.hpp"
+#include "plugins/megatron/routers.hpp"
 
 namespace hexad::megatron {
 
@@ -24,7 +25,7 @@ struct StageRecord {
 class StageRunner {
  public:
   StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-              LocalWeights& weights, GradientBuckets& gradients);
+              LocalWeights& weights, GradientBuckets& gradients, Routers& routers);
 
   const modeling::layout::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
@@ -71,6 +72,7 @@ class StageRunner {
   modeling::layout::Stage stage_;
   LocalWeights& weights_;
   GradientBuckets& gradients_;
+  Routers& routers_;
   std::vector<LayerUnit> units_;                            // of the stage's layers
   std::vector<Weights> unit_weights_;                       // of each, those that learn
   Weights head_weights_;                                    // likewise; last stage

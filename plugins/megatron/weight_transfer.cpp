@@ -52,15 +52,21 @@ at::Tensor WeightTransfer::whole(size_t index, at::ScalarType dtype, const Slice
 }
 
 at::Tensor WeightTransfer::whole(size_t index, const std::string& name) const {
-  return whole(index, at::kFloat, [&](const LocalWeight& weight) { return optimizer_.summed_part(name, weight); });
+  return whole(index, at::kFloat, [&](const LocalWeight& weight) {
+    return weight.trained() ? optimizer_.summed_part(name, weight) : weights_.value(HEXAD_WEIGHTS_CURRENT, weight);
+  });
 }
 
 void WeightTransfer::layout(hexad_weight_list& out) {
   if (layout_.empty())
     for (const LocalWeight& weight : weights_.weights())
       layout_.add(weight.info.hf_name, weight.info.shape, weight.part.slice.offsets, weight.part.slice.shape, {},
-                  settings_.compute_dtype);
+                  dtype_of(weight.info, HEXAD_WEIGHTS_CURRENT));
   layout_.list(out);
+}
+
+at::ScalarType WeightTransfer::dtype_of(const modeling::WeightInfo& info, int32_t which) const {
+  return which == HEXAD_WEIGHTS_GRADIENTS || !info.trainable ? at::kFloat : settings_.compute_dtype;
 }
 
 void WeightTransfer::begin(const hexad_weights_request& request) {
@@ -80,22 +86,22 @@ void WeightTransfer::next(hexad_weight_list& out) {
 }
 
 void WeightTransfer::add_next() {
-  const bool gradients = request_.which == HEXAD_WEIGHTS_GRADIENTS;
+  const bool gradients = request_.which == HEXAD_WEIGHTS_GRADIENTS, slices = request_.form == HEXAD_FORM_SHARD;
+  const size_t index = at_++;
+  const modeling::WeightInfo& info = slices ? weights_.weights()[index].info : weights_.table()[index];
+  if (gradients && !info.trainable) return;
   const auto slice = [&](const LocalWeight& weight) {
-    if (gradients) return optimizer_.summed_part("grad", weight);
-    return weights_.value(request_.which, weight);
+    return gradients ? optimizer_.summed_part("grad", weight) : weights_.value(request_.which, weight);
   };
-  const at::ScalarType dtype = gradients ? at::kFloat : settings_.compute_dtype;
-  if (request_.form == HEXAD_FORM_SHARD) {
-    const LocalWeight& weight = weights_.weights()[at_++];
-    bucket_.add(weight.info.hf_name, weight.info.shape, weight.part.slice.offsets, weight.part.slice.shape,
+  const at::ScalarType dtype = dtype_of(info, request_.which);
+  if (slices) {
+    const LocalWeight& weight = weights_.weights()[index];
+    bucket_.add(info.hf_name, info.shape, weight.part.slice.offsets, weight.part.slice.shape,
                 slice(weight).detach().to(at::TensorOptions(device_).dtype(dtype)), dtype);
-    return;
+  } else {
+    bucket_.add(info.hf_name, info.shape, std::vector<int64_t>(info.shape.size(), 0), info.shape,
+                whole(index, dtype, slice), dtype);
   }
-  const modeling::WeightInfo& info = weights_.table()[at_];
-  bucket_.add(info.hf_name, info.shape, std::vector<int64_t>(info.shape.size(), 0), info.shape,
-              whole(at_, dtype, slice), dtype);
-  ++at_;
 }
 
 void WeightTransfer::end() {

@@ -21,10 +21,12 @@ class WeightTransfer {
   // slice(weight) gives on the ranks that hold the weight (whether they own it or not). Collective.
   using SliceOf = std::function<at::Tensor(const LocalWeight& weight)>;
   at::Tensor whole(size_t index, at::ScalarType dtype, const SliceOf& slice) const;
-  // The same for masters, gradients ("grad") or a state of the optimizer, fp32.
+  // The same for masters ("", with the weights that are not trained), gradients ("grad") or a state of the optimizer,
+  // fp32.
   at::Tensor whole(size_t index, const std::string& name) const;
 
-  // hexad_backend_vtable's weight functions. Weights come in the compute dtype, gradients in fp32.
+  // hexad_backend_vtable's weight functions. Weights come in the compute dtype, gradients and what is not trained in
+  // fp32.
   void layout(hexad_weight_list& out);
   void begin(const hexad_weights_request& request);
   void next(hexad_weight_list& out);
@@ -35,7 +37,8 @@ class WeightTransfer {
     int32_t rank;
     modeling::WeightSlice slice;
   };
-  void add_next();
+  void add_next();  // nothing where there is none: the gradient of a weight that is not trained
+  at::ScalarType dtype_of(const modeling::WeightInfo& info, int32_t which) const;
 
   const Settings& settings_;
   const Groups& groups_;

@@ -31,6 +31,12 @@ inline std::vector<std::string>& logged() {
   return lines;
 }
 
+// Metrics that the plugin reported, the last value of each.
+inline std::map<std::string, double>& reported() {
+  static std::map<std::string, double> values;
+  return values;
+}
+
 // Replaces the c10d group that the plugin asks for.
 inline std::function<void*(void*)>& wrap_group() {
   static std::function<void*(void*)> wrap;
@@ -77,7 +83,10 @@ inline const hexad_host& host() {
     t.set_error = set_error;
     t.log_enabled = [](int32_t) { return int32_t{1}; };
     t.log = [](hexad_call*, int32_t, const char* text, uint64_t size) { logged().emplace_back(text, size); };
-    t.metric = [](hexad_call*, const char*, double, double, int32_t) { return hexad_code{HEXAD_OK}; };
+    t.metric = [](hexad_call*, const char* name, double value, double, int32_t) {
+      reported()[name] = value;
+      return hexad_code{HEXAD_OK};
+    };
     t.config_i64 = read<int64_t>;
     t.config_f64 = read<double>;
     t.config_bool = read<int32_t>;

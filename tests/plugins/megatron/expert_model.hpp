@@ -5,6 +5,14 @@
 namespace backend_test {
 
 inline json expert_model(const std::string& family) {
+  if (family == "deepseek_v3") {
+    json model = tiny_config(family);
+    model.update({{"num_hidden_layers", 4},
+                  {"num_attention_heads", 4},
+                  {"intermediate_size", 28},
+                  {"moe_intermediate_size", 8}});
+    return model;
+  }
   json model = megatron_model(family == "mixtral" ? "llama" : "qwen3_moe");
   model["model_type"] = family;
   if (family == "mixtral") {
@@ -17,6 +25,8 @@ inline json expert_model(const std::string& family) {
   return model;
 }
 
-inline bool has_experts(const std::string& family) { return family == "mixtral" || family.ends_with("_moe"); }
+inline bool has_experts(const std::string& family) {
+  return family == "mixtral" || family == "deepseek_v3" || family.ends_with("_moe");
+}
 
 }  // namespace backend_test

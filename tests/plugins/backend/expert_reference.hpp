@@ -1,0 +1,267 @@
+// Plain autograd for what training does to experts: balancing losses, capacity and the expert bias, by their formulas,
+// over the micro-batches of all data-parallel ranks.
+#pragma once
+#include <optional>
+
+#include "modeling/family/transformer.hpp"
+#include "tests/plugins/backend/comparison.hpp"
+
+namespace backend_test {
+
+struct Balancing {
+  double aux = 0, sequence = 0, global = 0, z = 0;  // coefficients
+  bool per_token = true;                            // means over tokens; otherwise over micro-batches
+  double capacity = 0;                              // factor; 0: dropless
+  bool by_position = false;                         // the first tokens keep their places; otherwise the most probable
+  double bias_rate = 0;
+};
+
+using Pack = std::vector<Sequence>;
+
+// The micro-batches of each data-parallel rank, as Instance::batches makes them.
+inline std::vector<std::vector<Pack>> packs_of(const std::vector<Sequence>& sequences, const Packing& packing,
+                                               size_t ranks) {
+  std::vector<std::vector<Pack>> result(ranks);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    std::vector<Pack>& packs = result[i % ranks];
+    if (packs.empty() || packs.back().size() == packing.sequences) packs.emplace_back();
+    packs.back().push_back(sequences[i]);
+  }
+  return result;
+}
+
+// Sees what goes through the experts of one layer; drops what has no place.
+struct ExpertTrace : hexad::modeling::ExpertDispatcher {
+  const Balancing* balancing = nullptr;
+  at::Tensor tokens, experts, kept;
+
+  at::Tensor run(const at::Tensor& x, const hexad::modeling::Routing& routing, int64_t num_experts,
+                 const hexad::modeling::ExpertWeights& weights, const Meanwhile&) override {
+    hexad::modeling::Routing mine = routing;
+    tokens = x, experts = routing.experts;
+    kept = at::zeros({x.size(0), num_experts}, at::kBool).scatter(1, experts, true);
+    if (balancing->capacity > 0) mine.kept = drop(routing, num_experts);
+    return run_local_experts(x, mine, num_experts, weights);
+  }
+  at::Tensor drop(const hexad::modeling::Routing& routing, int64_t num_experts) {
+    const double share = static_cast<double>(experts.numel()) / static_cast<double>(num_experts);
+    const auto places = static_cast<size_t>(std::ceil(share * balancing->capacity));
+    for (int64_t expert = 0; expert < num_experts; ++expert) {
+      std::vector<std::pair<float, int64_t>> wanted;  // by falling probability, then by position
+      for (int64_t t = 0; t < experts.size(0); ++t)
+        for (int64_t k = 0; k < experts.size(1); ++k)
+          if (experts[t][k].item<int64_t>() == expert)
+            wanted.emplace_back(balancing->by_position ? 0 : -routing.probs[t][k].item<float>(), t);
+      std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (size_t i = places; i < wanted.size(); ++i) kept[wanted[i].second][expert] = false;
+    }
+    return kept;
+  }
+};
+
+struct ExpertReference : Reference {
+  using Reference::Reference;
+  using Traces = std::map<int64_t, ExpertTrace>;
+
+  Balancing balancing;
+  std::optional<Weights> routed_by;      // tokens go to the experts that these weights choose
+  std::map<std::string, double> losses;  // without coefficients, means over layers and micro-batches
+  std::map<int64_t, at::Tensor> visits;  // of each layer and expert, of the last global batch
+
+  // Log-probs and entropy of all tokens of a pack, 0 at the first of each sequence.
+  std::pair<at::Tensor, at::Tensor> pack_outputs(const Weights& with, const Pack& pack, double temperature,
+                                                 Traces& traces, const Traces* choice = nullptr) const {
+    std::vector<int64_t> ids, offsets = {0}, positions;
+    for (const Sequence& sequence : pack) {
+      ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
+      for (size_t i = 0; i < sequence.ids.size(); ++i) positions.push_back(static_cast<int64_t>(i));
+      offsets.push_back(static_cast<int64_t>(ids.size()));
+    }
+    namespace m = hexad::modeling;
+    m::PackedAttention attention(config, m::packed_layout(at::tensor(offsets, at::kLong), at::kCPU));
+    const auto runs = [&](int64_t layer) {
+      traces[layer].balancing = &balancing;
+      m::MoeRun run;
+      run.dispatcher = &traces[layer];
+      if (choice) run.route.selected = choice->at(layer).experts;
+      return run;
+    };
+    const at::Tensor hidden = m::forward_hidden(
+        config, [&](const std::string& name) { return with.at(name); }, at::tensor(ids, at::kLong),
+        at::tensor(positions, at::kLong), attention, {}, runs);
+    const at::Tensor all = at::log_softmax(at::mm(hidden, with.at(m::head_weight_name(config)).t()) / temperature, -1);
+    std::vector<at::Tensor> logprobs, entropy;
+    for (size_t s = 0; s < pack.size(); ++s) {
+      const at::Tensor rows = all.slice(0, offsets[s], offsets[s + 1] - 1), first = at::zeros({1});
+      const at::Tensor next = at::tensor(pack[s].ids, at::kLong).slice(0, 1).unsqueeze(1);
+      logprobs.insert(logprobs.end(), {first, rows.gather(1, next).squeeze(1)});
+      entropy.insert(entropy.end(), {first, -(rows.exp() * rows).sum(-1)});
+    }
+    return {at::cat(logprobs), at::cat(entropy)};
+  }
+
+  struct Scores {
+    at::Tensor probs, map, logits;
+  };
+  Scores scores_of(const Weights& with, int64_t layer, const ExpertTrace& trace) const {
+    const auto& moe = *config.moe;
+    const std::string gate = "model.layers." + std::to_string(layer) + "." + moe.family->block + "gate.weight";
+    const at::Tensor logits = at::mm(trace.tokens, with.at(gate).t());
+    const bool softmax = moe.routing.score == hexad::modeling::ScoreFunction::softmax;
+    const at::Tensor raw = softmax ? logits.exp() : logits.sigmoid(), probs = raw / raw.sum(-1, true);
+    const at::Tensor best = std::get<1>(probs.detach().topk(moe.routing.topk, 1));
+    return {probs, at::zeros_like(probs.detach()).scatter(1, best, 1.0), logits};
+  }
+  // E / (k T^2) sum_e (sum_t p_te) n_e
+  at::Tensor balance(const at::Tensor& probs, const at::Tensor& counts, double tokens) const {
+    const auto& moe = *config.moe;
+    return (probs * counts).sum() *
+           (static_cast<double>(moe.num_experts) / (static_cast<double>(moe.routing.topk) * tokens * tokens));
+  }
+  // The losses of one layer over a pack, as summands of the objective; without their coefficients in `losses`.
+  at::Tensor pack_losses(const Scores& s, const Pack& pack, double weight, double pairs) {
+    const auto tokens = static_cast<double>(s.probs.size(0));
+    const at::Tensor aux = balance(s.probs.sum(0), s.map.sum(0), tokens),
+                     z = at::logsumexp(s.logits, {-1}).square().mean();
+    at::Tensor by_sequence = at::zeros({});
+    int64_t begin = 0;
+    for (const Sequence& sequence : pack) {
+      const int64_t end = begin + static_cast<int64_t>(sequence.ids.size());
+      const auto length = static_cast<double>(end - begin);
+      by_sequence =
+          by_sequence +
+          length / tokens * balance(s.probs.slice(0, begin, end).sum(0), s.map.slice(0, begin, end).sum(0), length);
+      begin = end;
+    }
+    losses["moe/load_balancing_loss"] += aux.item<double>() / pairs;
+    losses["moe/seq_load_balancing_loss"] += by_sequence.item<double>() / pairs;
+    losses["moe/z_loss"] += z.item<double>() / pairs;
+    return weight * (balancing.aux * aux + balancing.sequence * by_sequence + balancing.z * z);
+  }
+
+  // packs[r]: the micro-batches of data-parallel rank r. Adds to grads; returns the loss without the balancing ones.
+  double train_packs(const std::vector<std::vector<Pack>>& packs, double normalizer, double temperature) {
+    const at::AutoGradMode mode(true);
+    Weights leaves;
+    std::vector<at::Tensor> inputs;
+    for (const auto& [name, tensor] : weights) {
+      leaves[name] = tensor.detach().requires_grad_(!frozen.count(name));
+      if (!frozen.count(name)) inputs.push_back(leaves[name]);
+    }
+    size_t most = 0, count = 0;
+    double all_tokens = 0;
+    for (const auto& of_rank : packs) {
+      most = std::max(most, of_rank.size()), count += of_rank.size();
+      for (const Pack& pack : of_rank) all_tokens += static_cast<double>(total_tokens(pack));
+    }
+    const auto weight_of = [&](double tokens) {
+      return balancing.per_token ? tokens / all_tokens : 1 / static_cast<double>(count);
+    };
+    const auto layers = static_cast<double>(std::count(config.moe->layers.begin(), config.moe->layers.end(), true));
+    const double pairs = layers * static_cast<double>(count);
+    losses.clear(), visits.clear();
+    std::map<int64_t, at::Tensor> earlier;  // counts of the micro-batches so far
+    at::Tensor objective = at::zeros({});
+    double total = 0;
+    for (size_t index = 0; index < most; ++index) {
+      std::map<int64_t, std::pair<at::Tensor, at::Tensor>> sums;  // probabilities and counts over all ranks
+      double tokens = 0;
+      for (const auto& of_rank : packs) {
+        if (index >= of_rank.size()) continue;
+        const Pack& pack = of_rank[index];
+        Traces traces, choice;
+        if (routed_by) {
+          const at::NoGradGuard no_grad;
+          pack_outputs(*routed_by, pack, temperature, choice);
+        }
+        const auto [logprobs, entropy] = pack_outputs(leaves, pack, temperature, traces, routed_by ? &choice : nullptr);
+        std::vector<at::Tensor> factors;
+        for (const Sequence& sequence : pack) factors.push_back(at::tensor(sequence.weight));
+        const Loss loss = loss_of(logprobs.detach(), entropy.detach(), at::cat(factors), normalizer);
+        total += loss.value;
+        objective = objective + (logprobs * loss.grad_logprobs).sum() + (entropy * loss.grad_entropy).sum();
+        const auto own = static_cast<double>(total_tokens(pack));
+        tokens += own;
+        for (const auto& [layer, trace] : traces) {
+          const Scores scores = scores_of(leaves, layer, trace);
+          objective = objective + pack_losses(scores, pack, weight_of(own), pairs);
+          auto& [probs, counts] = sums[layer];
+          probs = probs.defined() ? probs + scores.probs.sum(0) : scores.probs.sum(0);
+          counts = counts.defined() ? counts + scores.map.sum(0) : scores.map.sum(0);
+          at::Tensor& seen = visits[layer];
+          const at::Tensor now = trace.kept.sum(0).to(at::kFloat);
+          seen = seen.defined() ? seen + now : now;
+        }
+      }
+      for (auto& [layer, sum] : sums) {
+        at::Tensor& so_far = earlier[layer];
+        so_far = so_far.defined() ? so_far + sum.second : sum.second;
+        const at::Tensor loss = balance(sum.first, so_far / static_cast<double>(index + 1), tokens);
+        losses["moe/global_load_balancing_loss"] += loss.item<double>() / pairs;
+        objective = objective + weight_of(tokens) * balancing.global * loss;
+      }
+    }
+    const auto found = torch::autograd::grad({objective}, inputs, {at::ones({})}, false, false, /*allow_unused=*/true);
+    size_t i = 0;
+    for (const auto& [name, tensor] : weights) {
+      if (frozen.count(name)) continue;
+      at::Tensor& sum = grads[name];
+      if (!sum.defined()) sum = at::zeros_like(tensor);
+      if (found[i].defined()) sum.add_(found[i]);
+      ++i;
+    }
+    return total;
+  }
+
+  void update_biases() {
+    const auto& family = *config.moe->family;
+    if (!family.expert_bias || balancing.bias_rate == 0) return;
+    for (const auto& [layer, counts] : visits) {
+      at::Tensor& bias = weights.at("model.layers." + std::to_string(layer) + "." + family.block + family.expert_bias);
+      bias = bias + (counts.mean() - counts).sign() * balancing.bias_rate;
+    }
+  }
+};
+
+struct ExpertErrors : Errors {
+  double losses = 0;  // of the reported balancing losses
+};
+
+// Two steps of the backend beside two of the reference. `frozen`: ends of names of weights that are not trained.
+inline ExpertErrors expert_steps(const nlohmann::json& model, const Packing& packing, const Balancing& balancing,
+                                 const std::function<json(const std::filesystem::path&)>& policy_of,
+                                 const std::string& frozen = "") {
+  const TemporaryDir folder;
+  ExpertReference reference(folder.path(), write_model(folder.path(), model));
+  reference.balancing = balancing;
+  for (const auto& [name, weight] : reference.weights)
+    if (!frozen.empty() && name.ends_with(frozen)) reference.frozen.insert(name);
+  Instance backend(policy_of(folder.path()));
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  ExpertErrors errors;
+  for (int step = 0; step < 2; ++step) {
+    const std::vector<Sequence> data = make_sequences(11, step);
+    const auto packs = packs_of(data, packing, static_cast<size_t>(backend.info().dp_size));
+    const double normalizer = static_cast<double>(total_tokens(data));
+    const double want = reference.train_packs(packs, normalizer, kTemperature);
+    reported().clear();
+    auto batches = backend.batches(data, packing);
+    const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature));
+    errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
+    for (const auto& [name, value] : reported())
+      errors.losses = std::max(errors.losses, std::abs(value / reference.losses.at(name) - 1));
+    const size_t wanted = (balancing.aux > 0) + (balancing.sequence > 0) + (balancing.global > 0) + (balancing.z > 0);
+    if (reported().size() != wanted) errors.losses = INFINITY;
+    errors.grad = std::max(errors.grad, relative_error(backend.weights(HEXAD_WEIGHTS_GRADIENTS), reference.grads));
+    const double norm = reference.grad_norm();
+    errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
+    reference.step(kLr, kDecay, kMaxNorm);
+    reference.update_biases();
+    Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
+    errors.weight = std::max(errors.weight, relative_error(weights, reference.weights));
+    reference.weights = std::move(weights);
+  }
+  return errors;
+}
+
+}  // namespace backend_test
