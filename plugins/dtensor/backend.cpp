@@ -6,6 +6,7 @@
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
+#include "modeling/backend/router_rows.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight_source.hpp"
@@ -25,12 +26,21 @@ Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   return settings;
 }
 
-RunnerOptions runner_options(const Settings& settings, const Groups& groups) {
+RunnerOptions runner_options(const Settings& settings, const Groups& groups, modeling::RouterReplay* replay) {
   return {settings.activation_checkpointing,
           settings.reshard_after_forward,
           {groups.tp, settings.sequence_parallel},
           groups.cp,
-          settings.gather_tokens};
+          settings.gather_tokens,
+          replay};
+}
+
+std::optional<modeling::RouterReplay> router_replay(const Settings& settings, const Groups& groups, at::Device device) {
+  if (!settings.router_replay) return std::nullopt;
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < settings.model.num_layers; ++layer)
+    if (settings.model.has_experts(layer)) layers.push_back(layer);
+  return modeling::RouterReplay(settings.model, layers, device, {groups.world, groups.sharing, groups.data_parallel});
 }
 
 }  // namespace
@@ -40,7 +50,8 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config)
       device_(modeling::device_of(call)),
       memory_(device_),
       model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
-      runner_(model_, runner_options(settings_, model_.groups())),
+      replay_(router_replay(settings_, model_.groups(), device_)),
+      runner_(model_, runner_options(settings_, model_.groups(), replay_ ? &*replay_ : nullptr)),
       sums_(model_, settings_.sequence_parallel),
       optimizer_(settings_.optimizer),
       export_(model_) {
@@ -89,24 +100,32 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
   wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
   const Groups& groups = model_.groups();
   wanted.context = {groups.cp, groups.cp_inner, groups.cp_outer, settings_.context.exchange};
-  return modeling::make_micro_batch(batch, settings_.model, device_, wanted);
+  modeling::MicroBatch result = modeling::make_micro_batch(batch, settings_.model, device_, wanted);
+  if (replay_)
+    result.router_rows = modeling::router_rows(result, batch, {groups.tp, settings_.sequence_parallel}, empty);
+  return result;
 }
 
 void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
       const modeling::MemoryMeter::Span measured(memory_.meter());
+      const bool records = replay_ && args.which == HEXAD_WEIGHTS_CURRENT;
+      if (records) replay_->start_recording();
       for (int64_t b = 0; b < args.num_batches; ++b) {
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
         for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
         const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
         if (modeling::is_empty(*args.batches[b])) continue;
+        if (records) replay_->keep({{&*batch, args.batches[b]}});
         for (int64_t k = 0; k < args.num_outputs; ++k)
           modeling::from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
               .copy_(modeling::output_named(result, args.outputs[b][k].name));
       }
+      if (replay_) replay_->finish();
     } catch (...) {
+      if (replay_) replay_->finish();
       runner_.abandon();
       throw;
     }
@@ -122,6 +141,7 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
       sums_.finish();
       trained_ = true;
     } catch (...) {
+      if (replay_) replay_->finish();
       runner_.abandon();
       sums_.abandon();
       for (ShardedUnit& unit : model_.units()) unit.drop_grad();
@@ -137,9 +157,13 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
   modeling::LogprobOptions options = modeling::head_options(args, settings_);
   for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
   const bool empty = modeling::is_empty(*args.batches[index]);
+  std::vector<modeling::RouterReplay::Batch> replayed;
+  if (!empty) replayed.push_back({&*batch, args.batches[index]});
+  if (replay_) replay_->start_replay(replayed);
   runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
     return empty ? modeling::LogprobResult() : modeling::loss_gradient(call, args, index, outputs);
   });
+  if (replay_) replay_->finish();
 }
 
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {

@@ -43,6 +43,7 @@ class Backend {
   at::Device device_;
   modeling::MemoryReport memory_;
   ShardedModel model_;
+  std::optional<modeling::RouterReplay> replay_;
   Runner runner_;
   GradientSums sums_;
   modeling::Optimizer optimizer_;

@@ -16,6 +16,8 @@ struct Groups {
   modeling::Group equal_heads;         // tensor-parallel ranks with the same key/value heads
   modeling::Group ep;                  // ranks that share out the experts of every layer
   modeling::Group expert_shards;       // with ep: the ranks with the same experts, which are cut over them
+  // Of router replay alone: ranks with parts of one micro-batch, and ranks with other micro-batches.
+  modeling::Group sharing, data_parallel;
   int64_t dp_rank = 0, dp_size = 1;
 };
 

@@ -78,9 +78,10 @@ at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, c
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup, experts_);
   modeling::BlockOptions linear;
   linear.tp = options_.tp;
-  const auto moe_run = [&](int64_t) {
+  const auto moe_run = [&](int64_t moe_layer) {
     modeling::MoeRun run;
     run.dispatcher = dispatcher_.get();
+    if (options_.replay) options_.replay->apply(batch, moe_layer, run);
     return run;
   };
   return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear,

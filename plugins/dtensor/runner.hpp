@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "modeling/backend/model_ends.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
@@ -17,6 +18,7 @@ struct RunnerOptions {
   modeling::TensorParallel tp = {};       // ranks that share every layer
   modeling::Group context = {};           // ranks that share the tokens
   bool gather_tokens = false;             // where experts are shared out (Settings)
+  modeling::RouterReplay* replay = nullptr;  // null: routers choose in every pass
 };
 
 class Runner {

@@ -16,6 +16,7 @@ struct Settings : modeling::ModelSettings {
   bool cpu_offload = false;  // shards, gradients and optimizer state stay on the host
   bool activation_checkpointing = false;
   bool reshard_after_forward = true;
+  bool router_replay = false;  // training reuses the experts of the log-prob pass; only with experts
 };
 
 // `world`: ranks of the run. Throws sdk::Error or modeling::Error: features that are not available, wrong values, sizes

@@ -1,0 +1,27 @@
+// Router replay over data- and context-parallel ranks.
+#include "tests/plugins/backend/replay.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
+
+using namespace backend_test;
+using rank_process::Rank;
+
+namespace {
+
+void replays(const Rank& rank) {
+  start_runtime(rank);
+  for (const int cp : {1, 2}) {
+    INFO("context parallel " << cp);
+    check_replay(replay_errors(tiny_config("qwen3_moe"), {4, false, false}, {3, true, false}, [&](const auto& dir) {
+      json result = policy(dir);
+      result["dtensor_cfg"]["context_parallel_size"] = cp;
+      return result;
+    }));
+  }
+  runtime_test::runtime().stop();
+}
+
+const bool registered = add_scenarios({{"replays", replays}});
+
+}  // namespace
+
+TEST_CASE("dtensor replays the routing of the log-prob pass") { rank_process::run("replays", 2); }
