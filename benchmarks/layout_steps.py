@@ -58,7 +58,8 @@ def run(args, layout, keys, ranks, cores, model, folder):
                "checkpointing.enabled=false", f"grpo.max_num_steps={args.steps}", "grpo.val_period=0",
                "grpo.val_at_start=false", "grpo.val_at_end=false", f"grpo.num_prompts_per_step={SEQUENCES // 16}",
                f"policy.train_global_batch_size={SEQUENCES}", f"policy.train_micro_batch_size={SEQUENCES}",
-               f"policy.sequence_packing.train_mb_tokens={MICRO_BATCH_TOKENS}"]
+               f"policy.sequence_packing.train_mb_tokens={MICRO_BATCH_TOKENS}",
+               "policy.make_sequence_length_divisible_by=4"]
     command += [f"policy.megatron_cfg.{key}={value}" for key, value in keys.items()]
     environment = dict(os.environ, OMP_WAIT_POLICY="PASSIVE")
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
