@@ -202,14 +202,7 @@ struct ExpertReference : Reference {
       }
     }
     const auto found = torch::autograd::grad({objective}, inputs, {at::ones({})}, false, false, /*allow_unused=*/true);
-    size_t i = 0;
-    for (const auto& [name, tensor] : weights) {
-      if (frozen.count(name)) continue;
-      at::Tensor& sum = grads[name];
-      if (!sum.defined()) sum = at::zeros_like(tensor);
-      if (found[i].defined()) sum.add_(found[i]);
-      ++i;
-    }
+    add_gradients(found);
     return total;
   }
 

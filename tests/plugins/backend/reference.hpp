@@ -57,16 +57,21 @@ struct Reference {
       if (sequence.ids.size() < 2) continue;
       const auto found = torch::autograd::grad({logprobs, entropy}, inputs, {loss.grad_logprobs, loss.grad_entropy},
                                                false, false, /*allow_unused=*/true);
-      size_t i = 0;
-      for (const auto& [name, tensor] : weights) {
-        if (frozen.count(name)) continue;
-        at::Tensor& sum = grads[name];
-        if (!sum.defined()) sum = at::zeros_like(tensor);
-        if (found[i].defined()) sum.add_(found[i]);
-        ++i;
-      }
+      add_gradients(found);
     }
     return total;
+  }
+
+  // `found`: of the weights that are not frozen, in the order of names; undefined where the loss does not see one.
+  void add_gradients(const std::vector<at::Tensor>& found) {
+    size_t i = 0;
+    for (const auto& [name, tensor] : weights) {
+      if (frozen.count(name)) continue;
+      at::Tensor& sum = grads[name];
+      if (!sum.defined()) sum = at::zeros_like(tensor);
+      if (found[i].defined()) sum.add_(found[i]);
+      ++i;
+    }
   }
 
   double grad_norm() const {

@@ -1,6 +1,6 @@
 // What data-parallel ranks share, and when they exchange it, changes no result: every form of
 // distributed_data_parallel_config agrees with plain autograd, and nothing is used before it has arrived.
-#include "tests/plugins/backend/comparison.hpp"
+#include "tests/plugins/backend/agreement.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
 #include "tests/plugins/megatron/expert_model.hpp"
 #include "tests/plugins/megatron/lazy_group.hpp"
@@ -23,14 +23,8 @@ json data_parallel(const std::string& form, bool overlap, json sizes = json::obj
 
 void check_layout(const std::string& family, const Packing& packing, const json& sizes) {
   const json model = has_experts(family) ? expert_model(family) : megatron_model(family);
-  const Errors errors = three_steps(model, packing, [&](const auto& dir) { return megatron_policy(dir, sizes); });
-  INFO(family << ", " << sizes.dump() << ": loss " << errors.loss << " grad " << errors.grad << " weight "
-              << errors.weight << " norm " << errors.norm << " logprob " << errors.logprob);
-  CHECK(errors.loss <= kTolerance);
-  CHECK(errors.grad <= kTolerance);
-  CHECK(errors.weight <= kWeightTolerance);
-  CHECK(errors.norm <= kTolerance);
-  CHECK(errors.logprob <= kTolerance);
+  check_agrees({family, model, packing, sizes},
+               [](const auto& dir, const json& keys) { return megatron_policy(dir, keys); });
 }
 
 // One sequence a micro-batch: 11 do not divide, so that some ranks' last micro-batch is empty.
