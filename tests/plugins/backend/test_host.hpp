@@ -43,6 +43,12 @@ inline std::function<void*(void*)>& wrap_group() {
   return wrap;
 }
 
+// The name under which the group that is being wrapped was made: an axis, or what the plugin called it.
+inline std::string& group_name() {
+  static std::string name;
+  return name;
+}
+
 inline const json* find(const hexad_config* config, const char* path) {
   const json* node = &config->document;
   std::string rest = path;
@@ -115,11 +121,13 @@ inline const hexad_host& host() {
     t.step = [](hexad_call*) { return int64_t{0}; };
     t.flags = [](hexad_call*) { return uint64_t{0}; };
     t.comm_axis = [](hexad_call* call, const char* axis, hexad_comm** out) {
+      group_name() = axis;
       return forward_error(call, runtime_test::runtime().comm_axis(axis, out));
     };
     t.comm_rank = [](const hexad_comm* comm) { return runtime_test::runtime().comm_rank(comm); };
     t.comm_size = [](const hexad_comm* comm) { return runtime_test::runtime().comm_size(comm); };
     t.comm_new = [](hexad_call* call, const int32_t* ranks, int32_t count, const char* name, hexad_comm** out) {
+      group_name() = name;
       return forward_error(call, runtime_test::runtime().comm_new(ranks, count, name, out));
     };
     t.comm_native = [](hexad_call* call, hexad_comm* comm, const char* kind, void** out) {
