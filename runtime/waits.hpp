@@ -32,9 +32,13 @@ class Waits {
     int64_t id_;
   };
 
-  // Asks the world ranks `ranks` why a wait over `group` did not end: "missing: rank 3 (no answer: it ended, or was
-  // stopped)". Takes up to two seconds. Never throws.
-  std::string missing(const std::string& group, const std::vector<int32_t>& ranks);
+  // Asks the world ranks `ranks` why a wait over `group` failed (`what`): "missing: rank 3 (no answer: it ended, or was
+  // stopped)". Takes up to three seconds, also when the rank that keeps the store was stopped. Never throws.
+  // A world that has lost a rank is over: later calls repeat the first one's answer, which says more than theirs.
+  std::string missing(const std::string& what, const std::string& group, const std::vector<int32_t>& ranks);
+
+  // How long to wait for what is under way: `timeout` until a wait has failed, and then no more than a moment.
+  std::chrono::milliseconds patience(std::chrono::milliseconds timeout);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -44,7 +48,6 @@ class Waits {
   };
   void serve();
   std::string own_state();
-  std::string ask(const std::string& group, const std::vector<int32_t>& ranks);
 
   c10::intrusive_ptr<c10d::Store> store_;
   int32_t rank_;
@@ -53,6 +56,7 @@ class Waits {
   std::map<int64_t, Wait> waits_;    // by order of beginning
   int64_t next_ = 0;
   Clock::time_point last_end_ = Clock::now();
+  std::string loss_;  // what `missing` said first; empty until then
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -8,6 +8,14 @@ namespace {
 
 using Watched = WatchedGloo::Watched;
 
+// Gloo makes a reduce-scatter of all-reduces of its own group: the outer operation alone is watched.
+thread_local bool is_beginning = false;
+
+struct Beginning {
+  Beginning() { is_beginning = true; }
+  ~Beginning() { is_beginning = false; }
+};
+
 std::string text_of(const std::exception& error) {
   const auto* const own = dynamic_cast<const c10::Error*>(&error);
   return own ? own->what_without_backtrace() : error.what();
@@ -15,9 +23,10 @@ std::string text_of(const std::exception& error) {
 
 [[noreturn]] void fail_with_missing(const Watched& group, const char* operation, const std::vector<int32_t>& peers,
                                     const std::exception& error) {
-  throw c10::DistBackendError({__func__, __FILE__, __LINE__},
-                              fmt::format("{} over {} failed; {} ({})", operation, group.name,
-                                          group.waits.missing(group.name, peers), text_of(error)));
+  const std::string what = fmt::format("{} over {} failed", operation, group.name);
+  throw c10::DistBackendError(
+      {__func__, __FILE__, __LINE__},
+      fmt::format("{}; {} ({})", what, group.waits.missing(what, group.name, peers), text_of(error)));
 }
 
 struct WatchedWork : c10d::Work {
@@ -39,7 +48,7 @@ struct WatchedWork : c10d::Work {
   bool wait(std::chrono::milliseconds timeout) override {
     const Waits::Scope scope(group->waits, group->name, operation);
     try {
-      return inner->wait(timeout);
+      return inner->wait(group->waits.patience(timeout));
     } catch (const std::exception& error) {
       fail_with_missing(*group, operation, peers, error);
     }
@@ -50,6 +59,8 @@ struct WatchedWork : c10d::Work {
 
 template <typename Begin>
 WatchedGloo::Work WatchedGloo::watch(const char* operation, std::vector<int32_t> peers, Begin&& begin) {
+  if (is_beginning) return begin();
+  const Beginning beginning;
   const Waits::Scope scope(group_.waits, group_.name, operation);  // a first message makes its connection
   try {
     auto work = c10::make_intrusive<WatchedWork>();

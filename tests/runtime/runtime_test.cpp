@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstring>
 
 #include "tests/runtime/rank_process.hpp"
@@ -143,9 +144,37 @@ void loses_a_rank(const Rank& rank) {
   runtime().stop();
 }
 
+// Rank 0, which keeps the store, is stopped. Whoever misses it does not hang in the store, and then fails at once.
+void stops_the_store(const Rank& rank) {
+  hexad_comm* world = nullptr;
+  const hexad_runtime_options options = runtime_test::options(rank, 3000);
+  check_ok(runtime().start(&options));
+  check_ok(runtime().comm_axis("world", &world));
+  Tensor<int64_t> pid({rank.rank == 0 ? ::getpid() : 0});
+  check_ok(runtime().all_reduce(world, &pid.dl, HEXAD_OP_SUM));
+  if (rank.rank == 0) {
+    std::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  const auto fails_within = [&](int seconds, const std::string& why) {
+    const auto begin = std::chrono::steady_clock::now();
+    Tensor<float> value({1});
+    const hexad_code code = runtime().all_reduce(world, &value.dl, HEXAD_OP_SUM);
+    CHECK((code == HEXAD_DEADLINE_EXCEEDED || code == HEXAD_UNAVAILABLE));
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(seconds));
+    CHECK_MESSAGE(std::string(runtime().error()).find(why) != std::string::npos, runtime().error());
+  };
+  const std::string lost = "all-reduce over group 'world' of ranks [0, 1, 2] failed; ";
+  fails_within(12, lost + "missing: rank 0 (");
+  fails_within(2, lost + "after " + lost + "missing: rank 0 (");
+  ::kill(static_cast<pid_t>(pid.data[0]), SIGCONT);
+  runtime().stop();
+}
+
 const rank_process::Scenarios scenarios = {
-    {"collectives", collectives}, {"wrong_arguments", wrong_arguments},     {"subgroups", subgroups},
-    {"key_values", key_values},   {"waits_for_missing", waits_for_missing}, {"loses_a_rank", loses_a_rank}};
+    {"collectives", collectives},        {"wrong_arguments", wrong_arguments},     {"subgroups", subgroups},
+    {"key_values", key_values},          {"waits_for_missing", waits_for_missing}, {"loses_a_rank", loses_a_rank},
+    {"stops_the_store", stops_the_store}};
 
 }  // namespace
 
@@ -159,6 +188,9 @@ TEST_CASE("groups of a list of ranks") { rank_process::run("subgroups", 4); }
 TEST_CASE("key/value store") { rank_process::run("key_values", 3); }
 TEST_CASE("a missing rank is an error within the deadline") { rank_process::run("waits_for_missing", 3, "", {2}); }
 TEST_CASE("a lost rank is an error within the deadline") { rank_process::run("loses_a_rank", 3); }
+TEST_CASE("a stopped rank that keeps the store is an error within the deadline, and then at once") {
+  rank_process::run("stops_the_store", 3, "", {}, std::chrono::seconds(60));
+}
 
 TEST_CASE("one rank needs no process group") {
   hexad_comm* comm = nullptr;
