@@ -14,6 +14,8 @@ namespace {
 constexpr int kPollMs = 200;
 // How long the peers of a lost rank may take to say what they miss it for.
 constexpr double kPeersReportS = 3;
+// A rank that its peers miss and that gave no sign of life for so long (three heartbeats) is the one.
+constexpr double kNoLifeS = 3;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -171,24 +173,34 @@ void WorkerGroup::check_exits() {
   }
 }
 
-void WorkerGroup::lost(int rank, const std::string& how) {
-  broken_ = true;
+std::string WorkerGroup::lost_text(int rank, const std::string& how) const {
   const Worker& worker = workers_[rank];
   std::string text = fmt::format("rank {} on {} (pid {}) {}; last call '{}', {:.1f} s ago", rank, worker.host,
                                  worker.pid, how, worker.last_call, seconds_since(worker.call_began));
-  if (!options_.log_dir.empty()) {
-    const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
-    text += fmt::format("; its log: {}{}", log, log_tail(log));
-  }
-  // What its peers miss it for. They notice by themselves, and ask around for a moment.
-  const auto began = Clock::now();
-  const auto silent = [&](const Worker& other) { return !other.answered && !other.exited && &other != &worker; };
-  while (std::ranges::any_of(workers_, silent) && seconds_since(began) < kPeersReportS) receive_one(kPollMs);
+  if (options_.log_dir.empty()) return text;
+  const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
+  return text + fmt::format("; its log: {}{}", log, log_tail(log));
+}
+
+std::string WorkerGroup::words_of_peers(int rank) const {
+  std::string text;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank && failed(peer))
       text += fmt::format("\n    rank {}: {}", peer, workers_[peer].answer.header.at("error").get<std::string>());
   }
-  throw Error(ErrorKind::worker, text);
+  return text;
+}
+
+void WorkerGroup::lost(int rank, const std::string& how) {
+  broken_ = true;
+  const std::string text = lost_text(rank, how);
+  // What its peers miss it for. They notice by themselves, and ask around for a moment.
+  const auto began = Clock::now();
+  const auto silent = [&](const Worker& other) {
+    return !other.answered && !other.exited && &other != &workers_[rank];
+  };
+  while (std::ranges::any_of(workers_, silent) && seconds_since(began) < kPeersReportS) receive_one(kPollMs);
+  throw Error(ErrorKind::worker, text + words_of_peers(rank));
 }
 
 bool WorkerGroup::failed(int rank) const {
@@ -197,31 +209,55 @@ bool WorkerGroup::failed(int rank) const {
 
 void WorkerGroup::throw_failure() {
   const auto only_lost_a_peer = [&](int rank) { return workers_[rank].answer.header.value("lost_peer", false); };
-  const auto throw_first = [&](bool also_lost_peers) {
+  int first = -1;  // of those that lost a peer
+  const auto throw_own = [&] {
+    for (int rank = size() - 1; rank >= 0; --rank)
+      if (failed(rank)) first = rank;
     for (int rank = 0; rank < size(); ++rank)
-      if (failed(rank) && (also_lost_peers || !only_lost_a_peer(rank))) throw_worker_error(rank);
+      if (failed(rank) && !only_lost_a_peer(rank)) throw_worker_error(rank);
   };
-  throw_first(/*also_lost_peers=*/false);
-  bool any = false;
-  for (int rank = 0; rank < size(); ++rank) any |= failed(rank);
-  if (!any) return;
+  throw_own();
+  if (first < 0) return;
   // A rank that lost a peer says less than the peer's own word, or its exit, which may come a moment later.
   const auto began = Clock::now();
-  const auto waiting = [](const Worker& worker) { return !worker.answered && !worker.exited; };
-  while (std::ranges::any_of(workers_, waiting) && seconds_since(began) < kPeersReportS) {
+  const auto unanswered = [](const Worker& worker) { return !worker.answered && !worker.exited; };
+  const auto alive = [&](const Worker& worker) {
+    return unanswered(worker) && seconds_since(worker.last_heard) < kNoLifeS;
+  };
+  while (std::ranges::any_of(workers_, alive) && seconds_since(began) < kPeersReportS) {
     receive_one(kPollMs);
     check_exits();
-    throw_first(false);
+    throw_own();
   }
-  throw_first(true);
+  if (std::ranges::any_of(workers_, unanswered)) throw_missing(first);
+  throw_worker_error(first);
+}
+
+void WorkerGroup::throw_missing(int first) {
+  broken_ = true;
+  std::string unanswered;
+  for (int rank = 0; rank < size(); ++rank) {
+    const Worker& worker = workers_[rank];
+    if (worker.answered || worker.exited) continue;
+    const double silent_s = seconds_since(worker.last_heard);
+    if (silent_s > kNoLifeS)
+      throw Error(ErrorKind::worker,
+                  lost_text(rank, fmt::format("gave no sign of life for {:.0f} s", silent_s)) + words_of_peers(rank));
+    unanswered += fmt::format("\n    rank {}: did not answer; last sign of life {:.1f} s ago", rank, silent_s);
+  }
+  throw Error(ErrorKind::worker, worker_error(first) + words_of_peers(first) + unanswered);
+}
+
+std::string WorkerGroup::worker_error(int rank) const {
+  const std::string text = workers_[rank].answer.header.at("error").get<std::string>();
+  return size() == 1 ? text : fmt::format("rank {} on {}: {}", rank, workers_[rank].host, text);
 }
 
 void WorkerGroup::throw_worker_error(int rank) {
   broken_ = broken_ || size() > 1;
   const Json& header = workers_[rank].answer.header;
-  const auto kind = static_cast<ErrorKind>(header.value("error_kind", static_cast<int>(ErrorKind::worker)));
-  const std::string text = header.at("error").get<std::string>();
-  throw Error(kind, size() == 1 ? text : fmt::format("rank {} on {}: {}", rank, workers_[rank].host, text));
+  throw Error(static_cast<ErrorKind>(header.value("error_kind", static_cast<int>(ErrorKind::worker))),
+              worker_error(rank));
 }
 
 void WorkerGroup::stop() noexcept {

@@ -71,8 +71,13 @@ class WorkerGroup {
   bool failed(int rank) const;  // answered with an error
   // Ends the call if a rank has failed, with the error that says most.
   void throw_failure();
+  // Every failed rank has lost a peer, and some have not answered: blames those, and quotes all.
+  [[noreturn]] void throw_missing(int first);
   [[noreturn]] void lost(int rank, const std::string& how);
   [[noreturn]] void throw_worker_error(int rank);
+  std::string lost_text(int rank, const std::string& how) const;
+  std::string worker_error(int rank) const;
+  std::string words_of_peers(int rank) const;  // the errors of all others, a line each
 
   Spawner* spawner_;
   WorkerGroupOptions options_;

@@ -213,8 +213,29 @@ TEST_CASE("a rank that lost its peer is not waited with for long when the peer h
   CHECK(watch.seconds() < 12);
   CHECK_MESSAGE(error.starts_with(fmt::format("rank 0 on {}: ", two.group.host(0))), error);
   CHECK_MESSAGE(contains(error, "UNAVAILABLE: a peer is missing"), error);
+  CHECK_MESSAGE(contains(error, "\n    rank 1: did not answer; last sign of life "), error);
   two.group.stop();
   CHECK(all_gone(pids));
+}
+
+TEST_CASE("a rank that lost its peer names the peer that shows no life: a worker's failure, not a plugin's") {
+  Two two("refit@5:stop", /*call_timeout_s=*/60, 60, /*first_fault=*/"refit@5:lost");
+  const Stopwatch watch;
+  Message message;
+  message.header["version"] = 1;
+  try {
+    two.group.call_all("refit", message);
+    FAIL("no error");
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    CHECK(error.kind() == ErrorKind::worker);
+    CHECK_MESSAGE(text.starts_with(fmt::format("rank 1 on {} (pid {}) gave no sign of life for ", two.group.host(1),
+                                               two.group.pid(1))),
+                  text);
+    CHECK_MESSAGE(contains(text, "\n    rank 0: backend 'toy_backend' 1.2.0 ("), text);
+    CHECK_MESSAGE(contains(text, "UNAVAILABLE: a peer is missing"), text);
+  }
+  CHECK(watch.seconds() < 12);
 }
 
 TEST_CASE("a rank's own failure comes before what its peers missed") {
