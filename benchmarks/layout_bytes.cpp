@@ -17,11 +17,10 @@ namespace {
 
 using namespace layout_bytes;
 
-// Where there is nobody to share with, one form is enough.
 std::vector<Form> forms_of(const Layout& layout, bool quick) {
   std::vector<Form> chosen;
   for (const Form& form : forms())
-    if (form.name == "bf16, optim" || (layout.dp_cp() > 1 && (!quick || layout.name == "DP2"))) chosen.push_back(form);
+    if (form.name == "bf16, optim" || (layout.every_form && (!quick || layout.name == "DP2"))) chosen.push_back(form);
   return chosen;
 }
 

@@ -45,8 +45,8 @@ class CountingGroup : public c10d::ProcessGroup {
   }
   Work alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<int64_t>& receive, std::vector<int64_t>& send,
                      const c10d::AllToAllOptions& options) override {
-    const int64_t leaving = in.size(0) - send.at(static_cast<size_t>(getRank()));
-    if (leaving > 0) count("all-to-all", bytes(in[0]) * static_cast<double>(leaving));
+    const int64_t staying = send.empty() ? in.size(0) / getSize() : send.at(static_cast<size_t>(getRank()));
+    if (in.size(0) > 0) count("all-to-all", bytes(in[0]) * static_cast<double>(in.size(0) - staying));
     return real_->alltoall_base(out, in, receive, send, options);
   }
   Work send(std::vector<at::Tensor>& tensors, int to, int tag) override {

@@ -35,10 +35,10 @@ inline HeldFormula held_formula(const Form& form) {
 // are compared at the highest point of a step. The others hold everything from the backward pass until the update.
 inline bool held_at_peak(const Form& form) { return form.gradient() < 4 && !form.precision_aware; }
 
-// A rank's bytes: d is DP x CP for dense parameters, EDP for experts.
+// A rank's bytes: d is DP x CP (of one instance of the optimizer) for dense parameters, EDP for experts.
 inline double held_bytes(const Layout& layout, const Form& form, const Parameters& parameters) {
   const HeldFormula formula = held_formula(form);
-  return static_cast<double>(parameters.dense) * formula.at(layout.dp_cp()) +
+  return static_cast<double>(parameters.dense) * formula.at(layout.dense_owners()) +
          static_cast<double>(parameters.expert) * formula.at(layout.edp());
 }
 

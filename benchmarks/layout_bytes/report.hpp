@@ -31,25 +31,25 @@ class Report {
 
   void print() const {
     fmt::print("Held by the rank that is furthest from its formula, bytes per local parameter ({} layers)\n", layers_);
-    fmt::print("{:14} {:26} {:>9} {:>9}  {:10} {:>8} {:>7}\n", "layout", "form", "params", "measured", "formula", "is",
+    fmt::print("{:16} {:26} {:>9} {:>9}  {:10} {:>8} {:>7}\n", "layout", "form", "params", "measured", "formula", "is",
                "ratio");
     for (const json& row : held_)
-      fmt::print("{:14} {:26} {:>9} {:>9.3f}  {:10} {:>8.3f} {:>7.4f}{}\n", text(row, "layout"), text(row, "form"),
+      fmt::print("{:16} {:26} {:>9} {:>9.3f}  {:10} {:>8.3f} {:>7.4f}{}\n", text(row, "layout"), text(row, "form"),
                  row["parameters"].get<int64_t>(), row["per_parameter"].get<double>(), text(row, "formula"),
                  row["predicted"].get<double>(), row["ratio"].get<double>(), mark(row));
     fmt::print(
         "\nPeak of optim_grads_params beyond that of optim_grads, bytes: parameters of 2 layers, 2 bytes each\n");
     for (const json& row : transient_)
-      fmt::print("{:14} measured {:>9} formula {:>9} ratio {:.4f}{}\n", text(row, "layout"),
+      fmt::print("{:16} measured {:>9} formula {:>9} ratio {:.4f}{}\n", text(row, "layout"),
                  row["measured"].get<int64_t>(), row["predicted"].get<double>(), row["ratio"].get<double>(), mark(row));
     fmt::print("\nSent by a rank in a step, bytes; of ranks that send alike the first\n");
     for (const json& row : sent_) {
       if (!row["shown"].get<bool>() && row["agrees"].get<bool>()) continue;
-      fmt::print("{:14} {:26} rank {}  {:22} {:>11} formula {:>11}{}\n", text(row, "layout"), text(row, "form"),
+      fmt::print("{:16} {:26} rank {}  {:25} {:>10} formula {:>10}{}\n", text(row, "layout"), text(row, "form"),
                  row["rank"].get<int>(), text(row, "collective"), row["measured"].get<double>(),
                  row["predicted"].get<double>(), mark(row));
       for (const json& term : row["terms"])
-        fmt::print("{:50} {:>11}  {}\n", "", term["bytes"].get<double>(), text(term, "what"));
+        fmt::print("{:50}{:>28}  {}\n", "", term["bytes"].get<double>(), text(term, "what"));
     }
   }
 
@@ -79,7 +79,7 @@ class Report {
                {"formula", held_formula(form).text()},
                {"predicted", wanted / all},
                {"ratio", ratio},
-               {"d", layout.dp_cp()},
+               {"d", layout.dense_owners()},
                {"d_experts", layout.experts ? json(layout.edp()) : json()},
                {"bytes", here}};
     }
@@ -116,7 +116,7 @@ class Report {
     };
     for (const auto& [collective, bytes] : measured.at(form.name)["sent"].items())
       row_of(collective)["measured"] = bytes;
-    for (const Term& term : SentFormula(layout, form, layers_, rank).terms()) {
+    for (const Term& term : sent_formula(layout, form, layers_, rank)) {
       json& row = row_of(term.collective);
       row["predicted"] = row["predicted"].get<double>() + term.bytes;
       row["terms"].push_back({{"bytes", term.bytes}, {"what", term.what}});
