@@ -1,5 +1,5 @@
-// A checkpoint goes on under any other mesh and under the megatron backend, and back: the same weights bit for bit, the
-// same next step; slices are boxes of the whole weights.
+// A checkpoint goes on under another mesh and under the megatron backend, and back: the same weights bit for bit, the
+// same next step; slices are boxes of the whole weights. More layouts: tests/plugins/layouts/checkpoints_test.cpp.
 #include "modeling/parallel/tensor_gather.hpp"
 #include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/harness.hpp"
@@ -22,10 +22,8 @@ struct Layout {
 
 const Layout kFrom = {"dtensor", 4, {{"tensor_parallel_size", 2}}};
 const std::vector<Layout> kTo = {
-    {"dtensor", 1, json::object()},
     {"dtensor", 3, json::object()},
     {"dtensor", 4, {{"tensor_parallel_size", 4}, {"sequence_parallel", true}}},
-    {"dtensor", 4, {{"tensor_parallel_size", 2}, {"context_parallel_size", 2}, {"sequence_parallel", true}}},
     {"dtensor", 4, {{"tensor_parallel_size", 2}, {"dp_replicate_size", 2}}},
     {"megatron", 4, {{"tensor_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}}},
 };
@@ -34,16 +32,10 @@ const std::vector<Layout> kTo = {
 const Layout kExpertsFrom = {
     "dtensor", 4, {{"tensor_parallel_size", 2}, {"sequence_parallel", true}, {"expert_parallel_size", 2}}};
 const std::vector<Layout> kExpertsTo = {
-    {"dtensor", 1, json::object()},
     {"dtensor", 2, {{"tensor_parallel_size", 2}}},
     {"dtensor", 4, {{"expert_parallel_size", 4}}},
     {"dtensor", 4, {{"expert_parallel_size", 2}, {"dp_replicate_size", 2}}},
 };
-const Layout kMegatronExperts = {
-    "megatron",
-    4,
-    {{"expert_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}, {"freeze_moe_router", false}}};
-
 // What a child process gets: the folder, its layout, and the names of what it reads and writes there.
 struct Task {
   std::filesystem::path dir;
@@ -144,32 +136,32 @@ const bool registered =
 
 }  // namespace
 
-TEST_CASE("a checkpoint of a tensor-parallel mesh goes on under other meshes and under megatron, and back") {
-  for (const char* family : {"llama", "qwen3"}) {
-    const TemporaryDir dir;
-    write_model(dir / "model", divisible_model(family));
-    run("first_steps", kFrom, dir, "", "saved");
-    for (size_t i = 0; i < kTo.size(); ++i) run("goes_on", kTo[i], dir, "saved", "again" + std::to_string(i));
-    run("goes_on", kFrom, dir, "again" + std::to_string(kTo.size() - 1), "back");
-  }
+// From `from` to each of `to`, and from the last of them back.
+void go_round(const json& model, const Layout& from, const std::vector<Layout>& to) {
+  const TemporaryDir dir;
+  write_model(dir / "model", model);
+  run("first_steps", from, dir, "", "saved");
+  for (size_t i = 0; i < to.size(); ++i) run("goes_on", to[i], dir, "saved", "again" + std::to_string(i));
+  run("goes_on", from, dir, "again" + std::to_string(to.size() - 1), "back");
 }
 
-TEST_CASE("a checkpoint of experts that are shared out goes on under other meshes and under megatron, and back") {
-  const auto goes_on = [](const json& model, std::vector<Layout> to) {
+TEST_CASE("a checkpoint of a tensor-parallel mesh goes on under other meshes and under megatron, and back") {
+  go_round(divisible_model("llama"), kFrom, kTo);
+}
+
+TEST_CASE("a checkpoint of experts that are shared out goes on under other meshes, and back") {
+  go_round(latent_expert_model(), kExpertsFrom, kExpertsTo);
+}
+
+TEST_CASE("slices are boxes of the whole weights and cover them") {
+  const Layout four = {"dtensor", 4, {{"tensor_parallel_size", 4}}};
+  const auto check = [](const json& model, const Layout& layout) {
     const TemporaryDir dir;
     write_model(dir / "model", model);
-    run("first_steps", kExpertsFrom, dir, "", "saved");
-    for (size_t i = 0; i < to.size(); ++i) run("goes_on", to[i], dir, "saved", "again" + std::to_string(i));
-    run("goes_on", kExpertsFrom, dir, "again" + std::to_string(to.size() - 1), "back");
-    run("slices_are_boxes", kExpertsFrom, dir, "", "");
+    run("slices_are_boxes", layout, dir, "", "");
   };
-  goes_on(latent_expert_model(), kExpertsTo);
-  goes_on(expert_model("qwen3_moe"), {kExpertsTo[2], kMegatronExperts});
-}
-
-TEST_CASE("slices of a tensor-parallel mesh are boxes of the whole weights and cover them") {
-  const TemporaryDir dir;
-  write_model(dir / "model", divisible_model("qwen3"));
-  run("slices_are_boxes", kFrom, dir, "", "");
-  run("slices_are_boxes", {"dtensor", 4, {{"tensor_parallel_size", 4}}}, dir, "", "");
+  check(divisible_model("qwen3"), kFrom);
+  check(divisible_model("qwen3"), four);
+  check(latent_expert_model(), kExpertsFrom);
+  check(expert_model("qwen3_moe"), kExpertsFrom);
 }

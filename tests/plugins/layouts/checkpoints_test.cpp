@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<const char*>>& families() {
 
 const std::vector<const char*>& layouts_of(const std::string& family) { return families().at(family); }
 
-// A child process makes one pass over the layouts with its number of ranks.
+// A child process makes one pass over the layouts with its number of ranks, of all tasks.
 //   write: step 1 of the model from the start, kept under `dir`/W; step 2 of the same, kept under `dir`/W_next.
 //   read: for every pair (W, R) of `pairs` with R's number of ranks: R loads W, keeps what it read under W_R, and step 2
 //   under W_R_next.
@@ -51,15 +51,24 @@ struct Task {
   std::string family;
   std::vector<std::pair<size_t, size_t>> pairs;
 
-  std::string text() const { return json{{"dir", dir.string()}, {"family", family}, {"pairs", pairs}}.dump(); }
-  static Task parse(const std::string& text) {
-    const json task = json::parse(text);
-    return {task.at("dir").get<std::string>(), task.at("family"), task.at("pairs")};
-  }
+  json document() const { return {{"dir", dir.string()}, {"family", family}, {"pairs", pairs}}; }
   Row row(size_t index) const { return Row::parse(layouts_of(family).at(index)); }
   std::filesystem::path written(size_t w) const { return dir / std::to_string(w); }
   std::filesystem::path read(size_t w, size_t r) const { return dir / fmt::format("{}_{}", w, r); }
 };
+
+std::string text_of(const std::vector<Task>& tasks) {
+  json text = json::array();
+  for (const Task& task : tasks) text.push_back(task.document());
+  return text.dump();
+}
+
+std::vector<Task> parse_tasks(const std::string& text) {
+  std::vector<Task> tasks;
+  for (const json& task : json::parse(text))
+    tasks.push_back({task.at("dir").get<std::string>(), task.at("family"), task.at("pairs")});
+  return tasks;
+}
 
 std::filesystem::path next(const std::filesystem::path& folder) { return folder.string() + "_next"; }
 
@@ -81,12 +90,10 @@ void save(Instance& backend, const std::filesystem::path& folder) {
   backend.save(folder, kAll);
 }
 
-void write_checkpoints(const Rank& rank) {
-  start_runtime(rank);
-  const Task task = Task::parse(rank.argument);
+void write_checkpoints(const Task& task, int world) {
   for (size_t w = 0; w < layouts_of(task.family).size(); ++w) {
     const Row row = task.row(w);
-    if (row.world() != rank.world) continue;
+    if (row.world() != world) continue;
     const auto backend = make(task, row);
     CHECK(same(backend->weights(HEXAD_WEIGHTS_CURRENT), read_weights(task.dir / "model")));
     train_step(*backend, row, 1);
@@ -94,15 +101,12 @@ void write_checkpoints(const Rank& rank) {
     train_step(*backend, row, 2);
     save(*backend, next(task.written(w)));
   }
-  runtime_test::runtime().stop();
 }
 
-void read_checkpoints(const Rank& rank) {
-  start_runtime(rank);
-  const Task task = Task::parse(rank.argument);
+void read_checkpoints(const Task& task, int world) {
   for (const auto& [w, r] : task.pairs) {
     const Row row = task.row(r);
-    if (row.world() != rank.world) continue;
+    if (row.world() != world) continue;
     INFO(task.row(w).text << " wrote, " << row.text << " reads");
     const auto backend = make(task, row);
     REQUIRE_MESSAGE(backend->load(task.written(w), kAll) == HEXAD_OK, backend->error());
@@ -111,11 +115,18 @@ void read_checkpoints(const Rank& rank) {
     train_step(*backend, row, 2);
     save(*backend, next(task.read(w, r)));
   }
+}
+
+void (*const kPasses[])(const Task&, int) = {write_checkpoints, read_checkpoints};
+
+// argument: the number of the pass, then the tasks.
+void checkpoints_pass(const Rank& rank) {
+  start_runtime(rank);
+  for (const Task& task : parse_tasks(rank.argument.substr(1))) kPasses[rank.argument[0] - '0'](task, rank.world);
   runtime_test::runtime().stop();
 }
 
-const bool registered =
-    add_scenarios({{"write_checkpoints", write_checkpoints}, {"read_checkpoints", read_checkpoints}});
+const bool registered = add_scenarios({{"checkpoints_pass", checkpoints_pass}});
 
 double error_of(const std::filesystem::path& got, const std::filesystem::path& want, const char* part) {
   return relative_error(read_weights(got / part), read_weights(want / part));
@@ -137,35 +148,42 @@ void check_pair(const Task& task, size_t w, size_t r) {
   std::filesystem::remove_all(next(read));
 }
 
-void run_pairs(const std::string& family, const std::vector<std::pair<size_t, size_t>>& pairs) {
+using Pairs = std::vector<std::pair<size_t, size_t>>;
+
+void run_pairs(const std::map<std::string, Pairs>& pairs_of_families) {
   const TemporaryDir dir;
-  const Task task{dir.path(), family, pairs};
-  write_model(dir / "model", task.row(0).model());
+  std::vector<Task> tasks;
   std::set<int> worlds;
-  for (const char* const row : layouts_of(family)) worlds.insert(Row::parse(row).world());
-  for (const char* const pass : {"write_checkpoints", "read_checkpoints"})
-    for (const int world : worlds) rank_process::run(pass, world, task.text(), {}, std::chrono::seconds(1800));
-  for (const auto& [w, r] : pairs) check_pair(task, w, r);
+  for (const auto& [family, pairs] : pairs_of_families) {
+    tasks.push_back({dir / family, family, pairs});
+    write_model(tasks.back().dir / "model", tasks.back().row(0).model());
+    for (const char* const row : layouts_of(family)) worlds.insert(Row::parse(row).world());
+  }
+  for (const char* const pass : {"0", "1"})
+    for (const int world : worlds)
+      rank_process::run("checkpoints_pass", world, pass + text_of(tasks), {}, std::chrono::seconds(1800));
+  for (const Task& task : tasks)
+    for (const auto& [w, r] : task.pairs) check_pair(task, w, r);
 }
 
 }  // namespace
 
 // A permutation: each layout reads another's checkpoint.
 TEST_CASE("a checkpoint of any layout goes on under another, across backends") {
+  std::map<std::string, Pairs> all;
   for (const auto& [family, layouts] : families()) {
     CHECK(layouts.size() >= 10);
-    std::vector<std::pair<size_t, size_t>> pairs;
-    for (size_t w = 0; w < layouts.size(); ++w) pairs.emplace_back(w, (w + 5) % layouts.size());
-    run_pairs(family, pairs);
+    for (size_t w = 0; w < layouts.size(); ++w) all[family].emplace_back(w, (w + 5) % layouts.size());
   }
+  run_pairs(all);
 }
 
 void run_all_pairs(const std::string& family) {
   const size_t count = layouts_of(family).size();
-  std::vector<std::pair<size_t, size_t>> pairs;
+  Pairs pairs;
   for (size_t w = 0; w < count; ++w)
     for (size_t r = 0; r < count; ++r) pairs.emplace_back(w, r);
-  run_pairs(family, pairs);
+  run_pairs({{family, pairs}});
   std::cout << fmt::format("{}: what {} layouts wrote went on under each of them\n", family, count);
 }
 
