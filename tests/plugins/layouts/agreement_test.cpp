@@ -1,4 +1,5 @@
-// Every layout of the matrix beside plain autograd on one rank: `make test-layouts`, a line a layout.
+// Every layout of the matrix beside plain autograd on one rank: `make test-layouts`, a line a layout; `make test` runs
+// the short part.
 // HEXAD_LAYOUTS=REGEX runs the rows that it finds in "8 ranks: megatron llama pack4 tp2 ...".
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -105,29 +106,37 @@ void run_group(int world, const std::vector<size_t>& rows, Totals& totals) {
   for (std::string line; std::getline(in, line);) check_line(json::parse(line), totals);
 }
 
+void run_matrix(const std::function<bool(const Row&)>& selects) {
+  std::map<int, std::vector<size_t>> by_world;
+  size_t selected = 0;
+  for (size_t i = 0; i < matrix().size(); ++i) {
+    if (!selects(matrix()[i])) continue;
+    by_world[matrix()[i].world()].push_back(i);
+    ++selected;
+  }
+  Totals totals;
+  for (const auto& [world, rows] : by_world)
+    for (size_t begin = 0; begin < rows.size(); begin += kRowsAtOnce)
+      run_group(world,
+                {rows.begin() + static_cast<ptrdiff_t>(begin),
+                 rows.begin() + static_cast<ptrdiff_t>(std::min(rows.size(), begin + kRowsAtOnce))},
+                totals);
+  std::cout << fmt::format("{} of {} layouts agree; the largest rank had {:.0f} MiB resident\n", totals.agree, selected,
+                           totals.mib);
+  CHECK(selected > 0);
+  CHECK(totals.agree == selected);
+}
+
 }  // namespace
+
+TEST_CASE("the short part of the matrix agrees with plain autograd on one rank") {
+  run_matrix([](const Row& row) { return row.has("short"); });
+}
 
 TEST_SUITE("layouts") {
   TEST_CASE("every layout of the matrix agrees with plain autograd on one rank") {
     const char* wanted = std::getenv("HEXAD_LAYOUTS");
     const std::regex pattern(wanted ? wanted : "");
-    std::map<int, std::vector<size_t>> by_world;
-    size_t selected = 0;
-    for (size_t i = 0; i < matrix().size(); ++i) {
-      if (!std::regex_search(label(matrix()[i]), pattern)) continue;
-      by_world[matrix()[i].world()].push_back(i);
-      ++selected;
-    }
-    Totals totals;
-    for (const auto& [world, rows] : by_world)
-      for (size_t begin = 0; begin < rows.size(); begin += kRowsAtOnce)
-        run_group(world,
-                  {rows.begin() + static_cast<ptrdiff_t>(begin),
-                   rows.begin() + static_cast<ptrdiff_t>(std::min(rows.size(), begin + kRowsAtOnce))},
-                  totals);
-    std::cout << fmt::format("{} of {} layouts agree; the largest rank had {:.0f} MiB resident\n", totals.agree,
-                             selected, totals.mib);
-    CHECK(selected > 0);
-    CHECK(totals.agree == selected);
+    run_matrix([&](const Row& row) { return std::regex_search(label(row), pattern); });
   }
 }

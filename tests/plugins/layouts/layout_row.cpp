@@ -61,7 +61,7 @@ Row Row::parse(const std::string& line) {
   row.text = row.backend + " " + row.family + " " + packing;
   for (std::string word; in >> word;) {
     row.read_word(word);
-    row.text += " " + word;
+    if (word != "short") row.text += " " + word;
   }
   return row;
 }
@@ -72,7 +72,7 @@ void Row::read_word(const std::string& word) {
     const std::string value = word.substr(equals + 1);
     const json parsed = json::parse(value, nullptr, /*allow_exceptions=*/false);
     set_path(settings, word.substr(0, equals), parsed.is_discarded() ? json(value) : parsed);
-  } else if (word == "sp" || word == "recompute" || word == "bf16") {
+  } else if (word == "sp" || word == "recompute" || word == "bf16" || word == "short") {
     words.insert(word);
   } else if (std::regex_match(word, found, std::regex("([a-z]+)([1-9][0-9]*)")) && size_keys(backend).count(found[1])) {
     sizes[found[1]] = std::stoi(found[2]);

@@ -13,11 +13,11 @@ using backend_test::json;
 using backend_test::Packing;
 
 struct Row {
-  std::string text;  // as it is written, words separated by one space
+  std::string text;  // as it is written but for "short", words separated by one space
   std::string backend, family;
   Packing packing;
   std::map<std::string, int> sizes;  // of the dimensions that are written
-  std::set<std::string> words;       // sp, recompute, bf16
+  std::set<std::string> words;       // sp, recompute, bf16, short
   json settings = json::object();    // key=value
 
   // Throws std::runtime_error that quotes what is wrong.

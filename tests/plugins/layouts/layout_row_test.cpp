@@ -18,6 +18,9 @@ TEST_CASE("a row says its backend, model, packing and layout") {
         R"("virtual_pipeline_model_parallel_size":2})");
   CHECK(Row::parse("megatron mixtral pack1 tp2 sp etp1").dimensions() == std::set<std::string>{"tp", "sp"});
   CHECK(Row::parse("megatron llama pack1 tp2").dimensions() == std::set<std::string>{"tp"});
+  const Row marked = Row::parse("megatron llama pack1 tp2 short");
+  CHECK(marked.has("short"));
+  CHECK(marked.text == "megatron llama pack1 tp2");
   CHECK(Row::parse("dtensor llama pack1 dp4 hsdp2 bf16").policy("model").at("precision") == "bfloat16");
 }
 

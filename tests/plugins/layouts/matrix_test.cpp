@@ -88,3 +88,26 @@ TEST_CASE("the matrix has several triples, and all six dimensions at once, dense
   CHECK(all_six(false) >= 1);
   CHECK(all_six(true) >= 1);
 }
+
+TEST_CASE("the short part of the matrix has every model, dimension, word and setting of it, in either backend") {
+  const auto properties = [](const Row& row) {
+    Names names = row.dimensions();
+    names.insert(row.family);
+    names.insert(row.words.begin(), row.words.end());
+    const backend_test::json settings = row.settings.flatten();
+    for (const auto& [key, value] : settings.items()) names.insert(fmt::format("{}={}", key, value.dump()));
+    for (const char* const packing : {"packed", "padded"})
+      if (row.packing.padded == (packing == std::string("padded")))
+        for (const std::string& dimension : row.dimensions()) names.insert(packing + (" " + dimension));
+    return names;
+  };
+  for (const std::string backend : {"megatron", "dtensor"}) {
+    Names all, in_short;
+    for (const Row& row : matrix()) {
+      if (row.backend != backend) continue;
+      all.merge(properties(row));
+      if (row.has("short")) in_short.merge(properties(row));
+    }
+    for (const std::string& property : all) CHECK_MESSAGE(in_short.count(property), (backend + ": " + property));
+  }
+}
