@@ -278,9 +278,22 @@ at::Tensor LocalWeights::value(int32_t which, const LocalWeight& weight) {
 int64_t LocalWeights::bytes() const {
   int64_t bytes = 0;
   for (const auto& [which, version] : versions_) bytes += version->bytes();
+  std::set<const void*> seen;  // versions share what is not trained
+  for (const auto& [which, weights] : untrained_)
+    for (const auto& [name, weight] : weights)
+      if (seen.insert(weight.unsafeGetTensorImpl()).second) bytes += static_cast<int64_t>(weight.nbytes());
   return bytes;
 }
 
-void LocalWeights::move_to(at::Device device) { version(HEXAD_WEIGHTS_CURRENT).move_to(device); }
+void LocalWeights::move_to(at::Device device) {
+  version(HEXAD_WEIGHTS_CURRENT).move_to(device);
+  std::map<const void*, at::Tensor> moved;
+  for (auto& [which, weights] : untrained_)
+    for (auto& [name, weight] : weights) {
+      at::Tensor& there = moved[weight.unsafeGetTensorImpl()];
+      if (!there.defined()) there = weight.to(device);
+      weight = there;
+    }
+}
 
 }  // namespace hexad::megatron

@@ -93,7 +93,8 @@ class LocalWeights {
   void require(int32_t which) { version(which); }
   int64_t bytes() const;  // of all versions, what is put together for use included
 
-  // Current weights move between the device and the host; they are used on the device only.
+  // Current weights, and what is not trained of any version, move between the device and the host; they are used on the
+  // device only.
   void move_to(at::Device device);
 
  private:
@@ -116,7 +117,7 @@ class LocalWeights {
   std::map<std::string, std::vector<size_t>> unit_buckets_;  // in that order
   int64_t elements_ = 0, owned_elements_ = 0;
   std::map<int32_t, std::unique_ptr<WeightVersion>> versions_;
-  // fp32, on the device, by version and name; never written to, but replaced.
+  // fp32, where the current weights lie, by version and name; never written to, but replaced. Versions share tensors.
   std::map<int32_t, std::map<std::string, at::Tensor>> untrained_;
 };
 

@@ -123,6 +123,50 @@ void freezes(const Rank& rank) {
   const json keys = {{"freeze_moe_router", true}, {"moe_router_dtype", "fp64"}};
   check({"qwen3_moe", {4, false, false}, layout(2, 1, 1, 2, 1), {.aux = 0.5}}, ".gate.weight", keys);
   check({"deepseek_v3", {1, false, false}, layout(1, 2, 1, 1, 1), {.bias_rate = 0.03}}, ".gate.weight", keys);
+  const json shards = {
+      {"distributed_data_parallel_config", {{"data_parallel_sharding_strategy", "optim_grads_params"}}}};
+  check({"qwen3_moe", {1, false, false}, layout(1, 1, 1, 1, 1), {.aux = 0.5}}, ".gate.weight", merged(keys, shards));
+  runtime_test::runtime().stop();
+}
+
+// Frozen weights count among the parameters, once for all versions, and are there again after a move to the host.
+void keeps_frozen(const Rank& rank) {
+  start_runtime(rank);
+  const TemporaryDir folder;
+  write_model(folder.path(), expert_model("qwen3_moe"));
+  const auto make = [&](bool freeze) {
+    const json keys = {{"freeze_moe_router", freeze},
+                       {"distributed_data_parallel_config", {{"data_parallel_sharding_strategy", "no_shard"}}}};
+    auto backend = std::make_unique<Instance>(megatron_policy(folder.path(), keys, "bfloat16"));
+    REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());
+    return backend;
+  };
+  const auto moves = make(true), stays = make(true), trains = make(false);
+  int64_t routers = 0;
+  for (const auto& [name, weight] : read_weights(folder.path()))
+    if (name.ends_with(".gate.weight")) routers += weight.numel();
+  CHECK(routers > 0);
+  // Four bytes of fp32; a trained one has two of bfloat16 and four of its master.
+  CHECK(trains->memory().parameter_bytes - stays->memory().parameter_bytes == 2 * routers);
+  const auto kept_by = [](Instance& backend) {
+    const int64_t before = backend.memory().parameter_bytes;
+    backend.keep(HEXAD_WEIGHTS_REFERENCE);
+    return backend.memory().parameter_bytes - before;
+  };
+  CHECK(kept_by(*trains) - kept_by(*stays) == 2 * routers);
+  moves->keep(HEXAD_WEIGHTS_REFERENCE);
+  for (int step = 0; step < 2; ++step) {
+    for (Instance* instance : {moves.get(), stays.get()}) {
+      auto batches = instance->batches(make_sequences(8, step), {4, false, false});
+      instance->train(batches, 50, 1);
+      instance->step(kLr, kDecay, kMaxNorm);
+    }
+    moves->offload(HEXAD_OFFLOAD_PARAMS | HEXAD_OFFLOAD_OPTIMIZER);
+    CHECK(moves->memory().parameter_bytes == stays->memory().parameter_bytes);
+    moves->onload(HEXAD_OFFLOAD_PARAMS | HEXAD_OFFLOAD_OPTIMIZER);
+  }
+  for (const int32_t which : {HEXAD_WEIGHTS_CURRENT, HEXAD_WEIGHTS_REFERENCE})
+    CHECK(same(moves->weights(which), stays->weights(which)));
   runtime_test::runtime().stop();
 }
 
@@ -187,8 +231,11 @@ void undone_steps(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-const bool registered = add_scenarios(
-    {{"balances", balances}, {"freezes", freezes}, {"undone_steps", undone_steps}, {"miscounts", miscounts}});
+const bool registered = add_scenarios({{"balances", balances},
+                                       {"freezes", freezes},
+                                       {"keeps_frozen", keeps_frozen},
+                                       {"undone_steps", undone_steps},
+                                       {"miscounts", miscounts}});
 
 }  // namespace
 
@@ -201,6 +248,8 @@ TEST_SUITE("layouts") {
 }
 
 TEST_CASE("a frozen router is not trained, whatever the layout") { rank_process::run("freezes", 2); }
+
+TEST_CASE("frozen routers count in the memory report and survive offloading") { rank_process::run("keeps_frozen", 1); }
 
 TEST_CASE("a step that is discarded or skipped leaves the expert biases") { rank_process::run("undone_steps", 2); }
 
