@@ -8,9 +8,10 @@ namespace {
 const std::string kDdp = "megatron_cfg.distributed_data_parallel_config.";
 
 Sharding sharding_of(const std::string& strategy) {
-  const char* const names[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
-  for (int i = 0; i < 4; ++i)
-    if (strategy == names[i]) return static_cast<Sharding>(i);
+  if (strategy == "no_shard") return Sharding::no_shard;
+  if (strategy == "optim") return Sharding::optim;
+  if (strategy == "optim_grads") return Sharding::optim_grads;
+  if (strategy == "optim_grads_params") return Sharding::optim_grads_params;
   sdk::fail(HEXAD_INVALID_ARGUMENT,
             "policy.%sdata_parallel_sharding_strategy is '%s', wanted no_shard, optim, optim_grads or "
             "optim_grads_params",
