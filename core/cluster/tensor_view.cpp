@@ -7,6 +7,7 @@ DLDataType dl_type(data::DType dtype) {
   switch (dtype) {
     case data::DType::f32: return {kDLFloat, 32, 1};
     case data::DType::f64: return {kDLFloat, 64, 1};
+    case data::DType::i16: return {kDLInt, 16, 1};
     case data::DType::i32: return {kDLInt, 32, 1};
     case data::DType::i64: return {kDLInt, 64, 1};
     case data::DType::u8: return {kDLUInt, 8, 1};

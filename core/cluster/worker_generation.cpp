@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
+#include "core/cluster/completion_columns.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {
@@ -90,6 +91,7 @@ Message generate(WorkerState& state, const Message& message) {
   generator.submit(context, requests->pointers);
 
   std::vector<Completion> completions(prompts.size());
+  std::vector<data::Batch> columns(prompts.size());
   int64_t done = 0, tokens = 0;
   auto last_progress = Clock::now();
   const auto take = [&](const hexad_completion& event) {
@@ -106,6 +108,7 @@ Message generate(WorkerState& state, const Message& message) {
                              {event.logprobs, event.logprobs + event.count},
                              event.finish,
                              event.num_spans > 0 ? event.spans[0].version : 0};
+    columns[event.id] = columns_of(generator.plugin().label(), event, prompts.length(static_cast<int64_t>(event.id)));
     ++done;
     tokens += event.count;
   };
@@ -118,6 +121,7 @@ Message generate(WorkerState& state, const Message& message) {
   }
   Message answer;
   answer.put("completions", to_batch(completions));
+  answer.put("columns", join_columns(generator.plugin().label(), columns));
   answer.header["metrics"] = state.metrics.to_json();
   return answer;
 }

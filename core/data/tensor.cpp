@@ -28,6 +28,7 @@ decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32: return f(static_cast<float*>(nullptr));
     case DType::f64: return f(static_cast<double*>(nullptr));
+    case DType::i16: return f(static_cast<int16_t*>(nullptr));
     case DType::i32: return f(static_cast<int32_t*>(nullptr));
     case DType::i64: return f(static_cast<int64_t*>(nullptr));
     case DType::u8: return f(static_cast<uint8_t*>(nullptr));
@@ -46,6 +47,7 @@ std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return "f32";
     case DType::f64: return "f64";
+    case DType::i16: return "i16";
     case DType::i32: return "i32";
     case DType::i64: return "i64";
     case DType::u8: return "u8";
@@ -55,10 +57,10 @@ std::string_view name_of(DType dtype) {
 }
 
 DType dtype_named(std::string_view name) {
-  for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8, DType::boolean}) {
+  for (DType dtype : {DType::f32, DType::f64, DType::i16, DType::i32, DType::i64, DType::u8, DType::boolean}) {
     if (name_of(dtype) == name) return dtype;
   }
-  fail(ErrorKind::data, "unknown element type '{}'; known: f32, f64, i32, i64, u8, bool", name);
+  fail(ErrorKind::data, "unknown element type '{}'; known: f32, f64, i16, i32, i64, u8, bool", name);
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)

@@ -13,7 +13,7 @@
 namespace hexad::data {
 
 // `boolean` is stored as one byte, 0 or 1.
-enum class DType : uint8_t { f32, f64, i32, i64, u8, boolean };
+enum class DType : uint8_t { f32, f64, i16, i32, i64, u8, boolean };
 
 size_t item_size(DType dtype);
 std::string_view name_of(DType dtype);     // "f32", ..., "bool"
@@ -26,6 +26,8 @@ constexpr DType dtype_of() {
     return DType::f32;
   else if constexpr (std::is_same_v<U, double>)
     return DType::f64;
+  else if constexpr (std::is_same_v<U, int16_t>)
+    return DType::i16;
   else if constexpr (std::is_same_v<U, int32_t>)
     return DType::i32;
   else if constexpr (std::is_same_v<U, int64_t>)

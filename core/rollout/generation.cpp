@@ -87,15 +87,18 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
     return message;
   });
   metrics_ = {};
-  std::vector<data::Batch> parts;
+  std::vector<data::Batch> parts, columns;
   std::vector<int64_t> order;
   for (int rank = 0; rank < workers_.size(); ++rank) {
     if (shares[rank].empty()) continue;
     metrics_.add(answers[rank].header.at("metrics"));
     parts.push_back(answers[rank].batch("completions"));
+    columns.push_back(answers[rank].batch("columns"));
     order.insert(order.end(), shares[rank].begin(), shares[rank].end());
   }
-  return data::Batch::concat(parts).reorder(data::inverse_permutation(order));
+  const std::vector<int64_t> places = data::inverse_permutation(order);
+  columns_ = data::Batch::concat(columns).reorder(places);
+  return data::Batch::concat(parts).reorder(places);
 }
 
 void Generation::refit() {

@@ -45,6 +45,10 @@ class Generation {
   // i64 (sample). Log-probs are of the distribution that was drawn from.
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
+  // What the generators gave along with the last completions, for every token of prompt and completion: token columns
+  // over the same samples, e.g. routed_experts; often none.
+  const data::Batch& columns() const { return columns_; }
+
   // What the generators reported by host->metric during the last generate, reduced over workers.
   std::map<std::string, double> metrics() const { return metrics_.values(); }
 
@@ -58,6 +62,7 @@ class Generation {
  private:
   cluster::WorkerGroup& workers_;
   plugin::MetricSum metrics_;
+  data::Batch columns_;
   bool stale_ = true;
   int64_t version_ = 0;
 };

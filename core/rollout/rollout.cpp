@@ -9,6 +9,7 @@ namespace {
 struct Drawn {
   std::vector<std::vector<int32_t>> prompts;  // one a prompt
   data::Batch completions;                    // one a sample
+  data::Batch columns;                        // of prompt and completion, one a sample
 };
 
 Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
@@ -25,6 +26,7 @@ Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<c
     }
   }
   drawn.completions = generation.generate(requests, sampling);
+  drawn.columns = generation.columns();
   return drawn;
 }
 
@@ -51,6 +53,7 @@ data::Batch join(const Drawn& drawn, int64_t samples, const std::vector<const da
     logprobs.insert(logprobs.end(), drawn_logprobs.begin(), drawn_logprobs.end());
   }
   data::Batch batch = data::Batch::of_lengths(lengths);
+  for (const auto& [name, column] : drawn.columns.columns()) batch.set(name, column.tensor, column.axis);
   batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
   batch.set("token_mask", data::Tensor::of(token_mask), data::Axis::token);
   batch.set("generation_logprobs", data::Tensor::of(logprobs), data::Axis::token);

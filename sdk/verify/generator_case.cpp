@@ -9,9 +9,26 @@ namespace {
 constexpr int32_t kPrompt[] = {1, 2, 3};
 constexpr int64_t kRoom = 8;  // for events of one poll
 
+// "" if they are as abi.h has them.
+std::string fault_of_columns(const hexad_completion& event, int64_t prompt_tokens) {
+  if (!HEXAD_HAS(&event, num_columns)) return "";
+  for (int64_t i = 0; i < event.num_columns; ++i) {
+    const hexad_named_tensor& column = event.columns[i];
+    if (!column.name || !*column.name) return "a column has no name";
+    const std::string name = "'" + std::string(column.name) + "' ";
+    if (!column.tensor || column.axis != HEXAD_AXIS_TOKEN) return name + "is no tensor with the axis HEXAD_AXIS_TOKEN";
+    if (column.tensor->device.device_type != kDLCPU) return name + "is not in host memory";
+    const int64_t tokens = prompt_tokens + event.count;
+    if (column.tensor->ndim < 1 || column.tensor->shape[0] != tokens)
+      return name + "wants " + std::to_string(tokens) + " tokens of prompt and completion first";
+  }
+  return "";
+}
+
 void take(const hexad_completion& event, const std::vector<hexad_request>& requests, Answers& answers) {
   const auto asked = [&](const hexad_request& request) { return request.id == event.id; };
-  if (std::none_of(requests.begin(), requests.end(), asked)) {
+  const auto request = std::find_if(requests.begin(), requests.end(), asked);
+  if (request == requests.end()) {
     answers.stranger = "an event names request " + std::to_string(event.id) + ", which was never submitted";
     return;
   }
@@ -22,6 +39,7 @@ void take(const hexad_completion& event, const std::vector<hexad_request>& reque
   answer.logprobs.assign(event.logprobs, event.logprobs + event.count);
   answer.spans.assign(event.spans, event.spans + event.num_spans);
   if (event.error) answer.error = event.error;
+  if (event.finish != HEXAD_FINISH_NONE) answer.bad_column = fault_of_columns(event, request->prompt_size);
 }
 
 bool all_ended(const Answers& answers, size_t requests) {

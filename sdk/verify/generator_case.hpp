@@ -16,6 +16,7 @@ struct Answer {
   std::vector<float> logprobs;
   std::vector<hexad_version_span> spans;
   std::string error;
+  std::string bad_column;  // what is wrong with its columns; empty if nothing is
 };
 
 struct Answers {

@@ -21,6 +21,7 @@ void check_answer(uint64_t id, const Answer& answer, Findings& findings) {
   for (float logprob : answer.logprobs)
     findings.expect(std::isfinite(logprob) && logprob <= 1e-6, "log-probs",
                     who + " has the log-prob " + std::to_string(logprob));
+  findings.expect(answer.bad_column.empty(), "columns", who + ": " + answer.bad_column);
   if (answer.tokens.empty()) return;
   findings.expect(!answer.spans.empty() && answer.spans[0].start == 0, "version spans",
                   who + ": the first span does not start at token 0");

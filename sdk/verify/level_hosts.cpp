@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kFrozen[] = {
     HEXAD_STRUCT_SIZE(hexad_host, extension),  // 1.0
     HEXAD_STRUCT_SIZE(hexad_host, extension),  // 1.1
+    HEXAD_STRUCT_SIZE(hexad_host, extension),  // 1.2
 };
 
 // What a trial gives under this table; `where` begins the findings.

@@ -1,3 +1,6 @@
+#include <functional>
+#include <numeric>
+
 #include "tests/abi/script_support.hpp"
 
 namespace abi_test {
@@ -19,14 +22,29 @@ hexad_request request(uint64_t id, uint64_t group, uint64_t seed, const std::vec
   return made;
 }
 
+// Of int16, the one kind that there is.
+Json columns(const hexad_completion& event) {
+  Json all = Json::object();
+  for (int64_t i = 0; i < event.num_columns; ++i) {
+    const DLTensor& tensor = *event.columns[i].tensor;
+    const std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
+    const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    const auto* values = HEXAD_DATA(const int16_t, &tensor);
+    all[event.columns[i].name] = {event.columns[i].axis, shape, std::vector<int16_t>(values, values + count)};
+  }
+  return all;
+}
+
 Json completion(const hexad_completion& event) {
   Json spans = Json::array();
   for (int64_t i = 0; i < event.num_spans; ++i) spans.push_back({event.spans[i].start, event.spans[i].version});
-  return {{"id", event.id},
-          {"finish", event.finish},
-          {"tokens", std::vector<int32_t>(event.tokens, event.tokens + event.count)},
-          {"logprobs", std::vector<float>(event.logprobs, event.logprobs + event.count)},
-          {"spans", spans}};
+  Json told = {{"id", event.id},
+               {"finish", event.finish},
+               {"tokens", std::vector<int32_t>(event.tokens, event.tokens + event.count)},
+               {"logprobs", std::vector<float>(event.logprobs, event.logprobs + event.count)},
+               {"spans", spans}};
+  if (HEXAD_HAS(&event, num_columns) && event.num_columns > 0) told["columns"] = columns(event);
+  return told;
 }
 
 // The final events of `expected` requests, in the order in which they come.

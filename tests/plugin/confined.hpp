@@ -127,6 +127,7 @@ HEXAD_LOSS_PLUGIN(NAME, "1.2.0", "MIT", vtable)
 
 // Answers every request with its prompt reversed; poll waits. finish = ERROR with the text of the prompt for odd ids.
 inline constexpr const char* kGenerator = R"(
+#define HEXAD_TARGET_MINOR 2
 #include <hexad/abi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -135,6 +136,15 @@ inline constexpr const char* kGenerator = R"(
 #include <time.h>
 #include <unistd.h>
 #define MOST 64
+struct column { hexad_named_tensor named; DLTensor view; int64_t shape[3]; int16_t experts[]; };
+static void add_column(hexad_completion* made, int64_t tokens) {
+  struct column* c = calloc(1, sizeof *c + 4 * tokens);
+  for (int64_t i = 0; i < 2 * tokens; i++) c->experts[i] = (int16_t)(i % 5 - 1);
+  c->shape[0] = tokens, c->shape[1] = 1, c->shape[2] = 2;
+  c->view = (DLTensor){c->experts, {kDLCPU, 0}, 3, {kDLInt, 16, 1}, c->shape, 0, 0};
+  c->named = (hexad_named_tensor){"routed_experts", &c->view, 0, HEXAD_AXIS_TOKEN, 0};
+  made->columns = &c->named, made->num_columns = 1;
+}
 struct hexad_generator { const hexad_host* host; pthread_mutex_t lock; hexad_completion* ready[MOST]; int count;
                          int64_t version, arriving, released; float weights[6]; int32_t level, paused; };
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_generator** out) {
@@ -145,7 +155,7 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   return 0;
 }
 static void drop(const hexad_completion* event) {
-  free((void*)event->tokens), free((void*)event->logprobs), free((void*)event->spans), free((void*)event->error);
+  free((void*)event->columns), free((void*)event->tokens), free((void*)event->logprobs), free((void*)event->spans), free((void*)event->error);
   free((void*)event);
 }
 static void destroy(hexad_generator* self) {
@@ -167,8 +177,9 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
     for (int64_t t = 0; t < r->prompt_size; t++)
       tokens[t] = r->prompt[r->prompt_size - 1 - t], logprobs[t] = -(float)t / 3 + self->weights[t % 6];
     span->version = self->version;
-    *made = (hexad_completion){HEXAD_STRUCT_SIZE(hexad_completion, error), HEXAD_FINISH_STOP, r->id, tokens, logprobs,
-                               r->prompt_size, span, 1, 0};
+    *made = (hexad_completion){HEXAD_STRUCT_SIZE(hexad_completion, num_columns), HEXAD_FINISH_STOP, r->id, tokens,
+                               logprobs, r->prompt_size, span, 1, 0};
+    if (r->id != 3) add_column(made, 2 * r->prompt_size);
     if (r->id % 2) {
       char* text = calloc(1, 256);
       uint64_t size = 128;

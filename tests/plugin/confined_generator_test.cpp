@@ -86,6 +86,12 @@ std::string transcript(const LoadedPlugin& plugin) {
     generator.poll({}, 4, 100, [&](const hexad_completion& event) {
       std::string& line = events[event.id];
       line = fmt::format("{} {} v{}", event.finish, event.error ? event.error : "", event.spans[0].version);
+      for (int64_t i = 0; HEXAD_HAS(&event, num_columns) && i < event.num_columns; ++i) {
+        const DLTensor& column = *event.columns[i].tensor;
+        line += fmt::format(" {} {} {}d of {} bits:", event.columns[i].name, event.columns[i].axis, column.ndim,
+                            int{column.dtype.bits});
+        for (int64_t k = 0; k < column.shape[0] * 2; ++k) line += fmt::format(" {}", HEXAD_DATA(int16_t, &column)[k]);
+      }
       for (int64_t t = 0; t < event.count; ++t) line += fmt::format(" {}:{}", event.tokens[t], event.logprobs[t]);
     });
   }
@@ -99,8 +105,10 @@ TEST_CASE("a confined generator says the same as in process: layout, refit, comp
   const std::string own = transcript(generator_plugin(true));
   CHECK(own == transcript(generator_plugin(false)));
   CHECK(contains(own, "7 4 1\nw 2d 32 2+2/4 0+3/3\nscalar 0d 64\n"));
-  CHECK(contains(own, "\n1 4 <10><11>|a b||7|8|0.25 v41 11:1 10:"));
-  CHECK(contains(own, "\n2 3  v41 22:1"));
+  CHECK(contains(own, "\n1 4 <10><11>|a b||7|8|0.25 v41 routed_experts 1 3d of 16 bits: -1 0 1 2 3 -1 0 1 11:1 10:"));
+  CHECK(contains(own, "\n2 3  v41 routed_experts 1 3d of 16 bits: -1 0 1 2 3 -1 0 1 2 3 -1 0 22:1"));
+  CHECK(contains(own, "\n3 4 "));
+  CHECK(contains(own, " v41 33:1"));  // without a column
 }
 
 TEST_CASE("optional functions are there or not as in the plugin") {

@@ -3,6 +3,7 @@
 
 #include "core/plugin/confined/kind_server.hpp"
 #include "core/plugin/confined/weights.hpp"
+#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -32,6 +33,14 @@ hexad_code serve_submit(const hexad_generator_vtable& vtable, hexad_generator* s
   return vtable.submit(self, call.handle(), pointers.data(), static_cast<int64_t>(pointers.size()));
 }
 
+void write_column(Writer& out, const hexad_named_tensor& column) {
+  out.text(column.name);
+  out.put(column.axis);
+  out.put(column.tensor->dtype);
+  out.array(column.tensor->shape, column.tensor->ndim);
+  out.array(HEXAD_DATA(const char, column.tensor), static_cast<int64_t>(tensor_bytes(*column.tensor)));
+}
+
 void write_completion(Writer& out, const hexad_completion* event) {
   hexad_completion told{};
   told.id = event->id;
@@ -41,6 +50,9 @@ void write_completion(Writer& out, const hexad_completion* event) {
   out.array(event->logprobs, event->count);
   out.array(event->spans, event->num_spans);
   out.optional_text(HEXAD_HAS(event, error) ? event->error : nullptr);
+  const int64_t columns = HEXAD_HAS(event, num_columns) ? event->num_columns : 0;
+  out.put(columns);
+  for (int64_t i = 0; i < columns; ++i) write_column(out, event->columns[i]);
 }
 
 // The events are written down and released at once: the engine has copies of its own.

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define HEXAD_ABI_MAJOR 1
-#define HEXAD_ABI_MINOR 1
+#define HEXAD_ABI_MINOR 2
 /* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build. */
 #ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 0
@@ -436,6 +436,9 @@ typedef struct hexad_generator hexad_generator; /* the plugin's own type */
 #define HEXAD_GEN_STREAMING 1u       /* poll may return partial completions */
 #define HEXAD_GEN_UPDATE_INFLIGHT 2u /* weights may change while requests run */
 #define HEXAD_GEN_SLEEP 4u
+#if HEXAD_TARGET_MINOR >= 2
+#define HEXAD_GEN_ROUTED_EXPERTS 8u /* completions carry the column "routed_experts" on request (since 1.2) */
+#endif
 
 typedef struct hexad_generator_info {
   uint32_t struct_size;
@@ -492,6 +495,15 @@ typedef struct hexad_completion {
   const hexad_version_span* spans; /* at least one when count > 0 */
   int64_t num_spans;
   const char* error; /* NULL unless HEXAD_FINISH_ERROR */
+#if HEXAD_TARGET_MINOR >= 2
+  /* Per-token arrays of the prompt and the completion together, of a request that has ended: HEXAD_AXIS_TOKEN, host
+   * memory, [prompt_size + count, ...]. They travel with the sample under their names; a backend gets those that it
+   * lists among its inputs. Known: "routed_experts" i16 [tokens, layers with experts, experts a token], where the router
+   * sent a token; -1 throughout a token that was never run (the last one). Wanted where the generator's configuration
+   * says return_routed_experts: true. Since 1.2. */
+  const hexad_named_tensor* columns;
+  int64_t num_columns;
+#endif
 } hexad_completion;
 
 typedef struct hexad_generator_vtable {

@@ -296,7 +296,11 @@ HEXAD_FIELD_(hexad_completion, count, 32, 8);
 HEXAD_FIELD_(hexad_completion, spans, 40, 8);
 HEXAD_FIELD_(hexad_completion, num_spans, 48, 8);
 HEXAD_FIELD_(hexad_completion, error, 56, 8);
-HEXAD_SIZE_(hexad_completion, 64);
+#if HEXAD_TARGET_MINOR >= 2
+HEXAD_FIELD_(hexad_completion, columns, 64, 8);
+HEXAD_FIELD_(hexad_completion, num_columns, 72, 8);
+HEXAD_SIZE_(hexad_completion, 80);
+#endif
 
 HEXAD_FIELD_(hexad_generator_vtable, struct_size, 0, 4);
 HEXAD_FIELD_(hexad_generator_vtable, reserved, 4, 4);

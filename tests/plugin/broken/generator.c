@@ -1,4 +1,5 @@
 /* Draws tokens from one table of logits, whatever the prompt is. Macros break it (corpus.json). */
+#define HEXAD_TARGET_MINOR 2
 #include <hexad/abi.h>
 #include <math.h>
 #include <pthread.h>
@@ -41,6 +42,9 @@
 #ifndef ARRIVES_AT
 #define ARRIVES_AT self->arriving
 #endif
+#ifndef COLUMN_TOKENS
+#define COLUMN_TOKENS request->prompt_size + count
+#endif
 #ifndef KNOWS
 #define KNOWS(slice) (!strcmp((slice)->name, "toy.theta") && (slice)->ndim == 1 && (slice)->shape[0] == VOCAB)
 #endif
@@ -52,6 +56,10 @@ typedef struct {
   int32_t tokens[2 * LONGEST];
   float logprobs[2 * LONGEST];
   hexad_version_span spans[2];
+  int16_t experts[2 * LONGEST];
+  int64_t shape[3];
+  DLTensor routes;
+  hexad_named_tensor column;
 } event;
 __attribute__((unused)) static event pool[8];
 
@@ -157,7 +165,7 @@ static event* answer(hexad_generator* self, const request* request) {
   e->spans[0].version = SPAN_VERSION;
   e->spans[1].start = SPAN_START;
   e->spans[1].version = SPAN_VERSION;
-  e->completion.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, error);
+  e->completion.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, num_columns);
   e->completion.finish = request->cancelled ? HEXAD_FINISH_ABORT : stopped ? HEXAD_FINISH_STOP : HEXAD_FINISH_LENGTH;
   e->completion.id = EVENT_ID;
   e->completion.tokens = e->tokens;
@@ -169,6 +177,12 @@ static event* answer(hexad_generator* self, const request* request) {
 #else
   e->completion.num_spans = count > 0;
 #endif
+  e->shape[0] = COLUMN_TOKENS, e->shape[1] = e->shape[2] = 1;
+  e->routes.data = e->experts, e->routes.device.device_type = kDLCPU, e->routes.shape = e->shape, e->routes.ndim = 3;
+  e->routes.dtype.code = kDLInt, e->routes.dtype.bits = 16, e->routes.dtype.lanes = 1;
+  e->column.name = "routed_experts", e->column.tensor = &e->routes, e->column.axis = HEXAD_AXIS_TOKEN;
+  e->completion.columns = &e->column;
+  e->completion.num_columns = 1;
   return e;
 }
 

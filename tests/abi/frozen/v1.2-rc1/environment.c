@@ -1,0 +1,1 @@
+../v1.1-rc1/environment.c
