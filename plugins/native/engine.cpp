@@ -128,6 +128,7 @@ void Engine::accept(Sequence& sequence, int32_t token, float logprob, const Deto
 
 void Engine::finish(Sequence& sequence, int32_t reason, std::string error) {
   events_.push_back(make_event(sequence, reason, std::move(error)));
+  if (reason != HEXAD_FINISH_ERROR) add_routes(*events_.back(), sequence, cache_);
   preemptions_ += sequence.preemptions;
   scheduler_.remove(&sequence);
   sequences_.erase(sequence.request.id);

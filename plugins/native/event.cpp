@@ -1,5 +1,7 @@
 #include "plugins/native/event.hpp"
 
+#include <algorithm>
+
 namespace hexad::native {
 
 std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std::string error) {
@@ -9,7 +11,7 @@ std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std:
   event->spans = sequence.spans;
   event->error = std::move(error);
   hexad_completion& c = event->completion;
-  c.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, error);
+  c.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, num_columns);
   c.finish = finish;
   c.id = sequence.request.id;
   c.tokens = event->tokens.data();
@@ -19,6 +21,24 @@ std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std:
   c.num_spans = static_cast<int64_t>(event->spans.size());
   c.error = finish == HEXAD_FINISH_ERROR ? event->error.c_str() : nullptr;
   return event;
+}
+
+void add_routes(Event& event, const Sequence& sequence, const KvCache& cache) {
+  const auto [layers, experts] = cache.routes_shape();
+  if (layers == 0) return;
+  const int64_t width = layers * experts, block_size = cache.block_size();
+  event.routes.assign(static_cast<size_t>(sequence.size() * width), -1);
+  for (int64_t begin = 0; begin < sequence.computed; begin += block_size) {
+    const at::Tensor block = cache.routes()[sequence.blocks[static_cast<size_t>(begin / block_size)]];
+    const int64_t count = std::min(block_size, sequence.computed - begin);
+    std::copy_n(block.const_data_ptr<int16_t>(), count * width, event.routes.begin() + begin * width);
+  }
+  const int64_t shape[] = {sequence.size(), layers, experts};
+  std::copy_n(shape, 3, event.routes_shape);
+  event.routes_view = {event.routes.data(), {kDLCPU, 0}, 3, {kDLInt, 16, 1}, event.routes_shape, nullptr, 0};
+  event.column = {"routed_experts", &event.routes_view, nullptr, HEXAD_AXIS_TOKEN, 0};
+  event.completion.columns = &event.column;
+  event.completion.num_columns = 1;
 }
 
 }  // namespace hexad::native

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/native/model/kv_cache.hpp"
 #include "plugins/native/schedule/sequence.hpp"
 
 namespace hexad::native {
@@ -16,9 +17,16 @@ struct Event {
   std::vector<float> logprobs;
   std::vector<hexad_version_span> spans;
   std::string error;
+  std::vector<int16_t> routes;  // [tokens, layers, experts]: the column routed_experts
+  int64_t routes_shape[3] = {};
+  DLTensor routes_view{};
+  hexad_named_tensor column{};
 };
 
 // A copy of what the sequence holds now. `error` is for HEXAD_FINISH_ERROR.
 std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std::string error = {});
+
+// Adds the column routed_experts of a sequence that has ended and still has its blocks, if the cache keeps routes.
+void add_routes(Event& event, const Sequence& sequence, const KvCache& cache);
 
 }  // namespace hexad::native

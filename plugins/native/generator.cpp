@@ -13,14 +13,21 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// The executors know dense blocks and a cache of keys and values of one width.
-void require_dense(const modeling::ModelConfig& model, const std::string& dir) {
-  const char* what = model.mla ? "multi-head latent attention" : model.moe ? "experts" : nullptr;
-  if (!what) return;
+// The cache has keys and values of one width.
+void require_one_width(const modeling::ModelConfig& model, const std::string& dir) {
+  if (!model.mla) return;
   sdk::fail(HEXAD_UNIMPLEMENTED,
-            "%s: model_type '%s' has %s, which the native generator cannot run yet; wanted a dense model, or another "
-            "generator (policy.generation.backend)",
-            dir.c_str(), model.family.c_str(), what);
+            "%s: model_type '%s' has multi-head latent attention, which the native generator cannot run yet; wanted "
+            "another model, or another generator (policy.generation.backend)",
+            dir.c_str(), model.family.c_str());
+}
+
+void require_routes(const Settings& settings, const modeling::ModelConfig& model) {
+  if (!settings.keep_routes || model.moe) return;
+  sdk::fail(HEXAD_INVALID_ARGUMENT,
+            "router replay: %s: model_type '%s' has no experts to replay the choice of; set "
+            "policy.router_replay.enabled to false",
+            settings.model_name.c_str(), model.family.c_str());
 }
 
 }  // namespace
@@ -31,7 +38,8 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config) : setting
 
 void Generator::create(const sdk::Call& call) {
   model_ = modeling::load_model_config(settings_.model_name);
-  require_dense(model_, settings_.model_name);
+  require_one_width(model_, settings_.model_name);
+  require_routes(settings_, model_);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const int64_t blocks = count_blocks(settings_, model_);
   const ExecutorOptions options{settings_.dtype, settings_.device, settings_.deterministic, settings_.max_length};
@@ -45,8 +53,10 @@ void Generator::create(const sdk::Call& call) {
                                   .max_tokens = settings_.max_tokens,
                                   .chunked_prefill = settings_.chunked_prefill,
                                   .share_prompts = settings_.share_prompts};
-  engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
-                  KvCache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device), ever_had_weights_);
+  engine_.emplace(
+      EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
+      KvCache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes),
+      ever_had_weights_);
   if (blocks * settings_.block_size < settings_.max_length) {
     call.log(HEXAD_LOG_WARN,
              fmt::format("the KV cache holds {} tokens, less than one sequence of max_total_sequence_length {}",
@@ -55,7 +65,7 @@ void Generator::create(const sdk::Call& call) {
 }
 
 void Generator::describe(const sdk::Call&, hexad_generator_info& info) {
-  info.caps = HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP;
+  info.caps = HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP | HEXAD_GEN_ROUTED_EXPERTS;
   info.max_sequences = settings_.max_sequences;
   info.max_model_len = settings_.max_length;
   info.kv_capacity = engine_->scheduler().pool().size() * settings_.block_size;

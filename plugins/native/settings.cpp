@@ -45,6 +45,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.max_tokens = at_least(config, "native_cfg.max_num_batched_tokens", s.max_tokens, 1);
   s.chunked_prefill = config.get("native_cfg.enable_chunked_prefill", s.chunked_prefill);
   s.share_prompts = config.get("native_cfg.enable_prefix_sharing", s.share_prompts);
+  s.keep_routes = config.get("return_routed_experts", s.keep_routes);
   s.deterministic = config.get("native_cfg.deterministic", s.deterministic) || call.deterministic();
   return s;
 }

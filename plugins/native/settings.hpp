@@ -23,6 +23,7 @@ struct Settings {
   int64_t max_tokens = 2048;           // max_num_batched_tokens: rows of a forward pass
   bool chunked_prefill = true;         // enable_chunked_prefill
   bool share_prompts = true;           // enable_prefix_sharing
+  bool keep_routes = false;            // return_routed_experts, beside native_cfg
   bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
 };
 

@@ -29,6 +29,18 @@ at::Tensor head_logits(const at::Tensor& hidden, const at::Tensor& head, int64_t
   return at::cat(parts, 0);
 }
 
+// Beside the keys and values of the same rows; one copy from the device a pass.
+void keep_routes(const Step& step, KvCache& cache, const std::vector<at::Tensor>& chosen) {
+  if (chosen.empty()) return;
+  std::vector<int64_t> slots;
+  for (const Chunk& chunk : step.chunks)
+    for (int64_t position = chunk.start; position < chunk.start + chunk.count; ++position)
+      slots.push_back(chunk.sequence->blocks[position / cache.block_size()] * cache.block_size() +
+                      position % cache.block_size());
+  const at::Tensor experts = at::stack(chosen, 1).to(at::kShort).cpu();
+  cache.routes().flatten(0, 1).index_copy_(0, at::tensor(slots, at::kLong), experts);
+}
+
 class AtenExecutor : public Executor {
  public:
   AtenExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
@@ -51,8 +63,12 @@ class AtenExecutor : public Executor {
     PagedAttention attention(config_, step, cache, deterministic_);
     const auto on_device = [&](const std::vector<int64_t>& values) { return device_indices(values, device_); };
     const auto lookup = [&](const std::string& name) { return weights_.at(name); };
-    const at::Tensor hidden =
-        modeling::forward_hidden(config_, lookup, on_device(ids), on_device(positions), attention, linear_);
+    std::vector<at::Tensor> chosen;  // by the routers, int64 [T, k] a layer with experts
+    const auto keep = [&](const at::Tensor& experts) { chosen.push_back(experts); };
+    const modeling::MoeRuns runs = [&](int64_t) { return modeling::MoeRun{.chosen = keep}; };
+    const at::Tensor hidden = modeling::forward_hidden(config_, lookup, on_device(ids), on_device(positions), attention,
+                                                       linear_, cache.routes().defined() ? runs : modeling::MoeRuns());
+    keep_routes(step, cache, chosen);
     const at::Tensor last = hidden.index_select(0, on_device(sampled));
     const at::Tensor head = weights_.at(modeling::head_weight_name(config_));
     return head_logits(last, head, linear_.row_tile).to(at::kCPU).contiguous();
@@ -73,7 +89,7 @@ std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config
 }
 
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
-  const bool kernels = options.dtype == at::kFloat || options.dtype == at::kBFloat16;
+  const bool kernels = !config.moe && (options.dtype == at::kFloat || options.dtype == at::kBFloat16);
   return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);
 }
 

@@ -5,14 +5,18 @@
 namespace hexad::native {
 
 KvCache::KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
-                 at::Device device)
+                 at::Device device, bool keep_routes)
     : layers_(config.num_layers),
       kv_heads_(config.num_kv_heads),
       head_dim_(config.head_dim),
       block_size_(block_size),
       num_blocks_(num_blocks),
       dtype_(dtype),
-      device_(device) {}
+      device_(device) {
+  if (!keep_routes || !config.moe) return;
+  topk_ = config.moe->routing.topk;
+  for (int64_t layer = 0; layer < layers_; ++layer) routed_layers_ += config.has_experts(layer);
+}
 
 int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t block_size, at::ScalarType dtype) {
   return 2 * config.num_layers * config.num_kv_heads * config.head_dim * block_size *
@@ -27,6 +31,7 @@ void KvCache::allocate() {
     keys.push_back(at::empty({num_blocks_, kv_heads_, head_dim_, block_size_}, options));
     values.push_back(at::empty({num_blocks_, kv_heads_, block_size_, head_dim_}, options));
   }
+  if (routed_layers_ > 0) routes_ = at::empty({num_blocks_, block_size_, routed_layers_, topk_}, at::kShort);
   keys_ = std::move(keys);
   values_ = std::move(values);
 }
@@ -34,6 +39,7 @@ void KvCache::allocate() {
 void KvCache::release() {
   keys_.clear();
   values_.clear();
+  routes_.reset();
 }
 
 void KvCache::copy(const std::vector<BlockCopy>& copies) {
@@ -42,6 +48,7 @@ void KvCache::copy(const std::vector<BlockCopy>& copies) {
       keys_[layer][copy.to].copy_(keys_[layer][copy.from]);
       values_[layer][copy.to].copy_(values_[layer][copy.from]);
     }
+    if (routes_.defined()) routes_[copy.to].copy_(routes_[copy.from]);
   }
 }
 

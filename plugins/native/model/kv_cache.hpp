@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "modeling/family/model_config.hpp"
@@ -12,9 +13,9 @@ namespace hexad::native {
 
 class KvCache {
  public:
-  // Allocates nothing yet.
+  // Allocates nothing yet. keep_routes: of a model with experts, where its routers sent each position too.
   KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
-          at::Device device);
+          at::Device device, bool keep_routes = false);
 
   static int64_t bytes_per_block(const modeling::ModelConfig& config, int64_t block_size, at::ScalarType dtype);
 
@@ -31,6 +32,11 @@ class KvCache {
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }
 
+  // Layers with experts and experts a token; {0, 0} unless routes are kept. They lie on the host, int16
+  // [blocks, block_size, layers, experts]: whatever shares, copies or drops keys and values does so with them.
+  std::pair<int64_t, int64_t> routes_shape() const { return {routed_layers_, topk_}; }
+  const at::Tensor& routes() const { return routes_; }
+
   // In order: a block that was copied from may be copied to.
   void copy(const std::vector<BlockCopy>& copies);
 
@@ -38,7 +44,9 @@ class KvCache {
   int64_t layers_, kv_heads_, head_dim_, block_size_, num_blocks_;
   at::ScalarType dtype_;
   at::Device device_;
+  int64_t routed_layers_ = 0, topk_ = 0;
   std::vector<at::Tensor> keys_, values_;
+  at::Tensor routes_;
 };
 
 }  // namespace hexad::native

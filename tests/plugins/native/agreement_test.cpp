@@ -41,7 +41,8 @@ std::vector<Ask> groups_of_samples(int groups, int samples) {
 std::vector<std::pair<std::string, at::Device>> families_on_devices() {
   std::vector<std::pair<std::string, at::Device>> result;
   for (const at::Device device : hexad::modeling::test_devices()) {
-    for (const std::string& family : families()) result.emplace_back(family, device);
+    for (const auto& names : {families(), expert_families()})
+      for (const std::string& family : names) result.emplace_back(family, device);
   }
   return result;
 }

@@ -58,23 +58,25 @@ TEST_CASE("without kv_cache_gb the cache holds what the run can use") {
   CHECK(info.kv_capacity == 3 * 64);
   CHECK(info.max_sequences == 3);
   CHECK(info.weight_form == HEXAD_FORM_FULL);
-  CHECK(info.caps == (HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP));
+  CHECK(info.caps == (HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP | HEXAD_GEN_ROUTED_EXPERTS));
 }
 
 TEST_CASE("families that the executors cannot run are refused by name") {
   const TinyModel model("llama", false);
-  const auto refused_as = [&](const char* family) {
-    Json config = tiny_config(family);
-    config.update({{"q_lora_rank", nullptr}, {"sliding_window", nullptr}});
-    hexad::modeling::write_file(model.path() + "/config.json", config.dump());
-    return refused({{"model_name", model.path()}}, HEXAD_UNIMPLEMENTED);
-  };
-  const std::string rest =
-      ", which the native generator cannot run yet; wanted a dense model, or another generator "
-      "(policy.generation.backend)";
-  CHECK(refused_as("qwen3_moe") == model.path() + ": model_type 'qwen3_moe' has experts" + rest);
-  CHECK(refused_as("deepseek_v3") ==
-        model.path() + ": model_type 'deepseek_v3' has multi-head latent attention" + rest);
+  Json config = tiny_config("deepseek_v3");
+  config.update({{"q_lora_rank", nullptr}, {"sliding_window", nullptr}});
+  hexad::modeling::write_file(model.path() + "/config.json", config.dump());
+  CHECK(refused({{"model_name", model.path()}}, HEXAD_UNIMPLEMENTED) ==
+        model.path() +
+            ": model_type 'deepseek_v3' has multi-head latent attention, which the native generator cannot run yet; "
+            "wanted another model, or another generator (policy.generation.backend)");
+}
+
+TEST_CASE("routes of a model without experts are refused") {
+  const TinyModel model("llama", false);
+  CHECK(refused({{"model_name", model.path()}, {"return_routed_experts", true}}, HEXAD_INVALID_ARGUMENT) ==
+        "router replay: " + model.path() +
+            ": model_type 'llama' has no experts to replay the choice of; set policy.router_replay.enabled to false");
 }
 
 TEST_CASE("weights that are missing, misshapen or not finite are refused by name") {

@@ -36,6 +36,8 @@ struct Answer {
   std::vector<float> logprobs;
   std::vector<std::pair<int64_t, int64_t>> spans;  // start, version
   std::string error;
+  std::vector<int64_t> routes_shape;  // of the column routed_experts; empty without it
+  std::vector<int16_t> routes;
 
   // Same tokens, and the same bits of every log-prob.
   bool operator==(const Answer& other) const {
@@ -160,6 +162,14 @@ class Harness {
     for (int64_t i = 0; i < event.num_spans; ++i)
       answer.spans.emplace_back(event.spans[i].start, event.spans[i].version);
     if (event.error) answer.error = event.error;
+    for (int64_t i = 0; i < event.num_columns; ++i) {
+      const hexad_named_tensor& column = event.columns[i];
+      REQUIRE(std::string(column.name) == "routed_experts");
+      CHECK(column.axis == HEXAD_AXIS_TOKEN);
+      answer.routes_shape.assign(column.tensor->shape, column.tensor->shape + column.tensor->ndim);
+      const auto* experts = HEXAD_DATA(const int16_t, column.tensor);
+      answer.routes.assign(experts, experts + answer.routes_shape[0] * answer.routes_shape[1] * answer.routes_shape[2]);
+    }
     if (event.finish == HEXAD_FINISH_NONE) {
       partial.emplace_back(event.id, std::move(answer));
       return;

@@ -1,4 +1,4 @@
-// Small models of every dense family on disk, with random weights.
+// Small models of every family on disk, with random weights.
 #pragma once
 #include <filesystem>
 #include <fstream>
@@ -23,6 +23,11 @@ inline const std::vector<std::string>& families() {
   return names;
 }
 
+inline const std::vector<std::string>& expert_families() {
+  static const std::vector<std::string> names = {"mixtral", "qwen2_moe", "qwen3_moe"};
+  return names;
+}
+
 // Grouped KV heads, widths that no vector size divides, and what is particular to a family: tied or not, biases, q/k
 // norm, a sliding window.
 inline nlohmann::json tiny_config(const std::string& family) {
@@ -33,6 +38,15 @@ inline nlohmann::json tiny_config(const std::string& family) {
   config["head_dim"] = family == "qwen2" ? 6 : 10;
   config["tie_word_embeddings"] = family == "llama" || family == "qwen3";
   if (family == "mistral") config["sliding_window"] = 7;
+  if (family == "mixtral") config.update({{"num_local_experts", 5}, {"num_experts_per_tok", 2}});
+  if (family.ends_with("_moe")) {
+    config.update({{"num_experts", 7},
+                   {"num_experts_per_tok", 3},
+                   {"moe_intermediate_size", 21},
+                   {"norm_topk_prob", true},
+                   {"mlp_only_layers", {1}}});
+  }
+  if (family == "qwen2_moe") config["shared_expert_intermediate_size"] = 17;
   return config;
 }
 
