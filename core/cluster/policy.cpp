@@ -61,6 +61,7 @@ Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::ve
     counts_loss_.push_back(backend.at("counts_loss").get<int64_t>() != 0);
     dp_size_ = backend.at("dp_size");
     sequence_multiple_ = std::max<int64_t>(1, backend.at("sequence_multiple"));
+    inputs_ = backend.at("inputs").get<std::vector<std::string>>();
   }
   const Json& loss = started.at(0).value("loss", Json::object());
   const auto wants = [&](const char* name) {
@@ -113,7 +114,8 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
     std::vector<int64_t> local(batch.size(), -1);
     for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
     data::Batch inputs = data::Batch::of_lengths(batch.lengths());
-    inputs.set("input_ids", batch.at("input_ids"), data::Axis::token);
+    for (const std::string& name : inputs_)
+      if (batch.has(name)) inputs.set(name, batch.at(name), batch.column(name).axis);
     Message message;
     message.put("batch", inputs.select(rows));
     message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, 0, local, plan.padded);

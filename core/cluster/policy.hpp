@@ -38,7 +38,8 @@ class Policy {
   // The number that the calls to come carry as their step: plugins and their errors name it.
   void begin_step(int64_t step) { workers_.set_step(step); }
 
-  // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights.
+  // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights. The backend sees what else it wants of the
+  // batch (routed_experts).
   data::Tensor logprobs(const data::Batch& batch, Weights which);
 
   // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
@@ -61,6 +62,7 @@ class Policy {
   int64_t dp_size_ = 1;
   int64_t sequence_multiple_ = 1;
   LossNeeds needs_;
+  std::vector<std::string> inputs_;  // columns that the backend wants
 };
 
 }  // namespace hexad::cluster

@@ -86,6 +86,7 @@ Json backend_answer(const plugin::BackendPlugin& backend) {
   answer["sequence_multiple"] = info.sequence_multiple;
   answer["micro_batch_multiple"] = info.micro_batch_multiple;
   answer["counts_loss"] = info.counts_loss;
+  answer["inputs"] = std::vector<std::string>(info.inputs, info.inputs + info.num_inputs);
   return answer;
 }
 
@@ -115,6 +116,19 @@ void match(const plugin::LossPlugin& loss, const plugin::BackendPlugin& backend)
            loss.plugin().label(), name, backend.plugin().label(), joined(std::span(info.outputs, info.num_outputs)));
     }
   }
+}
+
+// Likewise a backend that replays the routing of a generator that does not tell it.
+void match(const plugin::GeneratorPlugin& generator, const plugin::BackendPlugin& backend) {
+  const hexad_backend_info& info = backend.info();
+  const bool wanted = std::find(info.inputs, info.inputs + info.num_inputs, std::string_view("routed_experts")) !=
+                      info.inputs + info.num_inputs;
+  if (!wanted || (generator.info().caps & HEXAD_GEN_ROUTED_EXPERTS)) return;
+  fail(ErrorKind::plugin,
+       "policy.router_replay: {} wants routed_experts, which {} does not give. Choose another "
+       "policy.generation.backend, "
+       "or set policy.router_replay.source to logprobs",
+       backend.plugin().label(), generator.plugin().label());
 }
 
 }  // namespace
@@ -165,6 +179,7 @@ Message start(WorkerState& state, const Message& message) {
     const auto& loaded = state.registry->load(plugin::Kind::generator, role("generator"));
     state.generator =
         std::make_unique<plugin::GeneratorPlugin>(loaded, state.context(), config("policy.generation", "generation"));
+    if (state.backend) match(*state.generator, *state.backend);
     answer.header["generator"] = generator_answer(*state.generator);
   }
   answer.header["device"] =

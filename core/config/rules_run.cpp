@@ -123,10 +123,6 @@ void check_own_process(RuleContext& c) {
 
 void check_router_replay(RuleContext& c) {
   if (!c.flag("policy.router_replay.enabled")) return;
-  if (c.text("policy.router_replay.source") == "rollout") {
-    c.error("policy.router_replay.source",
-            "the generator's choice of experts is not available in this version, got rollout; nearest: logprobs");
-  }
   const std::string backend = c.backend();
   if (backend != "megatron" && backend != "dtensor") {
     c.notice("policy.router_replay.enabled", fmt::format("is for the backend {} to read", backend));

@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hexad/services.hpp>
 
 #include <algorithm>
@@ -51,12 +53,56 @@ at::Tensor exchange(const std::vector<at::Tensor>& parts, const std::vector<int6
   return out.cpu();
 }
 
+constexpr const char* kRoutedExperts = "routed_experts";
+
+// NULL if the batch has none.
+const DLTensor* routed_experts(const hexad_batch& batch) {
+  for (int64_t i = 0; i < batch.num_tensors; ++i)
+    if (std::string_view(batch.tensors[i].name) == kRoutedExperts) return batch.tensors[i].tensor;
+  return nullptr;
+}
+
+// The first token of int16 [T, layers, k] that does not go to k different experts in every layer, and is not -1; or -1.
+int64_t first_unroutable(const at::Tensor& experts, int64_t num_experts) {
+  const int64_t topk = experts.size(2), width = experts.size(1) * topk;
+  const int16_t* row = experts.const_data_ptr<int16_t>();
+  for (int64_t token = 0; token < experts.size(0); ++token, row += width) {
+    if (std::all_of(row, row + width, [](int16_t expert) { return expert == -1; })) continue;
+    for (const int16_t* layer = row; layer < row + width; layer += topk)
+      for (int64_t i = 0; i < topk; ++i)
+        if (layer[i] < 0 || layer[i] >= num_experts || std::find(layer, layer + i, layer[i]) != layer + i) return token;
+  }
+  return -1;
+}
+
 }  // namespace
 
-RouterReplay::RouterReplay(const ModelConfig& model, const std::vector<int64_t>& layers, at::Device device,
-                           const Ranks& ranks)
-    : topk_(model.moe->routing.topk), device_(device), ranks_(ranks) {
+ReplaySource replay_source(const sdk::Config& policy) {
+  if (!policy.get("router_replay.enabled", false)) return ReplaySource::none;
+  const std::string source = policy.get("router_replay.source", "rollout");
+  if (source == "rollout") return ReplaySource::rollout;
+  if (source == "logprobs") return ReplaySource::logprobs;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "router_replay.source: got '%s', wanted rollout or logprobs", source.c_str());
+}
+
+std::span<const char* const> batch_inputs(ReplaySource source) {
+  static const char* const inputs[] = {"input_ids", kRoutedExperts};
+  return {inputs, source == ReplaySource::rollout ? size_t{2} : size_t{1}};
+}
+
+RouterReplay::RouterReplay(ReplaySource source, const ModelConfig& model, const std::vector<int64_t>& layers,
+                           at::Device device, const Ranks& ranks)
+    : source_(source),
+      topk_(model.moe->routing.topk),
+      num_experts_(model.moe->num_experts),
+      device_(device),
+      ranks_(ranks) {
   for (int64_t layer : layers) place_.emplace(layer, static_cast<int64_t>(place_.size()));
+  for (int64_t layer = 0; layer < model.num_layers; ++layer) {
+    if (!model.has_experts(layer)) continue;
+    if (place_.count(layer)) columns_.push_back(all_layers_);
+    ++all_layers_;
+  }
 }
 
 RouterReplay::Key RouterReplay::key_of(const Batch& batch, int64_t sequence) {
@@ -68,10 +114,17 @@ RouterReplay::Key RouterReplay::key_of(const Batch& batch, int64_t sequence) {
   return {static_cast<int64_t>(hash), end - begin};
 }
 
-void RouterReplay::start_recording() {
+void RouterReplay::begin_logprobs() { kept_.clear(); }
+
+void RouterReplay::start_logprobs(const std::vector<Batch>& batches) {
   finish();
-  kept_.clear();
+  if (source_ == ReplaySource::rollout) return replay(batches, /*required=*/false);
   pass_ = Pass::recorded;
+}
+
+void RouterReplay::start_replay(const std::vector<Batch>& batches) {
+  finish();
+  replay(batches, /*required=*/true);
 }
 
 void RouterReplay::finish() {
@@ -97,6 +150,7 @@ void RouterReplay::record(const MicroBatch& batch, int64_t layer, const at::Tens
 }
 
 void RouterReplay::keep(const std::vector<Batch>& batches) {
+  if (pass_ != Pass::recorded) return;
   for (const Batch& batch : batches) {
     auto found = recording_.extract(batch.batch);
     if (found.empty()) continue;  // no layer with experts here
@@ -143,48 +197,83 @@ void RouterReplay::fetch(const std::vector<Key>& missing) {
     kept_[{got[i], got[i + 1]}] = experts.slice(0, begin, begin + got[i + 1]).clone();
 }
 
-void RouterReplay::start_replay(const std::vector<Batch>& batches) {
-  const at::NoGradGuard no_grad;
+std::string RouterReplay::prepare_recorded(const std::vector<Batch>& batches) {
   std::vector<Key> missing;
   const auto look_up = [&](const auto& on_missing) {
-    for (size_t b = 0; b < batches.size() && !place_.empty(); ++b)
+    for (size_t b = 0; b < batches.size(); ++b)
       for (int64_t s = 0; s < batches[b].from->num_sequences; ++s)
         if (const Key key = key_of(batches[b], s); !kept_.count(key)) on_missing(key, b, s);
   };
   look_up([&](const Key& key, size_t, int64_t) { missing.push_back(key); });
-  if (ranks_.replicas.size() > 1 && !place_.empty()) fetch(missing);
+  if (ranks_.replicas.size() > 1) fetch(missing);
   std::string lost;
   look_up([&](const Key& key, size_t b, int64_t s) {
-    if (lost.empty())
-      lost = "sequence " + std::to_string(s) + " of micro-batch " + std::to_string(b) + " (" +
-             std::to_string(key.second) + " tokens)";
+    if (lost.empty()) lost = fmt::format("sequence {} of micro-batch {} ({} tokens)", s, b, key.second);
   });
-  const at::Tensor failed = at::full({1}, lost.empty() ? 0.0f : 1.0f, at::TensorOptions(device_).dtype(at::kFloat));
-  ranks_.world.all_reduce(failed, Reduce::max).wait();
-  if (failed.item<float>() > 0)
-    sdk::fail(HEXAD_FAILED_PRECONDITION,
-              "router replay: %s was not in the last log-prob pass of the current weights: run that pass over what is "
-              "trained on, or set policy.router_replay.enabled to false",
-              lost.empty() ? "a sequence of another rank" : lost.c_str());
-  finish();
-  pass_ = Pass::replayed;
+  if (!lost.empty())
+    return lost +
+           " was not in the last log-prob pass of the current weights: run that pass over what is trained on, or set "
+           "policy.router_replay.enabled to false";
   for (const Batch& batch : batches) {
-    if (place_.empty()) continue;
     std::vector<at::Tensor> parts;
     for (int64_t s = 0; s < batch.from->num_sequences; ++s) parts.push_back(kept_.at(key_of(batch, s)));
     prepared_[batch.batch] =
         at::cat(parts).to(at::kInt).view({batch.batch->tokens, static_cast<int64_t>(place_.size()), topk_}).to(device_);
   }
+  return "";
 }
 
+std::string RouterReplay::prepare_given(const std::vector<Batch>& batches, bool required) {
+  const at::Tensor columns = at::tensor(columns_, at::kLong);
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const DLTensor* given = routed_experts(*batches[b].from);
+    if (!given && !required) continue;
+    if (!given)
+      return fmt::format(
+          "micro-batch {} has no routed_experts: draw it with a generator that gives them, or set "
+          "policy.router_replay.source to logprobs",
+          b);
+    const at::Tensor experts = from_dl(given, kRoutedExperts).cpu().contiguous();
+    const std::vector<int64_t> wanted = {batches[b].batch->tokens, all_layers_, topk_};
+    if (experts.scalar_type() != at::kShort || experts.sizes().vec() != wanted)
+      return fmt::format(
+          "routed_experts of micro-batch {}: got {} [{}], wanted int16 [{}] (tokens, layers with experts, "
+          "experts a token)",
+          b, c10::toString(experts.scalar_type()), fmt::join(experts.sizes(), ", "), fmt::join(wanted, ", "));
+    if (const int64_t token = first_unroutable(experts, num_experts_); token >= 0)
+      return fmt::format(
+          "routed_experts of micro-batch {}: token {}: wanted {} different experts below {} a layer, or -1 "
+          "throughout",
+          b, token, topk_, num_experts_);
+    prepared_[batches[b].batch] = experts.index_select(1, columns).to(at::kInt).to(device_);
+  }
+  return "";
+}
+
+void RouterReplay::replay(const std::vector<Batch>& batches, bool required) {
+  const at::NoGradGuard no_grad;
+  std::string wrong;
+  if (!place_.empty())
+    wrong = source_ == ReplaySource::rollout ? prepare_given(batches, required) : prepare_recorded(batches);
+  const at::Tensor failed = at::full({1}, wrong.empty() ? 0.0f : 1.0f, at::TensorOptions(device_).dtype(at::kFloat));
+  ranks_.world.all_reduce(failed, Reduce::max).wait();
+  if (failed.item<float>() > 0) {
+    finish();
+    sdk::fail(HEXAD_FAILED_PRECONDITION, "router replay: %s",
+              wrong.empty() ? "another rank cannot: its report says why" : wrong.c_str());
+  }
+  pass_ = Pass::replayed;
+}
+
+// -1, the router's own choice, for what is nobody's token.
 at::Tensor RouterReplay::selected(const MicroBatch& batch, int64_t layer) const {
   const RouterRows& rows = batch.router_rows;
-  const at::Tensor anywhere = at::arange(topk_, rows.tokens.options());  // for what is nobody's token
+  const at::Tensor own = at::full({rows.tokens.size(0), topk_}, -1, rows.tokens.options());
   const auto found = prepared_.find(&batch);
-  if (found == prepared_.end()) return anywhere.expand({rows.tokens.size(0), topk_}).contiguous();
+  if (found == prepared_.end()) return own;
   const at::Tensor chosen =
       found->second.select(1, place_.at(layer)).index_select(0, rows.tokens.clamp_min(0)).to(at::kLong);
-  return at::where(rows.padding.unsqueeze(1), anywhere, chosen);
+  return at::where(rows.padding.unsqueeze(1), own, chosen);
 }
 
 }  // namespace hexad::modeling

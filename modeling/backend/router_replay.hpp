@@ -1,16 +1,26 @@
-// Router replay: a training pass sends every token to the experts that the last log-prob pass of the current weights
-// chose for it; how much each counts is still the router's own (Megatron-Core's RouterReplay; why: arXiv 2510.11370).
-// What was chosen stays on the host of the rank that chose it, under the tokens of its sequence, and is fetched by the
-// rank that needs it.
+// Router replay: a training pass sends every token to the experts that an earlier pass chose for it; how much each counts
+// is still the router's own (Megatron-Core's RouterReplay; why: arXiv 2510.11370). The earlier pass is the rollout, whose
+// choice comes with the batch as routed_experts and is replayed in the log-prob pass too; or the last log-prob pass of the
+// current weights. What that chose stays on the host of the rank that chose it, under the tokens of its sequence, and is
+// fetched by the rank that needs it.
 #pragma once
 #include <map>
+#include <span>
 #include <vector>
+
+#include <hexad/services.hpp>
 
 #include "modeling/backend/micro_batch.hpp"
 #include "modeling/moe/moe_layer.hpp"
 #include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
+
+// policy.router_replay: enabled, source.
+enum class ReplaySource { none, rollout, logprobs };
+ReplaySource replay_source(const sdk::Config& policy);
+// hexad_backend_info.inputs.
+std::span<const char* const> batch_inputs(ReplaySource source);
 
 class RouterReplay {
  public:
@@ -20,19 +30,23 @@ class RouterReplay {
     Group replicas;  // that have the same layers, and other micro-batches: data parallel
   };
   // layers: those with experts on this rank.
-  RouterReplay(const ModelConfig& model, const std::vector<int64_t>& layers, at::Device device, const Ranks& ranks);
+  RouterReplay(ReplaySource source, const ModelConfig& model, const std::vector<int64_t>& layers, at::Device device,
+               const Ranks& ranks);
 
   struct Batch {
     const MicroBatch* batch;  // with its router_rows; it stays where it is
     const hexad_batch* from;
   };
 
-  // The log-prob pass: layers that run until finish() are recorded, and what was recorded before is forgotten.
-  void start_recording();
-  // Of batches that all layers of this rank have seen. Collective over ranks.shared.
+  // A log-prob pass of the current weights begins: what was recorded before is forgotten.
+  void begin_logprobs();
+  // Micro-batches of that pass, until finish(): recorded; or replayed from the rollout, and routed anew where they have
+  // no routed_experts. Throws as start_replay does, and is collective likewise.
+  void start_logprobs(const std::vector<Batch>& batches);
+  // Of those that all layers of this rank have seen. Collective over ranks.shared if they were recorded.
   void keep(const std::vector<Batch>& batches);
-  // The training pass: layers that run until finish() go by the record. Throws sdk::Error on all ranks if one has a
-  // sequence that was not recorded; its place is an index into `batches`. Collective over the world.
+  // The training pass, until finish(). Throws sdk::Error on all ranks if one has a sequence whose experts are not known,
+  // or routed_experts that cannot be; its place is an index into `batches`. Collective over the world.
   void start_replay(const std::vector<Batch>& batches);
   // After a pass, whatever became of it.
   void finish();
@@ -47,9 +61,16 @@ class RouterReplay {
   using Key = std::pair<int64_t, int64_t>;  // hash of the tokens, how many they are
   static Key key_of(const Batch& batch, int64_t sequence);
   void fetch(const std::vector<Key>& missing);
+  // Both fill prepared_; return what is wrong, or "".
+  std::string prepare_recorded(const std::vector<Batch>& batches);
+  std::string prepare_given(const std::vector<Batch>& batches, bool required);
+  void replay(const std::vector<Batch>& batches, bool required);
 
   Pass pass_ = Pass::other;
-  int64_t topk_;
+  ReplaySource source_;
+  int64_t topk_, num_experts_;
+  std::vector<int64_t> columns_;  // of routed_experts: this rank's layers among those with experts
+  int64_t all_layers_ = 0;        // with experts
   at::Device device_;
   Ranks ranks_;
   std::map<int64_t, int64_t> place_;                   // of a layer

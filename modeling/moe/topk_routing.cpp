@@ -57,19 +57,23 @@ RoutingMatrix routing_matrix(const Routing& routing, int64_t num_experts) {
   return {probs, map};
 }
 
+// Scores [T, E] -> int64 [T, k].
+at::Tensor choose(const at::Tensor& scores, const TopkOptions& options, const at::Tensor& selected) {
+  const at::Tensor own = select_experts(scores, options);
+  return selected.defined() ? at::where(selected.lt(0), own, selected) : own;
+}
+
 Routing topk_routing(const at::Tensor& logits, const TopkOptions& options, const at::Tensor& expert_bias,
                      const at::Tensor& selected) {
-  at::Tensor experts = selected, weights;
+  at::Tensor experts, weights;
   if (options.score == ScoreFunction::softmax) {
     const at::Tensor scores = options.pre_softmax ? at::softmax(logits, -1, at::kFloat) : logits;
-    if (!experts.defined()) experts = select_experts(scores, options);
+    experts = choose(scores, options, selected);
     weights = scores.gather(1, experts);
     if (!options.pre_softmax) weights = at::softmax(weights, -1, at::kFloat);
   } else {
     const at::Tensor scores = raw_scores(logits, options.score);
-    if (!experts.defined()) {
-      experts = select_experts(expert_bias.defined() ? scores + expert_bias.to(at::kFloat) : scores, options);
-    }
+    experts = choose(expert_bias.defined() ? scores + expert_bias.to(at::kFloat) : scores, options, selected);
     weights = scores.gather(1, experts);
     if (options.normalize && options.topk > 1) weights = weights / (weights.sum(-1, true) + kScoreEps);
   }

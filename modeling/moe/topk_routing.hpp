@@ -42,7 +42,7 @@ RoutingMatrix routing_matrix(const Routing& routing, int64_t num_experts);
 
 // logits [T, E]. expert_bias: fp32 [E] or undefined; with sigmoid and sqrt_softplus it is added to the scores for the
 // selection only. selected: int64 [T, k] or undefined; experts that were chosen elsewhere (a replayed rollout), whose
-// weights are computed here. Scores are formed in fp32.
+// weights are computed here; a token of -1 throughout is routed here. Scores are formed in fp32.
 Routing topk_routing(const at::Tensor& logits, const TopkOptions& options, const at::Tensor& expert_bias = {},
                      const at::Tensor& selected = {});
 

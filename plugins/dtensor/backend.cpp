@@ -35,12 +35,20 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups, mod
           replay};
 }
 
+using Replayed = std::vector<modeling::RouterReplay::Batch>;
+
+// The micro-batch, unless it has no tokens.
+Replayed with_tokens(const std::optional<modeling::MicroBatch>& batch, const hexad_batch* from) {
+  return modeling::is_empty(*from) ? Replayed() : Replayed{{&*batch, from}};
+}
+
 std::optional<modeling::RouterReplay> router_replay(const Settings& settings, const Groups& groups, at::Device device) {
-  if (!settings.router_replay) return std::nullopt;
+  if (settings.router_replay == modeling::ReplaySource::none) return std::nullopt;
   std::vector<int64_t> layers;
   for (int64_t layer = 0; layer < settings.model.num_layers; ++layer)
     if (settings.model.has_experts(layer)) layers.push_back(layer);
-  return modeling::RouterReplay(settings.model, layers, device, {groups.world, groups.sharing, groups.data_parallel});
+  return modeling::RouterReplay(settings.router_replay, settings.model, layers, device,
+                                {groups.world, groups.sharing, groups.data_parallel});
 }
 
 }  // namespace
@@ -73,7 +81,6 @@ void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir
 }
 
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
-  static const char* const inputs[] = {"input_ids"};
   info.num_parameters = model_.num_parameters();
   const Groups& groups = model_.groups();
   info.dp_rank = groups.dp_rank;
@@ -86,8 +93,9 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.counts_loss = groups.tp.rank() == 0 && groups.cp.rank() == 0;
   info.outputs = modeling::kOutputNames.data();
   info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
-  info.inputs = inputs;
-  info.num_inputs = 1;
+  const auto inputs = modeling::batch_inputs(settings_.router_replay);
+  info.inputs = inputs.data();
+  info.num_inputs = static_cast<int64_t>(inputs.size());
 }
 
 // Of an empty one nothing, but where ranks meet at their experts: there one token stands in for it.
@@ -110,15 +118,17 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
   on_device(call, [&] {
     try {
       const modeling::MemoryMeter::Span measured(memory_.meter());
-      const bool records = replay_ && args.which == HEXAD_WEIGHTS_CURRENT;
-      if (records) replay_->start_recording();
+      const bool replays = replay_ && args.which == HEXAD_WEIGHTS_CURRENT;
+      if (replays) replay_->begin_logprobs();
       for (int64_t b = 0; b < args.num_batches; ++b) {
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
         for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
+        const Replayed replayed = with_tokens(batch, args.batches[b]);
+        if (replays) replay_->start_logprobs(replayed);
         const modeling::LogprobResult result = runner_.forward(batch ? &*batch : nullptr, args.which, options);
-        if (modeling::is_empty(*args.batches[b])) continue;
-        if (records) replay_->keep({{&*batch, args.batches[b]}});
+        if (replayed.empty()) continue;
+        if (replays) replay_->keep(replayed);
         for (int64_t k = 0; k < args.num_outputs; ++k)
           modeling::from_dl(args.outputs[b][k].tensor, args.outputs[b][k].name)
               .copy_(modeling::output_named(result, args.outputs[b][k].name));
@@ -156,12 +166,10 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
   const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[index]);
   modeling::LogprobOptions options = modeling::head_options(args, settings_);
   for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
-  const bool empty = modeling::is_empty(*args.batches[index]);
-  std::vector<modeling::RouterReplay::Batch> replayed;
-  if (!empty) replayed.push_back({&*batch, args.batches[index]});
+  const Replayed replayed = with_tokens(batch, args.batches[index]);
   if (replay_) replay_->start_replay(replayed);
   runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
-    return empty ? modeling::LogprobResult() : modeling::loss_gradient(call, args, index, outputs);
+    return replayed.empty() ? modeling::LogprobResult() : modeling::loss_gradient(call, args, index, outputs);
   });
   if (replay_) replay_->finish();
 }

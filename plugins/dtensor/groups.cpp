@@ -47,7 +47,7 @@ Groups make_groups(const sdk::Call& call, const Settings& settings) {
     groups.ep = host.make(lists_along(sparse, {"ep"}), "ep");
     groups.expert_shards = host.make(lists_along(sparse, {"expert_shards"}), "expert_shards");
   }
-  if (settings.router_replay) {
+  if (settings.router_replay != modeling::ReplaySource::none) {
     groups.sharing = host.make(lists_along(mesh, {cp[0], cp[1], "tp"}), "sharing");
     groups.data_parallel = host.make(lists_along(mesh, {"dp_replicate", "dp_shard"}), "data_parallel");
   }

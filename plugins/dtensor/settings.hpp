@@ -2,6 +2,7 @@
 #pragma once
 #include "modeling/backend/context_settings.hpp"
 #include "modeling/backend/model_settings.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/parallel/optimizer.hpp"
 
 namespace hexad::dtensor {
@@ -16,7 +17,7 @@ struct Settings : modeling::ModelSettings {
   bool cpu_offload = false;  // shards, gradients and optimizer state stay on the host
   bool activation_checkpointing = false;
   bool reshard_after_forward = true;
-  bool router_replay = false;  // training reuses the experts of the log-prob pass; only with experts
+  modeling::ReplaySource router_replay = modeling::ReplaySource::none;  // only with experts
 };
 
 // `world`: ranks of the run. Throws sdk::Error or modeling::Error: features that are not available, wrong values, sizes

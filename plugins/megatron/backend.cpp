@@ -63,7 +63,6 @@ void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir
 }
 
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
-  static const char* const inputs[] = {"input_ids"};
   for (const modeling::WeightInfo& weight : weights_.table()) {
     int64_t elements = 1;
     for (int64_t extent : weight.shape) elements *= extent;
@@ -79,8 +78,9 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.counts_loss = pipeline_.has_loss() && groups_.at.tp == 0 && groups_.at.cp == 0;
   info.outputs = modeling::kOutputNames.data();
   info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
-  info.inputs = inputs;
-  info.num_inputs = 1;
+  const auto inputs = modeling::batch_inputs(settings_.moe.replay);
+  info.inputs = inputs.data();
+  info.num_inputs = static_cast<int64_t>(inputs.size());
 }
 
 // Dummies are left out where data-parallel ranks meet only when the gradients are reduced. Where they meet at their
@@ -113,9 +113,11 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
     const MicroBatches batches = micro_batches(args.batches, args.num_batches);
-    modeling::RouterReplay* const record = args.which == HEXAD_WEIGHTS_CURRENT ? routers_.replay() : nullptr;
+    const Routers::Batches with_tokens = filled(batches, args.batches, args.num_batches);
+    modeling::RouterReplay* const replay = args.which == HEXAD_WEIGHTS_CURRENT ? routers_.replay() : nullptr;
     if (routers_.replay()) routers_.replay()->finish();
-    if (record) record->start_recording();
+    if (replay) replay->begin_logprobs();
+    if (replay) replay->start_logprobs(with_tokens);
     pipeline_.forward(batches, args.which, options, [&](int64_t b, const modeling::LogprobResult& result) {
       if (modeling::is_empty(*args.batches[b])) return;
       for (int64_t k = 0; k < args.num_outputs; ++k) {
@@ -124,8 +126,8 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
       }
     });
     weights_.release_all(args.which);
-    if (record) record->keep(filled(batches, args.batches, args.num_batches));
-    if (record) record->finish();
+    if (replay) replay->keep(with_tokens);
+    if (replay) replay->finish();
   });
 }
 

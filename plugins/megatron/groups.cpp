@@ -56,7 +56,7 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   }
   if (settings.model.moe) groups.tp_cp = make(GroupKind::tp_cp, "tp_cp");
   if (settings.model.moe) groups.tp_dp_cp = make(GroupKind::tp_dp_cp, "tp_dp_cp");
-  if (settings.moe.replay) groups.dp = make(GroupKind::dp, "dp");
+  if (settings.moe.replay != modeling::ReplaySource::none) groups.dp = make(GroupKind::dp, "dp");
   const auto tensor_groups = modeling::layout::groups_of_kind(all, GroupKind::tp);
   groups.equal_heads =
       host.make(modeling::equal_head_groups(tensor_groups, settings.model.num_kv_heads), "equal_heads");

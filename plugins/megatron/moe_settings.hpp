@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "modeling/backend/model_settings.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/moe/router.hpp"
 
 namespace hexad::megatron {
@@ -14,7 +15,7 @@ struct MoeSettings {
   double bias_update_rate = 0;                               // of the expert bias, once a step
   bool gather_tokens = false;   // moe_token_dispatcher_type: allgather, in place of alltoall
   bool overlap_shared = false;  // shared experts are computed while tokens travel
-  bool replay = false;          // training reuses the experts of the log-prob pass
+  modeling::ReplaySource replay = modeling::ReplaySource::none;
 
   bool balances() const { return router.aux_loss + router.seq_aux_loss + router.global_aux_loss + router.z_loss > 0; }
 };

@@ -23,10 +23,11 @@ Routers::Routers(const Settings& settings, const Groups& groups, const modeling:
     for (int64_t layer = stage.layers.begin; layer < stage.layers.end; ++layer)
       if (settings.model.has_experts(layer))
         routers_.try_emplace(layer, settings.moe.router, device, modeling::RouterGroups{groups.tp_cp, groups.tp_dp_cp});
-  if (!settings.moe.replay) return;
+  if (settings.moe.replay == modeling::ReplaySource::none) return;
   std::vector<int64_t> layers;
   for (const auto& [layer, router] : routers_) layers.push_back(layer);
-  replay_.emplace(settings.model, layers, device, modeling::RouterReplay::Ranks{groups.world, groups.tp_cp, groups.dp});
+  replay_.emplace(settings.moe.replay, settings.model, layers, device,
+                  modeling::RouterReplay::Ranks{groups.world, groups.tp_cp, groups.dp});
 }
 
 modeling::MoeRun Routers::run(int64_t layer, const modeling::MicroBatch& batch) {

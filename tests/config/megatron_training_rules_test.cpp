@@ -73,10 +73,6 @@ TEST_CASE("rules 26 to 28: the router") {
                           "moe_aux_loss_coeff: got 1 of them, wanted one for each of the 2 entries of "
                           "moe_router_load_balancing_type",
                           {"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"}},
-                         {{"/policy.router_replay.enabled=true"},
-                          "source: the generator's choice of experts is not available in this version, got rollout; "
-                          "nearest: logprobs",
-                          {"/policy.router_replay.enabled=true", "/policy.router_replay.source=logprobs"}},
                          {{"moe_router_load_balancing_type=[aux_loss]", "moe_aux_loss_coeff=[-0.1]"},
                           "moe_aux_loss_coeff: got -0.1, wanted at least 0",
                           {"moe_router_load_balancing_type=[aux_loss]", "moe_aux_loss_coeff=[0.1]"}},

@@ -212,7 +212,7 @@ TEST_CASE("what cannot run is refused, one line each") {
         "++actor_train.max_tokens_per_microbatch_in_infer=64", "++actor_train.sequence_length_round_in_train=3"},
        "sequence_length_round_in_train: got 3, wanted a multiple of tensor_model_parallel_size 2; nearest: 4"},
       {{"++actor_train.model_args.lora_target=all"}, "actor_train.model_args.lora_target: LoRA is not available"},
-      {{"++actor_train.router_replay.mode=R3"}, "actor_train.router_replay.mode: 'R3' is not available"},
+      {{"++actor_train.router_replay.mode=R4"}, "actor_train.router_replay.mode: got 'R4', wanted one of disable, R2, R3"},
       {{"++reference.model_args.model_name_or_path=other"},
        "got 'other': a reference policy other than the trained model"},
       {{"rewards.math_rule.worker_cls=roll.LLMJudgeRewardWorker"},

@@ -52,9 +52,10 @@ void translate_generation(Pass& p) {
   check_validation(p);
   for (const char* role : {"actor_train", "actor_infer"}) {
     const std::string mode = fmt::format("{}.router_replay.mode", role);
-    if (p.file.text(mode) != "R2") continue;
+    const std::optional<std::string> chosen = p.file.text(mode);
+    if (chosen != "R2" && chosen != "R3") continue;
     p.set("policy.router_replay.enabled", true, mode);
-    p.set("policy.router_replay.source", std::string("logprobs"), mode);
+    p.set("policy.router_replay.source", std::string(chosen == "R2" ? "logprobs" : "rollout"), mode);
   }
 }
 

@@ -139,8 +139,7 @@ void add_role(Schema& s, const std::string& at, const char* meaning) {
   s.add(at + ".world_size", kInt | kNull, "null", "processes, without device_mapping").at_least(1);
   s.add(at + ".router_replay.mode", kText, "disable",
         "training replays expert choices: R2 those of its own log-prob pass, R3 the generator's")
-      .one_of({"disable", "R2"})
-      .not_built({"R3"});
+      .one_of({"disable", "R2", "R3"});
   s.section(at + ".router_replay", "router replay", kMap | kNull);
   s.add(at + ".mtp_training_mode", kText | kNull, "disabled", "")
       .unavailable("training of multi-token prediction", {"disabled", "null"});

@@ -135,6 +135,21 @@ TEST_CASE("replayed experts are used whatever the router would choose") {
   CHECK(relative_distance(moe_forward(options(), weights_of(inputs), inputs[0], run), want) <= 1e-6);
 }
 
+TEST_CASE("a token of -1 among replayed experts is routed as it would be") {
+  for (const ScoreFunction score : {ScoreFunction::softmax, ScoreFunction::sigmoid}) {
+    TopkOptions o = options();
+    o.score = score;
+    const at::Tensor logits = at::randn({kTokens, kExperts});
+    const Routing own = topk_routing(logits, o);
+    at::Tensor selected = at::tensor({3, 1}, at::kLong).repeat({kTokens, 1});
+    selected.slice(0, 0, 4).fill_(-1);
+    const Routing replayed = topk_routing(logits, o, {}, selected);
+    CHECK(at::equal(replayed.experts.slice(0, 0, 4), own.experts.slice(0, 0, 4)));
+    CHECK(at::equal(replayed.probs.slice(0, 0, 4), own.probs.slice(0, 0, 4)));
+    CHECK(at::equal(replayed.experts.slice(0, 4), selected.slice(0, 4)));
+  }
+}
+
 TEST_CASE("no tokens give no tokens, and still a graph") {
   std::vector<at::Tensor> inputs = random_inputs();
   const at::Tensor x = at::zeros({0, kHidden}).requires_grad_(true);

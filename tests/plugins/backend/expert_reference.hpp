@@ -64,7 +64,9 @@ struct ExpertReference : Reference {
   using Traces = std::map<int64_t, ExpertTrace>;
 
   Balancing balancing;
-  std::optional<Weights> routed_by;      // tokens go to the experts that these weights choose
+  std::optional<Weights> routed_by;  // tokens go to the experts that these weights choose
+  // Or to these: int64 [tokens, k] of a layer.
+  std::function<at::Tensor(const Pack&, int64_t layer)> given;
   std::map<std::string, double> losses;  // without coefficients, means over layers and micro-batches
   std::map<int64_t, at::Tensor> visits;  // of each layer and expert, of the last global batch
 
@@ -84,6 +86,7 @@ struct ExpertReference : Reference {
       m::MoeRun run;
       run.dispatcher = &traces[layer];
       if (choice) run.route.selected = choice->at(layer).experts;
+      if (given) run.route.selected = given(pack, layer);
       return run;
     };
     const at::Tensor hidden = m::forward_hidden(

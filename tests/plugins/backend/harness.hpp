@@ -22,7 +22,9 @@ struct Batch {
   std::vector<float> weight;
   DLTensor dl{};
   int64_t shape[1];
-  hexad_named_tensor named{};
+  hexad_named_tensor named[2]{};
+  at::Tensor experts;
+  DLTensor experts_dl{};
   hexad_batch batch{};
 
   Batch(const std::vector<Sequence>& sequences, const Packing& packing) {
@@ -40,16 +42,33 @@ struct Batch {
     dl.ndim = 1;
     dl.dtype = {kDLInt, 64, 1};
     dl.shape = shape;
-    named = {"input_ids", &dl, nullptr, HEXAD_AXIS_TOKEN, 0};
+    named[0] = {"input_ids", &dl, nullptr, HEXAD_AXIS_TOKEN, 0};
     batch.struct_size = HEXAD_STRUCT_SIZE(hexad_batch, is_dummy);
     batch.num_sequences = static_cast<int64_t>(offsets.size()) - 1;
     batch.num_tokens = shape[0];
     batch.cu_seqlens = offsets.data();
-    batch.tensors = &named;
+    batch.tensors = named;
     batch.num_tensors = 1;
     batch.padded_length = packing.padded ? longest + 2 : 0;
   }
   Batch(const Batch&) = delete;
+
+  // The second input, routed_experts: a contiguous tensor, or undefined for an absent one.
+  void give_experts(const at::Tensor& routed) {
+    experts = routed;
+    named[1] = {"routed_experts", nullptr, nullptr, HEXAD_AXIS_TOKEN, 0};
+    batch.num_tensors = 2;
+    if (!experts.defined()) return;
+    const auto bits = static_cast<uint8_t>(8 * experts.element_size());
+    experts_dl = {experts.data_ptr(),
+                  {kDLCPU, 0},
+                  static_cast<int32_t>(experts.dim()),
+                  {kDLInt, bits, 1},
+                  const_cast<int64_t*>(experts.sizes().data()),
+                  nullptr,
+                  0};
+    named[1].tensor = &experts_dl;
+  }
 };
 
 class Instance {

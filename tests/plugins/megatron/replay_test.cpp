@@ -39,8 +39,9 @@ void replays(const Rank& rank) {
   start_runtime(rank);
   for (const Case& c : cases(rank.world)) {
     INFO(c.family << " " << c.sizes.dump());
-    check_replay(replay_errors(expert_model(c.family), c.recorded, c.trained,
-                               [&](const auto& dir) { return megatron_policy(dir, c.sizes); }));
+    const auto policy_of = [&](const auto& dir) { return megatron_policy(dir, c.sizes); };
+    check_replay(replay_errors(expert_model(c.family), c.recorded, c.trained, policy_of));
+    check_given(given_errors(expert_model(c.family), c.trained, policy_of));
   }
   runtime_test::runtime().stop();
 }
@@ -49,6 +50,6 @@ const bool registered = add_scenarios({{"replays", replays}});
 
 }  // namespace
 
-TEST_CASE("training replays the routing of the log-prob pass, whatever the layout") {
+TEST_CASE("training replays the routing of the log-prob pass or the rollout, whatever the layout") {
   for (int world : {1, 2, 4}) rank_process::run("replays", world);
 }
