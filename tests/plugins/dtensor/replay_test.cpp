@@ -1,6 +1,7 @@
-// Router replay over data- and context-parallel ranks.
+// Router replay over data-, context- and expert-parallel ranks.
 #include "tests/plugins/backend/replay.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -9,15 +10,15 @@ namespace {
 
 void replays(const Rank& rank) {
   start_runtime(rank);
-  for (const int cp : {1, 2}) {
-    INFO("context parallel " << cp);
+  for (const json& mesh : {json::object(), json{{"context_parallel_size", 2}}, json{{"expert_parallel_size", 2}}}) {
+    INFO(mesh.dump());
     const auto policy_of = [&](const auto& dir) {
       json result = policy(dir);
-      result["dtensor_cfg"]["context_parallel_size"] = cp;
+      result["dtensor_cfg"].update(mesh);
       return result;
     };
-    check_replay(replay_errors(tiny_config("qwen3_moe"), {4, false, false}, {3, true, false}, policy_of));
-    check_given(given_errors(tiny_config("qwen3_moe"), {3, true, false}, policy_of));
+    check_replay(replay_errors(expert_model("qwen3_moe"), {4, false, false}, {3, true, false}, policy_of));
+    check_given(given_errors(expert_model("qwen3_moe"), {3, true, false}, policy_of));
   }
   runtime_test::runtime().stop();
 }
