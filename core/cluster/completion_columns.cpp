@@ -1,10 +1,12 @@
 #include "core/cluster/completion_columns.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
+#include "core/plugin/staging.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -19,6 +21,8 @@ std::optional<data::DType> dtype_of(const DLDataType& type) {
   if (type.code == kDLUInt && type.bits == 8) return data::DType::u8;
   return std::nullopt;
 }
+
+constexpr int64_t kMostExtent = int64_t{1} << 24;
 
 }  // namespace
 
@@ -36,7 +40,8 @@ data::Batch columns_of(const std::string& label, const hexad_completion& complet
     if (name.empty()) refuse("it has no name");
     if (!column.tensor || column.axis != HEXAD_AXIS_TOKEN) refuse("wanted a tensor with the axis HEXAD_AXIS_TOKEN");
     const DLTensor& given = *column.tensor;
-    const std::vector<int64_t> shape(given.shape, given.shape + given.ndim);
+    const std::vector<int64_t> shape(given.shape, given.shape + std::max(given.ndim, 0));
+    if (batch.has(name)) refuse("there are two of this name");
     const std::optional<data::DType> dtype = dtype_of(given.dtype);
     if (!dtype)
       refuse(fmt::format("got dtype code {} of {} bits, wanted f32, f64, i16, i32, i64 or u8", given.dtype.code,
@@ -44,6 +49,9 @@ data::Batch columns_of(const std::string& label, const hexad_completion& complet
     if (given.device.device_type != kDLCPU) refuse("wanted host memory");
     if (shape.empty() || shape[0] != tokens)
       refuse(fmt::format("got shape [{}], wanted {} tokens of prompt and completion first", joined(shape), tokens));
+    if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0 || extent > kMostExtent; }))
+      refuse(fmt::format("got shape [{}], wanted extents of 0 to {}", joined(shape), kMostExtent));
+    if (!given.data || !plugin::contiguous(given)) refuse("wanted a contiguous tensor");
     data::Tensor copy(*dtype, shape);
     if (copy.nbytes() > 0) std::memcpy(copy.data(), HEXAD_DATA(const char, &given), copy.nbytes());
     batch.set(name, copy, data::Axis::token);

@@ -39,14 +39,6 @@ void collect_locations(const config::Node& node, const std::string& path, Json& 
   for (const auto& [key, child] : node.entries()) collect_locations(child, path.empty() ? key : path + "." + key, out);
 }
 
-// Whether training wants the generator's choice of experts.
-bool replays_rollout(const config::Node& root) {
-  const config::Node* enabled = root.find("policy.router_replay.enabled");
-  const config::Node* source = root.find("policy.router_replay.source");
-  return enabled && enabled->is_bool() && enabled->as_bool() &&
-         (!source || !source->is_string() || source->as_string() == "rollout");
-}
-
 }  // namespace
 
 std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
@@ -59,7 +51,6 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   generation["model_name"] = model_dir;
   generation["precision"] = run.policy.precision;
   generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
-  generation["return_routed_experts"] = replays_rollout(root);
   const config::GenerationConfig& sampling = run.policy.generation;
 
   header["world_size"] = workers.size();

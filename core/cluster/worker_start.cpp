@@ -118,16 +118,19 @@ void match(const plugin::LossPlugin& loss, const plugin::BackendPlugin& backend)
   }
 }
 
-// Likewise a backend that replays the routing of a generator that does not tell it.
-void match(const plugin::GeneratorPlugin& generator, const plugin::BackendPlugin& backend) {
-  const hexad_backend_info& info = backend.info();
-  const bool wanted = std::find(info.inputs, info.inputs + info.num_inputs, std::string_view("routed_experts")) !=
-                      info.inputs + info.num_inputs;
-  if (!wanted || (generator.info().caps & HEXAD_GEN_ROUTED_EXPERTS)) return;
+// A backend that replays the rollout's routing.
+bool wants_routes(const WorkerState& state) {
+  if (!state.backend) return false;
+  const hexad_backend_info& info = state.backend->info();
+  const auto* const end = info.inputs + info.num_inputs;
+  return std::find(info.inputs, end, std::string_view("routed_experts")) != end;
+}
+
+void require_routes(const plugin::GeneratorPlugin& generator, const plugin::BackendPlugin& backend) {
+  if (generator.info().caps & HEXAD_GEN_ROUTED_EXPERTS) return;
   fail(ErrorKind::plugin,
        "policy.router_replay: {} wants routed_experts, which {} does not give. Choose another "
-       "policy.generation.backend, "
-       "or set policy.router_replay.source to logprobs",
+       "policy.generation.backend, or set policy.router_replay.source to logprobs",
        backend.plugin().label(), generator.plugin().label());
 }
 
@@ -177,9 +180,11 @@ Message start(WorkerState& state, const Message& message) {
   }
   if (!role("generator").empty()) {
     const auto& loaded = state.registry->load(plugin::Kind::generator, role("generator"));
-    state.generator =
-        std::make_unique<plugin::GeneratorPlugin>(loaded, state.context(), config("policy.generation", "generation"));
-    if (state.backend) match(*state.generator, *state.backend);
+    Json section = header.at("generation");
+    section["return_routed_experts"] = wants_routes(state);
+    state.generator = std::make_unique<plugin::GeneratorPlugin>(
+        loaded, state.context(), plugin::PluginConfig("policy.generation", section, locate));
+    if (wants_routes(state)) require_routes(*state.generator, *state.backend);
     answer.header["generator"] = generator_answer(*state.generator);
   }
   answer.header["device"] =

@@ -17,11 +17,8 @@ struct DTypeName {
   const char* name;
   DLDataType dtype;
 };
-constexpr DTypeName kDTypes[] = {{"F32", {kDLFloat, 32, 1}},
-                                 {"F64", {kDLFloat, 64, 1}},
-                                 {"I64", {kDLInt, 64, 1}},
-                                 {"I32", {kDLInt, 32, 1}},
-                                 {"U8", {kDLUInt, 8, 1}}};
+constexpr DTypeName kDTypes[] = {{"F32", {kDLFloat, 32, 1}}, {"F64", {kDLFloat, 64, 1}}, {"I64", {kDLInt, 64, 1}},
+                                 {"I32", {kDLInt, 32, 1}},   {"I16", {kDLInt, 16, 1}},   {"U8", {kDLUInt, 8, 1}}};
 
 bool same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 

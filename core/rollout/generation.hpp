@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cluster/worker_group.hpp"
@@ -46,8 +47,8 @@ class Generation {
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
   // What the generators gave along with the last completions, for every token of prompt and completion: token columns
-  // over the same samples, e.g. routed_experts; often none.
-  const data::Batch& columns() const { return columns_; }
+  // over the same samples, e.g. routed_experts; often none. They can be large: they are handed over once.
+  data::Batch take_columns() { return std::exchange(columns_, {}); }
 
   // What the generators reported by host->metric during the last generate, reduced over workers.
   std::map<std::string, double> metrics() const { return metrics_.values(); }

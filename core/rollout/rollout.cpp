@@ -26,7 +26,7 @@ Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<c
     }
   }
   drawn.completions = generation.generate(requests, sampling);
-  drawn.columns = generation.columns();
+  drawn.columns = generation.take_columns();
   return drawn;
 }
 

@@ -22,8 +22,9 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
 
 struct Rollout {
   // B = prompts * G rows, the samples of a prompt next to each other, prompt and response in one sequence. Token columns:
-  // input_ids i64, token_mask f32 (1 on response tokens), generation_logprobs f32 (0 on the prompt), and those
-  // that the generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss), prompt_length i64, truncated u8.
+  // input_ids i64, token_mask f32 (1 on response tokens), generation_logprobs f32 (0 on the prompt), and those that the
+  // generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss), prompt_length i64,
+  // truncated u8.
   data::Batch batch;
   std::vector<std::string> responses;                    // [B]
   std::vector<const data::Datum*> prompts;               // [B]

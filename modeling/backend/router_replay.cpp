@@ -77,8 +77,12 @@ int64_t first_unroutable(const at::Tensor& experts, int64_t num_experts) {
 
 }  // namespace
 
-ReplaySource replay_source(const sdk::Config& policy) {
+ReplaySource replay_source(const sdk::Config& policy, const ModelConfig& model) {
   if (!policy.get("router_replay.enabled", false)) return ReplaySource::none;
+  if (!model.moe)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.router_replay.enabled: model_type '%s' has no experts to replay the choice of; set it to false",
+              model.family.c_str());
   const std::string source = policy.get("router_replay.source", "rollout");
   if (source == "rollout") return ReplaySource::rollout;
   if (source == "logprobs") return ReplaySource::logprobs;
@@ -114,17 +118,31 @@ RouterReplay::Key RouterReplay::key_of(const Batch& batch, int64_t sequence) {
   return {static_cast<int64_t>(hash), end - begin};
 }
 
-void RouterReplay::begin_logprobs() { kept_.clear(); }
+void RouterReplay::begin_logprobs(std::span<const hexad_batch* const> batches) {
+  kept_.clear();
+  if (source_ != ReplaySource::rollout) return;
+  std::string wrong;
+  for (size_t b = 0; b < batches.size() && wrong.empty() && !place_.empty(); ++b)
+    if (!is_empty(*batches[b])) wrong = fault_of(*batches[b], b, /*required=*/false);
+  agree(wrong);
+}
 
 void RouterReplay::start_logprobs(const std::vector<Batch>& batches) {
   finish();
-  if (source_ == ReplaySource::rollout) return replay(batches, /*required=*/false);
-  pass_ = Pass::recorded;
+  if (source_ == ReplaySource::rollout) prepare_given(batches);
+  pass_ = source_ == ReplaySource::rollout ? Pass::replayed : Pass::recorded;
 }
 
 void RouterReplay::start_replay(const std::vector<Batch>& batches) {
+  const at::NoGradGuard no_grad;
   finish();
-  replay(batches, /*required=*/true);
+  std::string wrong;
+  if (source_ == ReplaySource::logprobs && !place_.empty()) wrong = prepare_recorded(batches);
+  for (size_t b = 0; b < batches.size() && wrong.empty() && source_ == ReplaySource::rollout && !place_.empty(); ++b)
+    wrong = fault_of(*batches[b].from, b, /*required=*/true);
+  agree(wrong);
+  if (source_ == ReplaySource::rollout) prepare_given(batches);
+  pass_ = Pass::replayed;
 }
 
 void RouterReplay::finish() {
@@ -218,51 +236,49 @@ std::string RouterReplay::prepare_recorded(const std::vector<Batch>& batches) {
     std::vector<at::Tensor> parts;
     for (int64_t s = 0; s < batch.from->num_sequences; ++s) parts.push_back(kept_.at(key_of(batch, s)));
     prepared_[batch.batch] =
-        at::cat(parts).to(at::kInt).view({batch.batch->tokens, static_cast<int64_t>(place_.size()), topk_}).to(device_);
+        at::cat(parts).view({batch.batch->tokens, static_cast<int64_t>(place_.size()), topk_}).to(device_);
   }
   return "";
 }
 
-std::string RouterReplay::prepare_given(const std::vector<Batch>& batches, bool required) {
+std::string RouterReplay::fault_of(const hexad_batch& batch, size_t index, bool required) const {
+  const DLTensor* given = routed_experts(batch);
+  if (!given && !required) return "";
+  if (!given)
+    return fmt::format(
+        "micro-batch {} has no routed_experts: draw it with a generator that gives them, or set "
+        "policy.router_replay.source to logprobs",
+        index);
+  const at::Tensor experts = from_dl(given, kRoutedExperts).cpu().contiguous();
+  const std::vector<int64_t> wanted = {batch.num_tokens, all_layers_, topk_};
+  if (experts.scalar_type() != at::kShort || experts.sizes().vec() != wanted)
+    return fmt::format(
+        "routed_experts of micro-batch {}: got {} [{}], wanted int16 [{}] (tokens, layers with experts, "
+        "experts a token)",
+        index, c10::toString(experts.scalar_type()), fmt::join(experts.sizes(), ", "), fmt::join(wanted, ", "));
+  const int64_t token = first_unroutable(experts, num_experts_);
+  if (token < 0) return "";
+  return fmt::format(
+      "routed_experts of micro-batch {}: token {}: wanted {} different experts below {} a layer, or -1 "
+      "throughout",
+      index, token, topk_, num_experts_);
+}
+
+void RouterReplay::prepare_given(const std::vector<Batch>& batches) {
+  if (place_.empty()) return;
   const at::Tensor columns = at::tensor(columns_, at::kLong);
-  for (size_t b = 0; b < batches.size(); ++b) {
-    const DLTensor* given = routed_experts(*batches[b].from);
-    if (!given && !required) continue;
-    if (!given)
-      return fmt::format(
-          "micro-batch {} has no routed_experts: draw it with a generator that gives them, or set "
-          "policy.router_replay.source to logprobs",
-          b);
-    const at::Tensor experts = from_dl(given, kRoutedExperts).cpu().contiguous();
-    const std::vector<int64_t> wanted = {batches[b].batch->tokens, all_layers_, topk_};
-    if (experts.scalar_type() != at::kShort || experts.sizes().vec() != wanted)
-      return fmt::format(
-          "routed_experts of micro-batch {}: got {} [{}], wanted int16 [{}] (tokens, layers with experts, "
-          "experts a token)",
-          b, c10::toString(experts.scalar_type()), fmt::join(experts.sizes(), ", "), fmt::join(wanted, ", "));
-    if (const int64_t token = first_unroutable(experts, num_experts_); token >= 0)
-      return fmt::format(
-          "routed_experts of micro-batch {}: token {}: wanted {} different experts below {} a layer, or -1 "
-          "throughout",
-          b, token, topk_, num_experts_);
-    prepared_[batches[b].batch] = experts.index_select(1, columns).to(at::kInt).to(device_);
-  }
-  return "";
+  for (const Batch& batch : batches)
+    if (const DLTensor* given = routed_experts(*batch.from))
+      prepared_[batch.batch] = from_dl(given, kRoutedExperts).cpu().index_select(1, columns).to(device_);
 }
 
-void RouterReplay::replay(const std::vector<Batch>& batches, bool required) {
-  const at::NoGradGuard no_grad;
-  std::string wrong;
-  if (!place_.empty())
-    wrong = source_ == ReplaySource::rollout ? prepare_given(batches, required) : prepare_recorded(batches);
+void RouterReplay::agree(const std::string& wrong) {
   const at::Tensor failed = at::full({1}, wrong.empty() ? 0.0f : 1.0f, at::TensorOptions(device_).dtype(at::kFloat));
   ranks_.world.all_reduce(failed, Reduce::max).wait();
-  if (failed.item<float>() > 0) {
-    finish();
-    sdk::fail(HEXAD_FAILED_PRECONDITION, "router replay: %s",
-              wrong.empty() ? "another rank cannot: its report says why" : wrong.c_str());
-  }
-  pass_ = Pass::replayed;
+  if (failed.item<float>() == 0) return;
+  finish();
+  sdk::fail(HEXAD_FAILED_PRECONDITION, "router replay: %s",
+            wrong.empty() ? "another rank cannot: its report says why" : wrong.c_str());
 }
 
 // -1, the router's own choice, for what is nobody's token.

@@ -16,9 +16,9 @@
 
 namespace hexad::modeling {
 
-// policy.router_replay: enabled, source.
+// policy.router_replay: enabled, source. Throws sdk::Error for a model without experts.
 enum class ReplaySource { none, rollout, logprobs };
-ReplaySource replay_source(const sdk::Config& policy);
+ReplaySource replay_source(const sdk::Config& policy, const ModelConfig& model);
 // hexad_backend_info.inputs.
 std::span<const char* const> batch_inputs(ReplaySource source);
 
@@ -29,7 +29,7 @@ class RouterReplay {
     Group shared;    // that have parts of one micro-batch: tensor x context parallel
     Group replicas;  // that have the same layers, and other micro-batches: data parallel
   };
-  // layers: those with experts on this rank.
+  // layers: those with experts on this rank, ascending.
   RouterReplay(ReplaySource source, const ModelConfig& model, const std::vector<int64_t>& layers, at::Device device,
                const Ranks& ranks);
 
@@ -38,10 +38,12 @@ class RouterReplay {
     const hexad_batch* from;
   };
 
-  // A log-prob pass of the current weights begins: what was recorded before is forgotten.
-  void begin_logprobs();
+  // A log-prob pass of the current weights over these batches begins: what was recorded before is forgotten, or their
+  // routed_experts are checked. Throws sdk::Error on all ranks if one has some that cannot be. Collective over the world
+  // where the rollout is replayed.
+  void begin_logprobs(std::span<const hexad_batch* const> batches);
   // Micro-batches of that pass, until finish(): recorded; or replayed from the rollout, and routed anew where they have
-  // no routed_experts. Throws as start_replay does, and is collective likewise.
+  // no routed_experts.
   void start_logprobs(const std::vector<Batch>& batches);
   // Of those that all layers of this rank have seen. Collective over ranks.shared if they were recorded.
   void keep(const std::vector<Batch>& batches);
@@ -61,10 +63,12 @@ class RouterReplay {
   using Key = std::pair<int64_t, int64_t>;  // hash of the tokens, how many they are
   static Key key_of(const Batch& batch, int64_t sequence);
   void fetch(const std::vector<Key>& missing);
-  // Both fill prepared_; return what is wrong, or "".
+  // Fills prepared_; returns what is wrong, or "".
   std::string prepare_recorded(const std::vector<Batch>& batches);
-  std::string prepare_given(const std::vector<Batch>& batches, bool required);
-  void replay(const std::vector<Batch>& batches, bool required);
+  // What is wrong with a batch's routed_experts, or "".
+  std::string fault_of(const hexad_batch& batch, size_t index, bool required) const;
+  void prepare_given(const std::vector<Batch>& batches);  // of those that have them; checked before
+  void agree(const std::string& wrong);                   // throws on all ranks if anything is wrong on one
 
   Pass pass_ = Pass::other;
   ReplaySource source_;
@@ -75,7 +79,7 @@ class RouterReplay {
   Ranks ranks_;
   std::map<int64_t, int64_t> place_;                   // of a layer
   std::map<const MicroBatch*, at::Tensor> recording_;  // int32 [T, layers, k]
-  std::map<const MicroBatch*, at::Tensor> prepared_;   // likewise
+  std::map<const MicroBatch*, at::Tensor> prepared_;   // int16, likewise
   std::map<Key, at::Tensor> kept_;                     // int16 [tokens, layers * k], on the host
 };
 

@@ -34,6 +34,12 @@ at::Tensor select_experts(const at::Tensor& scores, const TopkOptions& options) 
   return std::get<1>((options.num_groups > 0 ? limited_to_groups(values, options) : values).topk(options.topk, 1));
 }
 
+// Scores [T, E] -> int64 [T, k]: `selected`, but the best where that is -1 or undefined.
+at::Tensor choose(const at::Tensor& scores, const TopkOptions& options, const at::Tensor& selected) {
+  const at::Tensor own = select_experts(scores, options);
+  return selected.defined() ? at::where(selected.lt(0), own, selected) : own;
+}
+
 }  // namespace
 
 void check_topk(const TopkOptions& o, int64_t num_experts) {
@@ -55,12 +61,6 @@ RoutingMatrix routing_matrix(const Routing& routing, int64_t num_experts) {
   if (routing.kept.defined()) return {probs * routing.kept, routing.kept};
   const at::Tensor map = at::zeros(shape, routing.probs.options().dtype(at::kBool)).scatter(1, routing.experts, true);
   return {probs, map};
-}
-
-// Scores [T, E] -> int64 [T, k].
-at::Tensor choose(const at::Tensor& scores, const TopkOptions& options, const at::Tensor& selected) {
-  const at::Tensor own = select_experts(scores, options);
-  return selected.defined() ? at::where(selected.lt(0), own, selected) : own;
 }
 
 Routing topk_routing(const at::Tensor& logits, const TopkOptions& options, const at::Tensor& expert_bias,

@@ -119,7 +119,7 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     try {
       const modeling::MemoryMeter::Span measured(memory_.meter());
       const bool replays = replay_ && args.which == HEXAD_WEIGHTS_CURRENT;
-      if (replays) replay_->begin_logprobs();
+      if (replays) replay_->begin_logprobs({args.batches, static_cast<size_t>(args.num_batches)});
       for (int64_t b = 0; b < args.num_batches; ++b) {
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);

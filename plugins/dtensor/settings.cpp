@@ -109,7 +109,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
                                                  modeling::json_at(config, "optimizer.kwargs"));
   settings.cpu_offload = config.get("dtensor_cfg.cpu_offload", false);
   settings.activation_checkpointing = config.get("dtensor_cfg.activation_checkpointing", false);
-  if (settings.model.moe) settings.router_replay = modeling::replay_source(config);
+  settings.router_replay = modeling::replay_source(config, settings.model);
   settings.reshard_after_forward = config.get("dtensor_cfg.reshard_after_forward", true);
   return settings;
 }

@@ -115,19 +115,24 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     const MicroBatches batches = micro_batches(args.batches, args.num_batches);
     const Routers::Batches with_tokens = filled(batches, args.batches, args.num_batches);
     modeling::RouterReplay* const replay = args.which == HEXAD_WEIGHTS_CURRENT ? routers_.replay() : nullptr;
-    if (routers_.replay()) routers_.replay()->finish();
-    if (replay) replay->begin_logprobs();
-    if (replay) replay->start_logprobs(with_tokens);
-    pipeline_.forward(batches, args.which, options, [&](int64_t b, const modeling::LogprobResult& result) {
-      if (modeling::is_empty(*args.batches[b])) return;
-      for (int64_t k = 0; k < args.num_outputs; ++k) {
-        const hexad_named_tensor& output = args.outputs[b][k];
-        modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
-      }
-    });
-    weights_.release_all(args.which);
-    if (replay) replay->keep(with_tokens);
-    if (replay) replay->finish();
+    try {
+      if (replay) replay->begin_logprobs({args.batches, static_cast<size_t>(args.num_batches)});
+      if (replay) replay->start_logprobs(with_tokens);
+      pipeline_.forward(batches, args.which, options, [&](int64_t b, const modeling::LogprobResult& result) {
+        if (modeling::is_empty(*args.batches[b])) return;
+        for (int64_t k = 0; k < args.num_outputs; ++k) {
+          const hexad_named_tensor& output = args.outputs[b][k];
+          modeling::from_dl(output.tensor, output.name).copy_(modeling::output_named(result, output.name));
+        }
+      });
+      weights_.release_all(args.which);
+      if (replay) replay->keep(with_tokens);
+      if (replay) replay->finish();
+    } catch (...) {
+      if (replay) replay->finish();
+      weights_.release_all(args.which);
+      throw;
+    }
   });
 }
 

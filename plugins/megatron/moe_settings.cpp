@@ -103,7 +103,6 @@ MoeSettings read_moe_settings(const sdk::Config& config, modeling::ModelConfig& 
   settings.freeze_router = keys.flag("freeze_moe_router", false);
   settings.gather_tokens = keys.text("moe_token_dispatcher_type", "alltoall") == "allgather";
   settings.overlap_shared = keys.flag("moe_shared_expert_overlap", false);
-  settings.replay = modeling::replay_source(config);
   if (settings.overlap_shared && settings.gather_tokens)
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "policy.megatron_cfg.moe_shared_expert_overlap is true, which needs moe_token_dispatcher_type: alltoall, "

@@ -107,6 +107,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   read_stage_links(config, settings);
   read_placement(config, settings);
   settings.moe = read_moe_settings(config, settings.model);
+  settings.moe.replay = modeling::replay_source(config, settings.model);
   settings.recompute = read_recompute(config);
   read_optimizer(config, settings);
   read_data_parallel(config, settings);

@@ -60,6 +60,10 @@ void Engine::step(const Detokenize& detokenize) {
     cache_.copy(step.copies);
     const at::Tensor logits = executor_->forward(step, cache_);
     scheduler_.commit(step);
+    for (const Chunk& chunk : step.chunks) {
+      collect_routes(*chunk.sequence, cache_);
+      for (Sequence* sampler : chunk.samplers) collect_routes(*sampler, cache_);
+    }
     draw_tokens(step, logits, detokenize);
   } catch (const std::exception& error) {
     scheduler_.commit(step);

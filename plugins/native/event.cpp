@@ -23,16 +23,24 @@ std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std:
   return event;
 }
 
+void collect_routes(Sequence& sequence, const KvCache& cache) {
+  const auto [layers, experts] = cache.routes_shape();
+  const int64_t width = layers * experts, block_size = cache.block_size();
+  if (width == 0) return;
+  for (int64_t known = static_cast<int64_t>(sequence.routes.size()) / width; known < sequence.computed;) {
+    const at::Tensor block = cache.routes()[sequence.blocks[static_cast<size_t>(known / block_size)]];
+    const int64_t end = std::min(sequence.computed, (known / block_size + 1) * block_size);
+    const int16_t* from = block.const_data_ptr<int16_t>() + known % block_size * width;
+    sequence.routes.insert(sequence.routes.end(), from, from + (end - known) * width);
+    known = end;
+  }
+}
+
 void add_routes(Event& event, const Sequence& sequence, const KvCache& cache) {
   const auto [layers, experts] = cache.routes_shape();
   if (layers == 0) return;
-  const int64_t width = layers * experts, block_size = cache.block_size();
-  event.routes.assign(static_cast<size_t>(sequence.size() * width), -1);
-  for (int64_t begin = 0; begin < sequence.computed; begin += block_size) {
-    const at::Tensor block = cache.routes()[sequence.blocks[static_cast<size_t>(begin / block_size)]];
-    const int64_t count = std::min(block_size, sequence.computed - begin);
-    std::copy_n(block.const_data_ptr<int16_t>(), count * width, event.routes.begin() + begin * width);
-  }
+  event.routes = sequence.routes;
+  event.routes.resize(static_cast<size_t>(sequence.size() * layers * experts), -1);
   const int64_t shape[] = {sequence.size(), layers, experts};
   std::copy_n(shape, 3, event.routes_shape);
   event.routes_view = {event.routes.data(), {kDLCPU, 0}, 3, {kDLInt, 16, 1}, event.routes_shape, nullptr, 0};

@@ -26,7 +26,9 @@ struct Event {
 // A copy of what the sequence holds now. `error` is for HEXAD_FINISH_ERROR.
 std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std::string error = {});
 
-// Adds the column routed_experts of a sequence that has ended and still has its blocks, if the cache keeps routes.
+// After a pass, of a sequence that was in it: copies the routes of tokens that were not run before from the cache.
+void collect_routes(Sequence& sequence, const KvCache& cache);
+// Adds the column routed_experts of a sequence that has ended, if the cache keeps routes.
 void add_routes(Event& event, const Sequence& sequence, const KvCache& cache);
 
 }  // namespace hexad::native

@@ -22,14 +22,6 @@ void require_one_width(const modeling::ModelConfig& model, const std::string& di
             dir.c_str(), model.family.c_str());
 }
 
-void require_routes(const Settings& settings, const modeling::ModelConfig& model) {
-  if (!settings.keep_routes || model.moe) return;
-  sdk::fail(HEXAD_INVALID_ARGUMENT,
-            "router replay: %s: model_type '%s' has no experts to replay the choice of; set "
-            "policy.router_replay.enabled to false",
-            settings.model_name.c_str(), model.family.c_str());
-}
-
 }  // namespace
 
 Generator::Generator(const sdk::Call& call, const sdk::Config& config) : settings_(read_settings(call, config)) {
@@ -39,7 +31,6 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config) : setting
 void Generator::create(const sdk::Call& call) {
   model_ = modeling::load_model_config(settings_.model_name);
   require_one_width(model_, settings_.model_name);
-  require_routes(settings_, model_);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const int64_t blocks = count_blocks(settings_, model_);
   const ExecutorOptions options{settings_.dtype, settings_.device, settings_.deterministic, settings_.max_length};

@@ -17,7 +17,8 @@ std::string fault_of_columns(const hexad_completion& event, int64_t prompt_token
     if (!column.name || !*column.name) return "a column has no name";
     const std::string name = "'" + std::string(column.name) + "' ";
     if (!column.tensor || column.axis != HEXAD_AXIS_TOKEN) return name + "is no tensor with the axis HEXAD_AXIS_TOKEN";
-    if (column.tensor->device.device_type != kDLCPU) return name + "is not in host memory";
+    if (column.tensor->device.device_type != kDLCPU || column.tensor->strides)
+      return name + "is not contiguous in host memory, without strides";
     const int64_t tokens = prompt_tokens + event.count;
     if (column.tensor->ndim < 1 || column.tensor->shape[0] != tokens)
       return name + "wants " + std::to_string(tokens) + " tokens of prompt and completion first";

@@ -91,9 +91,14 @@ TEST_CASE("a generator that does not tell its routing is refused before the firs
 }
 
 TEST_CASE("a model without experts is refused") {
-  const TempDir dir;
-  const toy::Ended run = train(
-      dir, {"policy.model_name=" + source() + "/configs/quickstart_model", "policy.router_replay.source=rollout"});
-  CHECK(run.code != 0);
-  CHECK_MESSAGE(run.err.find("has no experts to replay the choice of") != std::string::npos, run.err);
+  for (const char* source_of : {"rollout", "logprobs"}) {
+    const TempDir dir;
+    const toy::Ended run = train(dir, {"policy.model_name=" + source() + "/configs/quickstart_model",
+                                       std::string("policy.router_replay.source=") + source_of});
+    CHECK(run.code != 0);
+    CHECK_MESSAGE(
+        run.err.find("policy.router_replay.enabled: model_type 'llama' has no experts to replay the choice of; "
+                     "set it to false") != std::string::npos,
+        run.err);
+  }
 }

@@ -1,11 +1,11 @@
 // The generator vtable of a confined generator.
 #include <algorithm>
-#include <deque>
+#include <optional>
 #include <vector>
 
+#include "core/plugin/confined/columns.hpp"
 #include "core/plugin/confined/proxy.hpp"
 #include "core/plugin/confined/weights.hpp"
-#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -19,7 +19,9 @@ struct Completion : hexad_completion {
     error = nullptr;
     if (in.has()) error = (error_text = in.text()).c_str();
     if (token_list.size() != logprob_list.size()) throw BadPacket("a completion without a log-prob for each token");
-    read_columns(in);
+    column_list.emplace(in);
+    columns = column_list->data();
+    num_columns = column_list->size();
     struct_size = HEXAD_STRUCT_SIZE(hexad_completion, num_columns);
     tokens = token_list.data();
     logprobs = logprob_list.data();
@@ -27,38 +29,11 @@ struct Completion : hexad_completion {
     spans = span_list.data();
     num_spans = static_cast<int64_t>(span_list.size());
   }
-  void read_columns(Reader& in) {
-    for (auto left = in.get<int64_t>(); left > 0; --left) {
-      Column& column = column_list.emplace_back();
-      column.name = in.text();
-      const auto axis = in.get<int32_t>();
-      column.view.dtype = in.get<DLDataType>();
-      column.shape = in.array<int64_t>();
-      column.bytes = in.array<char>();
-      column.view.device = {kDLCPU, 0};
-      column.view.ndim = static_cast<int32_t>(column.shape.size());
-      column.view.shape = column.shape.data();
-      column.view.data = column.bytes.data();
-      if (tensor_bytes(column.view) != column.bytes.size())
-        throw BadPacket("a column's bytes are not those of its shape");
-      named_list.push_back({column.name.c_str(), &column.view, nullptr, axis, 0});
-    }
-    columns = named_list.data();
-    num_columns = static_cast<int64_t>(named_list.size());
-  }
-
-  struct Column {
-    std::string name;
-    std::vector<int64_t> shape;
-    std::vector<char> bytes;
-    DLTensor view{};
-  };
-  std::deque<Column> column_list;
-  std::vector<hexad_named_tensor> named_list;
   std::vector<int32_t> token_list;
   std::vector<float> logprob_list;
   std::vector<hexad_version_span> span_list;
   std::string error_text;
+  std::optional<Columns> column_list;
 };
 
 hexad_code generator_describe(hexad_generator* self, hexad_call* call, hexad_generator_info* info) {

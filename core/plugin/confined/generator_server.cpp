@@ -1,12 +1,15 @@
 // A generator in the process of a confined plugin.
+#include <algorithm>
 #include <vector>
 
+#include "core/plugin/confined/columns.hpp"
 #include "core/plugin/confined/kind_server.hpp"
 #include "core/plugin/confined/weights.hpp"
-#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
+
+constexpr int64_t kMostEvents = 16;  // of a frame: columns of long completions are large
 
 hexad_code serve_describe(const hexad_generator_vtable& vtable, hexad_generator* self, ServedCall& call) {
   hexad_generator_info info{};
@@ -33,14 +36,6 @@ hexad_code serve_submit(const hexad_generator_vtable& vtable, hexad_generator* s
   return vtable.submit(self, call.handle(), pointers.data(), static_cast<int64_t>(pointers.size()));
 }
 
-void write_column(Writer& out, const hexad_named_tensor& column) {
-  out.text(column.name);
-  out.put(column.axis);
-  out.put(column.tensor->dtype);
-  out.array(column.tensor->shape, column.tensor->ndim);
-  out.array(HEXAD_DATA(const char, column.tensor), static_cast<int64_t>(tensor_bytes(*column.tensor)));
-}
-
 void write_completion(Writer& out, const hexad_completion* event) {
   hexad_completion told{};
   told.id = event->id;
@@ -50,14 +45,12 @@ void write_completion(Writer& out, const hexad_completion* event) {
   out.array(event->logprobs, event->count);
   out.array(event->spans, event->num_spans);
   out.optional_text(HEXAD_HAS(event, error) ? event->error : nullptr);
-  const int64_t columns = HEXAD_HAS(event, num_columns) ? event->num_columns : 0;
-  out.put(columns);
-  for (int64_t i = 0; i < columns; ++i) write_column(out, event->columns[i]);
+  write_columns(out, *event);
 }
 
 // The events are written down and released at once: the engine has copies of its own.
 hexad_code serve_poll(const hexad_generator_vtable& vtable, hexad_generator* self, ServedCall& call) {
-  const auto max_events = call.in.get<int64_t>(), timeout_ms = call.in.get<int64_t>();
+  const auto max_events = std::min(call.in.get<int64_t>(), kMostEvents), timeout_ms = call.in.get<int64_t>();
   std::vector<const hexad_completion*> events(static_cast<size_t>(max_events));
   int64_t count = 0;
   const hexad_code code = vtable.poll(self, call.handle(), events.data(), max_events, timeout_ms, &count);

@@ -18,8 +18,9 @@ class Executor {
   virtual ~Executor() = default;
   // Takes another set of weights, complete; an empty one frees the old (the next call must bring one).
   virtual void set_weights(WeightMap weights) = 0;
-  // Writes the keys and values of every chunk's tokens into the cache (and their routes, where it keeps them) and returns fp32 logits [R, vocab] on the CPU:
-  // one row for each chunk that has samplers, in the order of the chunks. The copies of the step have been made.
+  // Writes the keys and values of every chunk's tokens (and their routes, where these are kept) into the cache and
+  // returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in the order of the chunks. The
+  // copies of the step have been made.
   virtual at::Tensor forward(const Step& step, KvCache& cache) = 0;
 };
 
@@ -30,7 +31,8 @@ struct ExecutorOptions {
   int64_t max_length;  // largest position + 1
 };
 
-// The CPU's own kernels in fp32 and bf16 for dense models; ATen operators, through modeling's blocks, for everything else.
+// The CPU's own kernels in fp32 and bf16 for dense models; ATen operators, through modeling's blocks, for everything
+// else.
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);

@@ -31,6 +31,10 @@ struct Sequence {
   std::vector<hexad_version_span> spans;
   int64_t reported = 0;  // sampled tokens that a streaming caller has seen
 
+  // Of the model's routers, [tokens, layers, experts] of the tokens that were run, as they were run first: a preempted
+  // sequence is run again, with log-probs of before. Empty unless asked for.
+  std::vector<int16_t> routes;
+
   int64_t computed = 0;         // leading tokens whose keys and values are in the cache
   std::vector<int32_t> blocks;  // of the cache, in order of positions
   bool shareable = true;        // false: part of its prompt was computed before shared prompts were flushed

@@ -325,7 +325,9 @@ typedef struct hexad_backend_info {
   int64_t counts_loss;          /* 1: this rank's loss and metrics count; 0: another rank of the same dp_rank reports them */
   const char* const* outputs;   /* differentiable outputs that it can make: logprobs, entropy, values, ... */
   int64_t num_outputs;
-  const char* const* inputs; /* names it wants in hexad_batch.tensors, in this order; the first is input_ids */
+  /* Names it wants in hexad_batch.tensors, in this order; the first is input_ids. Another's tensor is NULL where the batch
+   * has no such column. */
+  const char* const* inputs;
   int64_t num_inputs;
 } hexad_backend_info;
 
@@ -496,10 +498,10 @@ typedef struct hexad_completion {
   int64_t num_spans;
   const char* error; /* NULL unless HEXAD_FINISH_ERROR */
 #if HEXAD_TARGET_MINOR >= 2
-  /* Per-token arrays of the prompt and the completion together, of a request that has ended: HEXAD_AXIS_TOKEN, host
-   * memory, [prompt_size + count, ...]. They travel with the sample under their names; a backend gets those that it
+  /* Per-token arrays of the prompt and the completion together, of a request that has ended: HEXAD_AXIS_TOKEN, contiguous
+   * host memory, [prompt_size + count, ...]. They travel with the sample under their names; a backend gets those that it
    * lists among its inputs. Known: "routed_experts" i16 [tokens, layers with experts, experts a token], where the router
-   * sent a token; -1 throughout a token that was never run (the last one). Wanted where the generator's configuration
+   * sent a token when it was first run; -1 throughout a token that never was (the last one). Wanted where the generator's configuration
    * says return_routed_experts: true. Since 1.2. */
   const hexad_named_tensor* columns;
   int64_t num_columns;

@@ -105,3 +105,18 @@ TEST_CASE("a cancelled sequence has the routes of what was run; an unasked one n
   Harness other(silent);
   CHECK(other.run(groups_of_samples(1, 1)).at(0).routes_shape.empty());
 }
+
+TEST_CASE("a preempted sequence keeps the routes of its first run, as it keeps its log-probs") {
+  const TinyModel model("qwen3_moe");
+  Harness generator(tight(model));
+  const std::vector<Ask> asks = {{.id = 0, .prompt = random_prompt(3, 12), .max_new_tokens = 9, .seed = 5}};
+  generator.submit(asks);
+  for (int pass = 0; pass < 4; ++pass) generator.poll(0);
+  generator->sleep(generator.service(), 1);
+  generator.update(random_weights(model.config, 8), 5);
+  generator->wake(generator.service());
+  const Answer& answer = generator.run().at(0);
+  const at::Tensor got = routes_of(answer), want = full_routes(model, asks[0].prompt);
+  CHECK(at::equal(got.slice(0, 0, want.size(0)), want));
+  CHECK(answer.spans.back().second == 5);
+}

@@ -72,13 +72,6 @@ TEST_CASE("families that the executors cannot run are refused by name") {
             "wanted another model, or another generator (policy.generation.backend)");
 }
 
-TEST_CASE("routes of a model without experts are refused") {
-  const TinyModel model("llama", false);
-  CHECK(refused({{"model_name", model.path()}, {"return_routed_experts", true}}, HEXAD_INVALID_ARGUMENT) ==
-        "router replay: " + model.path() +
-            ": model_type 'llama' has no experts to replay the choice of; set policy.router_replay.enabled to false");
-}
-
 TEST_CASE("weights that are missing, misshapen or not finite are refused by name") {
   const TinyModel model("qwen2");
   const Json section = {{"model_name", model.path()}};
