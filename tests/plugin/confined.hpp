@@ -54,7 +54,8 @@ static hexad_code fault(hexad_loss* self, hexad_call* call) {
   if (!strcmp(self->mode, "hang")) for (;;) pause();
   if (!strcmp(self->mode, "garbage")) { junk(); for (;;) pause(); }
   if (!strcmp(self->mode, "forge")) { forge((uint32_t)self->frame); for (;;) pause(); }
-  if (!strcmp(self->mode, "hang up")) { for (int fd = 3; fd < 64; fd++) close(fd); for (;;) pause(); }
+  /* Descriptor 3 is its control: were that closed too, its reader would now and then end the process first. */
+  if (!strcmp(self->mode, "hang up")) { for (int fd = 4; fd < 64; fd++) close(fd); for (;;) pause(); }
   if (!strcmp(self->mode, "throw")) _ZSt20__throw_length_errorPKc("a bug");
   if (!strcmp(self->mode, "silent")) return 77;
   if (!strcmp(self->mode, "cancel")) {
