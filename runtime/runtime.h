@@ -53,6 +53,10 @@ typedef struct hexad_runtime {
   hexad_code (*kv_put)(const char* key, const void* value, uint64_t size);
   hexad_code (*kv_get)(const char* key, int64_t timeout_ms, const void** value,
                        uint64_t* size); /* valid until the next kv_get of this thread */
+  /* A trace of this process's operators and of its GPU's kernels, from start to save, which writes Chrome's JSON. Both on
+   * the thread whose calls are traced; one at a time. */
+  hexad_code (*trace_start)(void);
+  hexad_code (*trace_save)(const char* path);
   void (*range_push)(const char* name);
   void (*range_pop)(void);
 } hexad_runtime;

@@ -8,6 +8,7 @@
 #include "runtime/memory.hpp"
 #include "runtime/process_group.hpp"
 #include "runtime/session.hpp"
+#include "runtime/trace.hpp"
 
 #define HEXAD_STRING_(x) #x
 #define HEXAD_STRING(x) HEXAD_STRING_(x)
@@ -44,6 +45,8 @@ constexpr hexad_runtime make_table() {
   table.comm_native = comm_native;
   table.kv_put = kv_put;
   table.kv_get = kv_get;
+  table.trace_start = trace_start;
+  table.trace_save = trace_save;
   table.range_push = cuda::range_push;
   table.range_pop = cuda::range_pop;
   return table;

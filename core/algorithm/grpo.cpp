@@ -26,6 +26,7 @@ Ending grpo_train(Grpo& run) {
     Ending ending = Ending::finished;
     timer.reset();
     run.policy.begin_step(step);
+    begin_trace(run, step);
     Metrics metrics;
     rollout::Rollout rollout;
     cluster::TrainResult trained;
@@ -68,6 +69,7 @@ Ending grpo_train(Grpo& run) {
         trained = run.policy.train(rollout.batch, run.schedule.rate(), run.schedule.weight_decay());
         run.generation.mark_stale();
       }
+      end_trace(run, step);
       metrics["lr"] = run.schedule.rate();
       run.schedule.step();
       nonfinite_steps = trained.skipped_steps > 0 ? nonfinite_steps + 1 : 0;

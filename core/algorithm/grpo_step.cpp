@@ -62,6 +62,11 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
   }
 }
 
+bool is_traced(const Grpo& run, int64_t step) {
+  const std::vector<double>& steps = run.config.logger.profile_steps;
+  return std::find(steps.begin(), steps.end(), static_cast<double>(step)) != steps.end();
+}
+
 }  // namespace
 
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
@@ -170,6 +175,18 @@ double mean(std::span<const float> values) {
 }
 
 bool due(int64_t step, int64_t period) { return period > 0 && step % period == 0; }
+
+void begin_trace(Grpo& run, int64_t step) {
+  if (is_traced(run, step)) run.policy.begin_trace();
+}
+
+void end_trace(Grpo& run, int64_t step) {
+  if (!is_traced(run, step)) return;
+  const std::filesystem::path folder = std::filesystem::absolute(run.log.directory());
+  run.policy.save_trace(folder / fmt::format("profile-step{}.json", step));
+  run.console.line(fmt::format("step {}: traced into {}/profile-step{}-rank*.json (chrome://tracing, Perfetto)", step,
+                               folder.string(), step));
+}
 
 void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
   const data::Batch& batch = rollout.batch;

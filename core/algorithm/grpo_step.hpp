@@ -31,4 +31,8 @@ bool due(int64_t step, int64_t period);
 // The step's lines of train_data_step<N>.jsonl.
 void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step);
 
+// Around a step that logger.profile_steps names: log_dir/profile-step<step>-rank<rank>.json. Other steps are not traced.
+void begin_trace(Grpo& run, int64_t step);
+void end_trace(Grpo& run, int64_t step);
+
 }  // namespace hexad::algorithm

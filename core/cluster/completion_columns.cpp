@@ -2,25 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
+#include "core/cluster/tensor_view.hpp"
 #include "core/plugin/staging.hpp"
 
 namespace hexad::cluster {
 namespace {
-
-std::optional<data::DType> dtype_of(const DLDataType& type) {
-  if (type.lanes != 1) return std::nullopt;
-  if (type.code == kDLFloat && type.bits == 32) return data::DType::f32;
-  if (type.code == kDLFloat && type.bits == 64) return data::DType::f64;
-  if (type.code == kDLInt && type.bits == 16) return data::DType::i16;
-  if (type.code == kDLInt && type.bits == 32) return data::DType::i32;
-  if (type.code == kDLInt && type.bits == 64) return data::DType::i64;
-  if (type.code == kDLUInt && type.bits == 8) return data::DType::u8;
-  return std::nullopt;
-}
 
 constexpr int64_t kMostExtent = int64_t{1} << 24;
 

@@ -193,6 +193,18 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
   return result;
 }
 
+void Policy::begin_trace() {
+  Message message;
+  message.header["path"] = nullptr;
+  workers_.call_all("trace", message);
+}
+
+void Policy::save_trace(const std::string& path) {
+  Message message;
+  message.header["path"] = path;
+  workers_.call_all("trace", message);
+}
+
 void Policy::keep(Weights which) {
   Message message;
   message.header["which"] = static_cast<int>(which);

@@ -38,6 +38,10 @@ class Policy {
   // The number that the calls to come carry as their step: plugins and their errors name it.
   void begin_step(int64_t step) { workers_.set_step(step); }
 
+  // From begin to save, every worker traces what it does, and then writes PATH with its rank before the extension.
+  void begin_trace();
+  void save_trace(const std::string& path);
+
   // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights. The backend sees what else it wants of the
   // batch (routed_experts).
   data::Tensor logprobs(const data::Batch& batch, Weights which);

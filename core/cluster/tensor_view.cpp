@@ -28,6 +28,15 @@ int32_t abi_axis(data::Axis axis) {
 
 }  // namespace
 
+std::optional<data::DType> dtype_of(DLDataType type) {
+  using data::DType;
+  for (const DType dtype : {DType::f32, DType::f64, DType::i16, DType::i32, DType::i64, DType::u8}) {
+    const DLDataType known = dl_type(dtype);
+    if (type.code == known.code && type.bits == known.bits && type.lanes == known.lanes) return dtype;
+  }
+  return std::nullopt;
+}
+
 TensorView::TensorView(const data::Tensor& tensor)
     : tensor_(tensor), shape_(tensor.shape()), strides_(tensor.shape().size()) {
   int64_t stride = 1;

@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "core/data/batch.hpp"
 
 namespace hexad::cluster {
+
+// The element type of a plugin's tensor; nothing where the engine has none for it.
+std::optional<data::DType> dtype_of(DLDataType type);
 
 // A DLTensor over a data::Tensor's buffer. Not copyable: the DLTensor points into it.
 class TensorView {

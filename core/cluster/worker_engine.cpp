@@ -1,9 +1,27 @@
 #include "core/cluster/worker_engine.hpp"
 
+#include <optional>
+
 #include "core/base/error.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {
+namespace {
+
+// The command, as profilers show it.
+class NamedRange {
+ public:
+  NamedRange(const hexad_runtime& runtime, const std::string& name) : runtime_(runtime) {
+    runtime.range_push(name.c_str());
+  }
+  ~NamedRange() { runtime_.range_pop(); }
+  NamedRange(const NamedRange&) = delete;
+
+ private:
+  const hexad_runtime& runtime_;
+};
+
+}  // namespace
 
 WorkerState::~WorkerState() {
   generator.reset();
@@ -49,12 +67,14 @@ Message WorkerEngine::handle(const Message& message) {
       {"start", command::start},     {"forward", command::forward},   {"train", command::train},
       {"step", command::step},       {"generate", command::generate}, {"refit", command::refit},
       {"keep", command::keep},       {"save", command::save},         {"load", command::load},
-      {"offload", command::offload}, {"onload", command::onload}};
+      {"offload", command::offload}, {"onload", command::onload},     {"trace", command::trace}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);
   if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);
   state_->step = message.header.value("step", state_->step);
   state_->metrics = {};
+  std::optional<NamedRange> range;
+  if (state_->runtime_started) range.emplace(*state_->runtime, name);
   return found->second(*state_, message);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
+#include "core/cluster/choose_device.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {
@@ -27,22 +28,10 @@ const hexad_runtime* open_runtime() {
   return table();
 }
 
-DLDevice choose_device(const WorkerState& state, const std::string& wanted, int local_rank) {
-  const int devices = state.runtime ? state.runtime->cuda_device_count() : 0;
-  if (wanted == "cpu" || (wanted == "auto" && devices == 0)) return {kDLCPU, 0};
-  if (local_rank >= devices) {
-    fail(ErrorKind::worker,
-         "cluster.device is '{}' and rank {} needs CUDA device {}, but this machine has {}. Lower "
-         "cluster.gpus_per_node or set cluster.device=cpu",
-         wanted, state.rank, local_rank, devices);
-  }
-  return {kDLCUDA, local_rank};
-}
-
 void start_runtime(WorkerState& state, const Json& header) {
   state.runtime = open_runtime();
   const int world = header.at("world_size");
-  state.device = choose_device(state, header.at("device"), state.rank);
+  state.device = choose_device(state.runtime, header.at("device"), state.rank, world);
   if (!state.runtime) {
     if (world > 1)
       fail(ErrorKind::worker,

@@ -28,6 +28,7 @@ LoggerConfig read_logger(const Reader& r) {
   r.read("log_dir", c.log_dir);
   r.read("num_val_samples_to_print", c.num_val_samples_to_print);
   r.read("tensorboard_enabled", c.tensorboard_enabled);
+  r.read("profile_steps", c.profile_steps);
   return c;
 }
 

@@ -26,6 +26,7 @@ struct LoggerConfig {
   std::string log_dir = "logs";
   int64_t num_val_samples_to_print = 0;
   bool tensorboard_enabled = false;
+  std::vector<double> profile_steps;
 };
 
 struct ClusterConfig {

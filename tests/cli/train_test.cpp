@@ -332,3 +332,18 @@ TEST_CASE("what is wrong before the first step is said with the right exit code"
         "data.train.dataset_name=ResponseDataset", "+data.train.data_path=" + bad},
        "bad.jsonl:2: malformed JSON");
 }
+
+TEST_CASE("a run that asks for a GPU where there is none says so in one line and ends with 2") {
+  const TempDir dir;
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // none, on any machine
+  for (const char* ranks : {"1", "2"}) {
+    const Ended run = toy::run(train(dir, {"++cluster.device=cuda", fmt::format("++cluster.gpus_per_node={}", ranks)}));
+    INFO(run.err);
+    CHECK(run.code == 2);
+    CHECK(run.out.empty());
+    CHECK(std::ranges::count(run.err, '\n') == 1);
+    CHECK(contains(run.err, "cluster.device is 'cuda', but this "));  // build has no CUDA, or machine has no GPU
+    CHECK(contains(run.err, "cluster.device=cpu"));
+  }
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+}

@@ -37,16 +37,10 @@ const SlowLoss& slow_loss() {
 }
 
 std::vector<std::string> train(const TempDir& dir, const SlowLoss& loss, const std::vector<std::string>& layout) {
-  std::vector<std::string> overrides = {"++checkpointing.enabled=false",
-                                        "++grpo.val_at_start=false",
-                                        "++grpo.val_at_end=false",
-                                        "++grpo.val_period=0",
-                                        "++cluster.device=cpu",
-                                        "grpo.num_prompts_per_step=8",
-                                        "++loss_fn.plugin=slow_loss",
-                                        fmt::format("++plugins.paths=[{}]", loss.folder.path().string()),
-                                        fmt::format("++cluster.worker_timeout_s={}", kTimeoutS)};
-  overrides.insert(overrides.end(), layout.begin(), layout.end());
+  const std::vector<std::string> slow = {"grpo.num_prompts_per_step=8", "++loss_fn.plugin=slow_loss",
+                                         fmt::format("++plugins.paths=[{}]", loss.folder.path().string()),
+                                         fmt::format("++cluster.worker_timeout_s={}", kTimeoutS)};
+  const auto overrides = first_party::both(first_party::both(first_party::training_alone(), slow), layout);
   return first_party::train(first_party::source() + "/configs/quickstart.yaml", dir, overrides);
 }
 

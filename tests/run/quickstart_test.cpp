@@ -112,3 +112,17 @@ TEST_CASE("the same file with the true answers learns: the control can fail") {
   REQUIRE(run.code == 0);
   CHECK(validations(metrics(dir)).back() > 0.5);
 }
+
+TEST_CASE("logger.profile_steps traces the steps that it names, and no other") {
+  const TempDir dir;
+  const toy::Ended run = train(source() + "/configs/quickstart.yaml", dir,
+                               {"grpo.max_num_steps=2", "logger.profile_steps=[2]", "grpo.val_at_start=false"});
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  CHECK((run.out + run.err).find("step 2: traced into") != std::string::npos);
+  CHECK(!toy::fs::exists(dir / "logs/exp_001/profile-step1-rank0.json"));
+  const Json trace = Json::parse(toy::read_text(dir / "logs/exp_001/profile-step2-rank0.json"));
+  const Json& events = trace.at("traceEvents");
+  const auto is_operator = [](const Json& event) { return event.value("name", "").starts_with("aten::"); };
+  CHECK(std::any_of(events.begin(), events.end(), is_operator));
+}

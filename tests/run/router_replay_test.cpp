@@ -5,6 +5,7 @@
 
 #include "tests/run/first_party.hpp"
 
+using first_party::both;
 using first_party::source;
 using toy::TempDir;
 
@@ -31,16 +32,11 @@ std::string model_with_experts(const TempDir& dir) {
 }
 
 toy::Ended train(const TempDir& dir, const std::vector<std::string>& layout) {
-  std::vector<std::string> overrides = {"policy.model_name=" + model_with_experts(dir),
-                                        "grpo.max_num_steps=4",
-                                        "++checkpointing.enabled=false",
-                                        "++grpo.val_at_start=false",
-                                        "++grpo.val_at_end=false",
-                                        "++grpo.val_period=0",
-                                        "++cluster.device=cpu",
+  const std::vector<std::string> run = {"policy.model_name=" + model_with_experts(dir), "grpo.max_num_steps=4",
                                         "++policy.router_replay.enabled=true"};
-  overrides.insert(overrides.end(), layout.begin(), layout.end());
-  return toy::run(first_party::train(source() + "/configs/quickstart.yaml", dir, overrides), "", 300);
+  return toy::run(first_party::train(source() + "/configs/quickstart.yaml", dir,
+                                     both(both(first_party::training_alone(), run), layout)),
+                  "", 300);
 }
 
 }  // namespace
@@ -74,13 +70,7 @@ TEST_CASE("training on the rollout's own routing computes the rollout's own log-
 
 TEST_CASE("a generator that does not tell its routing is refused before the first rollout") {
   const TempDir dir;
-  const plugin_test::PluginFolder folder;
-  const toy::fs::path library =
-      folder.compile("replay", "", toy::read_text(source() + "/tests/run/replay_generator.c"));
-  folder.write_manifest(library, "replay", {{"kind", "generator"}, {"version", "1.0.0"}});
-  const toy::Ended run = train(
-      dir, {fmt::format("++plugins.paths=[{}]", library.parent_path().string()), "policy.generation.backend=replay",
-            fmt::format("++policy.generation.plugin_config={{file: {}}}", dir.write("rollouts.txt", "").string())});
+  const toy::Ended run = train(dir, first_party::replaying(dir.write("rollouts.txt", "")));
   CHECK(run.code != 0);
   INFO(run.err);
   for (const char* part :

@@ -8,6 +8,7 @@
 #include "core/data/random.hpp"
 #include "tests/run/first_party.hpp"
 
+using first_party::both;
 using first_party::source;
 using toy::TempDir;
 
@@ -38,9 +39,8 @@ struct Training {
 Training train(const TempDir& dir, int steps, const std::string& config, std::vector<std::string> overrides = {}) {
   const bool roll = config == "quickstart_roll.yaml";
   overrides.insert(overrides.begin(),
-                   {roll ? fmt::format("max_steps={}", steps) : fmt::format("grpo.max_num_steps={}", steps),
-                    "++checkpointing.enabled=false", "++grpo.val_at_start=false", "++grpo.val_at_end=false",
-                    "++grpo.val_period=0", "++cluster.device=cpu"});
+                   roll ? fmt::format("max_steps={}", steps) : fmt::format("grpo.max_num_steps={}", steps));
+  overrides = both(first_party::training_alone(), overrides);
   const toy::Ended run = toy::run(first_party::train(source() + "/configs/" + config, dir, overrides), "", 900);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
@@ -79,16 +79,7 @@ std::string rollouts_of(const Training& training) {
 }
 
 std::vector<std::string> replayed(const TempDir& dir, const Training& training) {
-  static const plugin_test::PluginFolder folder;
-  static const toy::fs::path library = [] {
-    const toy::fs::path built =
-        folder.compile("replay", "", toy::read_text(source() + "/tests/run/replay_generator.c"));
-    folder.write_manifest(built, "replay", {{"kind", "generator"}, {"version", "1.0.0"}});
-    return built;
-  }();
-  return {fmt::format("++plugins.paths=[{}]", library.parent_path().string()), "policy.generation.backend=replay",
-          fmt::format("++policy.generation.plugin_config={{file: {}}}",
-                      dir.write("rollouts.txt", rollouts_of(training)).string())};
+  return first_party::replaying(dir.write("rollouts.txt", rollouts_of(training)));
 }
 
 double difference(double got, double want, double scale) { return std::abs(got - want) / scale; }
@@ -130,11 +121,6 @@ void check_same_numbers(const Training& got, const Training& want) {
     for (size_t row = 0; row < want.samples[i].size(); ++row)
       REQUIRE(got.samples[i][row].at("token_ids") == want.samples[i][row].at("token_ids"));
   }
-}
-
-std::vector<std::string> both(std::vector<std::string> first, const std::vector<std::string>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
 }
 
 }  // namespace

@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/test_device.hpp"
+
 namespace rank_process {
 
 struct Rank {
@@ -103,9 +105,11 @@ inline std::filesystem::path temporary_dir() {
   return pattern;
 }
 
-// Runs `scenario` on `world` ranks; every rank's checks must pass. Ranks listed in `missing` are not started.
-inline void run(const std::string& scenario, int world, const std::string& argument = "",
+// Runs `scenario` on `world` ranks; every rank's checks must pass. Ranks listed in `missing` are not started. False: left
+// out, as there are not so many GPUs.
+inline bool run(const std::string& scenario, int world, const std::string& argument = "",
                 const std::vector<int>& missing = {}, std::chrono::seconds limit = std::chrono::seconds(480)) {
+  if (!test_device::fits(world, scenario + " on " + std::to_string(world) + " ranks")) return false;
   const std::filesystem::path dir = temporary_dir();
   const int port = free_port();
   std::vector<Child> children;
@@ -118,6 +122,7 @@ inline void run(const std::string& scenario, int world, const std::string& argum
     CHECK(child.status == 0);
   }
   std::filesystem::remove_all(dir);
+  return true;
 }
 
 inline void run_child(const Scenarios& scenarios) {

@@ -22,11 +22,13 @@ inline const hexad_runtime& runtime() {
   return *table;
 }
 
+// Rank r of a run on GPUs has the GPU r.
 inline hexad_runtime_options options(const rank_process::Rank& rank, int64_t timeout_ms) {
   hexad_runtime_options result{};
   result.rank = result.local_rank = rank.rank;
   result.world_size = result.local_size = rank.world;
-  result.device_type = kDLCPU;
+  result.device_type = test_device::is_gpu() ? kDLCUDA : kDLCPU;
+  result.device_id = test_device::is_gpu() ? rank.rank : 0;
   result.threads = 1;
   result.master_address = "127.0.0.1";
   result.master_port = rank.port;
@@ -35,6 +37,18 @@ inline hexad_runtime_options options(const rank_process::Rank& rank, int64_t tim
 }
 
 inline void check_ok(hexad_code code) { REQUIRE_MESSAGE(code == HEXAD_OK, runtime().error()); }
+
+// Of this process's rank; the CPU until `start`.
+inline DLDevice& device() {
+  static DLDevice of_rank{kDLCPU, 0};
+  return of_rank;
+}
+
+inline void start(const rank_process::Rank& rank, int64_t timeout_ms) {
+  const hexad_runtime_options wanted = options(rank, timeout_ms);
+  check_ok(runtime().start(&wanted));
+  device() = {static_cast<DLDeviceType>(wanted.device_type), wanted.device_id};
+}
 
 template <typename T>
 struct Tensor {

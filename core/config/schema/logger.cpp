@@ -6,6 +6,10 @@ void add_logger(Schema& s) {
   s.section("logger", "what is written about a run");
   s.add("logger.log_dir", kText, "logs", "folder of metrics.jsonl, config.yaml, report.html");
   s.add("logger.num_val_samples_to_print", kInt, "0", "validation samples printed").at_least(0);
+  s.add("logger.profile_steps", kList, "[]",
+        "steps whose operators and GPU kernels are written as Chrome traces, profile-step<step>-rank<rank>.json in "
+        "log_dir")
+      .elements(kInt);
   s.add("logger.tensorboard_enabled", kBool, "false", "write TensorBoard event files");
   s.add("logger.tensorboard", kMap | kNull, "{}", "arguments of TensorBoard's Python writer")
       .open()
