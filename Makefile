@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-gpu golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -11,7 +11,7 @@ build: setup
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh $(if $(filter cuda,$(PRESET)),--cuda)
 
 # Trains the embedded tiny model to a rising reward (about a minute after the build).
 quickstart: build
@@ -29,6 +29,12 @@ test: build lint
 # Every layout of tests/plugins/layouts/matrix.txt against one rank, a line each; HEXAD_LAYOUTS=REGEX runs some of them.
 test-layouts: build
 	ctest --preset $(PRESET) -C layouts -L layouts --verbose
+
+# The equalities of the CPU's tests on the GPUs of this machine, and those of their kernels. What needs more GPUs than
+# there are is left out, and named in a line at the end of each program. BUILT=1: with build/cuda as it is; ARGS: of ctest.
+test-gpu:
+	$(if $(BUILT),,$(MAKE) build PRESET=cuda)
+	ctest --preset cuda -C gpu -L gpu --verbose $(ARGS)
 
 golden: build
 	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'

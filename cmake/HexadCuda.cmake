@@ -6,11 +6,25 @@ endif()
 if(NOT EXISTS ${HEXAD_TORCH_DIR}/lib/libtorch_cuda.so)
   message(FATAL_ERROR "${HEXAD_TORCH_DIR} is a LibTorch without CUDA: set -DHEXAD_TORCH_DIR to the cu130 wheel's torch folder")
 endif()
+set(HEXAD_CUDNN_FRONTEND_DIR ${hexad_cache}/cudnn-frontend-1.32.0/include CACHE PATH "cuDNN frontend 1.32: its headers")
+if(NOT EXISTS ${HEXAD_CUDNN_FRONTEND_DIR}/cudnn_frontend.h)
+  message(FATAL_ERROR "cuDNN frontend not found at ${HEXAD_CUDNN_FRONTEND_DIR}. Run tools/setup.sh --cuda, or set -DHEXAD_CUDNN_FRONTEND_DIR=<folder with cudnn_frontend.h>")
+endif()
+if(NOT EXISTS ${HEXAD_CUDA_DIR}/include/cudnn.h)
+  message(FATAL_ERROR "cudnn.h not found in ${HEXAD_CUDA_DIR}/include. Install cuDNN 9 (>= 9.19, with headers) beside the CUDA toolkit")
+endif()
+set(HEXAD_FLASHINFER_DIR ${hexad_cache}/flashinfer-0.7.2.post1/flashinfer/data CACHE PATH "FlashInfer 0.7.2.post1: its headers")
+if(NOT EXISTS ${HEXAD_FLASHINFER_DIR}/include/flashinfer/attention/prefill.cuh)
+  message(FATAL_ERROR "FlashInfer not found at ${HEXAD_FLASHINFER_DIR}. Run tools/setup.sh --cuda, or set -DHEXAD_FLASHINFER_DIR=<folder with include/flashinfer and cccl>")
+endif()
 set(CMAKE_CUDA_COMPILER ${HEXAD_CUDA_DIR}/bin/nvcc)
 set(CMAKE_CUDA_ARCHITECTURES 90a CACHE STRING "GPU architectures")
-set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know how nvcc is told of C++20
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
 
 target_include_directories(hexad_torch SYSTEM INTERFACE ${HEXAD_CUDA_DIR}/include)
 target_compile_definitions(hexad_torch INTERFACE HEXAD_CUDA USE_C10D_NCCL)
@@ -19,3 +33,12 @@ target_link_options(hexad_torch INTERFACE -Wl,-rpath,${HEXAD_CUDA_DIR}/lib64 -Wl
 target_link_libraries(hexad_torch INTERFACE
   -Wl,--no-as-needed ${HEXAD_TORCH_DIR}/lib/libtorch_cuda.so ${HEXAD_TORCH_DIR}/lib/libc10_cuda.so -Wl,--as-needed
   ${HEXAD_CUDA_DIR}/lib64/libcudart.so)
+
+# hexad_cuda_kernels(NAME PATTERNS...): a static library of kernels. Raw pointers, sizes and a stream go in; they see no
+# LibTorch, so that a file compiles in seconds.
+function(hexad_cuda_kernels name)
+  file(GLOB kernels CONFIGURE_DEPENDS ${ARGN})
+  add_library(${name} STATIC ${kernels})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} PRIVATE SYSTEM ${HEXAD_CUDA_DIR}/include)
+  target_compile_options(${name} PRIVATE -O3 --expt-relaxed-constexpr -lineinfo -Xcompiler=-fvisibility=hidden)
+endfunction()

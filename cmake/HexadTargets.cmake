@@ -33,14 +33,18 @@ function(hexad_core_library name)
   hexad_unity(hexad_${name} ${hexad_alone})
 endfunction()
 
-# hexad_test(FOLDER [TORCH] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,
+# hexad_test(FOLDER [TORCH] [ON_GPU] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,
 # and a second one with the label `golden` for its cases in the doctest suite "golden".
-# Cases of the suite "layouts" are for `make test-layouts`: their configuration keeps them out of other runs of ctest.
+# Cases of the suites "layouts" and "gpu" are for `make test-layouts` and `make test-gpu`: their configurations keep them
+# out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs (tests/support/test_device.hpp).
 function(hexad_test folder)
-  cmake_parse_arguments(arg "TORCH" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;ON_GPU" "" "LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
   if(NOT sources)
     return()
+  endif()
+  if(NOT HEXAD_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/cuda/")
   endif()
   string(REPLACE "/" "_" name test_${folder})
   add_executable(${name} ${sources} ${CMAKE_SOURCE_DIR}/tests/support/main.cpp)
@@ -51,7 +55,7 @@ function(hexad_test folder)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(environment "HEXAD_BUILD_DIR=${CMAKE_BINARY_DIR};HEXAD_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
-  add_test(NAME ${folder} COMMAND ${name} --test-suite-exclude=golden,layouts WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME ${folder} COMMAND ${name} --test-suite-exclude=golden,layouts,gpu WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${folder} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1800)
   hexad_has_suite(has_golden golden ${sources})
   if(has_golden)
@@ -64,6 +68,12 @@ function(hexad_test folder)
     add_test(NAME layouts.${folder} CONFIGURATIONS layouts COMMAND ${name} --test-suite=layouts
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(layouts.${folder} PROPERTIES LABELS layouts ENVIRONMENT "${environment}" TIMEOUT 7200)
+  endif()
+  hexad_has_suite(has_gpu gpu ${sources})
+  if(HEXAD_CUDA AND (has_gpu OR arg_ON_GPU))
+    set(cases $<IF:$<BOOL:${arg_ON_GPU}>,--test-suite-exclude=golden,--test-suite=gpu>)
+    add_test(NAME gpu.${folder} CONFIGURATIONS gpu COMMAND ${name} ${cases} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(gpu.${folder} PROPERTIES LABELS gpu ENVIRONMENT "${environment};HEXAD_TEST_DEVICE=cuda" TIMEOUT 1800)
   endif()
 endfunction()
 

@@ -5,13 +5,15 @@ if(HEXAD_CCACHE)
   set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEXAD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
 endif()
 find_program(HEXAD_MOLD mold)
 if(HEXAD_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Wno-unused-parameter $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+add_compile_options($<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wall> $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wextra>
+  $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-Wno-unused-parameter> $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 # Errors with the compiler that the project is developed with; a newer one may warn of more, which should stop nobody.
 set(werror OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

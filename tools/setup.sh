@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Installs everything Hexad builds with (Debian 12+, Ubuntu 24.04+). Idempotent; says what it installs before it does.
 # LibTorch is unpacked from the pinned `torch` wheel into $HEXAD_CACHE (default ~/.cache/hexad), outside the checkout.
-# `--tests` installs what only `make test` needs.
+# `--cuda` adds what only the preset `cuda` needs (the CUDA toolkit with cuDNN is the machine's); `--tests` installs what
+# only `make test` needs.
 set -euo pipefail
 
 torch_version=2.11.0
+cudnn_frontend_version=1.32.0
+flashinfer_version=0.7.2.post1
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
   libboost-dev libboost-filesystem-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
@@ -73,8 +76,24 @@ install_libtorch() {
   fi
 }
 
+install_cudnn_frontend() {
+  local dest=$cache/cudnn-frontend-$cudnn_frontend_version
+  [ -e "$dest/include/cudnn_frontend.h" ] && return
+  say "downloading the headers of the cuDNN frontend $cudnn_frontend_version into $cache"
+  fetch_wheel "nvidia-cudnn-frontend==$cudnn_frontend_version" 'include/' "$dest"
+}
+
+install_flashinfer() {
+  local dest=$cache/flashinfer-$flashinfer_version
+  [ -e "$dest/flashinfer/data/include/flashinfer/attention/prefill.cuh" ] && return
+  mkdir -p "$cache"
+  say "downloading the headers of FlashInfer $flashinfer_version (62 MB) into $cache"
+  fetch_wheel "flashinfer-python==$flashinfer_version" 'flashinfer/data/(include|cccl)/' "$dest"
+}
+
 case "${1:-}" in
   "") install_packages "${packages[@]}"; install_libtorch ;;
+  --cuda) install_packages "${packages[@]}"; install_libtorch; install_cudnn_frontend; install_flashinfer ;;
   --tests) install_packages "${test_packages[@]}" ;;
-  *) die "got $1, wanted nothing or --tests" ;;
+  *) die "got $1, wanted nothing, --cuda or --tests" ;;
 esac

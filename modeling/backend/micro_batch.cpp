@@ -9,6 +9,7 @@
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/layout/context_shards.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/on_device.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -86,21 +87,19 @@ void take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, 
     const int64_t token = token_of[static_cast<size_t>(held[i])];
     if (token >= 0) rows.push_back(static_cast<int64_t>(i)), tokens.push_back(token);
   }
-  const auto on_device = [&](const std::vector<int64_t>& values) {
-    return at::tensor(values, at::kLong).to(batch.ids.device());
-  };
-  const at::Tensor index = on_device(held);
+  const at::Device device = batch.ids.device();
+  const at::Tensor index = on_device(held, device);
   batch.ids = batch.ids.index_select(0, index);
   positions = positions.index_select(0, index);
-  batch.token_rows = on_device(rows);
-  batch.token_index = on_device(tokens);
+  batch.token_rows = on_device(rows, device);
+  batch.token_index = on_device(tokens, device);
   batch.targets = batch.targets.index_select(0, batch.token_index);
 }
 
 void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config) {
   const int64_t rows = batch.num_sequences, length = batch.padded_length;
   const at::Tensor ids = result.ids;
-  result.token_rows = padded_rows(batch).to(ids.device());
+  result.token_rows = on_device(padded_rows(batch), ids.device());
   result.ids = at::zeros({rows * length}, ids.options()).index_copy_(0, result.token_rows, ids);
   positions = at::arange(length, ids.options()).repeat({rows});
   result.attention = std::make_unique<PaddedAttention>(config, rows);
@@ -112,7 +111,7 @@ void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
   const PackedRow row = fill_up(batch, document, ranks * wanted.row_multiple);
   const at::Tensor ids = result.ids;
   if (row.size() != batch.num_tokens) {
-    result.token_rows = at::tensor(row.token_rows, at::kLong).to(ids.device());
+    result.token_rows = on_device(row.token_rows, ids.device());
     result.ids = at::zeros({row.size()}, ids.options()).index_copy_(0, result.token_rows, ids);
   }
   PackedLayout packed = packed_layout(at::tensor(row.boundaries, at::kLong), ids.device());
@@ -149,7 +148,7 @@ MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config,
                             const BatchLayout& wanted) {
   MicroBatch result;
   result.tokens = batch.num_tokens;
-  result.ids = checked_ids(batch, config).to(device);
+  result.ids = on_device(checked_ids(batch, config), device);
   result.targets = next_token_targets(result.ids, checked_offsets(batch));
   at::Tensor positions;
   if (batch.padded_length > 0 && !wanted.packed) {

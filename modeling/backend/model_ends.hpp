@@ -31,7 +31,7 @@ class ModelEnds {
 
   // weight: this rank's rows of the embedding -> hidden [rows of this rank, H]; without a graph.
   at::Tensor embed(const MicroBatch& batch, const at::Tensor& weight) const;
-  // Adds the gradient of the embedding's rows to `sum`, of the weight's shape.
+  // Adds the gradient of the embedding's rows to `sum`, of the weight's shape or in parts (op/linear.hpp).
   void embed_backward(const MicroBatch& batch, const at::Tensor& grad, at::Tensor sum) const;
 
   // hidden [rows of this rank, H] -> [T] at the predicted token; without a graph.

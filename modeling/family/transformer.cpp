@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "modeling/family/weight_table.hpp"
+#include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/rms_norm.hpp"
 #include "modeling/op/swiglu.hpp"
 
@@ -50,7 +51,8 @@ at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerW
     q = rms_norm(q, w.q_norm, config.rms_norm_eps);
     k = rms_norm(k, w.k_norm, config.rms_norm_eps);
   }
-  const at::Tensor out = attend(layer, attention, {apply_rope(q, rope), apply_rope(k, rope), v}, options);
+  const auto [turned_q, turned_k, same_v] = rotate_heads(q, k, v, rope);
+  const at::Tensor out = attend(layer, attention, {turned_q, turned_k, same_v}, options);
   return row_parallel(out.reshape({tokens, -1}), w.o_proj, w.o_bias, options.tp, options.row_tile);
 }
 
@@ -68,10 +70,9 @@ at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const BlockOptio
   return checkpoint(run, {x}, {w.gate_proj, w.up_proj, w.gate_bias, w.up_bias, w.down_proj, w.down_bias})[0];
 }
 
-// A norm and the part of the block that is alone in using it.
+// The part of the block that is alone in using a norm, whose output is thrown away until the backward pass.
 template <typename Part>
-at::Tensor normed_part(const at::Tensor& hidden, const at::Tensor& weight, double eps, bool recompute, Part&& part) {
-  if (!recompute) return part(rms_norm(hidden, weight, eps));
+at::Tensor recomputed_norm(const at::Tensor& hidden, const at::Tensor& weight, double eps, Part&& part) {
   const auto norm = [weight, eps](const Tensors& in) -> Tensors { return {rms_norm(in[0], weight, eps)}; };
   DiscardedOutputs normed(norm, {hidden}, {weight});
   const at::Tensor out = part(normed.outputs()[0]);
@@ -154,13 +155,16 @@ LayerWeights layer_weights(const ModelConfig& config, int64_t layer, const Weigh
 
 at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids) {
   // The residual stream is not held in 16 bits: rounding it after every block is most of the noise of a pass in bf16.
+  if (cuda::has_kernels(embedding) && embedding.size(1) % 8 == 0 && !at::GradMode::is_enabled())
+    return cuda::embed_rows(embedding, ids);
   const at::Tensor rows = at::embedding(embedding, ids);
   return rows.element_size() < 4 ? rows.to(at::kFloat) : rows;
 }
 
-at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
-                         const at::Tensor& hidden, const Rope& rope, Attention& attention, const BlockOptions& options,
-                         const MoeRuns& moe_runs) {
+at::Tensor Residual::sum() const { return delta.defined() ? residual_add(hidden, delta) : hidden; }
+
+Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWeights& weights, const Residual& in,
+                        const Rope& rope, Attention& attention, const BlockOptions& options, const MoeRuns& moe_runs) {
   const auto attend = [&](const at::Tensor& x) {
     return attention_part(config, layer, weights, x, rope, attention, options);
   };
@@ -171,9 +175,20 @@ at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWe
     return moe_forward(config.moe->routing, weights.moe, x, run, options.row_tile, options.tp);
   };
   const double eps = config.rms_norm_eps;
-  const bool recompute = options.recompute.norms;
-  const at::Tensor attended = hidden + normed_part(hidden, weights.input_norm, eps, recompute, attend);
-  return attended + normed_part(attended, weights.post_attention_norm, eps, recompute, feed_forward);
+  if (options.recompute.norms) {
+    const at::Tensor hidden = in.sum();
+    const at::Tensor attended = residual_add(hidden, recomputed_norm(hidden, weights.input_norm, eps, attend));
+    return {attended, recomputed_norm(attended, weights.post_attention_norm, eps, feed_forward)};
+  }
+  const auto [hidden, normed] = add_rms_norm(in.hidden, in.delta, weights.input_norm, eps);
+  const auto [attended, normed_again] = add_rms_norm(hidden, attend(normed), weights.post_attention_norm, eps);
+  return {attended, feed_forward(normed_again)};
+}
+
+at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
+                         const at::Tensor& hidden, const Rope& rope, Attention& attention, const BlockOptions& options,
+                         const MoeRuns& moe_runs) {
+  return block_residual(config, layer, weights, {hidden, {}}, rope, attention, options, moe_runs).sum();
 }
 
 at::Tensor final_norm(const ModelConfig& config, const at::Tensor& weight, const at::Tensor& hidden) {
@@ -184,12 +199,12 @@ at::Tensor forward_hidden(const ModelConfig& config, const WeightLookup& lookup,
                           const at::Tensor& positions, Attention& attention, const BlockOptions& options,
                           const MoeRuns& moe_runs) {
   const Rope rope = make_rope(config.rope, config.head_dim, positions);
-  at::Tensor hidden = embed(lookup(kEmbeddingName), ids);
+  Residual stream{embed(lookup(kEmbeddingName), ids), {}};
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    hidden =
-        block_forward(config, layer, layer_weights(config, layer, lookup), hidden, rope, attention, options, moe_runs);
+    stream =
+        block_residual(config, layer, layer_weights(config, layer, lookup), stream, rope, attention, options, moe_runs);
   }
-  return final_norm(config, lookup(kFinalNormName), hidden);
+  return final_norm(config, lookup(kFinalNormName), stream.sum());
 }
 
 }  // namespace hexad::modeling

@@ -56,8 +56,19 @@ using MoeRuns = std::function<MoeRun(int64_t layer)>;
 // ids: int64 [T] -> [T, H].
 at::Tensor embed(const at::Tensor& embedding, const at::Tensor& ids);
 
-// One block: hidden [T, H] -> [T, H]; with sequence parallelism this rank's [T / ranks, H], while rope and attention are
-// of all T tokens.
+// The stream of hidden states on its way between two blocks: [T, H] and what the last part adds to it (undefined:
+// nothing), in the dtype of the weights. The norm that reads the stream next takes it in, in one pass on a GPU.
+struct Residual {
+  at::Tensor hidden, delta;
+  at::Tensor sum() const;
+};
+
+// One block: [T, H] -> [T, H]; with sequence parallelism this rank's [T / ranks, H], while rope and attention are of all
+// T tokens.
+Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWeights& weights, const Residual& in,
+                        const Rope& rope, Attention& attention, const BlockOptions& options = {},
+                        const MoeRuns& moe_runs = {});
+// The same from sum to sum.
 at::Tensor block_forward(const ModelConfig& config, int64_t layer, const LayerWeights& weights,
                          const at::Tensor& hidden, const Rope& rope, Attention& attention,
                          const BlockOptions& options = {}, const MoeRuns& moe_runs = {});

@@ -20,8 +20,7 @@ class LayerTable {
     c_.mla ? add_latent_attention() : add_attention();
     add("post_attention_layernorm.weight", {c_.hidden_size});
     if (c_.has_experts(layer_)) return add_experts();
-    add_linear("mlp.gate_proj", c_.intermediate_size, c_.hidden_size, c_.mlp_bias);
-    add_linear("mlp.up_proj", c_.intermediate_size, c_.hidden_size, c_.mlp_bias);
+    add_linears("mlp.", {{"gate_proj", c_.intermediate_size}, {"up_proj", c_.intermediate_size}}, c_.mlp_bias);
     add_linear("mlp.down_proj", c_.hidden_size, c_.intermediate_size, c_.mlp_bias);
   }
 
@@ -33,12 +32,16 @@ class LayerTable {
     add(name + ".weight", {out, in});
     if (bias) add(name + ".bias", {out});
   }
+  // Several over the hidden state: their weights lie side by side, and their biases, so that they may run as one product.
+  void add_linears(const std::string& prefix, const std::vector<std::pair<std::string, int64_t>>& out, bool bias) {
+    for (const auto& [name, size] : out) add(prefix + name + ".weight", {size, c_.hidden_size});
+    for (const auto& [name, size] : out)
+      if (bias) add(prefix + name + ".bias", {size});
+  }
 
   void add_attention() {
     const int64_t query = c_.num_heads * c_.head_dim, key = c_.num_kv_heads * c_.head_dim;
-    add_linear("self_attn.q_proj", query, c_.hidden_size, c_.qkv_bias);
-    add_linear("self_attn.k_proj", key, c_.hidden_size, c_.qkv_bias);
-    add_linear("self_attn.v_proj", key, c_.hidden_size, c_.qkv_bias);
+    add_linears("self_attn.", {{"q_proj", query}, {"k_proj", key}, {"v_proj", key}}, c_.qkv_bias);
     add_linear("self_attn.o_proj", c_.hidden_size, query, c_.output_bias);
     if (!c_.qk_norm) return;
     add("self_attn.q_norm.weight", {c_.head_dim});

@@ -7,6 +7,9 @@
 #include <limits>
 
 #include "modeling/error.hpp"
+#include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/linear.hpp"
+#include "modeling/op/on_device.hpp"
 #include "modeling/op/softmax_rows.hpp"
 #include "modeling/op/token_filter.hpp"
 
@@ -21,15 +24,21 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kAbsent = -1e30f;
 
 // The rows that are computed, and the operands of the matrix products: on a CPU in fp32 (which is its fast type), on a
-// GPU in the model's dtype with fp32 results.
+// GPU in the model's dtype with fp32 results. To know how many rows have targets would make the host wait for a GPU:
+// there all are computed, and what the others gave is covered up.
 struct Rows {
-  at::Tensor index;  // int64 [n]; undefined when every row is computed
+  at::Tensor index;    // int64 [n]; undefined when every row is computed
+  at::Tensor missing;  // bool [N]: rows without a target that are computed nevertheless
   at::Tensor hidden, weight, targets;
 
   Rows(const at::Tensor& all_hidden, const at::Tensor& full_weight, const at::Tensor& all_targets,
        const VocabShard& vocab) {
-    index = (all_targets >= 0).nonzero().squeeze(1);
-    if (index.numel() == all_targets.numel()) index = at::Tensor();
+    if (all_targets.is_cuda()) {
+      missing = all_targets.lt(0);
+    } else {
+      index = (all_targets >= 0).nonzero().squeeze(1);
+      if (index.numel() == all_targets.numel()) index = at::Tensor();
+    }
     hidden = index.defined() ? all_hidden.index_select(0, index) : all_hidden.contiguous();
     targets = index.defined() ? all_targets.index_select(0, index) : all_targets.contiguous();
     if (vocab.active()) targets = vocab.local(targets);
@@ -38,12 +47,13 @@ struct Rows {
   }
 
   at::Tensor scatter(const at::Tensor& rows, int64_t total) const {
-    if (!index.defined()) return rows;
+    if (!index.defined()) return missing.defined() && rows.dim() == 1 ? rows.masked_fill(missing, 0) : rows;
     std::vector<int64_t> shape = rows.sizes().vec();
     shape[0] = total;
     return at::zeros(shape, rows.options()).index_copy_(0, index, rows);
   }
   at::Tensor gather(const at::Tensor& values) const {
+    if (missing.defined()) return values.masked_fill(missing, 0);
     return index.defined() ? values.index_select(0, index) : values.contiguous();
   }
 };
@@ -63,7 +73,8 @@ at::Tensor chunk_logits(const Rows& rows, int64_t begin, int64_t end, double tem
 
 int64_t chunk_rows(const LogprobOptions& options, const at::Tensor& weight) {
   if (options.chunk_tokens > 0) return options.chunk_tokens;
-  const int64_t bytes = int64_t(weight.is_cpu() ? 64 : 512) << 20;
+  // On a GPU each chunk reads and writes the sum of the weight's gradient once: chunks of thousands of rows hide that.
+  const int64_t bytes = int64_t(weight.is_cpu() ? 64 : 2048) << 20;
   const VocabShard& vocab = options.vocab;  // equal on all ranks, whose shards may differ by a row
   return std::max<int64_t>(1, bytes / (4 * chunk_length(vocab.vocab_size, vocab.group.size())));
 }
@@ -96,9 +107,17 @@ struct TargetStatistics {
   at::Tensor logprobs;  // of the targets
 };
 
-TargetStatistics target_statistics(const at::Tensor& logits, const at::Tensor& targets, const VocabShard& vocab) {
-  TargetStatistics result{softmax_statistics(logits), {}};
-  at::Tensor target_logits = at_targets(logits, targets);
+// `kept`: fp16 rows that take a copy of the logits, or undefined.
+TargetStatistics target_statistics(const at::Tensor& logits, const at::Tensor& targets, const VocabShard& vocab,
+                                   const at::Tensor& kept = {}) {
+  TargetStatistics result;
+  at::Tensor target_logits;
+  if (cuda::has_kernels(logits)) {
+    const cuda::RowStatistics rows = cuda::softmax_statistics(logits, targets, kept);
+    result.softmax = {rows.log_sum, rows.entropy}, target_logits = rows.target_logits;
+  } else {
+    result.softmax = softmax_statistics(logits), target_logits = at_targets(logits, targets);
+  }
   if (vocab.active()) {
     vocab.combine(result.softmax, target_logits);
     target_logits.masked_fill_(target_logits.lt(kAbsent / 2), -kInfinity);
@@ -120,7 +139,7 @@ struct RowValues {
 };
 
 void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end, at::Tensor& buffer,
-                   RowValues& values) {
+                   RowValues& values, const at::Tensor& kept) {
   const auto put = [&](at::Tensor& all, const at::Tensor& part) { all.slice(0, begin, end).copy_(part); };
   at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
   const at::Tensor targets = rows.targets.slice(0, begin, end);
@@ -132,10 +151,21 @@ void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begi
     }
     filter_(logits, options);
   }
-  const TargetStatistics statistics = target_statistics(logits, targets, options.vocab);
+  const TargetStatistics statistics = target_statistics(logits, targets, options.vocab, kept);
   put(values.log_sum, statistics.softmax.log_sum);
   put(values.entropy, statistics.softmax.entropy);
   put(values.logprobs, statistics.logprobs);
+}
+
+// On a GPU logits stay, in fp16, from the forward pass to the backward pass, which then need not multiply by the
+// vocabulary again (a quarter of the head's work). Their rounding is that of the 16-bit gradients made of them.
+// fp16 [n, V], n a multiple of the chunk or all rows; undefined when nothing is kept.
+at::Tensor make_kept(const Rows& rows, const LogprobOptions& options, int64_t chunk) {
+  const bool narrow = rows.hidden.element_size() == 2, two_softmaxes = filters(options) && options.unfiltered_too;
+  if (!cuda::has_kernels(rows.hidden) || !narrow || two_softmaxes) return {};
+  const int64_t count = rows.hidden.size(0), vocab = rows.weight.size(0), most = options.kept_bytes / (2 * vocab);
+  const int64_t kept = count <= most ? count : most / chunk * chunk;
+  return kept == 0 ? at::Tensor() : at::empty({kept, vocab}, rows.hidden.options().dtype(at::kHalf));
 }
 
 // Gradients of the outputs at the computed rows, fp32 [n]; `unfiltered` is undefined unless it has a softmax of its
@@ -144,7 +174,19 @@ struct RowGradients {
   at::Tensor logprobs, entropy, unfiltered;
 };
 
-// The gradient of the chunk's logits, in `buffer`.
+// The gradient by kept logits, which it takes the place of.
+at::Tensor kept_gradient(const Rows& rows, const LogprobOptions& options, const at::Tensor& kept,
+                         const RowValues& values, const RowGradients& grads) {
+  const auto part = [&](const at::Tensor& all) { return all.slice(0, 0, kept.size(0)); };
+  at::Tensor grad = part(grads.logprobs);
+  if (filters(options)) grad = grad.masked_fill(part(values.logprobs) == -kInfinity, 0.0);
+  const at::Tensor out = kept.view(rows.hidden.scalar_type());
+  cuda::softmax_gradient(kept, {part(values.log_sum), part(values.entropy), {}}, grad, part(grads.entropy),
+                         part(rows.targets), 1 / options.temperature, out);
+  return out;
+}
+
+// The gradient of the chunk's logits, in `buffer` or in the dtype of the matrix products.
 at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end,
                           at::Tensor& buffer, const RowValues& values, const RowGradients& grads) {
   const auto part = [&](const at::Tensor& all) { return all.slice(0, begin, end); };
@@ -160,13 +202,20 @@ at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64
     filter_(logits, options);
     grad = grad.masked_fill(part(values.logprobs) == -kInfinity, 0.0);
   }
+  if (cuda::has_kernels(logits) && !unfiltered.defined()) {
+    const bool fp32 = rows.hidden.scalar_type() == at::kFloat;
+    at::Tensor out = fp32 ? logits : at::empty(logits.sizes(), rows.hidden.options());
+    cuda::softmax_gradient(logits, {part(values.log_sum), part(values.entropy), {}}, grad, part(grads.entropy), targets,
+                           1 / options.temperature, out);
+    return out;
+  }
   softmax_gradient_(logits, {part(values.log_sum), part(values.entropy)}, grad, part(grads.entropy), targets);
   if (unfiltered.defined()) logits.add_(unfiltered);
   if (options.temperature != 1.0) logits.div_(options.temperature);
   return logits;
 }
 
-// grad_hidden[begin, end) = g W and grad_weight += g^T h, where they are defined.
+// grad_hidden[begin, end) = g W and grad_weight += g^T h, where they are defined; grad_weight is fp32.
 void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& grad_logits, at::Tensor& grad_hidden,
                 at::Tensor& grad_weight) {
   const at::Tensor hidden = rows.hidden.slice(0, begin, end);
@@ -175,29 +224,29 @@ void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& 
     at::Tensor out = grad_hidden.slice(0, begin, end);
     at::mm_out(out, grad, rows.weight);
   }
-  if (!grad_weight.defined()) return;
-  if (grad.scalar_type() == at::kFloat) {
-    grad_weight.addmm_(grad.t(), hidden);
-  } else {
-    grad_weight.add_(at::mm(grad.t(), hidden, at::kFloat));
-  }
+  if (grad_weight.defined()) accumulate_product(grad_weight, grad, hidden);
 }
 
 struct Head : torch::autograd::Function<Head> {
   // Returns log-probs, entropy, unfiltered log-probs: [N] fp32 each, the last two empty unless wanted.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& hidden, const at::Tensor& weight,
-                               const at::Tensor& targets, const LogprobOptions& options) {
+                               const at::Tensor& targets, const LogprobOptions& options, bool differentiable) {
     const Rows rows(hidden, weight, targets, options.vocab);
     const int64_t count = rows.hidden.size(0), total = targets.size(0), chunk = chunk_rows(options, weight);
     const auto fp32 = hidden.options().dtype(at::kFloat);
     RowValues values(count, fp32);
     at::Tensor buffer = make_buffer(rows, chunk);
+    const at::Tensor kept = differentiable ? make_kept(rows, options, chunk) : at::Tensor();
+    const int64_t kept_rows = kept.defined() ? kept.size(0) : 0;
     for (int64_t begin = 0; begin < count; begin += chunk) {
-      forward_chunk(rows, options, begin, std::min(count, begin + chunk), buffer, values);
+      const int64_t end = std::min(count, begin + chunk);
+      forward_chunk(rows, options, begin, end, buffer, values,
+                    begin < kept_rows ? kept.slice(0, begin, end) : at::Tensor());
     }
     if (!filters(options)) values.unfiltered = values.logprobs.clone();
     ctx->save_for_backward(
         {hidden, weight, targets, values.log_sum, values.entropy, values.unfiltered_log_sum, values.logprobs.clone()});
+    ctx->saved_data["kept"] = kept;
     ctx->saved_data["temperature"] = options.temperature;
     ctx->saved_data["top_k"] = options.top_k;
     ctx->saved_data["top_p"] = options.top_p;
@@ -229,16 +278,22 @@ struct Head : torch::autograd::Function<Head> {
     const RowGradients row_grads = gradients_of_rows(rows, grads, options);
     at::Tensor grad_hidden, grad_weight;
     if (ctx->needs_input_grad(0)) grad_hidden = at::empty_like(rows.hidden);
-    if (ctx->needs_input_grad(1)) grad_weight = at::zeros_like(rows.weight, rows.weight.options().dtype(at::kFloat));
-    at::Tensor buffer = make_buffer(rows, chunk);
-    for (int64_t begin = 0; begin < count; begin += chunk) {
+    const at::Tensor sum = grad_sum_of(weight);
+    if (ctx->needs_input_grad(1))
+      grad_weight = sum.defined() ? sum : at::zeros_like(rows.weight, rows.weight.options().dtype(at::kFloat));
+    const at::Tensor kept = std::exchange(ctx->saved_data["kept"], at::Tensor()).toTensor();
+    const int64_t first = kept.defined() ? kept.size(0) : 0;
+    if (first > 0)
+      accumulate(rows, 0, first, kept_gradient(rows, options, kept, values, row_grads), grad_hidden, grad_weight);
+    at::Tensor buffer = first < count ? make_buffer(rows, chunk) : at::Tensor();
+    for (int64_t begin = first; begin < count; begin += chunk) {
       const int64_t end = std::min(count, begin + chunk);
       const at::Tensor grad = chunk_gradient(rows, options, begin, end, buffer, values, row_grads);
       accumulate(rows, begin, end, grad, grad_hidden, grad_weight);
     }
     if (grad_hidden.defined()) grad_hidden = rows.scatter(grad_hidden, hidden.size(0)).to(hidden.scalar_type());
-    if (grad_weight.defined()) grad_weight = grad_weight.to(weight.scalar_type());
-    return {grad_hidden, grad_weight, at::Tensor(), at::Tensor()};
+    grad_weight = sum.defined() || !grad_weight.defined() ? at::Tensor() : grad_weight.to(weight.scalar_type());
+    return {grad_hidden, grad_weight, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -268,7 +323,8 @@ void check(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor&
     fail("log-prob head: got hidden [{}], weight [{}], targets [{}]; wanted [N, H], [V, H], [N]",
          fmt::join(hidden.sizes(), ", "), fmt::join(weight.sizes(), ", "), fmt::join(targets.sizes(), ", "));
   }
-  const int64_t largest = targets.numel() > 0 ? targets.max().item<int64_t>() : -1;
+  // Targets on a GPU are not looked at: the host would wait. Who makes them there has seen the ids.
+  const int64_t largest = targets.is_cpu() && targets.numel() > 0 ? targets.max().item<int64_t>() : -1;
   if (weight.size(0) != options.vocab.rows.size()) {
     fail("log-prob head: the weight has {} rows, wanted {} of a vocabulary of {}", weight.size(0),
          options.vocab.rows.size(), options.vocab.vocab_size);
@@ -287,7 +343,7 @@ LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, 
   LogprobOptions options = wanted;
   if (options.vocab.vocab_size == 0) options.vocab = VocabShard::of(weight.size(0), Group());
   check(hidden, weight, targets, options);
-  variable_list out = Head::apply(hidden, weight, targets, options);
+  variable_list out = Head::apply(hidden, weight, targets, options, at::GradMode::is_enabled());
   return {out[0], options.entropy ? out[1] : at::Tensor(), options.unfiltered_too ? out[2] : at::Tensor()};
 }
 
@@ -300,7 +356,7 @@ at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlen
   for (int64_t i = 1; i < host.numel(); ++i) {
     if (offsets[i] > offsets[i - 1]) last.push_back(offsets[i] - 1);
   }
-  return targets.index_fill_(0, at::tensor(last, at::kLong).to(ids.device()), -1);
+  return targets.index_fill_(0, on_device(last, ids.device()), -1);
 }
 
 at::Tensor at_predicted_token(const at::Tensor& values) { return values.roll(1, 0); }

@@ -1,5 +1,5 @@
 // Language-model head and log-prob as one differentiable op, chunked over tokens: fp32 logits of the whole micro-batch
-// never exist, neither forward nor backward (a chunk's logits are recomputed in the backward pass).
+// never exist. A chunk's logits are computed again in the backward pass; on a GPU they are kept in 16 bits up to `kept_bytes`.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,8 @@ struct LogprobOptions {
   bool entropy = false;         // also the entropy of the distribution that the log-probs are of
   bool unfiltered_too = false;  // also the log-probs without top_k and top_p (temperature stays)
   VocabShard vocab = {};        // which rows of the vocabulary `weight` has; by default all
-  int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 512 on a GPU
+  int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 2 GiB on a GPU
+  int64_t kept_bytes = int64_t{8} << 30;  // of fp16 logits between forward and backward pass, on a GPU
 };
 
 struct LogprobResult {
@@ -27,7 +28,7 @@ struct LogprobResult {
 
 // hidden [N, H] (after the final norm), weight [V, H], targets int64 [N]. A row whose target is negative is not
 // computed: its outputs and gradients are 0. Differentiable in hidden and weight through every output; the gradient of
-// the weight is accumulated in fp32 over the chunks. A -inf log-prob passes no gradient.
+// the weight is accumulated in fp32 over the chunks, in its grad() where that is fp32 (op/linear.hpp). A -inf log-prob passes no gradient.
 //
 // With a VocabShard the weight is this rank's rows; every rank gets the whole result. Collective over its group, and the
 // gradient of hidden is then this rank's summand: pass hidden through copy_to_ranks or gather_tokens first.

@@ -8,6 +8,8 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/chunk_attention.hpp"
+#include "modeling/op/cuda/cudnn_attention.hpp"
+#include "modeling/op/on_device.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -109,25 +111,32 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device) {
     fail("cu_seqlens: got shape [{}], wanted [B + 1]", fmt::join(host.sizes(), ", "));
   PackedLayout layout;
   layout.offsets.assign(host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + host.numel());
-  if (layout.offsets[0] != 0) fail("cu_seqlens: starts at {}, wanted 0", layout.offsets[0]);
-  at::Tensor positions = at::arange(layout.offsets.back(), at::kLong);
-  for (size_t i = 0; i + 1 < layout.offsets.size(); ++i) {
-    const int64_t begin = layout.offsets[i], end = layout.offsets[i + 1];
-    if (end < begin) fail("cu_seqlens: decreases from {} to {} at index {}", begin, end, i + 1);
-    layout.max_length = std::max(layout.max_length, end - begin);
-    positions.slice(0, begin, end).sub_(begin);
+  const std::vector<int64_t>& offsets = layout.offsets;
+  if (offsets[0] != 0) fail("cu_seqlens: starts at {}, wanted 0", offsets[0]);
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    if (offsets[i + 1] < offsets[i])
+      fail("cu_seqlens: decreases from {} to {} at index {}", offsets[i], offsets[i + 1], i + 1);
+    layout.max_length = std::max(layout.max_length, offsets[i + 1] - offsets[i]);
   }
-  layout.positions = positions.to(device);
-  if (!device.is_cpu()) layout.offsets_on_device = host.to(at::TensorOptions(device).dtype(at::kInt));
+  std::vector<int64_t> positions(offsets.back());
+  for (size_t i = 0; i + 1 < offsets.size(); ++i)
+    std::iota(positions.begin() + offsets[i], positions.begin() + offsets[i + 1], int64_t{0});
+  layout.positions = on_device(positions, device);
+  if (!device.is_cpu()) {
+    layout.offsets_on_device = on_device(host.to(at::kInt), device);
+    layout.rows = std::make_shared<RaggedRows>(offsets, bucketed_bounds(offsets), device);
+  }
   return layout;
 }
 
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
-                            int64_t window) {
+                            int64_t window, AttentionKernel first) {
   if (q.size(0) != layout.offsets.back()) {
     fail("packed attention: got {} tokens, but cu_seqlens ends at {}", q.size(0), layout.offsets.back());
   }
-  if (!flash_varlen_fits(q, v)) return by_buckets(q, k, v, layout, window);
+  if (first == AttentionKernel::cudnn && cuda::fits_attention(q, k, v))
+    return cuda::packed_attention(q, k, v, layout.rows, window);
+  if (first == AttentionKernel::plain || !flash_varlen_fits(q, v)) return by_buckets(q, k, v, layout, window);
   const double scale = attention_scale(q);
   return with_equal_heads(q, k, v, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
     return flash_varlen(q, k, v, layout, window, scale);

@@ -6,6 +6,7 @@
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/rms_norm_kernel.hpp"
+#include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -60,6 +61,7 @@ struct RmsNormOnCpu : torch::autograd::Function<RmsNormOnCpu> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  if (cuda::fits_norm(x, weight)) return cuda::rms_norm(x, weight, eps);
   if (x.scalar_type() != weight.scalar_type()) {
     return rms_norm(x, weight.to(x.scalar_type()), eps).to(weight.scalar_type());
   }
@@ -67,6 +69,19 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   if (cpu::has_kernels(x)) return RmsNormOnCpu::apply(x, weight, eps);
   const at::Tensor wide = x.to(at::kFloat);
   return (wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight).to(x.scalar_type());
+}
+
+at::Tensor residual_add(const at::Tensor& hidden, const at::Tensor& delta) {
+  const bool fits = cuda::has_kernels(delta) && hidden.scalar_type() == at::kFloat && hidden.numel() % 8 == 0;
+  return fits ? cuda::residual_add(hidden, delta) : hidden + delta;
+}
+
+std::array<at::Tensor, 2> add_rms_norm(const at::Tensor& hidden, const at::Tensor& delta, const at::Tensor& weight,
+                                       double eps) {
+  if (cuda::fits_norm(hidden, weight) && (!delta.defined() || delta.scalar_type() == weight.scalar_type()))
+    return cuda::add_rms_norm(hidden, delta, weight, eps);
+  const at::Tensor sum = delta.defined() ? residual_add(hidden, delta) : hidden;
+  return {sum, rms_norm(sum, weight, eps)};
 }
 
 }  // namespace hexad::modeling

@@ -9,6 +9,8 @@
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/rope_kernel.hpp"
+#include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/on_device.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -103,7 +105,7 @@ struct RopeOnCpu : torch::autograd::Function<RopeOnCpu> {
 
 Rope make_rope(const RopeConfig& config, int64_t head_dim, const at::Tensor& positions) {
   const at::NoGradGuard no_grad;
-  const at::Tensor inv_freq = inverse_frequencies(config, head_dim).to(positions.device());
+  const at::Tensor inv_freq = on_device(inverse_frequencies(config, head_dim), positions.device());
   const at::Tensor angles = positions.to(at::kFloat).unsqueeze(1) * inv_freq;
   const double factor = attention_factor(config);
   if (factor == 1.0) return {angles.cos(), angles.sin()};
@@ -121,6 +123,13 @@ at::Tensor apply_rope(const at::Tensor& x, const Rope& rope) {
   const at::Tensor cos = rope.cos.unsqueeze(1), sin = rope.sin.unsqueeze(1);
   const at::Tensor first = x.slice(2, 0, half), second = x.slice(2, half);
   return at::cat({first * cos - second * sin, second * cos + first * sin}, 2).to(x.scalar_type());
+}
+
+std::array<at::Tensor, 3> rotate_heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                       const Rope& rope) {
+  const bool fits = cuda::has_kernels(q) && q.size(0) > 0 && q.size(2) % 16 == 0 && v.size(2) == q.size(2);
+  if (fits) return cuda::rotate_heads(q, k, v, rope);
+  return {apply_rope(q, rope), apply_rope(k, rope), v};
 }
 
 }  // namespace hexad::modeling

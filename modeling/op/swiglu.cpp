@@ -6,6 +6,7 @@
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/swiglu_kernel.hpp"
+#include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -51,6 +52,7 @@ struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  if (cuda::has_kernels(gate) && gate.dim() == 2 && gate.size(1) % 8 == 0) return cuda::swiglu(gate, up);
   return cpu::has_kernels(gate) && gate.scalar_type() == up.scalar_type() ? SwigluOnCpu::apply(gate, up)
                                                                           : at::silu(gate) * up;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "modeling/error.hpp"
+#include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -131,12 +132,36 @@ void Optimizer::set_state(const std::string& name, size_t i, const at::Tensor& p
 }
 
 void Optimizer::step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
-                     double weight_decay) {
+                     double weight_decay, double grad_scale, const std::vector<at::Tensor>& rounded) {
   begin_step();
-  const bool narrow = options_.average_type != at::kFloat || options_.square_type != at::kFloat;
-  if (!narrow) return update(0, params, grads, lr, weight_decay);
-  for (size_t i = 0; i < params.size(); ++i)  // one at a time is wide
-    update(i, {params[i]}, {grads[i]}, lr, weight_decay);
+  if (one_pass(params)) return update_in_one_pass(params, grads, lr, weight_decay, grad_scale, rounded);
+  if (grad_scale != 1)
+    for (const at::Tensor& grad : grads) at::Tensor(grad).mul_(grad_scale);
+  if (wide_states()) {
+    update(0, params, grads, lr, weight_decay);
+  } else {
+    for (size_t i = 0; i < params.size(); ++i)  // one at a time is wide
+      update(i, {params[i]}, {grads[i]}, lr, weight_decay);
+  }
+  for (size_t i = 0; i < rounded.size(); ++i)
+    if (rounded[i].defined()) at::Tensor(rounded[i]).copy_(params[i]);
+}
+
+bool Optimizer::one_pass(const std::vector<at::Tensor>& params) const {
+  const bool flat = std::all_of(params.begin(), params.end(), [](const at::Tensor& param) {
+    return cuda::has_kernels(param) && param.is_contiguous();
+  });
+  return flat && wide_states() && options_.kind != OptimizerKind::sgd && !options_.amsgrad;
+}
+
+void Optimizer::update_in_one_pass(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads,
+                                   double lr, double decay, double grad_scale, const std::vector<at::Tensor>& rounded) {
+  const cuda::AdamStep step{steps_,           lr,    options_.beta1, options_.beta2,
+                            options_.eps,     decay, grad_scale,     options_.kind == OptimizerKind::adamw,
+                            options_.maximize};
+  for (size_t i = 0; i < params.size(); ++i)
+    cuda::adam_step(step, params[i], grads[i], state("exp_avg", i, params[i]), state("exp_avg_sq", i, params[i]),
+                    i < rounded.size() ? rounded[i] : at::Tensor());
 }
 
 void Optimizer::update(size_t first, const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads,

@@ -38,10 +38,11 @@ class Optimizer {
   const OptimizerOptions& options() const { return options_; }
   int64_t steps() const { return steps_; }
 
-  // One update of params[i] in place from grads[i], all fp32. The list must be the same at every call: same order, shapes
-  // and devices.
-  void step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
-            double weight_decay);
+  // One update of params[i] in place from grads[i] times `grad_scale` (which may leave them scaled), all fp32. The list
+  // must be the same at every call: same order, shapes and devices. rounded[i], where there is one, takes the new
+  // parameter in its own dtype.
+  void step(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr, double weight_decay,
+            double grad_scale = 1, const std::vector<at::Tensor>& rounded = {});
   // The same in parts: begin_step, then each parameter once, those at `first` and behind it together.
   void begin_step() { ++steps_; }
   void update(size_t first, const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
@@ -60,6 +61,10 @@ class Optimizer {
  private:
   StateTensor& kept(const std::string& name, size_t i, const at::Tensor& param);
   at::ScalarType type_of(const std::string& name) const;
+  bool wide_states() const { return options_.average_type == at::kFloat && options_.square_type == at::kFloat; }
+  bool one_pass(const std::vector<at::Tensor>& params) const;
+  void update_in_one_pass(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, double lr,
+                          double decay, double grad_scale, const std::vector<at::Tensor>& rounded);
   using States = std::map<std::string, std::vector<at::Tensor>>;  // by name, one of each parameter
   void update_adam(const std::vector<at::Tensor>& params, const std::vector<at::Tensor>& grads, const States& states,
                    double lr, double decay);

@@ -151,14 +151,10 @@ at::Tensor sum_over_ranks(const at::Tensor& x, const Group& group) {
 std::vector<at::Tensor> column_parallel(const at::Tensor& x, const std::vector<at::Tensor>& weights,
                                         const std::vector<at::Tensor>& biases, const TensorParallel& tp,
                                         int64_t row_tile) {
-  std::vector<at::Tensor> out;
-  if (!tp.active()) {
-    for (size_t i = 0; i < weights.size(); ++i) out.push_back(apply_linear(x, weights[i], biases[i], row_tile));
-    return out;
-  }
+  if (!tp.active()) return apply_linears(x, weights, biases, row_tile);
   if (weights.empty() || weights.size() > 3) fail("column_parallel: got {} weights, wanted 1 to 3", weights.size());
   const auto weight = [&](size_t i) { return i < weights.size() ? std::optional(weights[i]) : std::nullopt; };
-  out = Column::apply(x, weights[0], weight(1), weight(2), tp, row_tile);
+  std::vector<at::Tensor> out = Column::apply(x, weights[0], weight(1), weight(2), tp, row_tile);
   for (size_t i = 0; i < out.size(); ++i)
     if (biases[i].defined()) out[i] = out[i] + biases[i];
   return out;

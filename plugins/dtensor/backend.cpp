@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/router_rows.hpp"
@@ -17,7 +16,8 @@ namespace hexad::dtensor {
 namespace {
 
 UnitOptions unit_options(const Settings& settings, at::Device device) {
-  return {settings.compute_dtype, device, settings.cpu_offload ? at::Device(at::kCPU) : device};
+  return {settings.compute_dtype, device, settings.cpu_offload ? at::Device(at::kCPU) : device,
+          std::make_shared<modeling::SideStream>(device)};
 }
 
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
@@ -54,6 +54,9 @@ std::optional<modeling::RouterReplay> router_replay(const Settings& settings, co
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
+    : Backend(call, config, modeling::StreamScope(call, modeling::device_of(call))) {}
+
+Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modeling::StreamScope&)
     : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
       memory_(device_),
@@ -177,21 +180,24 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
 void Backend::step(const sdk::Call& call, const hexad_step_args& args, hexad_step_stats& stats) {
   on_device(call, [&] {
     const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> masters, grads;
+    std::vector<at::Tensor> masters, grads, rounded;
     for (ShardedUnit& unit : model_.units()) {
+      rounded.push_back(unit.rounded());
       masters.push_back(unit.master());
       grads.push_back(unit.grad().defined() ? unit.grad() : at::zeros_like(unit.master()));
     }
     modeling::StepParts parts;
     parts.gradient_norm = [&] { return modeling::global_grad_norm(sums_.counted(grads), 2.0, model_.groups().world); };
-    parts.scale_gradients = [&](double factor) {
-      for (at::Tensor& grad : grads) grad.mul_(factor);
+    double scale = 1;
+    parts.scale_gradients = [&](double factor) { scale = factor; };
+    parts.update = [&](double lr, double weight_decay) {
+      optimizer_.step(masters, grads, lr, weight_decay, scale, rounded);
     };
-    parts.update = [&](double lr, double weight_decay) { optimizer_.step(masters, grads, lr, weight_decay); };
     modeling::clipped_step(args, settings_.optimizer, trained_, parts, stats);
-    for (ShardedUnit& unit : model_.units()) {
-      unit.drop_grad();
-      unit.weights_changed();
+    for (size_t u = 0; u < rounded.size(); ++u) {
+      model_.units()[u].drop_grad();
+      stats.skipped || !rounded[u].defined() ? model_.units()[u].weights_changed()
+                                             : model_.units()[u].weights_rounded();
     }
   });
 }

@@ -4,7 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/abi.h>
 
-#include "modeling/family/transformer.hpp"
+#include <deque>
+
+#include "modeling/parallel/storage.hpp"
 
 namespace hexad::dtensor {
 using modeling::LogprobResult;
@@ -22,6 +24,11 @@ std::unique_ptr<modeling::ExpertDispatcher> make_dispatcher(const ShardedModel& 
     return std::make_unique<modeling::AllGatherDispatcher>(modeling::ExpertGroup{tp, tp.size()});
   if (options.tp.active()) return std::make_unique<modeling::EqualTokensDispatcher>(tp);
   return nullptr;
+}
+
+modeling::Residual leaves_of(const modeling::Residual& stream) {
+  const auto leaf = [](const at::Tensor& x) { return x.defined() ? x.detach().requires_grad_(true) : x; };
+  return {leaf(stream.hidden), leaf(stream.delta)};
 }
 
 }  // namespace
@@ -69,8 +76,8 @@ at::Tensor Runner::embed(const modeling::MicroBatch* batch, int32_t which) {
   return hidden;
 }
 
-at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden,
-                             int32_t which) {
+modeling::Residual Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, const modeling::Residual& stream,
+                                     int32_t which) {
   const auto lookup = [&](const std::string& name) {
     const at::Tensor frozen = model_.frozen(name, which);
     return frozen.defined() ? frozen : model_.block_weight(layer, name);
@@ -84,8 +91,8 @@ at::Tensor Runner::run_block(const modeling::MicroBatch& batch, int64_t layer, c
     if (options_.replay) options_.replay->apply(batch, moe_layer, run);
     return run;
   };
-  return modeling::block_forward(model_.config(), layer, weights, hidden, batch.rope, *batch.attention, linear,
-                                 moe_run);
+  return modeling::block_residual(model_.config(), layer, weights, stream, batch.rope, *batch.attention, linear,
+                                  moe_run);
 }
 
 modeling::HeadWeights Runner::head_weights() const {
@@ -98,16 +105,16 @@ LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
                               const modeling::LogprobOptions& options) {
   const at::NoGradGuard no_grad;
   const int64_t layers = model_.config().num_layers;
-  at::Tensor hidden = embed(batch, which);
+  modeling::Residual stream{embed(batch, which), {}};
   for (int64_t layer = 0; layer < layers; ++layer) {
     unshard_block(layer, which);
     prefetch_after(layer, which);
-    if (batch) hidden = run_block(*batch, layer, hidden, which);
+    if (batch) stream = run_block(*batch, layer, stream, which);
     reshard_block(layer);
   }
   unshard(model_.head(), which);
   LogprobResult result;
-  if (batch) result = ends_.outputs(*batch, hidden, head_weights(), options);
+  if (batch) result = ends_.outputs(*batch, stream.sum(), head_weights(), options);
   model_.head().reshard();
   model_.embedding().reshard();
   return result;
@@ -117,23 +124,26 @@ void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOpt
                    const modeling::LossGradient& loss) {
   const at::AutoGradMode with_grad(true);
   const int32_t which = HEXAD_WEIGHTS_CURRENT;
-  at::Tensor hidden = embed(batch, which);
-  std::vector<BlockRecord> records = forward_blocks(batch, hidden);
-  at::Tensor grad = backward_head(batch, hidden, options, loss);
+  modeling::Residual stream{embed(batch, which), {}};
+  std::vector<BlockRecord> records = forward_blocks(batch, stream);
+  modeling::Residual grads;
+  grads.hidden = backward_head(batch, batch ? stream.sum() : at::Tensor(), options, loss);
+  if (stream.delta.defined()) grads.delta = grads.hidden.to(stream.delta.scalar_type());
+  stream = {};
   for (int64_t layer = model_.config().num_layers - 1; layer >= 0; --layer) {
     unshard_block(layer, which);
     if (layer > 0) prefetch_block(layer - 1, which);
-    if (batch) grad = backward_block(*batch, layer, records[static_cast<size_t>(layer)], grad);
+    if (batch) grads = backward_block(*batch, layer, records[static_cast<size_t>(layer)], grads);
     reshard_block(layer);
     for (ShardedUnit& unit : model_.block(layer)) reduce(unit);
   }
-  if (batch) ends_.embed_backward(*batch, grad, model_.embedding().grad_accumulator(0));
+  if (batch) ends_.embed_backward(*batch, grads.hidden, model_.embedding().grad_accumulator(0));
   reduce(model_.embedding());
   reducing_->finish_reduce();
   reducing_ = nullptr;
 }
 
-std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden) {
+std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBatch* batch, modeling::Residual& stream) {
   const int64_t layers = model_.config().num_layers;
   std::vector<BlockRecord> records(static_cast<size_t>(layers));
   for (int64_t layer = 0; layer < layers; ++layer) {
@@ -141,11 +151,15 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBat
     prefetch_after(layer, HEXAD_WEIGHTS_CURRENT);
     if (batch) {
       BlockRecord& record = records[static_cast<size_t>(layer)];
-      record.input = hidden.detach().requires_grad_(true);
+      record.input = leaves_of(stream);
       const at::AutoGradMode mode(!options_.activation_checkpointing);
-      const at::Tensor output = run_block(*batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
-      if (!options_.activation_checkpointing) record.output = output;
-      hidden = output.detach();
+      const modeling::Residual output = run_block(*batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
+      if (!options_.activation_checkpointing) {
+        record.output = output;
+        // The graph has their sum.
+        if (record.input.delta.defined()) modeling::free_storage(record.input.delta);
+      }
+      stream = {output.hidden.detach(), output.delta.detach()};
     }
     // The last block's backward comes next: its weights stay.
     if (options_.reshard_after_forward && layer + 1 < layers) reshard_block(layer);
@@ -163,6 +177,7 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
     std::vector<at::Tensor> inputs = {record.input};
     inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
     const bool tied = model_.config().tie_word_embeddings;
+    const ShardedUnit::OfferedSums sums(model_.logits_unit());
     if (tied) inputs.push_back(model_.embedding().weights()[0]);
     const std::vector<at::Tensor> results = modeling::head_gradients(record, inputs);
     grad_hidden = results[0].defined() ? results[0] : at::zeros_like(hidden);
@@ -176,21 +191,27 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
   return grad_hidden;
 }
 
-at::Tensor Runner::backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
-                                  const at::Tensor& grad) {
-  const at::Tensor output =
-      record.output.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
-  std::vector<at::Tensor> inputs = {record.input};
-  for (const ShardedUnit& unit : model_.block(layer))
+modeling::Residual Runner::backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
+                                          const modeling::Residual& grads) {
+  const modeling::Residual output =
+      record.output.hidden.defined() ? record.output : run_block(batch, layer, record.input, HEXAD_WEIGHTS_CURRENT);
+  std::vector<at::Tensor> inputs = {record.input.hidden};
+  const bool with_delta = record.input.delta.defined();
+  if (with_delta) inputs.push_back(record.input.delta);
+  std::deque<ShardedUnit::OfferedSums> sums;
+  for (ShardedUnit& unit : model_.block(layer)) {
+    sums.emplace_back(unit);
     inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
-  const std::vector<at::Tensor> results = modeling::gradients({output}, {grad}, inputs);
-  size_t next = 1;
+  }
+  const std::vector<at::Tensor> results =
+      modeling::gradients({output.hidden, output.delta}, {grads.hidden, grads.delta}, inputs);
+  size_t next = with_delta ? 2 : 1;
   for (ShardedUnit& unit : model_.block(layer)) {
     for (size_t i = 0; i < unit.weights().size(); ++i, ++next)
       if (results[next].defined()) unit.add_grad(i, results[next]);
   }
   record = {};
-  return results[0];
+  return {results[0], with_delta ? results[1] : at::Tensor()};
 }
 
 void Runner::abandon() {

@@ -7,6 +7,7 @@
 
 #include "modeling/backend/model_ends.hpp"
 #include "modeling/backend/router_replay.hpp"
+#include "modeling/family/transformer.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
@@ -39,18 +40,20 @@ class Runner {
  private:
   // What the forward pass of a block leaves for its backward pass.
   struct BlockRecord {
-    at::Tensor input;   // leaf
-    at::Tensor output;  // undefined when the block will run again
+    modeling::Residual input;   // leaves; the delta's values are gone unless the block will run again
+    modeling::Residual output;  // undefined when the block will run again
   };
 
   at::Tensor embed(const modeling::MicroBatch* batch, int32_t which);
-  at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
+  modeling::Residual run_block(const modeling::MicroBatch& batch, int64_t layer, const modeling::Residual& stream,
+                               int32_t which);
   modeling::HeadWeights head_weights() const;
-  std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, at::Tensor& hidden);
+  std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, modeling::Residual& stream);
   at::Tensor backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
                            const modeling::LogprobOptions& options, const modeling::LossGradient& loss);
-  at::Tensor backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
-                            const at::Tensor& grad);
+  // From the gradients of what the block made to those of what it took in.
+  modeling::Residual backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
+                                    const modeling::Residual& grads);
   void reduce(ShardedUnit& unit);
 
   void unshard(ShardedUnit& unit, int32_t which);

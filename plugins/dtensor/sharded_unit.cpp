@@ -49,7 +49,6 @@ ShardedUnit::ShardedUnit(const std::vector<WeightPart>& weights, const modeling:
     params_.push_back(std::move(param));
   }
   master_ = at::zeros({shard_size_}, at::TensorOptions(options.shard_device).dtype(at::kFloat));
-  full_grads_.resize(params_.size());
 }
 
 at::Tensor ShardedUnit::rows_of(const at::Tensor& flat, size_t i) const {
@@ -60,17 +59,31 @@ at::Tensor ShardedUnit::rows_of(const at::Tensor& flat, size_t i) const {
 }
 
 void ShardedUnit::weights_changed() {
+  is_rounded_ = false;
   // Weights that are views of the master have changed with it; copies are stale.
   if (state_ != State::full || aliases(source_)) return;
   state_ = State::sharded;
   modeling::free_storage(full_);
 }
 
+at::Tensor ShardedUnit::rounded() const {
+  if (!on_device()) return {};
+  if (!one_rank()) return rounded_;
+  const bool whole = state_ == State::full && full_.defined() && source_.is_same(master_);
+  return whole ? full_ : at::Tensor();
+}
+
+void ShardedUnit::weights_rounded() {
+  if (!one_rank()) weights_changed();
+  is_rounded_ = true;
+}
+
 void ShardedUnit::move_to(at::Device device) {
   master_ = master_.to(device);
   if (grad_.defined()) grad_ = grad_.to(device);
   state_ = State::sharded;
-  source_ = full_ = at::Tensor();
+  is_rounded_ = false;
+  source_ = full_ = rounded_ = at::Tensor();
   weights_.clear();
 }
 
@@ -88,6 +101,23 @@ void ShardedUnit::bind(const at::Tensor& flat) {
   }
 }
 
+at::Tensor ShardedUnit::to_gather(const at::Tensor& source) {
+  const auto options = at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype);
+  if (!source.is_same(master_) || !on_device() || options_.compute_dtype == at::kFloat) return source.to(options);
+  if (!rounded_.defined()) rounded_ = at::empty({shard_size_}, options);
+  if (!is_rounded_) rounded_.copy_(source);
+  is_rounded_ = true;
+  return rounded_;
+}
+
+void ShardedUnit::make_full() {
+  if (!full_.defined()) {
+    full_ = at::empty({full_size_}, at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
+    bind(full_);
+  }
+  modeling::allocate_storage(full_);
+}
+
 void ShardedUnit::prefetch(const at::Tensor& source) {
   if (state_ != State::sharded && source_.is_same(source)) return;
   if (state_ == State::gathering) gathering_.wait();
@@ -95,9 +125,14 @@ void ShardedUnit::prefetch(const at::Tensor& source) {
   source_ = source;
   state_ = State::gathering;
   if (one_rank()) return;
-  gather_in_ = source.to(at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
+  gather_in_ = to_gather(source);
   gathered_ = at::empty({group_.size(), shard_size_}, gather_in_.options());
-  gathering_ = group_.all_gather(gathered_, gather_in_);
+  const bool beside = options_.side->exists();
+  if (beside) make_full();
+  options_.side->run([&] {
+    gathering_ = group_.all_gather(gathered_, gather_in_);
+    if (beside) copy_out();
+  });
 }
 
 void ShardedUnit::unshard(const at::Tensor& source) {
@@ -108,17 +143,16 @@ void ShardedUnit::unshard(const at::Tensor& source) {
     full_ = at::Tensor();
     bind(source);
   } else {
-    if (!full_.defined()) {
-      full_ = at::empty({full_size_}, at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype));
-      bind(full_);
-    }
-    modeling::allocate_storage(full_);
+    make_full();
     if (one_rank()) {
       full_.copy_(source);  // one rank: both layouts are the same
+    } else if (options_.side->exists()) {
+      options_.side->join();
     } else {
       copy_out();
     }
   }
+  gathered_ = gather_in_ = at::Tensor();
   state_ = State::full;
 }
 
@@ -132,7 +166,6 @@ void ShardedUnit::copy_out() {
     const int64_t rest = full.size(0) - whole_ranks * part_size;
     if (rest > 0) full.narrow(0, whole_ranks * part_size, rest).copy_(parts[whole_ranks].narrow(0, 0, rest));
   }
-  gathered_ = gather_in_ = at::Tensor();
 }
 
 void ShardedUnit::reshard() {
@@ -148,42 +181,66 @@ const at::Tensor& ShardedUnit::weight(const std::string& name) const {
 }
 
 void ShardedUnit::add_grad(size_t i, const at::Tensor& grad) {
-  const at::NoGradGuard no_grad;
-  if (one_rank() || full_grads_[i].defined()) {
-    grad_accumulator(i).add_(grad);
-  } else {
-    full_grads_[i] = grad.to(at::kFloat);
-  }
+  const at::Tensor sum = grad_accumulator(i);
+  sum.add_(grad.view(sum.sizes()));
+}
+
+at::Tensor ShardedUnit::gradient_parts(size_t i) {
+  const at::TensorOptions fp32 = at::TensorOptions(options_.compute_device).dtype(at::kFloat);
+  if (!reduce_in_.defined()) reduce_in_ = at::zeros({group_.size(), shard_size_}, fp32);
+  return reduce_in_.narrow(1, params_[i].offset, params_[i].chunk * params_[i].row_size);
 }
 
 at::Tensor ShardedUnit::grad_accumulator(size_t i) {
   const at::NoGradGuard no_grad;
-  if (one_rank() && master_.device() == options_.compute_device) {
+  const ShardedParam& param = params_[i];
+  if (one_rank() && on_device()) {
     if (!grad_.defined()) grad_ = at::zeros_like(master_);
     return rows_of(grad_, i);
   }
-  if (!full_grads_[i].defined())
-    full_grads_[i] = at::zeros(params_[i].shape, at::TensorOptions(options_.compute_device).dtype(at::kFloat));
-  return full_grads_[i];
+  if (param.chunk * group_.size() == param.shape[0]) {
+    std::vector<int64_t> shape = param.shape;
+    const at::Tensor parts = gradient_parts(i);
+    if (parts.is_contiguous()) return parts.view(shape);
+    shape[0] = param.chunk;
+    shape.insert(shape.begin(), group_.size());
+    return parts.view(shape);
+  }
+  uneven_grads_.resize(params_.size());
+  if (!uneven_grads_[i].defined())
+    uneven_grads_[i] = at::zeros(param.shape, at::TensorOptions(options_.compute_device).dtype(at::kFloat));
+  return uneven_grads_[i];
 }
 
-void ShardedUnit::start_reduce() {
-  const at::NoGradGuard no_grad;
-  if (one_rank() && master_.device() == options_.compute_device) return;  // grad_accumulator added to grad() already
-  const at::TensorOptions fp32 = at::TensorOptions(options_.compute_device).dtype(at::kFloat);
-  reduce_in_ = at::zeros({group_.size(), shard_size_}, fp32);
-  for (size_t i = 0; i < params_.size(); ++i) {
-    if (!full_grads_[i].defined()) continue;
+ShardedUnit::OfferedSums::OfferedSums(ShardedUnit& unit) : unit_(unit) {
+  for (size_t i = 0; i < unit.weights_.size(); ++i)
+    if (unit.weights_[i].dim() == 2) unit.weights_[i].mutable_grad() = unit.grad_accumulator(i);
+}
+
+ShardedUnit::OfferedSums::~OfferedSums() {
+  for (at::Tensor& weight : unit_.weights_) weight.mutable_grad() = at::Tensor();
+}
+
+// The last rank has fewer rows of them, or none.
+void ShardedUnit::pack_uneven() {
+  for (size_t i = 0; i < uneven_grads_.size(); ++i) {
+    if (!uneven_grads_[i].defined()) continue;
     const ShardedParam& param = params_[i];
-    const at::Tensor parts = reduce_in_.narrow(1, param.offset, param.chunk * param.row_size);
-    const at::Tensor grad = full_grads_[i].reshape({-1});
+    const at::Tensor parts = gradient_parts(i), grad = uneven_grads_[i].view({-1});
     const int64_t whole_ranks = param.shape[0] / param.chunk, part_size = param.chunk * param.row_size;
     parts.narrow(0, 0, whole_ranks).copy_(grad.narrow(0, 0, whole_ranks * part_size).view({whole_ranks, part_size}));
     const int64_t rest = grad.size(0) - whole_ranks * part_size;
     if (rest > 0) parts[whole_ranks].narrow(0, 0, rest).copy_(grad.narrow(0, whole_ranks * part_size, rest));
-    full_grads_[i] = at::Tensor();
   }
-  reduce_out_ = at::empty({shard_size_}, fp32);
+  uneven_grads_.clear();
+}
+
+void ShardedUnit::start_reduce() {
+  const at::NoGradGuard no_grad;
+  if (one_rank() && on_device()) return;  // grad_accumulator added to grad() already
+  gradient_parts(0);
+  pack_uneven();
+  reduce_out_ = at::empty({shard_size_}, reduce_in_.options());
   reducing_ = group_.reduce_scatter(reduce_out_, reduce_in_);
 }
 
@@ -197,8 +254,8 @@ void ShardedUnit::finish_reduce() {
 }
 
 void ShardedUnit::drop_grad() {
-  grad_ = at::Tensor();
-  for (at::Tensor& grad : full_grads_) grad = at::Tensor();
+  grad_ = reduce_in_ = at::Tensor();
+  uneven_grads_.clear();
 }
 
 void ShardedUnit::abandon() {
@@ -210,7 +267,7 @@ void ShardedUnit::abandon() {
     }
   }
   gathered_ = gather_in_ = reduce_in_ = reduce_out_ = at::Tensor();
-  for (at::Tensor& grad : full_grads_) grad = at::Tensor();
+  uneven_grads_.clear();
   if (state_ == State::gathering) state_ = State::sharded;
 }
 

@@ -2,6 +2,7 @@
 // gradients that are reduce-scattered. Collectives: every rank calls the same functions of the same units in the same
 // order.
 #pragma once
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "modeling/family/weight_table.hpp"
 #include "modeling/parallel/placement.hpp"
+#include "modeling/parallel/side_stream.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
 
 namespace hexad::dtensor {
@@ -41,6 +43,8 @@ struct UnitOptions {
   at::ScalarType compute_dtype = at::kFloat;
   at::Device compute_device = at::kCPU;
   at::Device shard_device = at::kCPU;
+  // Where a GPU fills weights that are gathered ahead, beside the computation.
+  std::shared_ptr<modeling::SideStream> side = std::make_shared<modeling::SideStream>(at::Device(at::kCPU));
 };
 
 class ShardedUnit {
@@ -54,6 +58,10 @@ class ShardedUnit {
   // fp32 [shard_size], padding zero. Call weights_changed() after writing to it.
   at::Tensor& master() { return master_; }
   void weights_changed();
+  // The master in the compute dtype, as full weights are made of it: who changes the master may write it too, and then
+  // calls weights_rounded() in place of weights_changed(). Undefined where there is none.
+  at::Tensor rounded() const;
+  void weights_rounded();
   // This rank's rows of parameter i in a tensor laid out like master().
   at::Tensor rows_of(const at::Tensor& flat, size_t i) const;
   // Master and gradient go to another device.
@@ -73,8 +81,18 @@ class ShardedUnit {
 
   // Gradients of this micro-batch, of the full weights; summed over calls.
   void add_grad(size_t i, const at::Tensor& grad);
-  // The accumulator itself, of the full shape, in fp32: for ops that add in place.
+  // The accumulator itself, in fp32, for ops that add in place. Of the full shape or, where ranks have equal numbers of
+  // rows of several weights, as these lie in what is reduced: [ranks, rows of a rank, ...].
   at::Tensor grad_accumulator(size_t i);
+  // Matrices carry their accumulators in grad() while this lives: op/linear.hpp adds to them.
+  class OfferedSums {
+   public:
+    explicit OfferedSums(ShardedUnit& unit);
+    ~OfferedSums();
+
+   private:
+    ShardedUnit& unit_;
+  };
   // Sums over ranks into grad(): start when the unit's last gradient has come, finish before the next start.
   void start_reduce();
   void finish_reduce();
@@ -90,8 +108,13 @@ class ShardedUnit {
 
   bool one_rank() const { return group_.size() == 1; }
   bool aliases(const at::Tensor& source) const;
+  bool on_device() const { return master_.device() == options_.compute_device; }
+  at::Tensor to_gather(const at::Tensor& source);  // in the compute dtype, on the compute device
+  void make_full();
   void bind(const at::Tensor& flat);  // weights_ become views of it
   void copy_out();
+  at::Tensor gradient_parts(size_t i);  // of weight i in reduce_in_: [ranks, chunk * row_size]
+  void pack_uneven();
 
   modeling::Group group_;
   UnitOptions options_;
@@ -100,6 +123,8 @@ class ShardedUnit {
   int64_t shard_size_ = 0, full_size_ = 0;
 
   at::Tensor master_, grad_;
+  at::Tensor rounded_;       // several ranks' master in the compute dtype, where that differs
+  bool is_rounded_ = false;  // and up to date
   State state_ = State::sharded;
   at::Tensor source_;  // what the full weights were made of
   at::Tensor full_;    // flat [full_size]; its storage is empty while sharded
@@ -107,8 +132,10 @@ class ShardedUnit {
   modeling::Pending gathering_;
   std::vector<at::Tensor> weights_;
 
-  std::vector<at::Tensor> full_grads_;  // of this micro-batch, undefined where none came
-  at::Tensor reduce_in_, reduce_out_;
+  // Of this micro-batch, fp32; undefined where none came: [ranks, shard_size], and weights whose rows do not divide evenly.
+  at::Tensor reduce_in_;
+  std::vector<at::Tensor> uneven_grads_;
+  at::Tensor reduce_out_;
   modeling::Pending reducing_;
 };
 

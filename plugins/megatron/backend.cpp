@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/router_rows.hpp"
@@ -33,6 +32,9 @@ Routers::Batches filled(const MicroBatches& batches, const hexad_batch* const* f
 }  // namespace
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config)
+    : Backend(call, config, modeling::StreamScope(call, modeling::device_of(call))) {}
+
+Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modeling::StreamScope&)
     : settings_(guarded([&] { return read_settings(config, modeling::world_size(call)); })),
       device_(modeling::device_of(call)),
       memory_(device_),

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/memory_report.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"
@@ -30,6 +31,8 @@ class Backend {
   void memory(const sdk::Call& call, hexad_memory_stats& out);
 
  private:
+  // The other's, inside of a scope that lasts until the members are made and hold the weights.
+  Backend(const sdk::Call& call, const sdk::Config& config, const modeling::StreamScope& stream);
   // Device, stream and error translation of one call; remembers the memory in use afterwards.
   template <typename Body>
   void on_device(const sdk::Call& call, Body&& body);

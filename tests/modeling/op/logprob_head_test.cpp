@@ -47,9 +47,39 @@ void check_head(LogprobOptions options) {
   for (int64_t chunk : {0, 1, 5, 100}) {
     CAPTURE(chunk);
     options.chunk_tokens = chunk;
+    options.kept_bytes = chunk == 5 ? 2 * kVocab * 11 : int64_t{1} << 20;  // some rows' logits, or all
     check_op_everywhere([&](const auto& in) { return op(in[0], in[1], targets.to(in[0].device()), options); },
                         [&](const auto& in) { return reference(in[0], in[1], targets.to(in[0].device()), options); },
                         {at::randn({kRows, kWidth}), at::randn({kVocab, kWidth})});
+  }
+}
+
+// Rows of a vocabulary that words of four do and do not divide, longer than a block takes at once.
+TEST_CASE("head log-probs of a large vocabulary, whose weight takes its own gradient") {
+  for (const at::Device device : test_devices()) {
+    for (const int64_t vocab : {4099, 5000}) {
+      at::manual_seed(8);
+      const at::Tensor targets = at::randint(0, vocab, {40}, at::kLong).to(device);
+      targets[7] = -1;
+      const at::Tensor hidden = at::randn({40, 64}).to(device).requires_grad_(true);
+      at::Tensor weight = at::randn({vocab, 64}).to(device).requires_grad_(true);
+      weight.mutable_grad() = at::ones({vocab, 64}).to(device);
+      const at::Tensor sum = weight.grad();
+      const LogprobResult result = head_logprobs(hidden, weight, targets, {.entropy = true, .chunk_tokens = 11});
+      const at::Tensor wide = hidden.detach().to(at::kDouble).requires_grad_(true);
+      const at::Tensor wide_weight = weight.detach().to(at::kDouble).requires_grad_(true);
+      const at::Tensor want = reference(wide, wide_weight, targets, {});
+      CHECK(relative_distance(result.logprobs, want.select(1, 0)) <= 1e-5);
+      CHECK(relative_distance(result.entropy, want.select(1, 1)) <= 1e-5);
+      const at::Tensor by_logprob = at::randn({40}).to(device), by_entropy = at::randn({40}).to(device);
+      const auto got = torch::autograd::grad({result.logprobs, result.entropy}, {hidden, weight},
+                                             {by_logprob, by_entropy}, false, false, /*allow_unused=*/true);
+      const auto expected = torch::autograd::grad({want.select(1, 0), want.select(1, 1)}, {wide, wide_weight},
+                                                  {by_logprob.to(at::kDouble), by_entropy.to(at::kDouble)});
+      CHECK(!got[1].defined());
+      CHECK(relative_distance(got[0], expected[0]) <= 1e-5);
+      CHECK(relative_distance(sum - 1, expected[1]) <= 1e-5);
+    }
   }
 }
 

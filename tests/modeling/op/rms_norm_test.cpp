@@ -18,6 +18,49 @@ TEST_CASE("rms_norm equals its formula, forward and backward") {
   }
 }
 
+// Widths that are a warp's, one, two, four and eight turns of a block; rows that do not fill a block.
+TEST_CASE("rms_norm of wide rows, and of the heads of a fused projection") {
+  at::manual_seed(2);
+  const auto run = [](const auto& in) { return rms_norm(in[0], in[1], 1e-5); };
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+           {1, 8}, {9, 256}, {700, 1536}, {5, 2056}, {3, 8192}, {2, 16384}, {33, 12, 128}, {3, 16392}}) {
+    CAPTURE(shape.back());
+    check_op_everywhere(run, reference, {at::randn(shape) * 3, at::randn({shape.back()})});
+  }
+  const auto strided = [](const auto& in) {
+    return rms_norm(in[0].slice(1, 64, 64 + 3 * 128).view({in[0].size(0), 3, 128}), in[1], 1e-5);
+  };
+  const auto plain = [](const auto& in) {
+    return reference({in[0].slice(1, 64, 64 + 3 * 128).reshape({in[0].size(0), 3, 128}), in[1]});
+  };
+  check_op_everywhere(strided, plain, {at::randn({21, 512}), at::randn({128})});
+}
+
+TEST_CASE("add_rms_norm is the sum and its norm, with the gradients of both") {
+  for (const at::Device device : test_devices()) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      at::manual_seed(3);
+      const at::Tensor hidden = at::randn({70, 1536}).to(device).requires_grad_(true);
+      const at::Tensor delta = at::randn({70, 1536}).to(device, dtype).requires_grad_(true);
+      const at::Tensor weight = at::randn({1536}).to(device, dtype).requires_grad_(true);
+      const auto [sum, normed] = add_rms_norm(hidden, delta, weight, 1e-5);
+      CHECK(bool(sum.scalar_type() == at::kFloat));
+      CHECK(bool(normed.scalar_type() == dtype));
+      const at::Tensor by_sum = at::randn({70, 1536}).to(device), by_norm = at::randn({70, 1536}).to(device, dtype);
+      const auto got = torch::autograd::grad({sum, normed}, {hidden, delta, weight}, {by_sum, by_norm});
+      std::vector<at::Tensor> wide;
+      for (const at::Tensor& x : {hidden, delta, weight})
+        wide.push_back(x.detach().to(at::kDouble).requires_grad_(true));
+      const at::Tensor whole = wide[0] + wide[1], norm = reference({whole, wide[2]});
+      const auto want = torch::autograd::grad({whole, norm}, wide, {by_sum.to(at::kDouble), by_norm.to(at::kDouble)});
+      const double tolerance = dtype == at::kFloat ? 1e-5 : 8e-3;
+      CHECK(relative_distance(sum, whole) <= 1e-6);
+      CHECK(relative_distance(normed, norm) <= tolerance);
+      for (size_t i = 0; i < 3; ++i) CHECK(relative_distance(got[i], want[i]) <= (i == 0 ? 1e-5 : tolerance));
+    }
+  }
+}
+
 TEST_CASE("rms_norm of zeros is zero, of nan is nan, and its rows are independent") {
   const at::Tensor x = at::randn({5, 16}), weight = at::ones({16});
   CHECK(rms_norm(at::zeros({3, 16}), weight, 1e-6).equal(at::zeros({3, 16})));

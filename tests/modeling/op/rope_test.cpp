@@ -50,5 +50,33 @@ TEST_CASE("rope angles: position 0 is the identity, linear scaling divides posit
   CHECK(make_rope(yarn, 16, positions).cos[0][0].item<double>() == doctest::Approx(1.5));
 }
 
+TEST_CASE("rotate_heads turns queries and keys of one projection, and leaves the values") {
+  at::manual_seed(6);
+  for (const int64_t dim : {16, 64, 128, 24}) {
+    for (const auto& [q_heads, kv_heads] : {std::pair<int64_t, int64_t>{12, 2}, {4, 4}, {8, 1}}) {
+      RopeConfig config;
+      const at::Tensor positions = at::randint(0, 5000, {19}, at::kLong);
+      const int64_t q = q_heads * dim, kv = kv_heads * dim;
+      const auto part = [&](const at::Tensor& x, int64_t begin, int64_t width) {
+        return x.slice(1, begin, begin + width).unflatten(1, {-1, dim});
+      };
+      const auto run = [&](const auto& in) {
+        const auto [a, b, c] = rotate_heads(part(in[0], 0, q), part(in[0], q, kv), part(in[0], q + kv, kv),
+                                            make_rope(config, dim, positions.to(in[0].device())));
+        return at::cat({a, b, c}, 1);
+      };
+      const auto plain = [&](const auto& in) {
+        const Rope rope = make_rope(config, dim, positions.to(in[0].device()));
+        const at::Tensor cos = rope.cos.to(at::kDouble).unsqueeze(1), sin = rope.sin.to(at::kDouble).unsqueeze(1);
+        const at::Tensor turned = part(in[0], 0, q + kv);
+        const at::Tensor first = turned.slice(2, 0, dim / 2), second = turned.slice(2, dim / 2);
+        return at::cat({at::cat({first * cos - second * sin, second * cos + first * sin}, 2), part(in[0], q + kv, kv)},
+                       1);
+      };
+      check_op_everywhere(run, plain, {at::randn({19, q + 2 * kv})});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hexad::modeling

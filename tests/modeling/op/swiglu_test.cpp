@@ -22,5 +22,14 @@ TEST_CASE("swiglu of huge and of non-finite gates") {
   CHECK(y[5].isnan().item<bool>());
 }
 
+TEST_CASE("swiglu of the two halves of one projection") {
+  at::manual_seed(5);
+  for (const int64_t columns : {8, 72, 8960}) {
+    const auto fast = [&](const auto& in) { return swiglu(in[0].slice(1, 0, columns), in[0].slice(1, columns)); };
+    const auto plain = [&](const auto& in) { return at::silu(in[0].slice(1, 0, columns)) * in[0].slice(1, columns); };
+    check_op_everywhere(fast, plain, {at::randn({37, 2 * columns}) * 2});
+  }
+}
+
 }  // namespace
 }  // namespace hexad::modeling

@@ -44,19 +44,37 @@ template <typename Plain>
 void check_against_plain(const std::string& name, const json& kwargs) {
   at::manual_seed(3);
   CAPTURE(kwargs.dump());
-  Optimizer optimizer(parse_optimizer(name, kwargs));
-  const OptimizerOptions& options = optimizer.options();
-  std::vector<at::Tensor> params = {at::randn({33}), at::randn({5, 2})}, plain;
-  std::vector<Plain> rules(params.size());
-  for (size_t i = 0; i < params.size(); ++i) plain.push_back(params[i].to(at::kDouble)), rules[i].o = options;
-  for (int step = 0; step < 8; ++step) {
-    std::vector<at::Tensor> grads;
-    for (size_t i = 0; i < params.size(); ++i) {
-      grads.push_back(at::randn(params[i].sizes()));
-      rules[i].step(plain[i], grads[i].to(at::kDouble));
+  for (const at::Device device : test_devices()) {
+    INFO("device " << device.str());
+    std::vector<at::Tensor> params, plain, rounded;
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{33}, {5, 2}, {4096}}) {
+      params.push_back(at::randn(shape).to(device));
+      plain.push_back(params.back().to(at::kCPU, at::kDouble));
     }
-    optimizer.step(params, grads, options.lr, options.weight_decay);
-    for (size_t i = 0; i < params.size(); ++i) CHECK(relative_distance(params[i], plain[i]) < 1e-6);
+    // Steps that scale the gradients, and that write the parameters in bf16 beside.
+    rounded = {at::Tensor(), at::empty_like(params[1], at::kBFloat16), at::empty_like(params[2], at::kHalf)};
+    Optimizer optimizer(parse_optimizer(name, kwargs));
+    std::vector<Plain> rules(params.size());
+    for (Plain& rule : rules) rule.o = optimizer.options();
+    for (int step = 0; step < 8; ++step) {
+      const double scale = step % 3 == 0 ? 1 : 0.3;
+      std::vector<at::Tensor> grads;
+      for (size_t i = 0; i < params.size(); ++i) {
+        grads.push_back(at::randn(params[i].sizes()).to(device));
+        rules[i].step(plain[i], scale * grads[i].to(at::kCPU, at::kDouble));
+      }
+      const OptimizerOptions& options = optimizer.options();
+      if (step < 2) {
+        for (at::Tensor& grad : grads) grad.mul_(scale);
+        optimizer.step(params, grads, options.lr, options.weight_decay);
+        continue;
+      }
+      optimizer.step(params, grads, options.lr, options.weight_decay, scale, rounded);
+      for (size_t i = 0; i < params.size(); ++i) {
+        CHECK(relative_distance(params[i], plain[i]) < 1e-6);
+        if (rounded[i].defined()) CHECK(rounded[i].equal(params[i].to(rounded[i].scalar_type())));
+      }
+    }
   }
 }
 

@@ -15,7 +15,7 @@ struct TestLayout {
 inline void check_agrees(const TestLayout& layout,
                          const std::function<json(const std::filesystem::path&, const json&)>& policy_of) {
   // A key bias has no gradient but rounding (softmax does not see it), which Adam divides by its own size.
-  constexpr double kTolerance = 1e-5, kWeightTolerance = 5e-5;
+  const double kTolerance = device_bound(1e-5), kWeightTolerance = device_bound(5e-5);
   const Errors errors =
       three_steps(layout.model, layout.packing, [&](const auto& dir) { return policy_of(dir, layout.sizes); });
   INFO(layout.name << ", " << layout.packing.sequences << (layout.packing.padded ? " padded" : " packed") << ", "

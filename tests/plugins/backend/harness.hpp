@@ -1,9 +1,12 @@
 // An instance of the plugin behind its vtable, and batches for it.
 #pragma once
+#include <ATen/DLConvertor.h>
+
 #include <deque>
 #include <memory>
 #include <optional>
 
+#include "modeling/backend/tensor_view.hpp"
 #include "tests/plugins/backend/test_host.hpp"
 #include "tests/plugins/backend/tiny_model.hpp"
 
@@ -137,11 +140,11 @@ class Instance {
                                    CHECK(!batch.batch.is_dummy);
                                    if (std::isinf(context.factor))
                                      return set_error(call, HEXAD_INTERNAL, "the loss failed", UINT64_MAX);
-                                   const Loss loss = loss_of(view(outputs[0].tensor), view(outputs[1].tensor),
+                                   const Loss loss = loss_of(on_host(outputs[0].tensor), on_host(outputs[1].tensor),
                                                              at::tensor(batch.weight), context.normalizer);
                                    context.loss += loss.value;
-                                   view(grads[0]).copy_(loss.grad_logprobs * context.factor);
-                                   view(grads[1]).copy_(loss.grad_entropy * context.factor);
+                                   send(loss.grad_logprobs * context.factor, grads[0]);
+                                   send(loss.grad_entropy * context.factor, grads[1]);
                                    return HEXAD_OK;
                                  }};
     const char* outputs[] = {"logprobs", "entropy"};
@@ -222,7 +225,7 @@ class Instance {
       for (int64_t i = 0; i < list.count; ++i) {
         const hexad_weight_slice& slice = list.slices[i];
         REQUIRE(result.count(slice.name) == 0);
-        result[slice.name] = view(slice.tensor).clone();
+        result[slice.name] = on_host(slice.tensor);
       }
     }
     vtable_.weights_end(self_);
@@ -241,15 +244,23 @@ class Instance {
     return vtable_.load(self_, call(), &args.args);
   }
 
-  static at::Tensor view(const DLTensor* tensor) {
-    const auto dtype = tensor->dtype.code == kDLBfloat ? at::kBFloat16
-                       : tensor->dtype.code == kDLInt  ? at::kLong
-                       : tensor->dtype.bits == 16      ? at::kHalf
-                                                       : at::kFloat;
-    return at::from_blob(tensor->data, at::IntArrayRef(tensor->shape, static_cast<size_t>(tensor->ndim)), dtype);
+  // A copy on the host of what the plugin hands out on the run's device.
+  static at::Tensor on_host(const DLTensor* tensor) {
+    CHECK(tensor->device.device_type == runtime_test::device().device_type);
+    const at::IntArrayRef shape(tensor->shape, static_cast<size_t>(tensor->ndim));
+    const at::Tensor result = at::empty(shape, at::toScalarType(tensor->dtype));
+    DLTensor view = hexad::modeling::to_dl(result);
+    runtime_test::check_ok(runtime_test::runtime().copy(tensor, &view));
+    return result;
   }
 
  private:
+  // A host tensor into the plugin's.
+  static void send(const at::Tensor& from, DLTensor* to) {
+    CHECK(to->device.device_type == runtime_test::device().device_type);
+    const DLTensor view = hexad::modeling::to_dl(from);
+    runtime_test::check_ok(runtime_test::runtime().copy(&view, to));
+  }
   struct CheckpointArgs {
     std::string weights, optimizer;
     hexad_checkpoint_args args{};

@@ -30,8 +30,7 @@ inline hexad_memory_stats memory_of(Instance& backend, const std::string& plugin
 }
 
 inline void long_context_rank(const rank_process::Rank& rank) {
-  const hexad_runtime_options options = runtime_test::options(rank, 900'000);
-  runtime_test::check_ok(runtime_test::runtime().start(&options));
+  runtime_test::start(rank, 900'000);
   const json wanted = read_json(rank.argument);
   const json& policy = wanted.at("policy");
   const auto config = hexad::modeling::load_model_config(policy.at("model_name").get<std::string>());

@@ -112,14 +112,18 @@ inline const hexad_host& host() {
       return hexad_code{HEXAD_OK};
     };
     t.device = [](hexad_call*, int32_t* type, int32_t* id) {
-      *type = kDLCPU, *id = 0;
+      *type = runtime_test::device().device_type, *id = runtime_test::device().device_id;
       return hexad_code{HEXAD_OK};
     };
-    t.stream = [](hexad_call*, int32_t, int32_t) -> void* { return nullptr; };
+    t.stream = [](hexad_call*, int32_t type, int32_t id) { return runtime_test::runtime().stream(type, id); };
     t.cancelled = [](hexad_call*) { return int32_t{0}; };
     t.deadline_ns = [](hexad_call*) { return std::numeric_limits<int64_t>::max(); };
     t.step = [](hexad_call*) { return int64_t{0}; };
     t.flags = [](hexad_call*) { return uint64_t{0}; };
+    t.alloc = [](hexad_call* call, int32_t type, int32_t id, uint64_t bytes, void** out) {
+      return forward_error(call, runtime_test::runtime().alloc(type, id, bytes, out));
+    };
+    t.free = [](void* pointer, int32_t type, int32_t id) { runtime_test::runtime().free(pointer, type, id); };
     t.comm_axis = [](hexad_call* call, const char* axis, hexad_comm** out) {
       group_name() = axis;
       return forward_error(call, runtime_test::runtime().comm_axis(axis, out));
@@ -145,8 +149,7 @@ inline const hexad_host& host() {
 // Starts the runtime for this rank, once a process.
 inline void start_runtime(const rank_process::Rank& rank) {
   static const bool started = [&] {
-    const hexad_runtime_options options = runtime_test::options(rank, 60000);
-    runtime_test::check_ok(runtime_test::runtime().start(&options));
+    runtime_test::start(rank, 60000);
     return true;
   }();
   (void)started;
@@ -162,20 +165,21 @@ inline const rank_process::Rank& one_rank() {
 // The backend that this test program tests; each program defines it.
 const char* plugin_name();
 
-inline const hexad_backend_vtable& vtable_of(const std::string& plugin) {
-  static std::map<std::string, const hexad_backend_vtable*> tables;
-  const hexad_backend_vtable*& table = tables[plugin];
-  if (!table) {
+inline const hexad_plugin_desc& description_of(const std::string& plugin) {
+  static std::map<std::string, const hexad_plugin_desc*> loaded;
+  const hexad_plugin_desc*& description = loaded[plugin];
+  if (!description) {
     const std::string file = rank_process::environment("HEXAD_BUILD_DIR") + "/lib/hexad/plugins/lib" + plugin + ".so";
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(library, dlerror());
     const auto query = reinterpret_cast<hexad_plugin_query_fn>(dlsym(library, "hexad_plugin_query_v1"));
-    const hexad_plugin_desc* desc = query(&host());
-    REQUIRE(desc->name == plugin);
-    table = desc->backend;
+    description = query(&host());
+    REQUIRE(description->name == plugin);
   }
-  return *table;
+  return *description;
 }
+
+inline const hexad_backend_vtable& vtable_of(const std::string& plugin) { return *description_of(plugin).backend; }
 
 inline const hexad_backend_vtable& vtable() { return vtable_of(plugin_name()); }
 

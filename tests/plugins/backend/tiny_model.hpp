@@ -73,9 +73,19 @@ inline Weights write_model(const std::filesystem::path& dir, const nlohmann::jso
   const auto config = hexad::modeling::load_model_config(dir);
   at::Generator generator = at::detail::createCPUGenerator(7);
   Weights weights;
-  for (const auto& info : hexad::modeling::weight_table(config)) {
+  const auto draw = [&](const hexad::modeling::WeightInfo& info) {
     const bool norm = info.shape.size() == 1;
     weights[info.hf_name] = at::empty(info.shape, at::kFloat).normal_(norm ? 1.0 : 0.0, norm ? 0.2 : 0.3, generator);
+  };
+  // A bias behind its weight, wherever the table has it: the values, and so how much of a key bias's gradient cancels,
+  // do not depend on the table.
+  const auto table = hexad::modeling::weight_table(config);
+  for (const auto& info : table) {
+    if (info.hf_name.ends_with(".bias")) continue;
+    draw(info);
+    const std::string bias = info.hf_name.substr(0, info.hf_name.rfind('.')) + ".bias";
+    for (const auto& other : table)
+      if (other.hf_name == bias) draw(other);
   }
   write_weights(dir, weights);
   return weights;

@@ -1,5 +1,6 @@
 // What the instance says of itself: description, weight layout, weights in buckets, memory.
 #include "modeling/parallel/placement.hpp"
+#include "tests/plugins/backend/fixed_order.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
 #include "tests/plugins/backend/temporary_dir.hpp"
@@ -127,6 +128,7 @@ TEST_CASE("the memory report follows gradients, optimizer state and kept weights
 }
 
 TEST_CASE("offloading and CPU offload change no result") {
+  const FixedOrder order;
   const TemporaryDir dir;
   write_tiny_model(dir.path(), "llama");
   json offloaded = policy(dir.path());
@@ -142,5 +144,7 @@ TEST_CASE("offloading and CPU offload change no result") {
       backend->check(vtable().onload(backend->self(), backend->call(), all));
     }
   }
-  CHECK(same(plain.weights(HEXAD_WEIGHTS_CURRENT), moved.weights(HEXAD_WEIGHTS_CURRENT)));
+  // Offloaded masters are updated on the host, which beside a GPU rounds otherwise.
+  CHECK(relative_error(plain.weights(HEXAD_WEIGHTS_CURRENT), moved.weights(HEXAD_WEIGHTS_CURRENT)) <=
+        (test_device::is_gpu() ? 1e-6 : 0));
 }

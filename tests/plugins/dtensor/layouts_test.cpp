@@ -8,7 +8,7 @@ using rank_process::Rank;
 
 namespace {
 
-constexpr double kTolerance = 1e-5;
+const double kTolerance = device_bound(1e-5);
 
 struct Variant {
   std::string family;

@@ -52,11 +52,11 @@ struct Task {
   }
 };
 
-void run(const char* scenario, const Layout& layout, const TemporaryDir& dir, const std::string& from,
+bool run(const char* scenario, const Layout& layout, const TemporaryDir& dir, const std::string& from,
          const std::string& to) {
   const json task = {
       {"dir", dir.path().string()}, {"plugin", layout.plugin}, {"sizes", layout.sizes}, {"from", from}, {"to", to}};
-  rank_process::run(scenario, layout.world, task.dump());
+  return rank_process::run(scenario, layout.world, task.dump());
 }
 
 void train_step(Instance& backend, int step) {
@@ -140,7 +140,7 @@ const bool registered =
 void go_round(const json& model, const Layout& from, const std::vector<Layout>& to) {
   const TemporaryDir dir;
   write_model(dir / "model", model);
-  run("first_steps", from, dir, "", "saved");
+  if (!run("first_steps", from, dir, "", "saved")) return;
   for (size_t i = 0; i < to.size(); ++i) run("goes_on", to[i], dir, "saved", "again" + std::to_string(i));
   run("goes_on", from, dir, "again" + std::to_string(to.size() - 1), "back");
 }

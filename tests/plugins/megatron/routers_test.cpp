@@ -10,7 +10,7 @@ using rank_process::Rank;
 
 namespace {
 
-constexpr double kTolerance = 1e-5, kWeightTolerance = 5e-5;
+const double kTolerance = device_bound(1e-5), kWeightTolerance = device_bound(5e-5);
 
 struct Case {
   std::string family;

@@ -10,7 +10,7 @@ using rank_process::Rank;
 
 namespace {
 
-constexpr double kTolerance = 1e-5, kWeightTolerance = 5e-5;
+const double kTolerance = device_bound(1e-5), kWeightTolerance = device_bound(5e-5);
 const char* const kForms[] = {"no_shard", "optim", "optim_grads", "optim_grads_params"};
 
 json data_parallel(const std::string& form, bool overlap, json sizes = json::object(), int bucket_size = 600) {

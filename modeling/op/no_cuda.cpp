@@ -1,0 +1,40 @@
+// A build without CUDA: no tensor ever lies on a GPU, so nothing here is reached but has_kernels
+// and the questions what fits.
+#include "modeling/error.hpp"
+#include "modeling/op/cuda/cudnn_attention.hpp"
+#include "modeling/op/cuda/operators.hpp"
+
+namespace hexad::modeling::cuda {
+namespace {
+
+[[noreturn]] void absent() { fail("this build has no CUDA kernels: configure it with -DHEXAD_CUDA=ON"); }
+
+}  // namespace
+
+bool has_kernels(const at::Tensor&) { return false; }
+bool fits_norm(const at::Tensor&, const at::Tensor&) { return false; }
+at::Tensor rms_norm(const at::Tensor&, const at::Tensor&, double) { absent(); }
+std::array<at::Tensor, 2> add_rms_norm(const at::Tensor&, const at::Tensor&, const at::Tensor&, double) { absent(); }
+at::Tensor residual_add(const at::Tensor&, const at::Tensor&) { absent(); }
+at::Tensor swiglu(const at::Tensor&, const at::Tensor&) { absent(); }
+std::array<at::Tensor, 3> rotate_heads(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Rope&) {
+  absent();
+}
+at::Tensor embed_rows(const at::Tensor&, const at::Tensor&) { absent(); }
+RowStatistics softmax_statistics(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+void softmax_gradient(const at::Tensor&, const RowStatistics&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                      double, at::Tensor) {
+  absent();
+}
+bool fits_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&) { return false; }
+at::Tensor packed_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                            const std::shared_ptr<const RaggedRows>&, int64_t) {
+  absent();
+}
+void adam_step(const AdamStep&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+               const at::Tensor&) {
+  absent();
+}
+void accumulate_product(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+
+}  // namespace hexad::modeling::cuda
