@@ -5,10 +5,7 @@
 
 #include <algorithm>
 
-#include "plugins/native/cpu/parallel.hpp"
 #include "plugins/native/device_scope.hpp"
-#include "plugins/native/sample/philox.hpp"
-#include "plugins/native/sample/sampler.hpp"
 
 namespace hexad::native {
 
@@ -42,6 +39,8 @@ void Engine::add(std::unique_ptr<Sequence> sequence) {
     events_.push_back(make_event(*sequence, HEXAD_FINISH_ERROR, std::move(reason)));
     return;
   }
+  const int64_t most = options_.max_length - sequence->prompt_size();
+  sequence->limit = sequence->prompt_size() + std::min(sequence->request.max_new_tokens, most);
   scheduler_.add(sequence.get());
   sequences_[sequence->request.id] = std::move(sequence);
 }
@@ -51,20 +50,31 @@ void Engine::cancel(uint64_t id) {
   if (found != sequences_.end()) finish(*found->second, HEXAD_FINISH_ABORT);
 }
 
+Sequence* Engine::find(uint64_t id, uint64_t arrival) const {
+  const auto found = sequences_.find(id);  // ids come again, arrivals do not
+  return found != sequences_.end() && found->second->arrival == arrival ? found->second.get() : nullptr;
+}
+
 void Engine::step(const Detokenize& detokenize) {
   const c10::InferenceMode inference;
   cache_.allocate();
+  for (const Pass& pass : std::exchange(fetched_, {})) take_in(pass, detokenize);
   const Step step = scheduler_.schedule();
-  if (step.empty()) return;
+  if (!step.empty()) start_pass(step);
+  const bool full = static_cast<int64_t>(in_flight_.size()) >= executor_->passes_in_flight();
+  if (in_flight_.empty() || (!full && !step.empty())) return;
+  Pass pass = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  fetch(pass);
+  take_in(pass, detokenize);
+}
+
+void Engine::start_pass(const Step& step) {
+  Pass pass{{}, version_, {}, {}};
+  for (const Chunk& chunk : step.chunks)
+    for (const Sequence* sampler : chunk.samplers) pass.drawers.push_back({sampler->request.id, sampler->arrival});
   try {
-    cache_.copy(step.copies);
-    const at::Tensor logits = executor_->forward(step, cache_);
-    scheduler_.commit(step);
-    for (const Chunk& chunk : step.chunks) {
-      collect_routes(*chunk.sequence, cache_);
-      for (Sequence* sampler : chunk.samplers) collect_routes(*sampler, cache_);
-    }
-    draw_tokens(step, logits, detokenize);
+    executor_->start(step, cache_);
   } catch (const std::exception& error) {
     scheduler_.commit(step);
     scheduler_.flush_prompts();
@@ -77,45 +87,61 @@ void Engine::step(const Detokenize& detokenize) {
       const auto found = sequences_.find(id);
       if (found != sequences_.end()) finish(*found->second, HEXAD_FINISH_ERROR, text_of(error));
     }
+    return;
   }
-}
-
-void Engine::draw_tokens(const Step& step, const at::Tensor& logits, const Detokenize& detokenize) {
-  struct Wanted {
-    Sequence* sequence;
-    const float* row;
-    Draw draw;
-  };
-  std::vector<Wanted> wanted;
-  const int64_t vocab = logits.size(1);
-  const float* row = logits.const_data_ptr<float>();
+  scheduler_.commit(step);
+  int32_t draw = 0;
   for (const Chunk& chunk : step.chunks) {
-    for (Sequence* sampler : chunk.samplers) wanted.push_back({sampler, row, {}});
-    row += chunk.samplers.empty() ? 0 : vocab;
-  }
-  cpu::parallel_for(static_cast<int64_t>(wanted.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Sequence& sequence = *wanted[i].sequence;
-      const double u = uniform(sequence.request.seed, static_cast<uint64_t>(sequence.size()));
-      wanted[i].draw = draw(wanted[i].row, vocab, sequence.request.sampling, u);
+    collect_routes(*chunk.sequence, cache_);
+    for (Sequence* sampler : chunk.samplers) {
+      collect_routes(*sampler, cache_);
+      sampler->tokens.push_back(~draw++);
     }
-  });
-  for (const Wanted& item : wanted) accept(*item.sequence, item.draw.token, item.draw.logprob, detokenize);
+  }
+  in_flight_.push_back(std::move(pass));
 }
 
-void Engine::accept(Sequence& sequence, int32_t token, float logprob, const Detokenize& detokenize) {
-  if (token < 0) {
+void Engine::fetch(Pass& pass) {
+  try {
+    pass.draws = executor_->finish();
+  } catch (const std::exception& error) {
+    pass.failure = text_of(error);
+  }
+}
+
+void Engine::drain() {
+  for (; !in_flight_.empty(); in_flight_.pop_front()) {
+    fetch(in_flight_.front());
+    fetched_.push_back(std::move(in_flight_.front()));
+  }
+}
+
+void Engine::take_in(const Pass& pass, const Detokenize& detokenize) {
+  for (size_t i = 0; i < pass.drawers.size(); ++i) {
+    Sequence* sequence = find(pass.drawers[i].id, pass.drawers[i].arrival);
+    if (!sequence) continue;  // it ended while it was in the pass
+    if (pass.failure.empty()) {
+      accept(*sequence, pass.draws[i], pass.version, detokenize);
+    } else {
+      finish(*sequence, HEXAD_FINISH_ERROR, pass.failure);
+    }
+  }
+}
+
+void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize) {
+  const int64_t position = sequence.known();
+  if (draw.token < 0) {
     return finish(sequence, HEXAD_FINISH_ERROR,
                   fmt::format("the logits at position {} are not finite: nan or inf in the weights (version {})",
-                              sequence.size(), version_));
+                              position, version));
   }
-  if (sequence.spans.empty() || sequence.spans.back().version != version_) {
-    sequence.spans.push_back({sequence.sampled(), version_});
+  if (sequence.spans.empty() || sequence.spans.back().version != version) {
+    sequence.spans.push_back({position - sequence.prompt_size(), version});
   }
-  sequence.tokens.push_back(token);
-  sequence.logprobs.push_back(logprob);
+  sequence.tokens[position] = draw.token;
+  sequence.logprobs.push_back(draw.logprob);
   const Request& request = sequence.request;
-  const auto is_in = [&](const auto& ids) { return std::find(ids.begin(), ids.end(), token) != ids.end(); };
+  const auto is_in = [&](const auto& ids) { return std::find(ids.begin(), ids.end(), draw.token) != ids.end(); };
   if ((!request.ignore_eos && is_in(options_.eos)) || is_in(request.stop_token_ids)) {
     return finish(sequence, HEXAD_FINISH_STOP);
   }
@@ -125,9 +151,7 @@ void Engine::accept(Sequence& sequence, int32_t token, float logprob, const Deto
     return finish(sequence, HEXAD_FINISH_ERROR,
                   fmt::format("its stop strings need the text of its tokens: {}", error.what()));
   }
-  if (sequence.sampled() >= request.max_new_tokens || sequence.size() >= options_.max_length) {
-    return finish(sequence, HEXAD_FINISH_LENGTH);
-  }
+  if (sequence.known() >= sequence.limit) finish(sequence, HEXAD_FINISH_LENGTH);
 }
 
 void Engine::finish(Sequence& sequence, int32_t reason, std::string error) {
@@ -140,14 +164,16 @@ void Engine::finish(Sequence& sequence, int32_t reason, std::string error) {
 
 std::vector<std::unique_ptr<Event>> Engine::take_events() {
   for (auto& [id, sequence] : sequences_) {
-    if (!sequence->request.stream || sequence->sampled() == sequence->reported) continue;
-    sequence->reported = sequence->sampled();
+    const auto known = static_cast<int64_t>(sequence->logprobs.size());
+    if (!sequence->request.stream || known == sequence->reported) continue;
+    sequence->reported = known;
     events_.push_back(make_event(*sequence, HEXAD_FINISH_NONE));
   }
   return std::exchange(events_, {});
 }
 
 void Engine::set_weights(WeightMap weights, int64_t version) {
+  drain();
   executor_->set_weights(std::move(weights));
   has_weights_ = true;
   version_ = version;
@@ -156,6 +182,7 @@ void Engine::set_weights(WeightMap weights, int64_t version) {
 
 void Engine::sleep(bool weights_too) {
   awake_ = false;
+  drain();
   scheduler_.preempt_all();
   cache_.release();
   if (!weights_too) return;

@@ -1,5 +1,10 @@
 // The generator's loop body: schedule, run the model, draw, finish. Not thread-safe: its owner takes turns.
+//
+// Where the executor lets two passes be in flight, the next is scheduled and enqueued before the draws of the last are
+// known: a sequence's newest token is then a placeholder that the device can resolve, lengths are known without it, and
+// a stop token or string is seen one pass late (what was drawn after it is dropped).
 #pragma once
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -31,8 +36,9 @@ class Engine {
   bool has_weights() const { return has_weights_; }
   bool awake() const { return awake_; }
 
-  // One forward pass and the tokens drawn from it. Needs weights, and to be awake. Throws only when there is no memory
-  // for the cache: what goes wrong in a pass ends the sequences that were in it with error events.
+  // Starts a forward pass, if there is one to run, and takes in the draws of the oldest one when as many are in flight
+  // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
+  // what goes wrong in a pass ends the sequences that were in it with error events.
   void step(const Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();
@@ -48,8 +54,24 @@ class Engine {
   int64_t preemptions() const { return preemptions_; }  // of sequences that have ended
 
  private:
-  void draw_tokens(const Step& step, const at::Tensor& logits, const Detokenize& detokenize);
-  void accept(Sequence& sequence, int32_t token, float logprob, const Detokenize& detokenize);
+  // A pass whose draws have not been taken in: who drew, in order, under which weights.
+  struct Pass {
+    struct Drawer {
+      uint64_t id, arrival;
+    };
+    std::vector<Drawer> drawers;
+    int64_t version;
+    std::vector<Draw> draws;
+    std::string failure;
+  };
+
+  void start_pass(const Step& step);
+  void fetch(Pass& pass);  // waits for the draws of the oldest pass in flight
+  // Fetches the draws of every pass in flight: before weights or cache go. They are taken in by the next step().
+  void drain();
+  void take_in(const Pass& pass, const Detokenize& detokenize);
+  Sequence* find(uint64_t id, uint64_t arrival) const;
+  void accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize);
   void finish(Sequence& sequence, int32_t reason, std::string error = {});
   std::string why_never(const Sequence& sequence) const;
 
@@ -58,6 +80,7 @@ class Engine {
   KvCache cache_;
   Scheduler scheduler_;
   std::unordered_map<uint64_t, std::unique_ptr<Sequence>> sequences_;  // by id
+  std::deque<Pass> in_flight_, fetched_;
   std::vector<std::unique_ptr<Event>> events_;
   uint64_t arrivals_ = 0;
   int64_t version_ = 0;

@@ -6,7 +6,7 @@ namespace hexad::native {
 
 std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std::string error) {
   auto event = std::make_unique<Event>();
-  event->tokens.assign(sequence.tokens.begin() + sequence.prompt_size(), sequence.tokens.end());
+  event->tokens.assign(sequence.tokens.begin() + sequence.prompt_size(), sequence.tokens.begin() + sequence.known());
   event->logprobs = sequence.logprobs;
   event->spans = sequence.spans;
   event->error = std::move(error);

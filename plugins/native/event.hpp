@@ -23,7 +23,7 @@ struct Event {
   hexad_named_tensor column{};
 };
 
-// A copy of what the sequence holds now. `error` is for HEXAD_FINISH_ERROR.
+// A copy of what is known of the sequence now. `error` is for HEXAD_FINISH_ERROR.
 std::unique_ptr<Event> make_event(const Sequence& sequence, int32_t finish, std::string error = {});
 
 // After a pass, of a sequence that was in it: copies the routes of tokens that were not run before from the cache.

@@ -33,7 +33,13 @@ void Generator::create(const sdk::Call& call) {
   require_one_width(model_, settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const int64_t blocks = count_blocks(settings_, model_);
-  const ExecutorOptions options{settings_.dtype, settings_.device, settings_.deterministic, settings_.max_length};
+  const ExecutorOptions options{.dtype = settings_.dtype,
+                                .device = settings_.device,
+                                .deterministic = settings_.deterministic,
+                                .max_length = settings_.max_length,
+                                .block_size = settings_.block_size,
+                                .max_sequences = settings_.max_sequences,
+                                .max_tokens = settings_.max_tokens};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
   WeightMap weights = load_weights(settings_.model_name, model_, settings_.dtype, settings_.device);
   ever_had_weights_ = !weights.empty();
@@ -44,10 +50,10 @@ void Generator::create(const sdk::Call& call) {
                                   .max_tokens = settings_.max_tokens,
                                   .chunked_prefill = settings_.chunked_prefill,
                                   .share_prompts = settings_.share_prompts};
-  engine_.emplace(
-      EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
-      KvCache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes),
-      ever_had_weights_);
+  KvCache cache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes,
+                executor->key_layout());
+  engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
+                  std::move(cache), ever_had_weights_);
   if (blocks * settings_.block_size < settings_.max_length) {
     call.log(HEXAD_LOG_WARN,
              fmt::format("the KV cache holds {} tokens, less than one sequence of max_total_sequence_length {}",

@@ -4,7 +4,7 @@
 #include "modeling/family/transformer.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/op/linear.hpp"
-#include "plugins/native/model/device_indices.hpp"
+#include "modeling/op/on_device.hpp"
 #include "plugins/native/model/executor.hpp"
 #include "plugins/native/model/paged_attention.hpp"
 
@@ -52,6 +52,7 @@ class AtenExecutor : public Executor {
   void set_weights(WeightMap weights) override { weights_ = std::move(weights); }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
+    cache.copy(step.copies);
     std::vector<int64_t> ids, positions, sampled;
     for (const Chunk& chunk : step.chunks) {
       for (int64_t position = chunk.start; position < chunk.start + chunk.count; ++position) {
@@ -61,7 +62,7 @@ class AtenExecutor : public Executor {
       if (!chunk.samplers.empty()) sampled.push_back(static_cast<int64_t>(ids.size()) - 1);
     }
     PagedAttention attention(config_, step, cache, deterministic_);
-    const auto on_device = [&](const std::vector<int64_t>& values) { return device_indices(values, device_); };
+    const auto on_device = [&](const std::vector<int64_t>& values) { return modeling::on_device(values, device_); };
     const auto lookup = [&](const std::string& name) { return weights_.at(name); };
     std::vector<at::Tensor> chosen;  // by the routers, int64 [T, k] a layer with experts
     const auto keep = [&](const at::Tensor& experts) { chosen.push_back(experts); };
@@ -86,11 +87,6 @@ class AtenExecutor : public Executor {
 
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   return std::make_unique<AtenExecutor>(config, options);
-}
-
-std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
-  const bool kernels = !config.moe && (options.dtype == at::kFloat || options.dtype == at::kBFloat16);
-  return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);
 }
 
 }  // namespace hexad::native

@@ -67,6 +67,7 @@ class CpuExecutor : public Executor {
   }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
+    cache.copy(step.copies);
     const Rows rows(step);
     buffers_.resize(config_, rows.count());
     embed(rows);

@@ -9,6 +9,7 @@
 #include "modeling/family/model_config.hpp"
 #include "plugins/native/model/kv_cache.hpp"
 #include "plugins/native/model/weights.hpp"
+#include "plugins/native/sample/sampler.hpp"
 #include "plugins/native/schedule/scheduler.hpp"
 
 namespace hexad::native {
@@ -16,23 +17,40 @@ namespace hexad::native {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Takes another set of weights, complete; an empty one frees the old (the next call must bring one).
+  // Takes another set of weights, complete; an empty one frees the old (the next call must bring one). No pass is in
+  // flight.
   virtual void set_weights(WeightMap weights) = 0;
-  // Writes the keys and values of every chunk's tokens (and their routes, where these are kept) into the cache and
-  // returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in the order of the chunks. The
-  // copies of the step have been made.
+  // Makes the copies of the step, writes the keys and values of every chunk's tokens (and their routes, where these are
+  // kept) into the cache and returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in the
+  // order of the chunks.
   virtual at::Tensor forward(const Step& step, KvCache& cache) = 0;
+
+  // The same, and a draw for every sampler. A GPU may still be at it when start() returns; finish() waits for the pass
+  // that was started first and not finished, and returns its draws in the order of chunks and samplers. A token below 0
+  // in a sequence is draw ~token of the pass that was started last: what was drawn there, known or not.
+  virtual void start(const Step& step, KvCache& cache);
+  virtual std::vector<Draw> finish();
+  // How many passes may be started before the first is finished.
+  virtual int64_t passes_in_flight() const { return 1; }
+
+  virtual KeyLayout key_layout() const { return KeyLayout::columns; }
+
+ private:
+  std::vector<Draw> draws_;
 };
 
 struct ExecutorOptions {
   at::ScalarType dtype;
   at::Device device;
   bool deterministic;
-  int64_t max_length;  // largest position + 1
+  int64_t max_length;           // largest position + 1
+  int64_t block_size = 16;      // of the cache
+  int64_t max_sequences = 256;  // in a pass
+  int64_t max_tokens = 2048;    // rows that a pass usually has at most
 };
 
-// The CPU's own kernels in fp32 and bf16 for dense models; ATen operators, through modeling's blocks, for everything
-// else.
+// The CPU's own kernels in fp32 and bf16 for dense models, a GPU's in bf16 for what runs_on_cuda() says; ATen operators,
+// through modeling's blocks, for everything else.
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);

@@ -2,17 +2,20 @@
 
 #include <ATen/Functions.h>
 
+#include "plugins/native/cuda/pool.hpp"
+
 namespace hexad::native {
 
 KvCache::KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
-                 at::Device device, bool keep_routes)
+                 at::Device device, bool keep_routes, KeyLayout layout)
     : layers_(config.num_layers),
       kv_heads_(config.num_kv_heads),
       head_dim_(config.head_dim),
       block_size_(block_size),
       num_blocks_(num_blocks),
       dtype_(dtype),
-      device_(device) {
+      device_(device),
+      layout_(layout) {
   if (!keep_routes || !config.moe) return;
   topk_ = config.moe->routing.topk;
   for (int64_t layer = 0; layer < layers_; ++layer) routed_layers_ += config.has_experts(layer);
@@ -25,6 +28,7 @@ int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t bl
 
 void KvCache::allocate() {
   if (!keys_.empty()) return;
+  if (layout_ == KeyLayout::rows) return allocate_pools();
   const auto options = at::TensorOptions(dtype_).device(device_);
   std::vector<at::Tensor> keys, values;  // all or none
   for (int64_t layer = 0; layer < layers_; ++layer) {
@@ -36,13 +40,27 @@ void KvCache::allocate() {
   values_ = std::move(values);
 }
 
+void KvCache::allocate_pools() {
+  pools_ = cuda::pool_tensor({layers_ * 2, num_blocks_, kv_heads_, block_size_, head_dim_}, dtype_, device_);
+  for (int64_t layer = 0; layer < layers_; ++layer) {
+    keys_.push_back(pools_[2 * layer]);
+    values_.push_back(pools_[2 * layer + 1]);
+  }
+}
+
 void KvCache::release() {
   keys_.clear();
   values_.clear();
+  pools_.reset();
   routes_.reset();
 }
 
 void KvCache::copy(const std::vector<BlockCopy>& copies) {
+  if (pools_.defined()) {
+    std::vector<std::pair<int32_t, int32_t>> pairs;
+    for (const BlockCopy& copy : copies) pairs.emplace_back(copy.from, copy.to);
+    return cuda::copy_pool_blocks(pools_, pairs);
+  }
   for (const BlockCopy& copy : copies) {
     for (int64_t layer = 0; layer < layers_; ++layer) {
       keys_[layer][copy.to].copy_(keys_[layer][copy.from]);

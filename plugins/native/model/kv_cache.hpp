@@ -11,11 +11,14 @@
 
 namespace hexad::native {
 
+// columns: the keys of a block and head are a matrix [head_dim, block_size]. rows: [block_size, head_dim], like values.
+enum class KeyLayout { columns, rows };
+
 class KvCache {
  public:
   // Allocates nothing yet. keep_routes: of a model with experts, where its routers sent each position too.
   KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
-          at::Device device, bool keep_routes = false);
+          at::Device device, bool keep_routes = false, KeyLayout layout = KeyLayout::columns);
 
   static int64_t bytes_per_block(const modeling::ModelConfig& config, int64_t block_size, at::ScalarType dtype);
 
@@ -28,7 +31,7 @@ class KvCache {
   void allocate();
   void release();
 
-  // Keys [blocks, kv_heads, head_dim, block_size]; values [blocks, kv_heads, block_size, head_dim].
+  // Keys [blocks, kv_heads, head_dim, block_size] in columns, else as values: [blocks, kv_heads, block_size, head_dim].
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }
 
@@ -41,9 +44,13 @@ class KvCache {
   void copy(const std::vector<BlockCopy>& copies);
 
  private:
+  void allocate_pools();
+
   int64_t layers_, kv_heads_, head_dim_, block_size_, num_blocks_;
   at::ScalarType dtype_;
   at::Device device_;
+  KeyLayout layout_;
+  at::Tensor pools_;  // in rows: [layers * 2, blocks, kv_heads, block_size, head_dim], all keys and values
   int64_t routed_layers_ = 0, topk_ = 0;
   std::vector<at::Tensor> keys_, values_;
   at::Tensor routes_;

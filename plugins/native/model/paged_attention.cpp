@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "plugins/native/model/device_indices.hpp"
+#include "modeling/op/on_device.hpp"
 
 namespace hexad::native {
 namespace {
@@ -29,8 +29,8 @@ PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& 
     }
   }
   heads_ = at::arange(config.num_kv_heads, at::TensorOptions(at::kLong).device(device));
-  blocks_ = device_indices(blocks, device).unsqueeze(1);
-  offsets_ = device_indices(offsets, device).unsqueeze(1);
+  blocks_ = modeling::on_device(blocks, device).unsqueeze(1);
+  offsets_ = modeling::on_device(offsets, device).unsqueeze(1);
 
   const int64_t max_keys = std::max<int64_t>(1, kGroupBytes / (8 * config.num_kv_heads * config.head_dim));
   std::vector<int64_t> order(blocks.size());
@@ -40,11 +40,11 @@ PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& 
     // Fillers come last in a piece and repeat its last row: the first place of a row is its own.
     for (size_t i = group.rows.size(); i-- > 0;) order[group.rows[i]] = place + static_cast<int64_t>(i);
     place += static_cast<int64_t>(group.rows.size());
-    groups_.push_back({group.pieces, group.queries, group.blocks, device_indices(group.rows, device),
-                       device_indices(group.positions, device), device_indices(group.last, device),
-                       device_indices(group.table, device)});
+    groups_.push_back({group.pieces, group.queries, group.blocks, modeling::on_device(group.rows, device),
+                       modeling::on_device(group.positions, device), modeling::on_device(group.last, device),
+                       modeling::on_device(group.table, device)});
   }
-  order_ = device_indices(order, device);
+  order_ = modeling::on_device(order, device);
 }
 
 at::Tensor PagedAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {

@@ -23,10 +23,14 @@ Step Scheduler::schedule() {
     schedule_prefills(step, budget);
     admit(step, budget);
     for (Chunk& chunk : step.chunks) join_followers(chunk);
-    if (!step.empty() || running_.empty()) return step;
+    if (!step.empty() || !anyone_pending()) return step;
     // Half-computed prompts hold all blocks: the last to arrive gives way.
     preempt(*running_.rbegin()->second);
   }
+}
+
+bool Scheduler::anyone_pending() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto& item) { return item.second->pending() > 0; });
 }
 
 void Scheduler::schedule_decodes(Step& step, int64_t& budget) {
@@ -68,6 +72,10 @@ void Scheduler::admit(Step& step, int64_t& budget) {
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     if (budget <= 0 || static_cast<int64_t>(running_.size()) >= options_.max_sequences) return;
     Sequence& sequence = *it->second;
+    if (sequence.pending() == 0) {  // preempted with its last token on its way
+      ++it;
+      continue;
+    }
     if (options_.share_prompts && !start_from_shared_prompt(sequence) && being_computed(sequence)) {
       ++it;  // joins when the prompt is done
       continue;

@@ -51,7 +51,8 @@ class Scheduler {
   // Takes a sequence out, whatever its state, and frees its blocks. Not between schedule() and commit().
   void remove(Sequence* sequence);
 
-  // Empty only when there is nothing to do. Follow with commit(), once the pass has filled the cache.
+  // Empty only when there is nothing to do before a token that is on its way is known. Follow with commit(), once what
+  // fills the cache is at least in the device's queue.
   Step schedule();
   void commit(const Step& step);
 
@@ -70,6 +71,7 @@ class Scheduler {
  private:
   using Queue = std::map<uint64_t, Sequence*>;  // by arrival
 
+  bool anyone_pending() const;
   void schedule_decodes(Step& step, int64_t& budget);
   void schedule_prefills(Step& step, int64_t& budget);
   void admit(Step& step, int64_t& budget);

@@ -3,6 +3,7 @@
 #include <hexad/abi.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct Request {
 struct Sequence {
   Request request;
   uint64_t arrival = 0;         // order of submission: who goes first, and who is preempted last
-  std::vector<int32_t> tokens;  // the prompt, then what was sampled
-  std::vector<float> logprobs;  // of the sampled ones
+  std::vector<int32_t> tokens;  // the prompt, then what was sampled; the last may be on its way: below 0 (executor.hpp)
+  std::vector<float> logprobs;  // of the sampled ones that are known
+  int64_t limit = std::numeric_limits<int64_t>::max();  // most tokens that it may have
   std::vector<hexad_version_span> spans;
   int64_t reported = 0;  // sampled tokens that a streaming caller has seen
 
@@ -43,7 +45,9 @@ struct Sequence {
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   int64_t prompt_size() const { return static_cast<int64_t>(request.prompt.size()); }
   int64_t sampled() const { return size() - prompt_size(); }
-  int64_t pending() const { return size() - computed; }  // tokens to run before the next one can be sampled
+  int64_t known() const { return prompt_size() + static_cast<int64_t>(logprobs.size()); }  // tokens
+  // Tokens to run before the next one can be sampled; 0 when there is no next one.
+  int64_t pending() const { return size() < limit ? size() - computed : 0; }
 };
 
 }  // namespace hexad::native

@@ -28,7 +28,7 @@ struct ForcedRun {
   ForcedRun(std::unique_ptr<hexad::native::Executor> runs, const hexad::modeling::ModelConfig& config,
             at::ScalarType dtype, const hexad::native::SchedulerOptions& options, at::Device device = at::kCPU)
       : executor(std::move(runs)),
-        cache(config, options.block_size, options.num_blocks, dtype, device),
+        cache(config, options.block_size, options.num_blocks, dtype, device, false, executor->key_layout()),
         scheduler(options) {}
 
   // For each text the log-probs of its tokens; nan for those that no logits were computed for.
@@ -49,7 +49,6 @@ struct ForcedRun {
     cache.allocate();
     for (; !scheduler.idle(); ++passes) {
       const hexad::native::Step step = scheduler.schedule();
-      cache.copy(step.copies);
       const at::Tensor rows = executor->forward(step, cache).log_softmax(-1);
       scheduler.commit(step);
       int64_t row = 0;

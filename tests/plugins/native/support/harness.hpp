@@ -12,6 +12,7 @@
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/native/generator.hpp"
+#include "tests/plugins/native/support/device_runtime.hpp"
 
 namespace native_test {
 
@@ -69,7 +70,7 @@ class Harness {
   hexad::native::Generator& operator*() { return *generator_; }
   hexad::native::Generator* operator->() { return generator_.get(); }
   hexad::plugin::CallContext& context() { return context_; }
-  hexad::sdk::Call service() { return {hexad::plugin::host_table(nullptr), call_.handle()}; }
+  hexad::sdk::Call service() { return {hexad::plugin::host_table(device_runtime()), call_.handle()}; }
 
   void submit(const std::vector<Ask>& asks) {
     std::deque<hexad_request> requests;

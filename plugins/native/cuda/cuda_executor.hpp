@@ -1,0 +1,15 @@
+// The decoder on an NVIDIA GPU (sm_90) in bf16: fused kernels, products by cuBLAS, paged attention by FlashInfer's
+// kernels, CUDA graphs for passes that only decode, and sampling on the device. The residual stream is fp32, as in
+// training. Passes are enqueued while the one before runs: a token that the host does not know yet is read from where it
+// was drawn.
+#pragma once
+#include "plugins/native/model/executor.hpp"
+
+namespace hexad::native {
+
+// Dense models of head_dim 64 or 128 in bf16, without biases but those of q, k and v, and without a sliding window
+// shorter than the longest sequence; not in deterministic mode. False in a build without CUDA.
+bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options);
+std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
+
+}  // namespace hexad::native

@@ -1,0 +1,54 @@
+// The kernels of one pass, in order: what a CUDA graph holds.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <optional>
+
+#include "plugins/native/cuda/fused_weights.hpp"
+#include "plugins/native/cuda/pass_arrays.hpp"
+#include "plugins/native/cuda/side_stream.hpp"
+#include "plugins/native/model/executor.hpp"
+
+namespace hexad::native::cuda {
+
+// What is launched: at least what the pass has.
+struct PassSizes : PassArrays::Counts {
+  int64_t prompt_requests = 0, prompt_items = 0;
+  bool operator==(const PassSizes&) const = default;
+};
+
+class Decoder {
+ public:
+  Decoder(const modeling::ModelConfig& config, const ExecutorOptions& options);
+
+  void set_weights(WeightMap weights);
+  bool has_weights() const { return weights_.has_value(); }
+  // Makes room for passes within `limits`; what a graph has captured before is stale. And gives it back.
+  void allocate(const ArrayLimits& limits);
+  void release();
+
+  // On LibTorch's current stream. Decode rows come first, then those of prompts; every draw reads its task.
+  void run(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache);
+
+  at::Tensor logits(int64_t rows) const { return logits_.narrow(0, 0, rows); }  // fp32 [rows, vocab] of the last pass
+  const int32_t* tokens() const { return tokens_.const_data_ptr<int32_t>(); }   // of its draws
+  const float* logprobs() const { return logprobs_.const_data_ptr<float>(); }
+
+ private:
+  void attend(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache, int64_t layer,
+              cudaStream_t stream);
+  at::Tensor rows_of(const at::Tensor& buffer, int64_t rows) const { return buffer.narrow(0, 0, rows); }
+
+  modeling::ModelConfig config_;
+  ExecutorOptions options_;
+  AttentionShape shape_;
+  SideStream beside_;
+  at::Tensor cos_, sin_;  // fp32 [max_length, head_dim / 2]
+  std::optional<FusedWeights> weights_;
+  // [rows, width] each: residual and logits fp32, the others bf16.
+  at::Tensor residual_, normed_, qkv_, attended_, gate_up_, activated_, delta_, last_, logits_;
+  at::Tensor partials_, log_sums_;  // of attention
+  at::Tensor tokens_, logprobs_;    // int32, fp32 [sequences]
+};
+
+}  // namespace hexad::native::cuda

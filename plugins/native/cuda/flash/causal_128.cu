@@ -1,0 +1,8 @@
+#include "plugins/native/cuda/flash/launch.cuh"
+
+namespace hexad::native::cuda {
+
+template void launch_attention<128, 128, true>(const AttentionShape&, const LevelArrays&, const __nv_bfloat16*,
+                                               LayerPools, __nv_bfloat16*, float*, cudaStream_t);
+
+}  // namespace hexad::native::cuda

@@ -1,0 +1,22 @@
+// The weights as the GPU's passes read them: matrices that read the same input are one.
+#pragma once
+#include "modeling/family/model_config.hpp"
+#include "plugins/native/model/weights.hpp"
+
+namespace hexad::native::cuda {
+
+struct FusedLayer {
+  at::Tensor input_norm, post_attention_norm, q_norm, k_norm;  // [width]; undefined where the family has none
+  at::Tensor qkv, qkv_bias;                                    // [q + k + v, hidden], [q + k + v] or undefined
+  at::Tensor output, gate_up, down;                            // [hidden, q], [2 * width, hidden], [hidden, width]
+};
+
+struct FusedWeights {
+  // Lets go of each matrix of `weights` as soon as it has its place in a fused one.
+  FusedWeights(const modeling::ModelConfig& config, WeightMap weights);
+
+  at::Tensor embedding, head, final_norm;  // [vocab, hidden]; the same when tied
+  std::vector<FusedLayer> layers;
+};
+
+}  // namespace hexad::native::cuda

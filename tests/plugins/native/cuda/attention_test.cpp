@@ -1,0 +1,139 @@
+// Plans and kernels together: attention over a paged cache whose unwritten places are nan, against double precision.
+#include "plugins/native/cuda/attention.hpp"
+#include "plugins/native/cuda/pass_arrays.hpp"
+#include "tests/plugins/native/cuda/support.hpp"
+
+using namespace native_cuda_test;
+using namespace hexad::native;
+using namespace hexad::native::cuda;
+
+namespace {
+
+struct Case {
+  int64_t heads, kv_heads, dim, block_size;
+  std::vector<std::vector<int32_t>> tables;
+  std::vector<int32_t> lengths, counts;  // counts: rows of a prompt; 1 decodes, and comes first
+};
+
+// Adds `members` rows that share `shared` positions (whole blocks of them) and have these lengths.
+void add_group(Case& c, int32_t& next_block, int64_t shared, const std::vector<int32_t>& lengths) {
+  std::vector<int32_t> prompt(shared / c.block_size);
+  for (int32_t& block : prompt) block = next_block++;
+  for (const int32_t length : lengths) {
+    std::vector<int32_t>& table = c.tables.emplace_back(prompt);
+    while (int64_t(table.size()) * c.block_size < length) table.push_back(next_block++);
+    c.lengths.push_back(length), c.counts.push_back(1);
+  }
+}
+
+at::Tensor expected(const Case& c, const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values) {
+  std::vector<at::Tensor> rows;
+  const int64_t share = c.heads / c.kv_heads;
+  int64_t row = 0;
+  for (size_t i = 0; i < c.tables.size(); ++i) {
+    const at::Tensor table = on_gpu(c.tables[i]).to(at::kLong);
+    const auto whole = [&](const at::Tensor& pool) {  // [kv_heads, positions, dim]
+      return wide(pool.index_select(0, table)).permute({1, 0, 2, 3}).reshape({c.kv_heads, -1, c.dim});
+    };
+    const at::Tensor k = whole(keys).repeat_interleave(share, 0), v = whole(values).repeat_interleave(share, 0);
+    for (int32_t r = 0; r < c.counts[i]; ++r, ++row) {
+      const int64_t seen = c.lengths[i] - c.counts[i] + r + 1;
+      const at::Tensor scores = k.slice(1, 0, seen).matmul(wide(q[row]).unsqueeze(2)) / std::sqrt(double(c.dim));
+      rows.push_back((scores.softmax(1) * v.slice(1, 0, seen)).sum(1));
+    }
+  }
+  return at::stack(rows);
+}
+
+// `padding`: requests and items that do nothing, as in a CUDA graph of a larger size.
+void check_attention(const Case& c, int32_t blocks, int64_t padding) {
+  CAPTURE(c.heads);
+  CAPTURE(c.kv_heads);
+  CAPTURE(c.dim);
+  CAPTURE(c.block_size);
+  CAPTURE(padding);
+  const PlanShape plan_shape{c.heads, c.kv_heads, c.block_size};
+  std::vector<DecodeRow> decodes;
+  std::vector<PromptRows> prompts;
+  int64_t rows = 0;
+  at::Tensor unwritten = at::ones({blocks, 1, c.block_size, 1}, at::kBool);
+  for (size_t i = 0; i < c.tables.size(); ++i) {
+    if (c.counts[i] == 1)
+      decodes.push_back({c.tables[i].data(), c.lengths[i]});
+    else
+      prompts.push_back({c.tables[i].data(), c.lengths[i], c.counts[i]});
+    rows += c.counts[i];
+    for (int32_t at = 0; at < c.lengths[i]; ++at)
+      unwritten.mutable_data_ptr<bool>()[c.tables[i][at / c.block_size] * c.block_size + at % c.block_size] = false;
+  }
+  const auto pool = [&] {
+    return random({blocks, c.kv_heads, c.block_size, c.dim}).masked_fill(unwritten.to(kGpu), NAN);
+  };
+  const at::Tensor keys = pool(), values = pool();
+  AttentionPlan plan;
+  plan_attention(plan_shape, decodes, prompts, plan);
+  PassArrays arrays(
+      {std::max<int64_t>(rows, 64) + padding, int64_t(decodes.size() + prompts.size()) + padding, 400, plan_shape},
+      kGpu);
+  arrays.begin();
+  PassArrays::Counts counts{.rows = rows,
+                            .decode_rows = int64_t(decodes.size()),
+                            .own_items = plan.own.items(),
+                            .shared_items = plan.shared.items()};
+  PassArrays::Counts padded = counts;
+  padded.decode_rows += padding, padded.own_items += padding;
+  if (counts.shared_items > 0) padded.shared_items += padding;
+  arrays.upload(plan, counts, padded, nullptr);
+  const int64_t width = c.heads + 2 * c.kv_heads;
+  const at::Tensor qkv = random({rows, width, c.dim}), q = qkv.slice(1, 0, c.heads);
+  const at::Tensor out = poisoned({rows + padding, c.heads, c.dim}),
+                   partials = poisoned({plan.partials + 1, c.heads, c.dim});
+  const at::Tensor sums = poisoned({plan.partials + 1, c.heads}, at::kFloat);
+  const AttentionShape shape{int(c.heads), int(c.kv_heads), int(c.dim), int(c.block_size), width * c.dim};
+  const LayerPools pools{bf16(keys), bf16(values)};
+  attend_shared(shape, arrays.shared(padded.decode_rows, padded.shared_items), bf16(qkv), pools, bf16(partials),
+                sums.data_ptr<float>(), nullptr);
+  attend_own(shape, arrays.own(padded.decode_rows, padded.own_items), bf16(qkv), pools, bf16(partials),
+             sums.data_ptr<float>(), nullptr);
+  merge_partials(bf16(partials), sums.const_data_ptr<float>(), arrays.merge(), bf16(out), int(counts.decode_rows),
+                 shape.heads, shape.dim, nullptr);
+  attend_causal(shape, arrays.prompt(plan.prompt.requests(), plan.prompt.items()), bf16(qkv), pools, bf16(out),
+                nullptr);
+  synchronize();
+  // Probabilities are rounded to bf16 before they meet the values.
+  const at::Tensor want = expected(c, q, keys, values);
+  CHECK(distance(out.slice(0, 0, rows), want) < 6e-3);
+  const at::Tensor got = wide(out.slice(0, 0, rows));
+  CHECK(((got - want).norm(2, {1, 2}) / want.norm(2, {1, 2})).max().item<double>() < 1.5e-2);
+  CHECK(out.slice(0, rows).isnan().all().item<bool>());
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("gpu");
+
+TEST_CASE("native: attention of rows alone, in groups and of prompts, for odd shapes") {
+  const int64_t shapes[][3] = {{32, 8, 128}, {12, 2, 128}, {9, 3, 64},  {4, 4, 64},
+                               {16, 8, 128}, {32, 1, 64},  {64, 8, 128}};
+  for (const auto& [heads, kv_heads, dim] : shapes) {
+    for (const int64_t block_size : {16, 1, 5, 64}) {
+      Case c{heads, kv_heads, dim, block_size, {}, {}, {}};
+      int32_t next = 0;
+      add_group(c, next, 0, {1});
+      add_group(c, next, 0, {127, 128, 129, 2});
+      add_group(c, next, 320, {321, 330, 700, 450, 322});
+      add_group(c, next, 640, std::vector<int32_t>(19, 660));
+      add_group(c, next, 0, {1500});
+      check_attention(c, next, 0);
+      check_attention(c, next, 13);
+      for (const auto& [count, before] : {std::pair{2, 0}, {33, 0}, {128, 70}, {7, 300}}) {
+        std::vector<int32_t>& table = c.tables.emplace_back();
+        c.counts.push_back(count), c.lengths.push_back(count + before);
+        while (int64_t(table.size()) * block_size < c.lengths.back()) table.push_back(next++);
+      }
+      check_attention(c, next, 0);
+    }
+  }
+}
+
+TEST_SUITE_END();
