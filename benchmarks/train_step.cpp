@@ -1,0 +1,142 @@
+// Seconds of training steps and log-prob passes of a backend, through the workers that `hexad train` starts.
+//
+//   train_step MODEL_DIR --hexad build/cuda/bin/hexad --lengths LENGTHS.json [--steps 6] [--logprobs 2] [--seed 1]
+//              [--save PREFIX] [--trace FILE] [key=value ...]
+//
+// Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
+// of one optimizer step. Tokens are random, rewards too; the first quarter of a sample counts as its prompt. Prints one
+// JSON object: seconds of every call, the first one included, loss and gradient norm of every step; --save
+// writes PREFIX.logprobs (raw fp32, under the initial weights) and PREFIX.ids (int64);
+// --trace writes a Chrome trace of one more step, which is not timed, for each rank.
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <random>
+
+#include <CLI/CLI.hpp>
+
+#include "core/algorithm/inference.hpp"
+#include "core/algorithm/train_run.hpp"
+#include "core/base/json.hpp"
+#include "core/cluster/policy.hpp"
+#include "core/cluster/start_workers.hpp"
+
+namespace {
+
+using namespace hexad;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string hexad, lengths, save, trace;
+  algorithm::InferenceOptions model;
+  int64_t steps = 6, logprobs = 2;
+  uint64_t seed = 1;
+};
+
+double seconds_of(const auto& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Rollouts as training sees them, but for the log-probs of the policy that made them.
+data::Batch rollouts(std::span<const int64_t> lengths, int64_t vocabulary, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> reward;
+  data::Batch batch = data::Batch::of_lengths(lengths);
+  std::vector<int64_t> ids;
+  std::vector<float> mask, advantages;
+  for (const int64_t length : lengths) {
+    const float advantage = reward(random);
+    for (int64_t t = 0; t < length; ++t) {
+      ids.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(vocabulary)));
+      mask.push_back(t < std::max<int64_t>(1, length / 4) ? 0.0f : 1.0f);
+      advantages.push_back(advantage);
+    }
+  }
+  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
+  batch.set("token_mask", data::Tensor::of(mask), data::Axis::token);
+  batch.set("advantages", data::Tensor::of(advantages), data::Axis::token);
+  batch.set("reference_policy_logprobs", data::Tensor(data::DType::f32, {batch.tokens()}), data::Axis::token);
+  batch.set("sample_mask", data::Tensor::of(std::vector<float>(lengths.size(), 1.0f)), data::Axis::sample);
+  return batch;
+}
+
+template <typename T>
+void write_bytes(const std::string& path, std::span<T> values) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
+}
+
+Json measure(const Options& options) {
+  const config::Resolved resolved = algorithm::inference_config(options.model);
+  const config::RunConfig run = config::run_config(resolved.root);
+  const std::string model_dir = algorithm::model_directory(options.model.model_dir);
+  const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();
+  const int64_t vocabulary = read_json<Json>(model_dir + "/config.json").at("vocab_size");
+  data::Batch batch = rollouts(lengths, vocabulary, options.seed);
+
+  cluster::WorkerGroupOptions worker_options;
+  worker_options.world_size = static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes);
+  worker_options.program = options.model.program;
+  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
+  Json result = {{"samples", lengths.size()}, {"tokens", batch.tokens()}, {"ranks", worker_options.world_size}};
+  cluster::WorkerGroup workers(options.model.spawner, worker_options);
+  std::vector<Json> started;
+  result["start_s"] = seconds_of([&] {
+    started = cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, ""},
+                                     model_dir, "");
+  });
+  result["parameters"] = started.at(0).at("backend").at("num_parameters");
+  cluster::Policy policy(workers, run.policy, started);
+
+  data::Tensor logprobs;
+  for (int64_t i = 0; i < std::max<int64_t>(1, options.logprobs); ++i)
+    result["logprobs_s"].push_back(seconds_of([&] { logprobs = policy.logprobs(batch, cluster::Weights::current); }));
+  batch.set("prev_logprobs", logprobs, data::Axis::token);
+  batch.set("generation_logprobs", logprobs, data::Axis::token);
+  if (!options.save.empty()) {
+    write_bytes(options.save + ".logprobs", logprobs.span<float>());
+    write_bytes(options.save + ".ids", std::as_const(batch).at("input_ids").span<int64_t>());
+  }
+  for (int64_t step = 0; step < options.steps; ++step) {
+    policy.begin_step(step);
+    cluster::TrainResult trained;
+    result["train_s"].push_back(seconds_of([&] { trained = policy.train(batch, 1e-6, 0.0); }));
+    result["loss"].push_back(trained.metrics.at("loss"));
+    result["grad_norm"].push_back(trained.grad_norm);
+  }
+  if (!options.trace.empty()) {
+    policy.begin_trace();
+    policy.train(batch, 1e-6, 0.0);
+    policy.save_trace(std::filesystem::absolute(options.trace));
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cluster::Spawner spawner;
+  Options options;
+  CLI::App app("Seconds of training steps and log-prob passes");
+  app.add_option("MODEL_DIR", options.model.model_dir, "Hugging Face model directory")->required();
+  app.add_option("OVERRIDES", options.model.overrides, "key=value of the config");
+  app.add_option("--hexad", options.hexad, "The program whose workers run")->required();
+  app.add_option("--lengths", options.lengths, "JSON list: tokens of each sample of a step")->required();
+  app.add_option("--steps", options.steps, "Optimizer steps");
+  app.add_option("--logprobs", options.logprobs, "Log-prob passes");
+  app.add_option("--seed", options.seed, "Of tokens and rewards");
+  app.add_option("--save", options.save, "PREFIX.logprobs under the initial weights, PREFIX.ids");
+  app.add_option("--trace", options.trace, "Chrome trace of one more step, a file for each rank");
+  CLI11_PARSE(app, argc, argv);
+  options.model.program = std::filesystem::canonical(options.hexad);
+  options.model.spawner = &spawner;
+  try {
+    std::cout << json_text(measure(options)) << std::endl;
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "train_step: " << error.what() << std::endl;
+    return 1;
+  }
+}

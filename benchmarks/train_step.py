@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Training steps and log-prob passes of a backend on GPUs, beside transformers + FSDP2 + compile, in one run.
+
+    benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
+        [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full] [--peer peer_hf_train.py] [key=value ...]
+
+Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096. The peer
+trains full rows, with as many tokens an optimizer step. Before timing, a small batch is checked: log-probs and gradient
+norm in fp32 against transformers in fp32, and in bf16 against fp32. Exits with 1 when a check does not hold. Needs
+Python with torch, transformers and safetensors, for the weights, the reference and the peer.
+
+TFLOP/s count as Megatron-LM does: 6 * matrix parameters * tokens + 6 * layers * query width * sum of squared lengths
+(causal), over real tokens.
+"""
+import argparse
+import array
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+MODELS = {
+    "qwen2.5-1.5b": dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12,
+                         num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True, max_position_embeddings=32768, rope_theta=1e6, rms_norm_eps=1e-6),
+    "llama-1b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
+                     num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
+    "llama-8b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+                     num_key_value_heads=8, head_dim=128, vocab_size=128256, tie_word_embeddings=False, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
+}
+# Bounds of the check. fp32 against fp32: other summation orders. bf16 against fp32: 8 bits of mantissa in every activation.
+FP32_LOGPROB, BF16_MEAN_LOGPROB, BF16_NORM = 2e-3, 0.05, 0.02
+
+
+def skewed_lengths(count, mean, cut, seed, sigma=1.0):
+    """Lognormal lengths, cut at `cut`, whose mean after the cut is `mean`."""
+    draw = random.Random(seed)
+    normal = [draw.gauss(0, 1) for _ in range(count)]
+    at = lambda mu: [max(8, min(cut, round(math.exp(mu + sigma * z)))) for z in normal]
+    low, high = 0.0, math.log(cut)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(at(middle)) < mean * count else (low, middle)
+    return at(low)
+
+
+def make_model(folder, config):
+    """Random bf16 weights, made on the GPU."""
+    import torch
+    from safetensors.torch import save_file
+    hidden, ffn, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    head = config.get("head_dim") or hidden // config["num_attention_heads"]
+    query, key = head * config["num_attention_heads"], head * config["num_key_value_heads"]
+    shapes = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
+    if not config["tie_word_embeddings"]:
+        shapes["lm_head.weight"] = (config["vocab_size"], hidden)
+    for i in range(layers):
+        p = f"model.layers.{i}."
+        shapes.update({p + "input_layernorm.weight": (hidden,), p + "post_attention_layernorm.weight": (hidden,), p + "self_attn.q_proj.weight": (query, hidden),
+                       p + "self_attn.k_proj.weight": (key, hidden), p + "self_attn.v_proj.weight": (key, hidden), p + "self_attn.o_proj.weight": (hidden, query),
+                       p + "mlp.gate_proj.weight": (ffn, hidden), p + "mlp.up_proj.weight": (ffn, hidden), p + "mlp.down_proj.weight": (hidden, ffn)})
+        if config["model_type"] == "qwen2":
+            shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,), p + "self_attn.v_proj.bias": (key,)})
+    torch.manual_seed(0)
+    weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight") else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
+               for name, shape in shapes.items()}
+    save_file(weights, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    return sum(math.prod(s) for s in shapes.values())
+
+
+def flops(config, lengths):
+    hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    head = config.get("head_dim") or hidden // config["num_attention_heads"]
+    query, key = head * config["num_attention_heads"], head * config["num_key_value_heads"]
+    matrices = layers * (hidden * (2 * query + 2 * key) + 3 * hidden * config["intermediate_size"]) + config["vocab_size"] * hidden
+    return 6 * matrices * sum(lengths) + 6 * layers * query * sum(n * n for n in lengths)
+
+
+def run(args, folder, lengths, name, steps, logprobs, precision="bfloat16", save=None, extra=()):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(lengths))
+    command = [str(args.build / "bin" / "train_step"), str(folder), "--hexad", str(args.build / "bin" / "hexad"), "--lengths", str(path), "--steps", str(steps),
+               "--logprobs", str(logprobs), *(["--save", str(save)] if save else []), f"policy.precision={precision}", "policy.sequence_packing.enabled=true",
+               f"++policy.sequence_packing.train_mb_tokens={args.micro_batch}", f"++policy.sequence_packing.logprob_mb_tokens={args.micro_batch}",
+               "++policy.sequence_packing.algorithm=modified_first_fit_decreasing", "++policy.max_total_sequence_length=4096",
+               f"policy.train_global_batch_size={len(lengths)}", "policy.max_grad_norm=1.0", f"++cluster.gpus_per_node={args.gpus}", "++cluster.device=cuda",
+               f"policy.backend={args.backend}", *args.override, *extra]
+    if args.trace and name == args.rows.split(",")[0]:
+        command += ["--trace", args.trace]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
+    if result.returncode:
+        raise RuntimeError(f"train_step {name}: exit {result.returncode}: {(result.stderr + result.stdout)[-1500:]}")
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def numbers(path, kind):
+    values = array.array(kind)
+    values.frombytes(pathlib.Path(path).read_bytes())
+    return values
+
+
+def check(args, folder, config):
+    """Log-probs and gradient norm of a small batch."""
+    import torch
+    from transformers import AutoModelForCausalLM
+    lengths = [1, 5, 700, 64, 333, 128, 2, 90]
+    runs = {p: run(args, folder, lengths, f"check_{p}", 1, 1, p, folder / p) for p in ("float32", "bfloat16")}
+    fp32, bf16 = (numbers(folder / f"{p}.logprobs", "f") for p in ("float32", "bfloat16"))
+    wide = sum(abs(a - b) for a, b in zip(fp32, bf16)) / len(fp32)
+    norm = abs(runs["bfloat16"]["grad_norm"][0] / runs["float32"]["grad_norm"][0] - 1)
+    result = {"bf16_mean_logprob_error": wide, "bf16_grad_norm_error": norm, "grad_norm": runs["float32"]["grad_norm"][0],
+              "token_mult_prob_error": sum(math.exp(abs(a - b)) for a, b in zip(fp32, bf16)) / len(fp32)}
+    # The same tokens through transformers.
+    ids = list(numbers(folder / "float32.ids", "q"))
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).cuda().eval()
+    worst, at = 0.0, 0
+    with torch.no_grad():
+        for n in lengths:
+            row = torch.tensor(ids[at:at + n], device="cuda")[None]
+            logprobs = torch.log_softmax(model(row).logits[0].float(), -1)[:-1].gather(1, row[0, 1:, None])[:, 0].tolist()
+            worst = max([worst] + [abs(a - b) for a, b in zip(fp32[at + 1:at + n], logprobs)])
+            at += n
+    del model
+    torch.cuda.empty_cache()
+    result["fp32_worst_logprob_error"] = worst
+    result["ok"] = worst <= FP32_LOGPROB and wide <= BF16_MEAN_LOGPROB and norm <= BF16_NORM
+    return result
+
+
+def peer(args, config):
+    accumulate = max(1, args.tokens // (args.peer_micro_batch * 4096))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer, "--model", args.model, "--seq", "4096", "--mbs",
+               str(args.peer_micro_batch), "--accum", str(accumulate), "--steps", str(args.steps), "--compile"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout, env=os.environ | {"LD_LIBRARY_PATH": ""})
+    found = re.search(r"([\d.]+) tok/s/GPU, ([\d.]+) TFLOP/s/GPU, peak ([\d.]+) GiB", result.stdout)
+    if not found:
+        raise RuntimeError(f"the peer printed no result: {(result.stderr + result.stdout)[-800:]}")
+    return {"tokens_per_second_per_gpu": float(found[1]), "tflops_per_gpu": float(found[2]), "peak_gib": float(found[3]), "command": " ".join(command[1:])}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--model", default="qwen2.5-1.5b", choices=sorted(MODELS))
+    parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--backend", default="dtensor")
+    parser.add_argument("--micro-batch", type=int, default=16384)
+    parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step and GPU")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rows", default="packed,full")
+    parser.add_argument("--peer", default="", help="path of peer_hf_train.py")
+    parser.add_argument("--peer-micro-batch", type=int, default=4)
+    parser.add_argument("--trace", default="", help="Chrome trace of a step of the first rows, a file for each rank")
+    parser.add_argument("--timeout", type=float, default=240)
+    parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("override", nargs="*")
+    args = parser.parse_args()
+    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
+    if args.layers:
+        config["num_hidden_layers"] = args.layers
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "micro_batch": args.micro_batch}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        result["parameters"] = make_model(folder, config)
+        result["checks"] = {"skipped": True, "ok": True} if args.no_check else check(args, folder, config)
+        print(json.dumps(result["checks"]), flush=True)
+        for rows in args.rows.split(","):
+            tokens = args.tokens * args.gpus
+            lengths = [4096] * (tokens // 4096) if rows == "full" else skewed_lengths(tokens // 800, 800, 4096, 3)
+            lengths = lengths[:len(lengths) // args.gpus * args.gpus]
+            got = run(args, folder, lengths, rows, args.steps, 3)
+            step, logprobs = statistics.median(got["train_s"][2:]), min(got["logprobs_s"][1:])
+            result[rows] = {"tokens": sum(lengths), "step_s": step, "tokens_per_second_per_gpu": sum(lengths) / step / args.gpus,
+                            "tflops_per_gpu": flops(config, lengths) / step / args.gpus / 1e12, "logprobs_s": logprobs,
+                            "logprob_tflops_per_gpu": flops(config, lengths) / 3 / logprobs / args.gpus / 1e12, "start_s": got["start_s"],
+                            "train_s": got["train_s"], "loss": got["loss"], "grad_norm": got["grad_norm"]}
+            print(rows, json.dumps(result[rows]), flush=True)
+        if args.peer:
+            result["peer"] = peer(args, config)
+            print("peer", json.dumps(result["peer"]), flush=True)
+            for rows in args.rows.split(","):
+                result[rows]["times_peer"] = result[rows]["tokens_per_second_per_gpu"] / result["peer"]["tokens_per_second_per_gpu"]
+                print(rows, "times the peer:", round(result[rows]["times_peer"], 3), flush=True)
+    pathlib.Path(args.out).write_text(json.dumps(result, indent=1))
+    return 0 if result["checks"]["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
