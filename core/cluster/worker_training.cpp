@@ -26,6 +26,16 @@ MicroBatches micro_batches(const Message& message, const data::Batch& batch, con
   return result;
 }
 
+// What the rank holds after an update, this process's generator included; a run's memory is flat when these are.
+void add_memory(WorkerState& state) {
+  if (!state.backend->has_memory()) return;
+  const hexad_memory_stats stats = state.backend->memory(state.context());
+  constexpr double kGiB = 1 << 30;
+  state.metrics.add("memory_allocated_gib", static_cast<double>(stats.allocated_bytes) / kGiB, 1,
+                    plugin::ReduceAs::max);
+  state.metrics.add("memory_reserved_gib", static_cast<double>(stats.reserved_bytes) / kGiB, 1, plugin::ReduceAs::max);
+}
+
 Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 }  // namespace
@@ -91,7 +101,8 @@ Message train(WorkerState& state, const Message& message) {
       outputs.push_back(name);
   }
 
-  double total = 0;
+  // A loss on the GPU is read when all micro-batches are under way: nothing before waits for the device.
+  std::vector<plugin::PendingLoss> pending;
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
     const data::Batch& micro_batch = part.batch();
@@ -102,14 +113,17 @@ Message train(WorkerState& state, const Message& message) {
                                   header.at("global_valid_sequences"),
                                   part.get()->padded_length};
     const ColumnViews columns(micro_batch);
-    const plugin::LossValue value = loss.compute(state.context(), shape, columns.get(), made, grads);
-    if (part.get()->is_dummy || !info.counts_loss) return;
-    total += value.loss;
-    for (const plugin::LossMetric& metric : value.metrics) {
-      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
-    }
+    plugin::PendingLoss computed = loss.enqueue(state.context(), shape, columns.get(), made, grads);
+    if (!part.get()->is_dummy && info.counts_loss) pending.push_back(std::move(computed));
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
+  double total = 0;
+  for (const plugin::PendingLoss& computed : pending) {
+    const plugin::LossValue value = computed.read();
+    total += value.loss;
+    for (const plugin::LossMetric& metric : value.metrics)
+      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+  }
   state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();
@@ -122,6 +136,7 @@ Message step(WorkerState& state, const Message& message) {
       header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
   const hexad_step_stats stats = state.need_backend("step").step(
       state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"), header.at("discard").get<bool>());
+  add_memory(state);
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();
   answer.header["grad_norm"] = json_number(stats.grad_norm);

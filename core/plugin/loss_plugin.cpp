@@ -135,7 +135,14 @@ std::vector<hexad_named_tensor> LossPlugin::select_inputs(const LossShape& shape
 LossValue LossPlugin::compute(const CallContext& context, const LossShape& shape,
                               std::span<const hexad_named_tensor> inputs, std::span<const hexad_named_tensor> outputs,
                               std::span<DLTensor* const> grads) {
-  Staging staging(runtime_of(host()));
+  return enqueue(context, shape, inputs, outputs, grads).read();
+}
+
+PendingLoss LossPlugin::enqueue(const CallContext& context, const LossShape& shape,
+                                std::span<const hexad_named_tensor> inputs, std::span<const hexad_named_tensor> outputs,
+                                std::span<DLTensor* const> grads) {
+  Staging staging(runtime_of(host()));  // for the length of the call
+  auto results = std::make_unique<Staging>(runtime_of(host()));
   std::vector<hexad_named_tensor> selected = select_inputs(shape, inputs, outputs);
   const DLDevice device = choose_device(caps(), selected, context.device);
   for (DLTensor* grad : grads) {
@@ -176,15 +183,15 @@ LossValue LossPlugin::compute(const CallContext& context, const LossShape& shape
 
   hexad_loss_out out{};
   out.struct_size = HEXAD_STRUCT_SIZE(hexad_loss_out, metrics);
-  out.loss = staging.zeros(kF64, {1}, device);
+  out.loss = results->zeros(kF64, {1}, device);
   out.grads = loss_grads.data();
   out.num_grads = static_cast<int64_t>(loss_grads.size());
-  out.metrics = staging.zeros(kF64, {vtable_->num_metrics, 2}, device);
+  out.metrics = results->zeros(kF64, {vtable_->num_metrics, 2}, device);
   invoke(context, "compute", [&](hexad_call* call) { return vtable_->compute(self_, call, &batch, &out); });
 
   if (!recorder_.folder.empty() && context.step <= recorder_.steps) record_call(context, batch, out);
   for (const auto& [from, to] : copy_back) staging.copy(*from, *to);
-  return read_value(*staging.on(out.loss, kHost), *staging.on(out.metrics, kHost));
+  return {*this, std::move(results), out.loss, out.metrics};
 }
 
 void LossPlugin::record(std::filesystem::path folder, int64_t steps) { recorder_ = {std::move(folder), steps, 0}; }
@@ -215,13 +222,18 @@ void LossPlugin::record_call(const CallContext& context, const hexad_loss_batch&
                   recording);
 }
 
-LossValue LossPlugin::read_value(const DLTensor& loss, const DLTensor& metrics) const {
+PendingLoss::PendingLoss(const LossPlugin& loss, std::unique_ptr<Staging> staging, DLTensor* value, DLTensor* metrics)
+    : loss_(&loss), staging_(std::move(staging)), value_(value), metrics_(metrics) {}
+PendingLoss::~PendingLoss() = default;
+PendingLoss::PendingLoss(PendingLoss&&) noexcept = default;
+
+LossValue PendingLoss::read() const {
   LossValue value;
-  value.loss = *HEXAD_F64(&loss);
-  const double* entries = HEXAD_F64(&metrics);
-  for (uint32_t i = 0; i < vtable_->num_metrics; ++i) {
-    if (!(used_metrics_ >> i & 1)) continue;
-    const hexad_metric_spec& spec = vtable_->metrics[i];
+  value.loss = *HEXAD_F64(staging_->on(value_, kHost));
+  const double* entries = HEXAD_F64(staging_->on(metrics_, kHost));
+  for (uint32_t i = 0; i < loss_->vtable_->num_metrics; ++i) {
+    if (!(loss_->used_metrics_ >> i & 1)) continue;
+    const hexad_metric_spec& spec = loss_->vtable_->metrics[i];
     value.metrics.push_back({spec.name, entries[2 * i], entries[2 * i + 1], spec.reduce});
   }
   return value;

@@ -1,6 +1,7 @@
 // A loss plugin's instance.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,24 @@ struct LossValue {
   std::vector<LossMetric> metrics;  // those that plan() kept, in declared order
 };
 
+class LossPlugin;
+class Staging;
+
+// What compute makes of a micro-batch, which a device may still be at.
+class PendingLoss {
+ public:
+  PendingLoss(const LossPlugin& loss, std::unique_ptr<Staging> staging, DLTensor* value, DLTensor* metrics);
+  ~PendingLoss();
+  PendingLoss(PendingLoss&&) noexcept;
+  // Waits for the device. The loss lives still.
+  LossValue read() const;
+
+ private:
+  const LossPlugin* loss_;
+  std::unique_ptr<Staging> staging_;  // owns both tensors
+  DLTensor *value_, *metrics_;
+};
+
 class LossPlugin : public Instance {
  public:
   // Creates the instance and asks for its plan. `config` is the `loss_fn` section. Throws PluginError, or Error(config)
@@ -54,7 +73,10 @@ class LossPlugin : public Instance {
   // differentiable outputs with grads[i] to write for outputs[i] (f32, like it; may be null). Tensors may lie in host
   // or CUDA memory: they are staged when the loss cannot take them where they are. Names that the loss does not use are
   // ignored, and their gradients are zeroed. Throws Error(data) if a required input is missing or has a wrong dtype or
-  // length.
+  // length. The gradients are ready in the order of the call's stream.
+  PendingLoss enqueue(const CallContext& context, const LossShape& shape, std::span<const hexad_named_tensor> inputs,
+                      std::span<const hexad_named_tensor> outputs, std::span<DLTensor* const> grads);
+  // The same, and waits for the loss.
   LossValue compute(const CallContext& context, const LossShape& shape, std::span<const hexad_named_tensor> inputs,
                     std::span<const hexad_named_tensor> outputs, std::span<DLTensor* const> grads);
 
@@ -73,7 +95,6 @@ class LossPlugin : public Instance {
  private:
   std::vector<hexad_named_tensor> select_inputs(const LossShape& shape, std::span<const hexad_named_tensor> inputs,
                                                 std::span<const hexad_named_tensor> outputs) const;
-  LossValue read_value(const DLTensor& loss, const DLTensor& metrics) const;
 
   void record_call(const CallContext& context, const hexad_loss_batch& batch, const hexad_loss_out& out);
 
@@ -81,6 +102,7 @@ class LossPlugin : public Instance {
     std::filesystem::path folder;
     int64_t steps = 0, calls = 0;
   };
+  friend class PendingLoss;
   const hexad_loss_vtable* vtable_;
   hexad_loss* self_ = nullptr;
   Recorder recorder_;

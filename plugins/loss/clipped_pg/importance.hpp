@@ -12,7 +12,7 @@ struct Weight {
 };
 
 // Truncates a raw weight; seq-mask-tis is decided by the whole sequence.
-inline Weight truncate_weight(const Options& options, double raw, const SequenceSums& sums) {
+CLIPPED_PG_BOTH Weight truncate_weight(const Options& options, double raw, const SequenceSums& sums) {
   const double low = options.truncation_min, high = options.truncation_max;
   switch (options.truncation) {
     case Truncation::none: return {raw, false};
@@ -29,7 +29,7 @@ inline Weight truncate_weight(const Options& options, double raw, const Sequence
 }
 
 // Weights that overflow become 0.
-inline Weight importance_weight(const Options& options, const Token& token, const SequenceSums& sums) {
+CLIPPED_PG_BOTH Weight importance_weight(const Options& options, const Token& token, const SequenceSums& sums) {
   const double raw = options.sequence_ratios ? sums.weight : finite_or_zero(exp_f32(token.previous - token.generation));
   return truncate_weight(options, raw, sums);
 }

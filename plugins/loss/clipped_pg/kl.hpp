@@ -21,7 +21,7 @@ struct WeightedKl {
 };
 
 // k1 = -d, k2 = d^2 / 2, k3 = e^d - 1 - d, and d k / d d.
-inline ValueGrad kl_estimate(KlType type, double d) {
+CLIPPED_PG_BOTH ValueGrad kl_estimate(KlType type, double d) {
   switch (type) {
     case KlType::k1: return {-d, -1};
     case KlType::k2: return {d * d / 2, d};
@@ -36,7 +36,7 @@ inline ValueGrad kl_estimate(KlType type, double d) {
 // clamp(w * k(clamp(reference - current)), +-output) and its gradient by `current`. The weight w is
 // exp(current - generation), or exp(current - sg(current)) = 1 with the same gradient w; where the input clamp acts,
 // the whole token is constant.
-inline WeightedKl weighted_kl(const Options& options, double current, double reference, double generation) {
+CLIPPED_PG_BOTH WeightedKl weighted_kl(const Options& options, double current, double reference, double generation) {
   double d = reference - current;
   bool constant = false;
   if (options.kl_input_clamp) {

@@ -2,32 +2,9 @@
 #pragma once
 #include <hexad/loss.hpp>
 
-#include <algorithm>
-#include <array>
-#include <limits>
+#include "totals.hpp"
 
 namespace clipped_pg {
-
-enum Metric : size_t {
-  kLoss,
-  kKlPenalty,
-  kTokenMultProbError,
-  kGenKlError,
-  kPolicyKlError,
-  kJsDivergenceError,
-  kSamplingImportanceRatio,
-  kIsOobRatio,
-  kApproxEntropy,
-  kProbsRatio,
-  kProbsRatioClamped,
-  kProbsRatioMin,
-  kProbsRatioMax,
-  kProbsRatioClampedMin,
-  kProbsRatioClampedMax,
-  kPositiveNllLoss,
-  kNumValidSamples,
-  kMetricCount
-};
 
 // In the order of Metric. Sums are divided by global counts already: they add up over micro-batches and ranks.
 inline constexpr hexad_metric_spec kMetricSpecs[] = {
@@ -50,15 +27,5 @@ inline constexpr hexad_metric_spec kMetricSpecs[] = {
     hexad::sdk::metric("num_valid_samples", HEXAD_REDUCE_SUM),
 };
 static_assert(std::size(kMetricSpecs) == kMetricCount);
-
-// Range of a value over the tokens that count.
-struct Extrema {
-  double min = std::numeric_limits<double>::infinity();
-  double max = -std::numeric_limits<double>::infinity();
-  void add(double value) {
-    min = std::min(min, value);
-    max = std::max(max, value);
-  }
-};
 
 }  // namespace clipped_pg

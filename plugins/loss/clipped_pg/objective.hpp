@@ -15,12 +15,12 @@ struct Objective {
 };
 
 // Adds half of each side at ties, as automatic differentiation of max and min does.
-inline ValueGrad greater(ValueGrad a, ValueGrad b) {
+CLIPPED_PG_BOTH ValueGrad greater(ValueGrad a, ValueGrad b) {
   if (a.value == b.value) return {a.value, (a.grad + b.grad) / 2};
   return a.value > b.value ? a : b;
 }
 
-inline Objective objective(const Options& options, double ratio, double current, double advantage) {
+CLIPPED_PG_BOTH Objective objective(const Options& options, double ratio, double current, double advantage) {
   if (options.reinforce) {
     Objective result{-advantage * current, 0, -advantage, current, current};
     if (options.dual_clip && advantage < 0) {

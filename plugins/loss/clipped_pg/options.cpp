@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include <hexad/services.hpp>
+
 namespace clipped_pg {
 namespace {
 

@@ -1,8 +1,10 @@
 // The `loss_fn` section of a policy-gradient run, under NeMo-RL's names and defaults.
 #pragma once
-#include <hexad/services.hpp>
-
 #include <optional>
+
+namespace hexad::sdk {
+class Config;
+}
 
 namespace clipped_pg {
 

@@ -31,14 +31,14 @@ struct Sequence {
   double per_sequence = 1;  // 1 / global sequence count
   SequenceSums sums;
 
-  size_t size() const { return logprobs.size(); }
+  CLIPPED_PG_BOTH size_t size() const { return logprobs.size(); }
 
   // True if the sampling filter (top-k, top-p) removes the token under the current policy. NeMo-RL takes 0 for its
   // log-prob and goes on counting it; it has no gradient.
-  bool removed(size_t t) const { return logprobs[t] == -INFINITY; }
+  CLIPPED_PG_BOTH bool removed(size_t t) const { return logprobs[t] == -INFINITY; }
 
   // Without `previous` the previous policy is the current one.
-  Token token(size_t t) const {
+  CLIPPED_PG_BOTH Token token(size_t t) const {
     Token token;
     token.current = removed(t) ? 0 : logprobs[t];
     token.mask = mask[t];
@@ -51,28 +51,34 @@ struct Sequence {
   }
 
   // A token's share in a mean over the tokens of the global batch.
-  double token_weight(const Token& token) const { return token.mask * sample_mask * per_token; }
+  CLIPPED_PG_BOTH double token_weight(const Token& token) const { return token.mask * sample_mask * per_token; }
   // Its share in the loss: the same, or in the mean over sequences of the means over their tokens.
-  double loss_weight(const Options& options, const Token& token) const {
+  CLIPPED_PG_BOTH double loss_weight(const Options& options, const Token& token) const {
     if (options.token_level) return token_weight(token);
     return token.mask / denominator(sums.tokens) * sample_mask * per_sequence;
   }
 };
 
-inline SequenceSums sum_sequence(const Sequence& sequence) {
-  SequenceSums sums;
-  double log_ratio = 0, drift = 0;
-  for (size_t t = 0; t < sequence.size(); ++t) {
-    const Token token = sequence.token(t);
-    sums.tokens += token.mask;
-    log_ratio += (token.current - token.previous) * token.mask;
-    drift += (token.previous - token.generation) * token.mask;
-  }
-  const double count = denominator(sums.tokens);
-  sums.ratio = exp_f32(log_ratio / count);
-  sums.weight = finite_or_zero(exp_f32(drift * sequence.sample_mask));
-  sums.mean_log_drift = drift / count;
-  return sums;
+// Sums over tokens, from which SequenceSums are made.
+struct TokenSums {
+  double tokens = 0, log_ratio = 0, drift = 0;
+  double positive = 0, positive_tokens = 0;  // -log-prob and count of a rewarded sequence's tokens (VAPO)
+};
+
+CLIPPED_PG_BOTH void add_token(const Sequence& sequence, size_t t, TokenSums& sums) {
+  const Token token = sequence.token(t);
+  sums.tokens += token.mask;
+  sums.log_ratio += (token.current - token.previous) * token.mask;
+  sums.drift += (token.previous - token.generation) * token.mask;
+  if (!(sequence.reward > 0)) return;
+  sums.positive -= token.current * token.mask * sequence.sample_mask;
+  sums.positive_tokens += token.mask * sequence.sample_mask;
+}
+
+CLIPPED_PG_BOTH SequenceSums sequence_sums(const Sequence& sequence, const TokenSums& tokens) {
+  const double count = denominator(tokens.tokens);
+  return {tokens.tokens, exp_f32(tokens.log_ratio / count),
+          finite_or_zero(exp_f32(tokens.drift * sequence.sample_mask)), tokens.drift / count};
 }
 
 }  // namespace clipped_pg
