@@ -16,16 +16,21 @@ __nv_bfloat16* bf16(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<__nv_bfloat16*>(tensor.data_ptr()) : nullptr;
 }
 
-// out = x * weight^T, in bf16, or fp32 logits.
-void multiply(const at::Tensor& x, const at::Tensor& weight, at::Tensor out, cudaStream_t stream) {
+// out = x * weight^T + bias in bf16, or without a bias; `out` in fp32: logits, without one.
+void multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor out,
+              cudaStream_t stream) {
   const int rows = int(x.size(0)), in = int(weight.size(1)), columns = int(weight.size(0));
-  const bool wide = out.scalar_type() == at::kFloat;
-  if (!is_skinny(rows, in, columns)) {
-    wide ? at::mm_out(out, x, weight.t(), at::kFloat) : at::mm_out(out, x, weight.t());
-  } else if (wide) {
+  const bool wide = out.scalar_type() == at::kFloat, skinny = is_skinny(rows, in, columns);
+  if (skinny && wide) {
     multiply_skinny(bf16(x), bf16(weight), out.data_ptr<float>(), rows, in, columns, stream);
+  } else if (skinny) {
+    multiply_skinny(bf16(x), bf16(weight), bf16(bias), bf16(out), rows, in, columns, stream);
+  } else if (wide) {
+    at::mm_out(out, x, weight.t(), at::kFloat);
+  } else if (bias.defined()) {
+    at::addmm_out(out, bias, x, weight.t());
   } else {
-    multiply_skinny(bf16(x), bf16(weight), bf16(out), rows, in, columns, stream);
+    at::mm_out(out, x, weight.t());
   }
 }
 
@@ -102,27 +107,26 @@ void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& c
   embed_norm(bf16(w.embedding), arrays.ids(), tokens(), bf16(w.layers[0].input_norm), residual, bf16(x), norm, stream);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const FusedLayer& layer = w.layers[i];
-    multiply(x, layer.qkv, rows_of(qkv_, n.rows), stream);
-    rope_append(bf16(qkv_), {bf16(layer.qkv_bias), bf16(layer.q_norm), bf16(layer.k_norm)}, cos_.data_ptr<float>(),
-                sin_.data_ptr<float>(), arrays.positions(), arrays.slots(), bf16(cache.keys(i)), bf16(cache.values(i)),
-                qkv, stream);
+    multiply(x, layer.qkv, layer.qkv_bias, rows_of(qkv_, n.rows), stream);
+    rope_append(bf16(qkv_), {bf16(layer.q_norm), bf16(layer.k_norm)}, cos_.data_ptr<float>(), sin_.data_ptr<float>(),
+                arrays.positions(), arrays.slots(), bf16(cache.keys(i)), bf16(cache.values(i)), qkv, stream);
     attend(n, arrays, cache, i, stream);
-    multiply(attended, layer.output, delta, stream);
+    multiply(attended, layer.output, {}, delta, stream);
     add_norm(bf16(delta), bf16(layer.post_attention_norm), residual, bf16(x), norm, stream);
     if (is_skinny(rows, hidden, width)) {
       swiglu_skinny(bf16(x), bf16(layer.gate_up), bf16(activated), rows, hidden, width, stream);
     } else {
-      multiply(x, layer.gate_up, rows_of(gate_up_, n.rows), stream);
+      multiply(x, layer.gate_up, {}, rows_of(gate_up_, n.rows), stream);
       swiglu(bf16(gate_up_), bf16(activated), rows, width, stream);
     }
-    multiply(activated, layer.down, delta, stream);
+    multiply(activated, layer.down, {}, delta, stream);
     if (i + 1 < config_.num_layers)
       add_norm(bf16(delta), bf16(w.layers[i + 1].input_norm), residual, bf16(x), norm, stream);
   }
   if (n.logit_rows == 0) return;
   add_norm_of_rows(arrays.logit_rows(), bf16(delta), bf16(w.final_norm), residual, bf16(last_),
                    {int(n.logit_rows), hidden, norm.eps}, stream);
-  multiply(rows_of(last_, n.logit_rows), w.head, rows_of(logits_, n.logit_rows), stream);
+  multiply(rows_of(last_, n.logit_rows), w.head, {}, rows_of(logits_, n.logit_rows), stream);
   sample(logits_.const_data_ptr<float>(), int(config_.vocab_size), arrays.tasks(), tokens_.data_ptr<int32_t>(),
          logprobs_.data_ptr<float>(), int(n.draws), stream);
 }

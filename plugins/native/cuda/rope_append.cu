@@ -9,8 +9,9 @@ constexpr int kWarps = 8;
 // A warp a head; a lane has kPairs elements of the first half of the head and their partners of the second.
 template <int kDim, bool kNorm>
 __global__ void __launch_bounds__(kWarps * 32)
-    rope_append_kernel(__nv_bfloat16* qkv, QkvWeights w, const float* cos, const float* sin, const int32_t* positions,
-                       const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values, QkvShape s) {
+    rope_append_kernel(__nv_bfloat16* qkv, HeadNorms norms, const float* cos, const float* sin,
+                       const int32_t* positions, const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values,
+                       QkvShape s) {
   constexpr int kHalf = kDim / 2, kPairs = kHalf / 32;
   const int all_heads = s.heads + 2 * s.kv_heads, lane = threadIdx.x % 32;
   const int64_t task = int64_t(blockIdx.x) * kWarps + threadIdx.x / 32;
@@ -27,13 +28,6 @@ __global__ void __launch_bounds__(kWarps * 32)
     a[i] = __bfloat162float(x[i * 32 + lane]);
     b[i] = __bfloat162float(x[i * 32 + lane + kHalf]);
   }
-  if (w.bias) {
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-      a[i] += __bfloat162float(w.bias[head * kDim + i * 32 + lane]);
-      b[i] += __bfloat162float(w.bias[head * kDim + i * 32 + lane + kHalf]);
-    }
-  }
   if (!is_value) {
     if constexpr (kNorm) {
       float squares = 0;
@@ -41,7 +35,7 @@ __global__ void __launch_bounds__(kWarps * 32)
       for (int i = 0; i < kPairs; ++i) squares += a[i] * a[i] + b[i] * b[i];
       for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(~0u, squares, step);
       const float inverse = rsqrtf(squares / kDim + s.eps);
-      const __nv_bfloat16* weight = is_query ? w.q_norm : w.k_norm;
+      const __nv_bfloat16* weight = is_query ? norms.q : norms.k;
 #pragma unroll
       for (int i = 0; i < kPairs; ++i) {
         a[i] *= inverse * __bfloat162float(weight[i * 32 + lane]);
@@ -70,19 +64,19 @@ __global__ void __launch_bounds__(kWarps * 32)
 
 }  // namespace
 
-void rope_append(__nv_bfloat16* qkv, const QkvWeights& weights, const float* cos, const float* sin,
+void rope_append(__nv_bfloat16* qkv, const HeadNorms& norms, const float* cos, const float* sin,
                  const int32_t* positions, const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values,
                  const QkvShape& shape, cudaStream_t stream) {
   if (shape.rows == 0) return;
   const int64_t tasks = int64_t(shape.rows) * (shape.heads + 2 * shape.kv_heads);
   const auto blocks = static_cast<unsigned>((tasks + kWarps - 1) / kWarps);
   const auto run = [&](auto kernel) {
-    kernel<<<blocks, kWarps * 32, 0, stream>>>(qkv, weights, cos, sin, positions, slots, keys, values, shape);
+    kernel<<<blocks, kWarps * 32, 0, stream>>>(qkv, norms, cos, sin, positions, slots, keys, values, shape);
   };
   if (shape.dim == 128) {
-    weights.q_norm ? run(rope_append_kernel<128, true>) : run(rope_append_kernel<128, false>);
+    norms.q ? run(rope_append_kernel<128, true>) : run(rope_append_kernel<128, false>);
   } else {
-    weights.q_norm ? run(rope_append_kernel<64, true>) : run(rope_append_kernel<64, false>);
+    norms.q ? run(rope_append_kernel<64, true>) : run(rope_append_kernel<64, false>);
   }
   check(cudaGetLastError(), "rope and cache append");
 }

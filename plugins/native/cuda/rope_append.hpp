@@ -1,5 +1,5 @@
-// What happens between the product that makes queries, keys and values and the attention: its bias, q/k norm, rope, and
-// writing keys and values into the paged cache.
+// What happens between the product that makes queries, keys and values and the attention: q/k norm, rope, and writing
+// keys and values into the paged cache.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
@@ -13,16 +13,15 @@ struct QkvShape {
   float eps;                                   // of the q/k norm
 };
 
-// What a family has of it, bf16; null where it has none.
-struct QkvWeights {
-  const __nv_bfloat16* bias;             // [(heads + 2 * kv_heads) * dim]
-  const __nv_bfloat16 *q_norm, *k_norm;  // [dim]
+// Weights of the q/k norm, bf16 [dim]; null in a family without it.
+struct HeadNorms {
+  const __nv_bfloat16 *q, *k;
 };
 
 // qkv bf16 [rows, (heads + 2 * kv_heads) * dim]: queries are normed and rotated in place; keys, normed and rotated, and
 // values go to cache[block][kv_head][offset][dim] with block * block_size + offset = slots[row] (below 0: nowhere).
 // cos and sin fp32 [positions, dim / 2].
-void rope_append(__nv_bfloat16* qkv, const QkvWeights& weights, const float* cos, const float* sin,
+void rope_append(__nv_bfloat16* qkv, const HeadNorms& norms, const float* cos, const float* sin,
                  const int32_t* positions, const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values,
                  const QkvShape& shape, cudaStream_t stream);
 

@@ -93,7 +93,7 @@ __device__ void write(float* to, float x) { *to = x; }
 
 template <int kTiles, bool kSwiglu, typename T>
 __global__ void __launch_bounds__(kWarps * 32, 2)
-    skinny_kernel(const __nv_bfloat16* x, const __nv_bfloat16* weight, T* y, Shape s) {
+    skinny_kernel(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, T* y, Shape s) {
   const int64_t column = int64_t(blockIdx.x) * kColumns;
   float sums[kTiles][4] = {};
   partial_product(x, weight + column * s.in, s, sums);
@@ -104,13 +104,17 @@ __global__ void __launch_bounds__(kWarps * 32, 2)
     result = result / (1.0f + __expf(-result)) * total(ups);
   }
   const int row = threadIdx.x / kColumns;
-  if (row < s.rows) write(y + int64_t(row) * s.out + column + threadIdx.x % kColumns, result);
+  const int64_t at = column + threadIdx.x % kColumns;
+  if (row >= s.rows) return;
+  if (bias) result += __bfloat162float(bias[at]);
+  write(y + int64_t(row) * s.out + at, result);
 }
 
 template <bool kSwiglu, typename T>
-void launch(const __nv_bfloat16* x, const __nv_bfloat16* weight, T* y, const Shape& s, cudaStream_t stream) {
+void launch(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, T* y, const Shape& s,
+            cudaStream_t stream) {
   const auto kernel = s.rows <= 8 ? skinny_kernel<1, kSwiglu, T> : skinny_kernel<2, kSwiglu, T>;
-  kernel<<<unsigned(s.out / kColumns), kWarps * 32, 0, stream>>>(x, weight, y, s);
+  kernel<<<unsigned(s.out / kColumns), kWarps * 32, 0, stream>>>(x, weight, bias, y, s);
   check(cudaGetLastError(), "product of few rows");
 }
 
@@ -120,19 +124,19 @@ bool is_skinny(int rows, int in, int out) {
   return rows <= kMostSkinnyRows && in % (kWarps * kStep) == 0 && out % kColumns == 0;
 }
 
-void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* y, int rows, int in, int out,
-                     cudaStream_t stream) {
-  launch<false>(x, weight, y, {rows, in, out}, stream);
+void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* y,
+                     int rows, int in, int out, cudaStream_t stream) {
+  launch<false>(x, weight, bias, y, {rows, in, out}, stream);
 }
 
 void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, float* y, int rows, int in, int out,
                      cudaStream_t stream) {
-  launch<false>(x, weight, y, {rows, in, out}, stream);
+  launch<false>(x, weight, /*bias=*/nullptr, y, {rows, in, out}, stream);
 }
 
 void swiglu_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* y, int rows, int in, int width,
                    cudaStream_t stream) {
-  launch<true>(x, weight, y, {rows, in, width}, stream);
+  launch<true>(x, weight, /*bias=*/nullptr, y, {rows, in, width}, stream);
 }
 
 }  // namespace hexad::native::cuda

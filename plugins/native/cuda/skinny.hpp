@@ -10,10 +10,10 @@ inline constexpr int kMostSkinnyRows = 16;
 // rows <= kMostSkinnyRows, `in` a multiple of 256, `out` of 16.
 bool is_skinny(int rows, int in, int out);
 
-// y [rows, out] = x [rows, in] * weight [out, in]^T, bf16, sums in fp32; y in bf16 or fp32. Rows do not depend on each
-// other. For is_skinny() shapes.
-void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* y, int rows, int in, int out,
-                     cudaStream_t stream);
+// y [rows, out] = x [rows, in] * weight [out, in]^T + bias [out] (null: none), bf16, sums in fp32; y in bf16 or fp32.
+// Rows do not depend on each other. For is_skinny() shapes.
+void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* y,
+                     int rows, int in, int out, cudaStream_t stream);
 void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, float* y, int rows, int in, int out,
                      cudaStream_t stream);
 
