@@ -33,7 +33,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = aligned(grads[0]);
     const int64_t rows = grad.size(0), columns = grad.size(1);
     const at::Tensor both = at::empty({rows, 2 * columns}, grad.options());
     swiglu_backward(swiglu_call(saved[0], saved[1]), grad.const_data_ptr(), both.mutable_data_ptr(), stream_of(grad));

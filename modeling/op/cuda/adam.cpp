@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "modeling/op/cuda/adam_kernel.hpp"
@@ -19,6 +20,8 @@ void adam_step(const AdamStep& step, const at::Tensor& param, const at::Tensor& 
   call.decay = float(step.weight_decay), call.grad_scale = float(step.grad_scale);
   call.correction1 = float(1 - std::pow(step.beta1, double(step.number)));
   call.correction2_root = float(std::sqrt(1 - std::pow(step.beta2, double(step.number))));
+  const void* arrays[] = {call.param, call.grad, call.average, call.square, call.rounded};
+  call.aligned = std::all_of(std::begin(arrays), std::end(arrays), is_aligned);
   call.decoupled = step.decoupled, call.maximize = step.maximize;
   adam_step(call, stream_of(param));
 }

@@ -5,11 +5,6 @@ namespace hexad::modeling::cuda {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kWidth = 4;
-
-struct Four {
-  float param[kWidth], grad[kWidth], average[kWidth], square[kWidth];
-};
 
 __device__ inline void update(const AdamCall& call, float& param, float grad, float& average, float& square) {
   grad *= call.maximize ? -call.grad_scale : call.grad_scale;
@@ -25,27 +20,36 @@ __device__ inline void update(const AdamCall& call, float& param, float grad, fl
 }
 
 template <typename T>
+__device__ void update_one(const AdamCall& call, int64_t i) {
+  update(call, call.param[i], call.grad[i], call.average[i], call.square[i]);
+  if (call.rounded) static_cast<T*>(call.rounded)[i] = from_float<T>(call.param[i]);
+}
+
+// A thread takes kWidth elements: four in words of 16 bytes, or one.
+template <typename T, int kWidth>
 __global__ void __launch_bounds__(kBlock) adam_kernel(AdamCall call) {
   const int64_t at = (int64_t(blockIdx.x) * kBlock + threadIdx.x) * kWidth;
-  if (at >= call.count) return;
-  if (at + kWidth > call.count) {  // the last elements, one by one
-    for (int64_t i = at; i < call.count; ++i) {
-      update(call, call.param[i], call.grad[i], call.average[i], call.square[i]);
-      if (call.rounded) static_cast<T*>(call.rounded)[i] = from_float<T>(call.param[i]);
-    }
+  if (kWidth == 1 || at + kWidth > call.count) {
+    for (int64_t i = at; i < min(at + kWidth, call.count); ++i) update_one<T>(call, i);
     return;
   }
-  Four x;
-  load(call.param + at, x.param);
-  load(call.grad + at, x.grad);
-  load(call.average + at, x.average);
-  load(call.square + at, x.square);
+  float param[kWidth], grad[kWidth], average[kWidth], square[kWidth];
+  load(call.param + at, param);
+  load(call.grad + at, grad);
+  load(call.average + at, average);
+  load(call.square + at, square);
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) update(call, x.param[i], x.grad[i], x.average[i], x.square[i]);
-  store(call.param + at, x.param);
-  store(call.average + at, x.average);
-  store(call.square + at, x.square);
-  if (call.rounded) store(static_cast<T*>(call.rounded) + at, x.param);
+  for (int i = 0; i < kWidth; ++i) update(call, param[i], grad[i], average[i], square[i]);
+  store(call.param + at, param);
+  store(call.average + at, average);
+  store(call.square + at, square);
+  if (call.rounded) store(static_cast<T*>(call.rounded) + at, param);
+}
+
+template <typename T, int kWidth>
+void launch(const AdamCall& call, CUstream_st* stream) {
+  const int64_t threads = (call.count + kWidth - 1) / kWidth;
+  adam_kernel<T, kWidth><<<blocks_for(threads, kBlock), kBlock, 0, stream>>>(call);
 }
 
 }  // namespace
@@ -53,8 +57,7 @@ __global__ void __launch_bounds__(kBlock) adam_kernel(AdamCall call) {
 void adam_step(const AdamCall& call, CUstream_st* stream) {
   if (call.count == 0) return;
   with_element(call.rounded_type, [&](auto value) {
-    const int64_t threads = (call.count + kWidth - 1) / kWidth;
-    adam_kernel<decltype(value)><<<blocks_for(threads, kBlock), kBlock, 0, stream>>>(call);
+    call.aligned ? launch<decltype(value), 4>(call, stream) : launch<decltype(value), 1>(call, stream);
   });
   check_launch("adam_step");
 }

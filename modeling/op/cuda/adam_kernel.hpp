@@ -11,7 +11,7 @@ namespace hexad::modeling::cuda {
 
 // torch.optim's update (foreach/fused form): g = grad_scale * grad (negated to maximize), decay decoupled or added to g,
 // param -= lr / correction1 * average / (sqrt(square) / sqrt(correction2) + eps), with correction_i = 1 - beta_i^step.
-// fp32 arrays of `count` elements, aligned to 16 bytes; `rounded` may be null.
+// fp32 arrays of `count` elements; `rounded` may be null. `aligned`: all begin on four of their elements.
 struct AdamCall {
   float* param = nullptr;
   const float* grad = nullptr;
@@ -21,7 +21,7 @@ struct AdamCall {
   int64_t count = 0;
   float lr = 0, beta1 = 0, beta2 = 0, eps = 0, decay = 0, correction1 = 1, correction2_root = 1, grad_scale = 1;
   float rest1 = 1, rest2 = 1;  // 1 - beta_i, rounded once: of 0.999 the difference of floats is off by 1e-5
-  bool decoupled = true, maximize = false;
+  bool decoupled = true, maximize = false, aligned = false;
 };
 void adam_step(const AdamCall& call, CUstream_st* stream);
 

@@ -14,11 +14,18 @@ inline Element element_of(const at::Tensor& x) {
 
 inline cudaStream_t stream_of(const at::Tensor& x) { return c10::cuda::getCurrentCUDAStream(x.get_device()).stream(); }
 
+inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
+
+// Contiguous and beginning on 16 bytes, as kernels read it; copied when not so. A weight in a buffer of many need not be.
+inline at::Tensor aligned(const at::Tensor& x) {
+  const at::Tensor whole = x.contiguous();
+  return is_aligned(whole.const_data_ptr()) ? whole : whole.clone();
+}
+
 // [T, columns...] whose rows are contiguous and begin on 16 bytes, with any distance between them; copied when not so.
 inline at::Tensor with_row_stride(const at::Tensor& x) {
-  const bool inner = x[0].is_contiguous(), aligned = reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0 &&
-                                                     x.stride(0) * x.element_size() % 16 == 0;
-  return inner && aligned ? x : x.contiguous();
+  const bool rows_aligned = is_aligned(x.const_data_ptr()) && x.stride(0) * x.element_size() % 16 == 0;
+  return x[0].is_contiguous() && rows_aligned ? x : aligned(x);
 }
 
 }  // namespace hexad::modeling::cuda

@@ -38,7 +38,7 @@ void softmax_gradient(const at::Tensor& logits, const RowStatistics& statistics,
 }
 
 void accumulate_product(const at::Tensor& sum, const at::Tensor& grad, const at::Tensor& input) {
-  const at::Tensor g = with_row_stride(grad), x = input.contiguous();
+  const at::Tensor g = with_row_stride(grad), x = aligned(input);
   const auto type = [](const at::Tensor& t) {
     return element_of(t) == Element::f32 ? CUDA_R_32F : element_of(t) == Element::bf16 ? CUDA_R_16BF : CUDA_R_16F;
   };

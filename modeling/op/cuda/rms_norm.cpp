@@ -22,7 +22,7 @@ NormRows rows_of(const at::Tensor& x) {
   return shape;
 }
 
-at::Tensor readable(const at::Tensor& x) { return x.size(0) == 0 || x.dim() > 3 ? x.contiguous() : with_row_stride(x); }
+at::Tensor readable(const at::Tensor& x) { return x.size(0) == 0 || x.dim() > 3 ? aligned(x) : with_row_stride(x); }
 
 void run_forward(RmsNormForward call, const at::Tensor& x, const at::Tensor& weight, double eps, const at::Tensor& y,
                  const at::Tensor& inv_rms) {
@@ -42,7 +42,7 @@ Gradients run_backward(const at::Tensor& grad_y, const at::Tensor& grad_sum, con
                        const at::Tensor& weight, const at::Tensor& inv_rms, bool with_delta) {
   RmsNormBackward call;
   call.shape = rows_of(x);
-  const at::Tensor grad = grad_y.contiguous(), sum = grad_sum.defined() ? grad_sum.contiguous() : grad_sum;
+  const at::Tensor grad = aligned(grad_y), sum = grad_sum.defined() ? aligned(grad_sum) : grad_sum;
   Gradients out;
   out.x = at::empty(x.sizes(), x.options());
   if (with_delta) out.delta = at::empty(x.sizes(), weight.options());
@@ -59,7 +59,7 @@ Gradients run_backward(const at::Tensor& grad_y, const at::Tensor& grad_sum, con
 
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, const at::Tensor& weight, double eps) {
-    const at::Tensor x = readable(input), w = weight.contiguous();
+    const at::Tensor x = readable(input), w = aligned(weight);
     const at::Tensor y = at::empty(x.sizes(), w.options());
     const at::Tensor inv_rms = at::empty({x.numel() / x.size(-1)}, x.options().dtype(at::kFloat));
     run_forward({}, x, w, eps, y, inv_rms);
@@ -76,7 +76,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
 struct AddRmsNorm : torch::autograd::Function<AddRmsNorm> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& hidden, const std::optional<at::Tensor>& delta,
                                const at::Tensor& weight, double eps) {
-    const at::Tensor x = hidden.contiguous(), w = weight.contiguous(), d = delta ? delta->contiguous() : at::Tensor();
+    const at::Tensor x = aligned(hidden), w = aligned(weight), d = delta ? aligned(*delta) : at::Tensor();
     const at::Tensor sum = delta ? at::empty_like(x) : hidden, y = at::empty(x.sizes(), w.options());
     const at::Tensor inv_rms = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
     RmsNormForward call;
@@ -97,7 +97,7 @@ struct AddRmsNorm : torch::autograd::Function<AddRmsNorm> {
 
 struct ResidualAdd : torch::autograd::Function<ResidualAdd> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden, const at::Tensor& delta) {
-    const at::Tensor x = hidden.contiguous(), d = delta.contiguous(), sum = at::empty_like(x);
+    const at::Tensor x = aligned(hidden), d = aligned(delta), sum = at::empty_like(x);
     residual_add(x.const_data_ptr<float>(), d.const_data_ptr(), sum.mutable_data_ptr<float>(), x.numel(), element_of(d),
                  stream_of(x));
     ctx->saved_data["type"] = static_cast<int64_t>(d.scalar_type());
@@ -131,7 +131,7 @@ at::Tensor residual_add(const at::Tensor& hidden, const at::Tensor& delta) { ret
 
 at::Tensor embed_rows(const at::Tensor& table, const at::Tensor& ids) {
   EmbedCall call;
-  const at::Tensor rows = table.contiguous();
+  const at::Tensor rows = aligned(table);
   const at::Tensor out = at::empty({ids.size(0), rows.size(1)}, rows.options().dtype(at::kFloat));
   call.table = rows.const_data_ptr(), call.ids = ids.const_data_ptr<int64_t>(),
   call.out = out.mutable_data_ptr<float>();

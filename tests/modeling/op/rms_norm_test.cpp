@@ -36,6 +36,13 @@ TEST_CASE("rms_norm of wide rows, and of the heads of a fused projection") {
   check_op_everywhere(strided, plain, {at::randn({21, 512}), at::randn({128})});
 }
 
+TEST_CASE("rms_norm by a weight that begins inside of a word, as in a buffer of many") {
+  at::manual_seed(4);
+  const auto run = [](const auto& in) { return rms_norm(in[0], in[1].slice(0, 3), 1e-5); };
+  const auto plain = [](const auto& in) { return reference({in[0], in[1].slice(0, 3)}); };
+  check_op_everywhere(run, plain, {at::randn({20, 64}), at::randn({67})});
+}
+
 TEST_CASE("add_rms_norm is the sum and its norm, with the gradients of both") {
   for (const at::Device device : test_devices()) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {

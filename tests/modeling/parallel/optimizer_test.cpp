@@ -47,12 +47,13 @@ void check_against_plain(const std::string& name, const json& kwargs) {
   for (const at::Device device : test_devices()) {
     INFO("device " << device.str());
     std::vector<at::Tensor> params, plain, rounded;
-    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{33}, {5, 2}, {4096}}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{33}, {5, 2}, {4096}})
       params.push_back(at::randn(shape).to(device));
-      plain.push_back(params.back().to(at::kCPU, at::kDouble));
-    }
+    params.push_back(at::randn({132}).to(device).slice(0, 1));  // begins inside of a word of 16 bytes
+    for (const at::Tensor& param : params) plain.push_back(param.to(at::kCPU, at::kDouble));
     // Steps that scale the gradients, and that write the parameters in bf16 beside.
-    rounded = {at::Tensor(), at::empty_like(params[1], at::kBFloat16), at::empty_like(params[2], at::kHalf)};
+    rounded = {at::Tensor(), at::empty_like(params[1], at::kBFloat16), at::empty_like(params[2], at::kHalf),
+               at::empty_like(params[3], at::kBFloat16)};
     Optimizer optimizer(parse_optimizer(name, kwargs));
     std::vector<Plain> rules(params.size());
     for (Plain& rule : rules) rule.o = optimizer.options();
