@@ -71,6 +71,14 @@ struct Move : torch::autograd::Function<Move<Forward, Backward>> {
   }
 };
 
+// Undefined where it has been added to the weight's sum (op/linear.hpp).
+at::Tensor weight_gradient(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight) {
+  const at::Tensor sum = grad_sum_of(weight);
+  if (!sum.defined()) return at::mm(grad.t(), x);
+  accumulate_product(sum, grad, x);
+  return {};
+}
+
 struct Column : torch::autograd::Function<Column> {
   // One output a weight; autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& first,
@@ -109,7 +117,7 @@ struct Column : torch::autograd::Function<Column> {
     Sum reduced = sequence ? start_reduce_scatter(grad_x, group) : start_all_reduce(grad_x, group);
     variable_list result = {at::Tensor()};  // ... and that gradient while those of the weights are
     for (size_t i = 0; i < grads.size(); ++i)
-      result.push_back(grads[i].defined() ? at::mm(grads[i].t(), x) : at::Tensor());
+      result.push_back(grads[i].defined() ? weight_gradient(grads[i], x, saved[i + 1]) : at::Tensor());
     result[0] = reduced.wait();
     result.resize(6);  // x, three weights, and two that are no tensors
     return result;
@@ -129,7 +137,7 @@ struct PipelinedRow : torch::autograd::Function<PipelinedRow> {
     const variable_list saved = ctx->get_saved_variables();
     const GatheredProducts grad =
         gather_and_multiply(grads[0], {saved[1].t()}, kept_group(ctx), ctx->saved_data["runs"].toInt());
-    return {grad.products[0], at::mm(grad.gathered.t(), saved[0]), at::Tensor()};
+    return {grad.products[0], weight_gradient(grad.gathered, saved[0], saved[1]), at::Tensor()};
   }
 };
 
