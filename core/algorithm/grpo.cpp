@@ -48,8 +48,10 @@ Ending grpo_train(Grpo& run) {
       }
       {
         const auto time = timer.measure("generation");
-        rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling, prompts,
+        const auto sampling = with_imposed_lengths(run.sampling, run.config.policy.generation.imposed_lengths);
+        rollout = rollout::run_rollout(run.generation, run.environments, run.text, sampling, prompts,
                                        grpo.num_generations_per_prompt, static_cast<uint64_t>(grpo.seed), step);
+        run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
       }
       {
         const auto time = timer.measure("reward_calculation");

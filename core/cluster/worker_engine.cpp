@@ -67,7 +67,8 @@ Message WorkerEngine::handle(const Message& message) {
       {"start", command::start},     {"forward", command::forward},   {"train", command::train},
       {"step", command::step},       {"generate", command::generate}, {"refit", command::refit},
       {"keep", command::keep},       {"save", command::save},         {"load", command::load},
-      {"offload", command::offload}, {"onload", command::onload},     {"trace", command::trace}};
+      {"offload", command::offload}, {"onload", command::onload},     {"trace", command::trace},
+      {"sleep", command::sleep},     {"wake", command::wake}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);
   if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);

@@ -1,4 +1,4 @@
-// The command `generate`: submits every request, polls until all have ended, reports progress on the way.
+// Commands on the generator. `generate` submits every request, polls until all have ended, reports progress on the way.
 #include <chrono>
 #include <unordered_map>
 
@@ -124,6 +124,16 @@ Message generate(WorkerState& state, const Message& message) {
   answer.put("columns", join_columns(generator.plugin().label(), columns));
   answer.header["metrics"] = state.metrics.to_json();
   return answer;
+}
+
+Message sleep(WorkerState& state, const Message& message) {
+  state.need_generator("sleep").sleep(state.context(), message.header.at("level"));
+  return {};
+}
+
+Message wake(WorkerState& state, const Message&) {
+  state.need_generator("wake").wake(state.context());
+  return {};
 }
 
 }  // namespace command

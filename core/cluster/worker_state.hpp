@@ -53,6 +53,8 @@ Message save(WorkerState& state, const Message& message);
 Message load(WorkerState& state, const Message& message);
 Message offload(WorkerState& state, const Message& message);
 Message onload(WorkerState& state, const Message& message);
+Message sleep(WorkerState& state, const Message& message);
+Message wake(WorkerState& state, const Message& message);
 Message trace(WorkerState& state, const Message& message);  // worker_trace.cpp
 }  // namespace command
 

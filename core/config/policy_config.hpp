@@ -56,6 +56,7 @@ struct NativeGeneratorConfig {
 
 struct ColocatedConfig {
   bool enabled = true;
+  int64_t sleep_level = 1;               // what the generator gives back while the policy computes
   std::optional<int64_t> gpus_per_node;  // resources.gpus_per_node
   std::optional<int64_t> num_nodes;      // resources.num_nodes
 };
@@ -72,6 +73,7 @@ struct GenerationConfig {
   std::optional<std::vector<int64_t>> stop_token_ids;  // absent: the tokenizer's EOS
   std::vector<std::string> stop_strings;
   bool ignore_eos = false;
+  std::vector<int64_t> imposed_lengths;  // of a training rollout's responses, in order; empty: what is sampled
   NativeGeneratorConfig native_cfg;
   ColocatedConfig colocated;
   nlohmann::ordered_json generation;  // the whole block: what a generator plugin receives

@@ -68,8 +68,10 @@ GenerationConfig read_generation(const Node& root) {
   if (root.has(at + ".stop_token_ids")) c.stop_token_ids = root.as_ints(at + ".stop_token_ids");
   r.read("stop_strings", c.stop_strings);
   r.read("ignore_eos", c.ignore_eos);
+  if (root.has(at + ".imposed_lengths")) c.imposed_lengths = root.as_ints(at + ".imposed_lengths");
   c.native_cfg = read_native(Reader(root, at + ".native_cfg"));
   r.read("colocated.enabled", c.colocated.enabled);
+  r.read("colocated.sleep_level", c.colocated.sleep_level);
   r.read("colocated.resources.gpus_per_node", c.colocated.gpus_per_node);
   r.read("colocated.resources.num_nodes", c.colocated.num_nodes);
   c.generation = section_json(root, at);

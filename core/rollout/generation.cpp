@@ -8,6 +8,12 @@ namespace {
 using cluster::Json;
 using cluster::Message;
 
+// Both limits, and the room that the prompt leaves.
+int64_t budget(const Request& request, const Sampling& sampling) {
+  const int64_t room = sampling.max_total_tokens - static_cast<int64_t>(request.prompt.size());
+  return std::min({request.max_new_tokens, sampling.max_new_tokens, room});
+}
+
 // Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
 std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
   std::vector<std::vector<int64_t>> shares(workers);
@@ -16,7 +22,7 @@ std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int wo
     size_t end = begin;
     int64_t tokens = static_cast<int64_t>(requests[begin].prompt.size());
     while (end < requests.size() && requests[end].group == requests[begin].group)
-      ++end, tokens += sampling.max_new_tokens;
+      tokens += budget(requests[end++], sampling);
     const size_t target = std::min_element(load.begin(), load.end()) - load.begin();
     for (; begin < end; ++begin) shares[target].push_back(static_cast<int64_t>(begin));
     load[target] += tokens;
@@ -32,7 +38,7 @@ data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_
     lengths.push_back(static_cast<int64_t>(request.prompt.size()));
     groups.push_back(request.group);
     seeds.push_back(static_cast<int64_t>(request.seed));
-    budgets.push_back(std::min(sampling.max_new_tokens, sampling.max_total_tokens - lengths.back()));
+    budgets.push_back(budget(request, sampling));
     tokens.insert(tokens.end(), request.prompt.begin(), request.prompt.end());
   }
   data::Batch batch = data::Batch::of_lengths(lengths);
@@ -71,6 +77,15 @@ Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int
   return sampling;
 }
 
+Sampling with_imposed_lengths(Sampling sampling, const std::vector<int64_t>& lengths) {
+  if (lengths.empty()) return sampling;
+  sampling.imposed_lengths = lengths;
+  sampling.ignore_eos = true;
+  sampling.stop_token_ids.clear();
+  sampling.stop_strings.clear();
+  return sampling;
+}
+
 data::Batch Generation::generate(std::span<const Request> requests, const Sampling& sampling) {
   for (const Request& request : requests) {
     if (request.prompt.empty() || static_cast<int64_t>(request.prompt.size()) >= sampling.max_total_tokens) {
@@ -79,6 +94,7 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
            request.prompt.size(), sampling.max_total_tokens - 1, sampling.max_total_tokens);
     }
   }
+  wake();
   const auto shares = deal(requests, workers_.size(), sampling);
   const auto answers = workers_.call_all("generate", [&](int rank) {
     Message message;
@@ -101,7 +117,23 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
   return data::Batch::concat(parts).reorder(places);
 }
 
+void Generation::sleep(int64_t level) {
+  if (level == 0) return;
+  Message message;
+  message.header["level"] = level;
+  workers_.call_all("sleep", message);
+  asleep_ = true;
+  stale_ |= level == 2;
+}
+
+void Generation::wake() {
+  if (!asleep_) return;
+  workers_.call_all("wake", Message());
+  asleep_ = false;
+}
+
 void Generation::refit() {
+  wake();
   Message message;
   message.header["version"] = ++version_;
   workers_.call_all("refit", message);

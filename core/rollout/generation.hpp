@@ -16,9 +16,10 @@ namespace hexad::rollout {
 
 // One sample to draw.
 struct Request {
-  std::span<const int32_t> prompt;  // borrowed until generate returns
-  int64_t group = 0;                // samples of one prompt share a group: the prompt is computed once
-  uint64_t seed = 0;                // draws are keyed by (seed, position)
+  std::span<const int32_t> prompt;     // borrowed until generate returns
+  int64_t group = 0;                   // samples of one prompt share a group: the prompt is computed once
+  uint64_t seed = 0;                   // draws are keyed by (seed, position)
+  int64_t max_new_tokens = INT64_MAX;  // beside that of Sampling
 };
 
 enum class Finish : int32_t { stop = 1, length = 2, aborted = 3 };  // HEXAD_FINISH_*
@@ -32,9 +33,12 @@ struct Sampling {
   int64_t max_total_tokens = 1;  // prompt and completion
   std::vector<int64_t> stop_token_ids;
   std::vector<std::string> stop_strings;
+  std::vector<int64_t> imposed_lengths;  // new tokens of each sample of a rollout, in their order; empty: as sampled
 };
 // `eos` stands in for an absent policy.generation.stop_token_ids.
 Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int64_t>& eos);
+// The same, but nothing that is sampled ends a response before its length. No lengths: as it was.
+Sampling with_imposed_lengths(Sampling sampling, const std::vector<int64_t>& lengths);
 
 // Every worker hosts a generator with all the weights; groups are dealt over the workers. One thread.
 class Generation {
@@ -55,16 +59,21 @@ class Generation {
 
   // Hands the backend's current weights to the generators; the next completions carry the new version.
   void refit();
+  // Gives memory back until the next generate or refit: level 1 that of the KV cache, 2 the weights' too, which a refit then
+  // brings again; 0 nothing.
+  void sleep(int64_t level);
   // Whether training has changed the weights since the last refit.
   void mark_stale() { stale_ = true; }
   bool stale() const { return stale_; }
   int64_t weight_version() const { return version_; }
 
  private:
+  void wake();
+
   cluster::WorkerGroup& workers_;
   plugin::MetricSum metrics_;
   data::Batch columns_;
-  bool stale_ = true;
+  bool stale_ = true, asleep_ = false;
   int64_t version_ = 0;
 };
 

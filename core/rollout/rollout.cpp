@@ -17,12 +17,19 @@ Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<c
   Drawn drawn;
   for (const data::Datum* prompt : prompts)
     drawn.prompts.emplace_back(prompt->token_ids.begin(), prompt->token_ids.end());
+  const std::vector<int64_t>& lengths = sampling.imposed_lengths;
+  if (!lengths.empty() && lengths.size() != prompts.size() * samples) {
+    fail(ErrorKind::config,
+         "policy.generation.imposed_lengths has {} lengths, and a rollout of {} prompts x {} has {} responses",
+         lengths.size(), prompts.size(), samples, prompts.size() * samples);
+  }
   std::vector<Request> requests;
   for (size_t p = 0; p < prompts.size(); ++p) {
     for (int64_t g = 0; g < samples; ++g) {
       const uint64_t row = p * samples + g;
       requests.push_back(
           {drawn.prompts[p], static_cast<int64_t>(p), data::CounterRandom(seed, static_cast<uint64_t>(step)).at(row)});
+      if (!lengths.empty()) requests.back().max_new_tokens = lengths[row];
     }
   }
   drawn.completions = generation.generate(requests, sampling);

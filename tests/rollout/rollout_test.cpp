@@ -154,6 +154,17 @@ TEST_CASE("other stop tokens, none, and greedy choice") {
   CHECK(greedy.responses[0] == greedy.responses[1]);
 }
 
+TEST_CASE("imposed lengths are those of the responses, whatever is sampled") {
+  Fixture fixture;
+  const std::vector<int64_t> lengths = {3, 1, 6, 5, 2, 4};
+  const Rollout rollout = fixture.run(with_imposed_lengths(sampling(), lengths), 2);
+  for (int64_t i = 0; i < rollout.batch.size(); ++i)
+    CHECK(rollout.batch.length(i) - rollout.batch.row<int64_t>("prompt_length", i)[0] == lengths[i]);
+  CHECK(with_imposed_lengths(sampling(), {}).stop_token_ids == sampling().stop_token_ids);
+  CHECK(contains(error_of([&] { fixture.run(with_imposed_lengths(sampling(), lengths), 3); }),
+                 "imposed_lengths has 6 lengths, and a rollout of 3 prompts x 3 has 9 responses"));
+}
+
 TEST_CASE("a batch may need several environments") {
   Fixture fixture;
   fixture.data[2].env_name = "token_task";

@@ -126,3 +126,23 @@ TEST_CASE("logger.profile_steps traces the steps that it names, and no other") {
   const auto is_operator = [](const Json& event) { return event.value("name", "").starts_with("aten::"); };
   CHECK(std::any_of(events.begin(), events.end(), is_operator));
 }
+
+TEST_CASE("a generator that gives memory back while the policy computes draws the same samples") {
+  std::vector<std::vector<double>> losses;
+  for (const int level : {0, 1, 2}) {
+    const TempDir dir;
+    const toy::Ended run = train(source() + "/configs/quickstart.yaml", dir,
+                                 {"grpo.max_num_steps=3", "++grpo.val_period=2", "++grpo.val_at_start=false",
+                                  fmt::format("++policy.generation.colocated.sleep_level={}", level)});
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    std::vector<double>& of_run = losses.emplace_back();
+    for (const Json& line : metrics(dir)) {
+      for (const char* name : {"train/loss", "train/reward", "validation/accuracy"})
+        if (line.contains(name)) of_run.push_back(line.at(name));
+    }
+  }
+  CHECK(losses[0].size() >= 7);
+  CHECK(losses[1] == losses[0]);
+  CHECK(losses[2] == losses[0]);
+}

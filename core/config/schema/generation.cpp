@@ -28,6 +28,9 @@ void add_sampling(Schema& s) {
   s.add("policy.generation.stop_strings", kList | kNull, "null", "texts that end a response, part of it")
       .elements(kText);
   s.add("policy.generation.ignore_eos", kBool, "false", "go on after the end-of-text token");
+  s.add("policy.generation.imposed_lengths", kList | kNull, "null",
+        "tokens of each response of a training rollout, in order, whatever is sampled; for measuring")
+      .elements(kInt);
   s.add("policy.generation.bad_words", kList | kNull, "null", "texts that are never sampled")
       .unavailable("bad_words", {"null", "[]"});
 }
@@ -49,6 +52,10 @@ void add_placement(Schema& s) {
   s.section("policy.generation.colocated", "where generation runs");
   s.add("policy.generation.colocated.enabled", kBool, "true", "in the workers that train")
       .unavailable("generation on devices of its own", {"true"});
+  s.add("policy.generation.colocated.sleep_level", kInt, "1",
+        "what the generator gives back while the policy computes: 0 nothing, 1 the KV cache, 2 the weights too")
+      .at_least(0)
+      .at_most(2);
   s.section("policy.generation.colocated.resources", "the devices of generation that is not colocated");
   s.add("policy.generation.colocated.resources.gpus_per_node", kInt | kNull, "null", "devices of a node")
       .at_least(1)
