@@ -6,7 +6,6 @@
 // Built by `ninja attention_speed` (preset cuda). Work is counted as 4 D Hq sum(length^2) / 2 forward, 2.5 times that
 // backward. Times: CUDA events, median of 20 calls after 3, over four sets of inputs in turn. Exits with 1 when a result
 // is further from fp64 than the tests' bounds.
-#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,7 @@
 #include <functional>
 #include <random>
 
+#include "benchmarks/device_time.hpp"
 #include "modeling/op/cuda/cudnn_graph.hpp"
 #include "modeling/op/packed_attention.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 using Tensors = std::vector<at::Tensor>;
 
 const at::Device kGpu(at::kCUDA, 0);
-constexpr int kWarmUp = 3, kCalls = 20, kInputs = 4;
+constexpr int kCalls = 20, kInputs = 4;
 constexpr double kBound = 8e-3;  // ||got - fp64|| / ||fp64|| of every result, bf16
 
 struct Shape {
@@ -78,19 +78,7 @@ Tensors make_inputs(const Shape& s) {
           at::randn({tokens, s.heads, s.width}, all.options())};
 }
 
-// Milliseconds of the device, median. All calls are enqueued before the first is waited for.
-double device_ms(const std::function<void(int)>& call) {
-  for (int i = 0; i < kWarmUp; ++i) call(i % kInputs);
-  std::vector<at::cuda::CUDAEvent> events;
-  for (int i = 0; i <= kCalls; ++i) events.emplace_back(cudaEventDefault);
-  events[0].record();
-  for (int i = 0; i < kCalls; ++i) call(i % kInputs), events[i + 1].record();
-  events.back().synchronize();
-  std::vector<double> times;
-  for (int i = 0; i < kCalls; ++i) times.push_back(events[i].elapsed_time(events[i + 1]));
-  std::nth_element(times.begin(), times.begin() + kCalls / 2, times.end());
-  return times[kCalls / 2];
-}
+double device_ms(const std::function<void(int)>& call) { return benchmarks::device_ms(call, kInputs); }
 
 // Microseconds until a call returns, mean over calls that the device's queue holds.
 double host_us(const std::function<void(int)>& call) {

@@ -21,6 +21,7 @@ import pathlib
 import random
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ import tempfile
 MODELS = {
     "qwen2.5-1.5b": dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12,
                          num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True, max_position_embeddings=32768, rope_theta=1e6, rms_norm_eps=1e-6),
+    "tiny": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, head_dim=16, vocab_size=512, tie_word_embeddings=False, max_position_embeddings=4096, rope_theta=1e4, rms_norm_eps=1e-5),
     "llama-1b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
                      num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
     "llama-8b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
@@ -49,10 +52,7 @@ def skewed_lengths(count, mean, cut, seed, sigma=1.0):
     return at(low)
 
 
-def make_model(folder, config):
-    """Random bf16 weights, made on the GPU."""
-    import torch
-    from safetensors.torch import save_file
+def weight_shapes(config):
     hidden, ffn, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     head = config.get("head_dim") or hidden // config["num_attention_heads"]
     query, key = head * config["num_attention_heads"], head * config["num_key_value_heads"]
@@ -66,12 +66,35 @@ def make_model(folder, config):
                        p + "mlp.gate_proj.weight": (ffn, hidden), p + "mlp.up_proj.weight": (ffn, hidden), p + "mlp.down_proj.weight": (hidden, ffn)})
         if config["model_type"] == "qwen2":
             shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,), p + "self_attn.v_proj.bias": (key,)})
+    return shapes
+
+
+def make_model(folder, config):
+    """Random bf16 weights, made on the GPU; returns how many."""
+    import torch
+    from safetensors.torch import save_file
+    shapes = weight_shapes(config)
     torch.manual_seed(0)
     weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight") else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
                for name, shape in shapes.items()}
     save_file(weights, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
     return sum(math.prod(s) for s in shapes.values())
+
+
+def make_small_model(folder, config):
+    """The same by the standard library alone, for a CPU and small shapes."""
+    draw, header, data = random.Random(0), {}, bytearray()
+    for name, shape in weight_shapes(config).items():
+        norm = name.endswith("norm.weight")
+        begin = len(data)
+        for _ in range(math.prod(shape)):
+            data += struct.pack("<f", draw.gauss(1, 0.1) if norm else draw.gauss(0, 0.02))[2:]  # cut to bf16
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "config.json").write_text(json.dumps(config))
+    return len(data) // 2
 
 
 def flops(config, lengths):

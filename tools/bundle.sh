@@ -2,26 +2,31 @@
 # Packs a build for a machine that has LibTorch and little else: stripped program, plugins and the shared libraries they
 # need (not libc, libstdc++, LibTorch or CUDA). Prints the size. Run the result with
 #   LD_LIBRARY_PATH=<torch>/lib:<nvidia libraries> bundle/bin/hexad ...
-# usage: tools/bundle.sh BUILD_DIR [DEST]
+# usage: tools/bundle.sh BUILD_DIR [DEST [PROGRAM ...]]
+# PROGRAM: others of the build to take along, as bin/train_step or tests/test_modeling.
 set -euo pipefail
 build=$1
 dest=${2:-$build/bundle}
+programs=(bin/hexad "${@:3}")
 [ -x "$build/bin/hexad" ] || { echo "bundle: no $build/bin/hexad: build it first" >&2; exit 2; }
 
 rm -rf "$dest"
 mkdir -p "$dest/bin" "$dest/lib/hexad/plugins"
-cp "$build/bin/hexad" "$dest/bin/"
+for program in "${programs[@]}"; do
+  mkdir -p "$(dirname "$dest/$program")"
+  cp "$build/$program" "$dest/$program"
+done
 cp "$build"/lib/*.so "$dest/lib/" 2>/dev/null || true
 cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
 
 # Everything that the loader finds for our files, but what the other machine brings itself.
 theirs='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*|linux-vdso)\.so'
-for file in "$dest"/bin/hexad "$dest"/lib/*.so; do
+for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so; do
   ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'
 done | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"
 done
-strip --strip-unneeded "$dest/bin/hexad" "$dest"/lib/*.so*
+strip --strip-unneeded "${programs[@]/#/$dest/}" "$dest"/lib/*.so*
 # A manifest carries the digest and the size of its library, which stripping changes.
 for plugin in "$dest"/lib/hexad/plugins/*.so; do
   strip --strip-unneeded "$plugin"

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Rollout speed of the native generator on one GPU beside vLLM's, one after the other in one run.
+
+    benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--tests d,a,b] [--running 512]
+        [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--quantization=fp8 ...]] [-- OPTION ...]
+
+The tests are described in benchmarks/generate.cpp, whose program checks its log-probs against full forward passes in the
+same run and prints the ceiling by the GPU's memory and arithmetic beside each result; what follows `--` is handed to it. The
+peer gets the same work with dummy weights of the same shapes. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
+when a check does not hold.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+PEER_MODELS = {"llama-8b": "llama8b", "qwen2.5-1.5b": "qwen1.5b", "tiny": "tiny"}
+PEER_ENVIRONMENT = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+
+
+def lines_of(command, timeout, environment, prefix=""):
+    """The JSON objects that a program prints, one a line; those after `prefix`."""
+    result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    found = [json.loads(line[len(prefix):]) for line in result.stdout.splitlines() if line.startswith(prefix + "{")]
+    if not found:
+        raise RuntimeError(f"{command[0]}: exit {result.returncode}, no result: {(result.stderr + result.stdout)[-2000:]}")
+    return found, result.returncode
+
+
+def ours(args):
+    command = [str(args.program), "--model", args.model, "--tests", args.tests, "--running", str(args.running), *args.option]
+    return lines_of(command, args.timeout, os.environ)
+
+
+def peer(args):
+    environment = os.environ | PEER_ENVIRONMENT | {"LD_LIBRARY_PATH": "", "PEER_T0": str(time.time())}
+    if args.peer_path:
+        environment["PYTHONPATH"] = args.peer_path
+    command = [sys.executable, args.peer, "--model", PEER_MODELS[args.model], "--tests", args.tests, "--max-num-seqs", str(args.peer_running), *args.peer_argument]
+    return lines_of(command, args.peer_timeout, environment, "RESULT ")[0]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", type=pathlib.Path, default=pathlib.Path("build/cuda/bin/generate"))
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--model", default="llama-8b", choices=sorted(PEER_MODELS))
+    parser.add_argument("--tests", default="d,a,b")
+    parser.add_argument("--running", type=int, default=512)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--peer", default="", help="path of peer_vllm.py")
+    parser.add_argument("--peer-path", default="")
+    parser.add_argument("--peer-running", type=int, default=512)
+    parser.add_argument("--peer-argument", action="append", default=[])
+    parser.add_argument("--peer-timeout", type=float, default=420)
+    parser.add_argument("option", nargs="*")
+    args = parser.parse_args()
+    lines, code = ours(args)
+    result = {"model": args.model, "ok": code == 0, "ours": {line["kind"]: line for line in lines}}
+    for kind, line in result["ours"].items():
+        print("ours", kind, json.dumps({k: line[k] for k in ("out_tok_s", "tok_s_per_seq", "of_ceiling", "first_token_s") if k in line}), flush=True)
+    if args.peer:
+        result["peer"] = {line["kind"]: line for line in peer(args)}
+        result["times_peer"] = {kind: line["out_tok_s"] / result["peer"][kind]["out_tok_s"] for kind, line in result["ours"].items()
+                                if "out_tok_s" in line and "out_tok_s" in result["peer"].get(kind, {})}
+        print("times the peer:", json.dumps(result["times_peer"]))
+    pathlib.Path(args.out).write_text(json.dumps(result, indent=1))
+    return 0 if result["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
