@@ -28,6 +28,8 @@ MasterWeights::MasterWeights(const Settings& settings, LocalWeights& weights)
 }
 
 void MasterWeights::cut_pieces(double fraction) {
+  // Elements that vector instructions take together. Those left over at an end may be rounded otherwise: a cut makes none.
+  constexpr int64_t kRun = 64;
   int64_t total = 0, in_host = 0, in_device = 0;
   for (const WeightBucket& bucket : weights_.buckets())
     for (const OwnedPiece& piece : bucket.pieces) total += piece.in_buffer.size();
@@ -43,7 +45,8 @@ void MasterWeights::cut_pieces(double fraction) {
   };
   for (const WeightBucket& bucket : weights_.buckets()) {
     for (const OwnedPiece& piece : bucket.pieces) {
-      const int64_t size = piece.in_buffer.size(), host = std::min(size, wanted - in_host);
+      const int64_t size = piece.in_buffer.size(), left = wanted - in_host;
+      const int64_t host = left >= size ? size : left / kRun * kRun;
       add(piece, 0, host, true);
       add(piece, host, size, false);
     }
