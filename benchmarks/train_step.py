@@ -35,7 +35,11 @@ MODELS = {
                      num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
     "llama-8b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
                      num_key_value_heads=8, head_dim=128, vocab_size=128256, tie_word_embeddings=False, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
+    "qwen3-30b-a3b": dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", hidden_size=2048, intermediate_size=6144, moe_intermediate_size=768, num_experts=128,
+                          num_experts_per_tok=8, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[], num_hidden_layers=48, num_attention_heads=32, num_key_value_heads=4,
+                          head_dim=128, vocab_size=151936, tie_word_embeddings=False, max_position_embeddings=40960, rope_theta=1e6, rms_norm_eps=1e-6),
 }
+CHECKED_LAYERS = 2  # of a model with experts: in fp32, with its optimizer, all of them are too many
 # Bounds of the check. fp32 against fp32: other summation orders. bf16 against fp32: 8 bits of mantissa in every activation.
 FP32_LOGPROB, BF16_MEAN_LOGPROB, BF16_NORM = 2e-3, 0.05, 0.02
 
@@ -52,40 +56,61 @@ def skewed_lengths(count, mean, cut, seed, sigma=1.0):
     return at(low)
 
 
-def weight_shapes(config):
-    hidden, ffn, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
-    head = config.get("head_dim") or hidden // config["num_attention_heads"]
-    query, key = head * config["num_attention_heads"], head * config["num_key_value_heads"]
-    shapes = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
-    if not config["tie_word_embeddings"]:
-        shapes["lm_head.weight"] = (config["vocab_size"], hidden)
-    for i in range(layers):
-        p = f"model.layers.{i}."
-        shapes.update({p + "input_layernorm.weight": (hidden,), p + "post_attention_layernorm.weight": (hidden,), p + "self_attn.q_proj.weight": (query, hidden),
-                       p + "self_attn.k_proj.weight": (key, hidden), p + "self_attn.v_proj.weight": (key, hidden), p + "self_attn.o_proj.weight": (hidden, query),
-                       p + "mlp.gate_proj.weight": (ffn, hidden), p + "mlp.up_proj.weight": (ffn, hidden), p + "mlp.down_proj.weight": (hidden, ffn)})
-        if config["model_type"] == "qwen2":
-            shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,), p + "self_attn.v_proj.bias": (key,)})
+def head_sizes(config):
+    """Widths of queries and keys."""
+    head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    return head * config["num_attention_heads"], head * config["num_key_value_heads"]
+
+
+def layer_shapes(config, i):
+    hidden, p = config["hidden_size"], f"model.layers.{i}."
+    query, key = head_sizes(config)
+    shapes = {p + "input_layernorm.weight": (hidden,), p + "post_attention_layernorm.weight": (hidden,), p + "self_attn.q_proj.weight": (query, hidden),
+              p + "self_attn.k_proj.weight": (key, hidden), p + "self_attn.v_proj.weight": (key, hidden), p + "self_attn.o_proj.weight": (hidden, query)}
+    mlps = {"": config["intermediate_size"]}
+    if config["model_type"] == "qwen3_moe":
+        head = query // config["num_attention_heads"]
+        shapes.update({p + "self_attn.q_norm.weight": (head,), p + "self_attn.k_norm.weight": (head,), p + "mlp.gate.weight": (config["num_experts"], hidden)})
+        mlps = {f"experts.{e}.": config["moe_intermediate_size"] for e in range(config["num_experts"])}
+    for name, width in mlps.items():
+        shapes.update({p + f"mlp.{name}gate_proj.weight": (width, hidden), p + f"mlp.{name}up_proj.weight": (width, hidden), p + f"mlp.{name}down_proj.weight": (hidden, width)})
+    if config["model_type"] == "qwen2":
+        shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,), p + "self_attn.v_proj.bias": (key,)})
     return shapes
 
 
+def weight_shapes(config):
+    """Of the ends of the model, then of each layer."""
+    hidden = config["hidden_size"]
+    ends = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
+    if not config["tie_word_embeddings"]:
+        ends["lm_head.weight"] = (config["vocab_size"], hidden)
+    return [ends] + [layer_shapes(config, i) for i in range(config["num_hidden_layers"])]
+
+
 def make_model(folder, config):
-    """Random bf16 weights, made on the GPU; returns how many."""
+    """Random bf16 weights, made on the GPU, a file for each layer, in place of the model in the folder; returns how many."""
     import torch
     from safetensors.torch import save_file
-    shapes = weight_shapes(config)
+    for file in folder.glob("model*"):
+        file.unlink()
     torch.manual_seed(0)
-    weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight") else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
-               for name, shape in shapes.items()}
-    save_file(weights, folder / "model.safetensors")
+    files, elements = {}, 0
+    for i, shapes in enumerate(weight_shapes(config)):
+        weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight") else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
+                   for name, shape in shapes.items()}
+        save_file(weights, folder / f"model-{i:05}.safetensors")
+        files.update({name: f"model-{i:05}.safetensors" for name in shapes})
+        elements += sum(math.prod(s) for s in shapes.values())
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 2 * elements}, "weight_map": files}))
     (folder / "config.json").write_text(json.dumps(config))
-    return sum(math.prod(s) for s in shapes.values())
+    return elements
 
 
 def make_small_model(folder, config):
     """The same by the standard library alone, for a CPU and small shapes."""
     draw, header, data = random.Random(0), {}, bytearray()
-    for name, shape in weight_shapes(config).items():
+    for name, shape in [weight for part in weight_shapes(config) for weight in part.items()]:
         norm = name.endswith("norm.weight")
         begin = len(data)
         for _ in range(math.prod(shape)):
@@ -98,10 +123,13 @@ def make_small_model(folder, config):
 
 
 def flops(config, lengths):
+    """Of the weights that a token meets: all but the experts that it does not go to."""
     hidden, layers = config["hidden_size"], config["num_hidden_layers"]
-    head = config.get("head_dim") or hidden // config["num_attention_heads"]
-    query, key = head * config["num_attention_heads"], head * config["num_key_value_heads"]
-    matrices = layers * (hidden * (2 * query + 2 * key) + 3 * hidden * config["intermediate_size"]) + config["vocab_size"] * hidden
+    query, key = head_sizes(config)
+    mlp = 3 * hidden * config["intermediate_size"]
+    if config["model_type"] == "qwen3_moe":
+        mlp = hidden * (3 * config["moe_intermediate_size"] * config["num_experts_per_tok"] + config["num_experts"])
+    matrices = layers * (hidden * (2 * query + 2 * key) + mlp) + config["vocab_size"] * hidden
     return 6 * matrices * sum(lengths) + 6 * layers * query * sum(n * n for n in lengths)
 
 
@@ -192,9 +220,14 @@ def main():
     result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        result["parameters"] = make_model(folder, config)
-        result["checks"] = {"skipped": True, "ok": True} if args.no_check else check(args, folder, config)
+        checked = dict(config, num_hidden_layers=min(CHECKED_LAYERS, config["num_hidden_layers"])) if "num_experts" in config else config
+        result["checks"] = {"skipped": True, "ok": True}
+        if not args.no_check:
+            result["parameters"] = make_model(folder, checked)
+            result["checks"] = dict(check(args, folder, checked), layers=checked["num_hidden_layers"])
         print(json.dumps(result["checks"]), flush=True)
+        if args.no_check or checked is not config:
+            result["parameters"] = make_model(folder, config)
         for rows in args.rows.split(","):
             tokens = args.tokens * args.gpus
             lengths = [4096] * (tokens // 4096) if rows == "full" else skewed_lengths(tokens // 800, 800, 4096, 3)

@@ -85,10 +85,10 @@ install_cudnn_frontend() {
 
 install_flashinfer() {
   local dest=$cache/flashinfer-$flashinfer_version
-  [ -e "$dest/flashinfer/data/include/flashinfer/attention/prefill.cuh" ] && return
+  [ -e "$dest/flashinfer/data/include/flashinfer/attention/prefill.cuh" ] && [ -e "$dest/flashinfer/data/cutlass/include/cutlass/cutlass.h" ] && return
   mkdir -p "$cache"
-  say "downloading the headers of FlashInfer $flashinfer_version (62 MB) into $cache"
-  fetch_wheel "flashinfer-python==$flashinfer_version" 'flashinfer/data/(include|cccl)/' "$dest"
+  say "downloading the headers of FlashInfer $flashinfer_version and of the CUTLASS in it (62 MB) into $cache"
+  fetch_wheel "flashinfer-python==$flashinfer_version" 'flashinfer/data/(include|cccl|cutlass/include)/' "$dest"
 }
 
 case "${1:-}" in

@@ -7,6 +7,7 @@
 #include "modeling/error.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/moe/permutation.hpp"
+#include "modeling/parallel/host_copy.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -101,19 +102,13 @@ variable_list travel(const at::Tensor& rows, const std::optional<at::Tensor>& pr
   return Arrive::apply(at::TensorList(departed), exchange);
 }
 
-// Rows of each (sending rank, local expert), int64 [ranks, experts] on the host. counts: this rank's, of all experts.
-at::Tensor arriving_counts(const std::vector<int64_t>& counts, const ExpertGroup& ranks, at::Device device) {
-  const at::Tensor mine = at::tensor(counts, at::kLong).view({ranks.expert_ranks(), -1});
-  const at::Tensor sent = mine.repeat_interleave(ranks.tensor_ranks, 0).to(device);
-  const at::Tensor arriving = at::empty_like(sent);
+// Rows of each (sending rank, local expert), int64 [ranks, experts]. sent: this rank's, [expert ranks, experts].
+at::Tensor arriving_counts(const at::Tensor& sent, const ExpertGroup& ranks) {
+  const at::Tensor copies = sent.repeat_interleave(ranks.tensor_ranks, 0, ranks.group.size()).contiguous();
+  const at::Tensor arriving = at::empty_like(copies);
   const std::vector<int64_t> one_each(static_cast<size_t>(ranks.group.size()), 1);
-  ranks.group.all_to_all(arriving, sent, one_each, one_each).wait();
-  return arriving.cpu();
-}
-
-std::vector<int64_t> on_host(const at::Tensor& values) {
-  const at::Tensor flat = values.reshape({-1});
-  return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
+  ranks.group.all_to_all(arriving, copies, one_each, one_each).wait();
+  return arriving;
 }
 
 // Every part of an expert's width sees the expert's rows: runs of rows are repeated for each tensor-parallel rank.
@@ -127,7 +122,7 @@ Permutation repeated(const Permutation& order, const std::vector<int64_t>& rows_
     begin += rows;
   }
   const at::Tensor rows = at::tensor(index, at::kLong).to(order.tokens.device());
-  return {order.num_tokens, order.counts, order.tokens.index_select(0, rows), order.slots.index_select(0, rows), {}};
+  return {order.num_tokens, order.ends, order.tokens.index_select(0, rows), order.slots.index_select(0, rows), {}};
 }
 
 }  // namespace
@@ -144,26 +139,25 @@ Range ExpertGroup::local(int64_t num_experts) const {
 at::Tensor AllToAllDispatcher::run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
                                    const ExpertWeights& weights, const Meanwhile& meanwhile) {
   const Permutation order = sort_by_expert(routing, num_experts);
-  const int64_t experts = weights.local.size(), ranks = ranks_.group.size();
-  const at::Tensor arriving = arriving_counts(order.counts, ranks_, tokens.device());
-  std::vector<int64_t> by_expert_rank;
-  Traffic traffic{ranks_.group, {}, on_host(arriving.sum(1))};
-  for (auto begin = order.counts.begin(); begin != order.counts.end(); begin += experts) {
-    by_expert_rank.push_back(std::accumulate(begin, begin + experts, int64_t{0}));
-    traffic.send.insert(traffic.send.end(), static_cast<size_t>(ranks_.tensor_ranks), by_expert_rank.back());
-  }
-  const Permutation sent = repeated(order, by_expert_rank, ranks_.tensor_ranks);
-  const variable_list arrived =
-      travel(permute(tokens, sent), permute_probs(routing, num_experts, sent), traffic, meanwhile);
-  // From runs of (rank, expert) to runs of (expert, rank) and back.
-  const at::Tensor chunks = at::arange(ranks * experts).view({ranks, experts});
-  const std::vector<int64_t> sizes = on_host(arriving), by_expert = on_host(chunks.t().contiguous()),
-                             sorted_sizes = on_host(arriving.t().contiguous()),
-                             by_rank = on_host(chunks.view({experts, ranks}).t().contiguous());
-  const at::Tensor out = grouped_mlp(sort_chunks(arrived[0], sizes, by_expert), on_host(arriving.sum(0)), weights,
-                                     sort_chunks(arrived[1], sizes, by_expert));
-  const at::Tensor back = sort_chunks(out, sorted_sizes, by_rank);
-  return unpermute(travel(back, std::nullopt, traffic.reversed())[0], sent);
+  const int64_t experts = weights.local.size(), expert_ranks = ranks_.expert_ranks(), copies = ranks_.tensor_ranks;
+  const at::Tensor sent = order.counts().view({expert_ranks, -1}), arriving = arriving_counts(sent, ranks_);
+  HostCopy counts(at::cat({sent.sum(1), arriving.sum(1)}));
+  at::Tensor rows = copies == 1 ? permute(tokens, order) : at::Tensor();  // while the counts come
+  const std::vector<int64_t> known = counts.wait(), by_expert_rank(known.begin(), known.begin() + expert_ranks);
+  Traffic traffic{ranks_.group, {}, {known.begin() + expert_ranks, known.end()}};
+  for (const int64_t count : by_expert_rank)
+    traffic.send.insert(traffic.send.end(), static_cast<size_t>(copies), count);
+  const Permutation departing = repeated(order, by_expert_rank, copies);
+  if (copies > 1) rows = permute(tokens, departing);
+  const at::Tensor probs = permute_probs(all_probs(routing, num_experts), departing);
+  const variable_list arrived = travel(rows, probs, traffic, meanwhile);
+  rows = at::Tensor();
+  // What arrives is in order of rank, then of expert.
+  const std::optional<int64_t> total = sum_of(traffic.receive);
+  const at::Tensor runs = at::repeat_interleave(arriving.flatten(), total);
+  const Routing local{arrived[1], runs.remainder(experts).unsqueeze(1), {}};
+  const at::Tensor out = run_experts(arrived[0], arrived[1], sort_by_expert(local, experts), weights);
+  return unpermute(travel(out, std::nullopt, traffic.reversed())[0], departing);
 }
 
 }  // namespace hexad::modeling

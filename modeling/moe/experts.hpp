@@ -1,4 +1,5 @@
-// The experts' MLPs over tokens that are sorted by expert.
+// The experts' MLPs over tokens that are sorted by expert, one expert at a time: the way of CPUs, of types without grouped
+// products, and what those are measured against (grouped_experts.hpp).
 #pragma once
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace hexad::modeling {
 struct ExpertWeights {
   Range local;
   std::vector<at::Tensor> gate, up, down;
-  bool recompute_activation = false;  // Recompute::expert_activation (op/checkpoint.hpp)
+  bool recompute_activation = false;  // Recompute::expert_activation (op/checkpoint.hpp); grouped ones always do
 };
 
 // down(silu(gate x) * up x) of each row by its expert: rows [N, H], the first counts[0] of the first local expert and so

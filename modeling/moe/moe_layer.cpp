@@ -2,7 +2,8 @@
 
 #include <ATen/Functions.h>
 
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/grouped_experts.hpp"
+#include "modeling/moe/router_linear.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/swiglu.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 Routing route_tokens(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,
                      int64_t row_tile) {
   const at::ScalarType dtype = run.router_dtype.value_or(x.scalar_type());
-  const at::Tensor logits = apply_linear(x.to(dtype), weights.router.to(dtype), {}, row_tile);
+  const at::Tensor logits = router_linear(x, weights.router, dtype, row_tile);
   if (!run.router) return topk_routing(logits, options, weights.expert_bias, run.route.selected);
   RouteOptions route = run.route;
   route.expert_bias = weights.expert_bias;
@@ -63,11 +64,23 @@ at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, cons
 
 }  // namespace
 
+at::Tensor run_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
+                       const ExpertWeights& weights, int64_t row_tile) {
+  if (row_tile > 0 || !fits_grouped_experts(tokens, weights)) {
+    const at::Tensor row_probs = permute_probs(probs, order);
+    return unpermute(grouped_mlp(permute(tokens, order), order.counts_on_host(), weights, row_probs, row_tile), order);
+  }
+  if (order.rows.defined()) return grouped_experts(tokens, probs, order, weights);
+  // Tokens with any number of rows: these are what goes in.
+  const at::Tensor rows = permute(tokens, order);
+  const Permutation in_order = rows_in_order(rows.size(0), order.ends);
+  return unpermute(grouped_experts(rows, permute_probs(probs, order), in_order, weights), order);
+}
+
 at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
                              const ExpertWeights& weights, int64_t row_tile) {
   const Permutation order = of_experts(sort_by_expert(routing, num_experts), weights.local);
-  const at::Tensor probs = permute_probs(routing, num_experts, order);
-  return unpermute(grouped_mlp(permute(tokens, order), order.counts, weights, probs, row_tile), order);
+  return run_experts(tokens, all_probs(routing, num_experts), order, weights, row_tile);
 }
 
 at::Tensor moe_forward(const TopkOptions& options, const MoeWeights& weights, const at::Tensor& x, const MoeRun& run,

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/experts.hpp"
+#include "modeling/moe/permutation.hpp"
 #include "modeling/moe/router.hpp"
 #include "modeling/op/checkpoint.hpp"
 #include "modeling/parallel/tensor_parallel.hpp"
@@ -31,6 +32,11 @@ class ExpertDispatcher {
   virtual at::Tensor run(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,
                          const ExpertWeights& weights, const Meanwhile& meanwhile = {}) = 0;
 };
+
+// The tokens that `order` has sorted over the experts of `weights`, in one product each where a device has such
+// (grouped_experts.hpp), and an expert at a time elsewhere, or with row_tile. Tokens [T, H] -> [T, H]; probs of any shape.
+at::Tensor run_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
+                       const ExpertWeights& weights, int64_t row_tile = 0);
 
 // What the experts of weights.local contribute: the whole result when they are all, a summand otherwise.
 at::Tensor run_local_experts(const at::Tensor& tokens, const Routing& routing, int64_t num_experts,

@@ -76,4 +76,20 @@ std::vector<at::Tensor> side_by_side(const at::Tensor& x, const std::vector<int6
   return parts;
 }
 
+at::Tensor at_one_distance(const std::vector<at::Tensor>& parts) {
+  const at::Tensor& first = parts.front();
+  if (!first.is_contiguous()) return {};
+  const int64_t begin = first.storage_offset();
+  const int64_t distance = parts.size() > 1 ? parts[1].storage_offset() - begin : first.numel();
+  if (distance < first.numel()) return {};
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (!same_memory(parts[i], first) || !parts[i].is_contiguous() || parts[i].sizes() != first.sizes() ||
+        parts[i].storage_offset() != begin + distance * static_cast<int64_t>(i))
+      return {};
+  std::vector<int64_t> sizes = first.sizes().vec(), strides = first.strides().vec();
+  sizes.insert(sizes.begin(), static_cast<int64_t>(parts.size()));
+  strides.insert(strides.begin(), distance);
+  return view_of(first, begin, sizes, strides);
+}
+
 }  // namespace hexad::modeling

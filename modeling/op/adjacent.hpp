@@ -15,4 +15,8 @@ at::Tensor adjacent(const std::vector<at::Tensor>& parts, int64_t dim);
 // The other way: columns [T, widths[i]] of x [T, sum of widths], outside of autograd (a Function may return them).
 std::vector<at::Tensor> side_by_side(const at::Tensor& x, const std::vector<int64_t>& widths);
 
+// The tensor [n, ...] over n equal contiguous parts that lie at one distance from each other, in ascending order, outside
+// of autograd. Undefined when they do not.
+at::Tensor at_one_distance(const std::vector<at::Tensor>& parts);
+
 }  // namespace hexad::modeling

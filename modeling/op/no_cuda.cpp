@@ -2,6 +2,7 @@
 // and the questions what fits.
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/cudnn_attention.hpp"
+#include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling::cuda {
@@ -36,5 +37,19 @@ void adam_step(const AdamStep&, const at::Tensor&, const at::Tensor&, const at::
   absent();
 }
 void accumulate_product(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+bool fits_expert_sort(const at::Tensor&, int64_t) { return false; }
+ExpertOrder sort_by_expert(const at::Tensor&, int64_t) { absent(); }
+bool fits_expert_rows(const at::Tensor&) { return false; }
+at::Tensor spread_rows(const at::Tensor&, const at::Tensor&) { absent(); }
+at::Tensor sum_rows(const at::Tensor&, const at::Tensor&) { absent(); }
+at::Tensor weighted_swiglu(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+WeightedSwigluGradient weighted_swiglu_gradient(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                                const at::Tensor&) {
+  absent();
+}
+bool add_grouped_gradient(const std::vector<at::Tensor>&, const at::Tensor&, const at::Tensor&, const at::Tensor&) {
+  return false;
+}
+bool add_products(const std::vector<at::Tensor>&, const at::Tensor&, const at::Tensor&) { return false; }
 
 }  // namespace hexad::modeling::cuda

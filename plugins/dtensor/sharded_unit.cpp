@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 #include "modeling/error.hpp"
 #include "modeling/parallel/storage.hpp"
 
@@ -14,6 +16,9 @@ using modeling::Placement;
 constexpr int64_t kAlignment = 16;  // elements: every weight starts on a cache line
 
 int64_t align(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+// The same memory in elements of 8 bytes: strided copies move element by element. kAlignment makes it fit.
+at::Tensor in_words(const at::Tensor& x) { return x.view(at::kDouble); }
 
 int64_t product(const std::vector<int64_t>& shape, size_t from) {
   int64_t result = 1;
@@ -156,12 +161,32 @@ void ShardedUnit::unshard(const at::Tensor& source) {
   state_ = State::full;
 }
 
+// Weights behind `first` that are cut into equal parts of the same size, without gaps: the experts of a block.
+size_t ShardedUnit::end_of_run(size_t first) const {
+  const auto part = [](const ShardedParam& param) { return param.chunk * param.row_size; };
+  const int64_t size = part(params_[first]);
+  size_t end = first;
+  while (end < params_.size() && part(params_[end]) == size && align(size) == size &&
+         params_[end].chunk * group_.size() == params_[end].shape[0])
+    ++end;
+  return std::max(end, first + 1);
+}
+
 void ShardedUnit::copy_out() {
   gathering_.wait();
-  for (const ShardedParam& param : params_) {
-    const at::Tensor parts = gathered_.narrow(1, param.offset, param.chunk * param.row_size);
-    const at::Tensor full = full_.narrow(0, param.full_offset, param.shape[0] * param.row_size);
+  for (size_t i = 0, end = 0; i < params_.size(); i = end) {
+    end = end_of_run(i);
+    const ShardedParam& param = params_[i];
     const int64_t whole_ranks = param.shape[0] / param.chunk, part_size = param.chunk * param.row_size;
+    if (end - i > 1) {
+      const auto count = static_cast<int64_t>(end - i);
+      const at::Tensor parts = in_words(gathered_.narrow(1, param.offset, count * part_size));
+      const at::Tensor full = in_words(full_.narrow(0, param.full_offset, count * whole_ranks * part_size));
+      full.view({count, whole_ranks, -1}).copy_(parts.unflatten(1, {count, -1}).transpose(0, 1));
+      continue;
+    }
+    const at::Tensor parts = gathered_.narrow(1, param.offset, part_size);
+    const at::Tensor full = full_.narrow(0, param.full_offset, param.shape[0] * param.row_size);
     full.narrow(0, 0, whole_ranks * part_size).view({whole_ranks, part_size}).copy_(parts.narrow(0, 0, whole_ranks));
     const int64_t rest = full.size(0) - whole_ranks * part_size;
     if (rest > 0) full.narrow(0, whole_ranks * part_size, rest).copy_(parts[whole_ranks].narrow(0, 0, rest));

@@ -112,6 +112,7 @@ class ShardedUnit {
   at::Tensor to_gather(const at::Tensor& source);  // in the compute dtype, on the compute device
   void make_full();
   void bind(const at::Tensor& flat);  // weights_ become views of it
+  size_t end_of_run(size_t first) const;
   void copy_out();
   at::Tensor gradient_parts(size_t i);  // of weight i in reduce_in_: [ranks, chunk * row_size]
   void pack_uneven();

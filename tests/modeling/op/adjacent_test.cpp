@@ -39,5 +39,20 @@ TEST_CASE("adjacent columns with one row stride are one tensor") {
   CHECK(!adjacent({rows.slice(0, 0, 1), rows.slice(0, 1, 2)}, 1).defined());
 }
 
+TEST_CASE("equal parts at one distance are one tensor") {
+  const at::Tensor whole = at::randn({12, 5});
+  const auto part = [&](int64_t row) { return whole.slice(0, row, row + 2); };
+  const at::Tensor every_other = at_one_distance({part(1), part(5), part(9)});
+  CHECK(every_other.equal(at::stack({part(1), part(5), part(9)})));
+  CHECK(every_other.data_ptr() == part(1).data_ptr());
+  CHECK(at_one_distance({part(3)}).equal(part(3).unsqueeze(0)));
+  CHECK(!at_one_distance({part(1), part(5), part(8)}).defined());                   // another distance
+  CHECK(!at_one_distance({part(5), part(1)}).defined());                            // descending
+  CHECK(!at_one_distance({part(1), part(2)}).defined());                            // they overlap
+  CHECK(!at_one_distance({part(1), part(5).clone()}).defined());                    // other memory
+  CHECK(!at_one_distance({part(1), whole.slice(0, 5, 8)}).defined());               // another size
+  CHECK(!at_one_distance({whole.slice(1, 0, 2), whole.slice(1, 2, 4)}).defined());  // columns
+}
+
 }  // namespace
 }  // namespace hexad::modeling
