@@ -1,4 +1,7 @@
 #include "modeling/op/cuda/expert_sort_kernel.hpp"
+
+#include <algorithm>
+
 #include "modeling/op/cuda/vector.cuh"
 
 namespace hexad::modeling::cuda {
@@ -113,8 +116,8 @@ void sort_by_expert(const ExpertSortCall& call, CUstream_st* stream) {
   const size_t counters = sizeof(int32_t) * kWarps * call.num_experts, begins = sizeof(int32_t) * call.num_experts;
   if (runs > 0) count_kernel<<<run_blocks, kBlock, counters, stream>>>(call);
   scan_runs_kernel<<<scan_blocks, kBlock, 0, stream>>>(call, runs);
-  // One block at least: it writes the ends.
-  place_kernel < < <run_blocks> 0 ? run_blocks : 1, kBlock, counters + begins, stream >>> (call, runs);
+  const int place_blocks = std::max(run_blocks, 1);  // the first writes the ends
+  place_kernel<<<place_blocks, kBlock, counters + begins, stream>>>(call, runs);
   check_launch("sort_by_expert");
 }
 
