@@ -2,10 +2,10 @@
 """Log-prob passes of a backend on GPUs: model TFLOP/s beside NeMo-RL's published 455 (8B, H100).
 
     benchmarks/logprobs.py --build build/cuda --out RESULT.json [--model llama-8b] [--layers N] [--gpus 4] [--backend dtensor]
-        [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full] [key=value ...]
+        [--fp8 hybrid] [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full] [key=value ...]
 
 Random weights at the real shapes. The correctness check is train_step.py's: fp32 log-probs against transformers in fp32,
-bf16 against fp32. TFLOP/s count 2 * matrix parameters * tokens + 2 * layers * query width * sum of squared lengths. Exits
+bf16 and FP8 against fp32. TFLOP/s count 2 * matrix parameters * tokens + 2 * layers * query width * sum of squared lengths. Exits
 with 1 when the check does not hold.
 """
 import argparse
@@ -26,6 +26,7 @@ def main():
     parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
     parser.add_argument("--gpus", type=int, default=4)
     parser.add_argument("--backend", default="dtensor")
+    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8, scaled by tensor")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of a pass and GPU")
     parser.add_argument("--passes", type=int, default=5)
@@ -38,7 +39,7 @@ def main():
     config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
     if args.layers:
         config["num_hidden_layers"] = args.layers
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "published_nemo_rl_h100": 455}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "fp8": args.fp8, "published_nemo_rl_h100": 455}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         result["parameters"] = make_model(folder, config)

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/config/rules_context.hpp"
+#include "core/config/rules_fp8.hpp"
 #include "core/config/rules_megatron.hpp"
 
 namespace hexad::config {
@@ -103,6 +104,7 @@ void check_tensor_parallel(RuleContext& c, const Mesh& m, const ModelShape& mode
 
 void check_dtensor_rules(RuleContext& c) {
   if (c.backend() != "dtensor") return;
+  check_fp8_rules(c, "policy.dtensor_cfg");
   const std::optional<Mesh> mesh = read_mesh(c);
   if (!mesh) return;
   check_mesh(c, *mesh);

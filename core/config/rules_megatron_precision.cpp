@@ -1,4 +1,5 @@
 // Types of numbers.
+#include "core/config/rules_fp8.hpp"
 #include "core/config/rules_megatron.hpp"
 
 namespace hexad::config {
@@ -16,10 +17,7 @@ void check_megatron_precision(const MegatronRules& r) {
                                precision == type));
     }
   }
-  const std::string parameters = "fp8_cfg.fp8_param";
-  if (asked(parameters.c_str()) && !r.flag("fp8_cfg.enabled")) {
-    r.error(parameters, "needs fp8_cfg.enabled: true, for parameters are FP8 only where training is; nearest: false");
-  }
+  check_fp8_rules(r.c, "policy.megatron_cfg");
 }
 
 }  // namespace hexad::config

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "modeling/family/model_config.hpp"
+#include "modeling/op/fp8.hpp"
 #include "modeling/op/logprob_head.hpp"
 
 namespace hexad::modeling {
@@ -17,6 +18,7 @@ struct ModelSettings {
   std::filesystem::path model_dir;  // model_name: a Hugging Face directory
   ModelConfig model;                // its config.json with hf_config_overrides merged in
   at::ScalarType compute_dtype = at::kBFloat16;
+  Fp8 fp8 = Fp8::off;                       // of linears; fp8_settings.hpp
   std::optional<int64_t> random_init_seed;  // makes the weights when model_dir has none
   int64_t logprob_chunk_tokens = 0;         // logprob_chunk_size; 0: the head's own choice
 };

@@ -21,14 +21,14 @@ at::Tensor rotated(const MlaConfig& config, const at::Tensor& x, const Rope& rop
 
 // The features of this rank's heads: [T, heads, width].
 at::Tensor heads_of(const at::Tensor& latent, const at::Tensor& weight, int64_t width, const TensorParallel& tp,
-                    int64_t row_tile) {
-  return column_parallel(latent, {weight}, {at::Tensor()}, tp, row_tile)[0].unflatten(1, {-1, width});
+                    const LinearOptions& options) {
+  return column_parallel(latent, {weight}, {at::Tensor()}, tp, options)[0].unflatten(1, {-1, width});
 }
 
 at::Tensor queries(const MlaConfig& config, const MlaWeights& w, const at::Tensor& latent, const TensorParallel& tp,
-                   int64_t row_tile) {
-  if (config.q_lora_rank == 0) return heads_of(latent, w.q_proj, config.qk_head_dim(), tp, row_tile);
-  return heads_of(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, config.qk_head_dim(), tp, row_tile);
+                   const LinearOptions& options) {
+  if (config.q_lora_rank == 0) return heads_of(latent, w.q_proj, config.qk_head_dim(), tp, options);
+  return heads_of(rms_norm(latent, w.q_a_norm, kLatentEps), w.q_b_proj, config.qk_head_dim(), tp, options);
 }
 
 }  // namespace
@@ -48,19 +48,19 @@ MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope) {
   return config;
 }
 
-MlaLatents mla_latents(const MlaConfig& c, const MlaWeights& w, const at::Tensor& x, int64_t row_tile) {
-  return {c.q_lora_rank == 0 ? x : apply_linear(x, w.q_a_proj, w.q_a_bias, row_tile),
-          apply_linear(x, w.kv_a_proj, w.kv_a_bias, row_tile)};
+MlaLatents mla_latents(const MlaConfig& c, const MlaWeights& w, const at::Tensor& x, const LinearOptions& options) {
+  return {c.q_lora_rank == 0 ? x : apply_linear(x, w.q_a_proj, w.q_a_bias, options),
+          apply_linear(x, w.kv_a_proj, w.kv_a_bias, options)};
 }
 
 MlaInputs mla_inputs(const MlaConfig& c, const MlaWeights& w, const MlaLatents& latents, const Rope& rope,
-                     const TensorParallel& tp, int64_t row_tile) {
-  const at::Tensor q = queries(c, w, latents.q, tp, row_tile);
+                     const TensorParallel& tp, const LinearOptions& options) {
+  const at::Tensor q = queries(c, w, latents.q, tp, options);
   const std::vector<at::Tensor> q_parts = q.split_with_sizes({c.nope_head_dim, c.rope_head_dim}, -1);
 
   const std::vector<at::Tensor> kv = latents.kv.split_with_sizes({c.kv_lora_rank, c.rope_head_dim}, -1);
   const at::Tensor expanded =
-      heads_of(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, c.nope_head_dim + c.v_head_dim, tp, row_tile);
+      heads_of(rms_norm(kv[0], w.kv_a_norm, kLatentEps), w.kv_b_proj, c.nope_head_dim + c.v_head_dim, tp, options);
   const std::vector<at::Tensor> kv_parts = expanded.split_with_sizes({c.nope_head_dim, c.v_head_dim}, -1);
   // Every rank's heads use the shared part of the key: its gradient is the sum over them.
   const at::Tensor shared = tp.shards_tokens() ? gather_tokens(kv[1], tp.group) : copy_to_ranks(kv[1], tp.group);

@@ -21,11 +21,11 @@ at::Tensor attend(int64_t layer, Attention& attention, const Tensors& qkv, const
 at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
                                  const Rope& rope, Attention& attention, const BlockOptions& options) {
   const auto up = [&mla = *config.mla, w = w.mla, rope, tp = options.tp,
-                   row_tile = options.row_tile](const Tensors& latents) -> Tensors {
-    const MlaInputs in = mla_inputs(mla, w, {latents[0], latents[1]}, rope, tp, row_tile);
+                   linear = options.linear](const Tensors& latents) -> Tensors {
+    const MlaInputs in = mla_inputs(mla, w, {latents[0], latents[1]}, rope, tp, linear);
     return {in.q, in.k, in.v};
   };
-  const MlaLatents latents = mla_latents(*config.mla, w.mla, x, options.row_tile);
+  const MlaLatents latents = mla_latents(*config.mla, w.mla, x, options.linear);
   at::Tensor out;
   if (options.recompute.latent_up) {
     DiscardedOutputs qkv(up, {latents.q, latents.kv},
@@ -35,14 +35,14 @@ at::Tensor latent_attention_part(const ModelConfig& config, int64_t layer, const
   } else {
     out = attend(layer, attention, up({latents.q, latents.kv}), options);
   }
-  return row_parallel(out.flatten(1), w.o_proj, w.o_bias, options.tp, options.row_tile);
+  return row_parallel(out.flatten(1), w.o_proj, w.o_bias, options.tp, options.linear);
 }
 
 at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerWeights& w, const at::Tensor& x,
                           const Rope& rope, Attention& attention, const BlockOptions& options) {
   if (config.mla) return latent_attention_part(config, layer, w, x, rope, attention, options);
   const std::vector<at::Tensor> qkv =
-      column_parallel(x, {w.q_proj, w.k_proj, w.v_proj}, {w.q_bias, w.k_bias, w.v_bias}, options.tp, options.row_tile);
+      column_parallel(x, {w.q_proj, w.k_proj, w.v_proj}, {w.q_bias, w.k_bias, w.v_bias}, options.tp, options.linear);
   const int64_t tokens = qkv[0].size(0);
   const auto heads = [&](const at::Tensor& features) { return features.view({tokens, -1, config.head_dim}); };
   at::Tensor q = heads(qkv[0]), k = heads(qkv[1]);
@@ -53,19 +53,19 @@ at::Tensor attention_part(const ModelConfig& config, int64_t layer, const LayerW
   }
   const auto [turned_q, turned_k, same_v] = rotate_heads(q, k, v, rope);
   const at::Tensor out = attend(layer, attention, {turned_q, turned_k, same_v}, options);
-  return row_parallel(out.reshape({tokens, -1}), w.o_proj, w.o_bias, options.tp, options.row_tile);
+  return row_parallel(out.reshape({tokens, -1}), w.o_proj, w.o_bias, options.tp, options.linear);
 }
 
-at::Tensor run_mlp(const LayerWeights& w, const at::Tensor& x, const TensorParallel& tp, int64_t row_tile) {
+at::Tensor run_mlp(const LayerWeights& w, const at::Tensor& x, const TensorParallel& tp, const LinearOptions& linear) {
   const std::vector<at::Tensor> parts =
-      column_parallel(x, {w.gate_proj, w.up_proj}, {w.gate_bias, w.up_bias}, tp, row_tile);
-  return row_parallel(swiglu(parts[0], parts[1]), w.down_proj, w.down_bias, tp, row_tile);
+      column_parallel(x, {w.gate_proj, w.up_proj}, {w.gate_bias, w.up_bias}, tp, linear);
+  return row_parallel(swiglu(parts[0], parts[1]), w.down_proj, w.down_bias, tp, linear);
 }
 
 at::Tensor mlp_part(const LayerWeights& w, const at::Tensor& x, const BlockOptions& options) {
-  if (!options.recompute.mlp) return run_mlp(w, x, options.tp, options.row_tile);
-  const auto run = [w, tp = options.tp, row_tile = options.row_tile](const Tensors& in) -> Tensors {
-    return {run_mlp(w, in[0], tp, row_tile)};
+  if (!options.recompute.mlp) return run_mlp(w, x, options.tp, options.linear);
+  const auto run = [w, tp = options.tp, linear = options.linear](const Tensors& in) -> Tensors {
+    return {run_mlp(w, in[0], tp, linear)};
   };
   return checkpoint(run, {x}, {w.gate_proj, w.up_proj, w.gate_bias, w.up_bias, w.down_proj, w.down_bias})[0];
 }
@@ -172,7 +172,7 @@ Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWei
     if (!config.has_experts(layer)) return mlp_part(weights, x, options);
     MoeRun run = moe_runs ? moe_runs(layer) : MoeRun();
     run.recompute = options.recompute;
-    return moe_forward(config.moe->routing, weights.moe, x, run, options.row_tile, options.tp);
+    return moe_forward(config.moe->routing, weights.moe, x, run, options.linear.row_tile, options.tp);
   };
   const double eps = config.rms_norm_eps;
   if (options.recompute.norms) {

@@ -41,9 +41,9 @@ class Attention {
 
 // How a block is run.
 struct BlockOptions {
-  // 0: one GEMM. n: GEMMs of exactly n rows (the last padded with zeros), so that a token's result does not depend on
-  // what else is in the batch: the deterministic mode of a generator.
-  int64_t row_tile = 0;
+  // Of the projections of attention and of dense MLPs; experts, shared ones too, take row_tile alone. A row_tile makes
+  // a token's result independent of what else is in the batch: the deterministic mode of a generator.
+  LinearOptions linear;
   // The ranks that share every layer; the weights are this rank's parts (parallel/tensor_plan.hpp).
   TensorParallel tp = {};
   // In training; attention and rope must live as long as the graph.

@@ -6,6 +6,7 @@
 #include "modeling/error.hpp"
 #include "modeling/op/adjacent.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/fp8_linear.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -128,19 +129,21 @@ struct Linears : torch::autograd::Function<Linears> {
 
 }  // namespace
 
-at::Tensor apply_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t row_tile) {
-  return apply_linears(x, {weight}, {bias}, row_tile)[0];
+at::Tensor apply_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                        const LinearOptions& options) {
+  return apply_linears(x, {weight}, {bias}, options)[0];
 }
 
 std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at::Tensor>& weights,
-                                      const std::vector<at::Tensor>& biases, int64_t row_tile) {
+                                      const std::vector<at::Tensor>& biases, const LinearOptions& options) {
   if (weights.empty() || weights.size() > 3)
     fail("linears of one input: got {} weights, wanted 1 to 3", weights.size());
-  if (row_tile > 0) {
+  if (options.row_tile > 0) {
     std::vector<at::Tensor> out;
-    for (size_t i = 0; i < weights.size(); ++i) out.push_back(tiled_linear(x, weights[i], biases[i], row_tile));
+    for (size_t i = 0; i < weights.size(); ++i) out.push_back(tiled_linear(x, weights[i], biases[i], options.row_tile));
     return out;
   }
+  if (options.fp8 != Fp8::off && fits_fp8(x, weights)) return fp8_linears(x, weights, biases, options.fp8);
   if (!at::GradMode::is_enabled()) return products(x, weights, biases);
   const auto weight = [&](size_t i) { return i < weights.size() ? OptionalTensor(weights[i]) : std::nullopt; };
   const auto bias = [&](size_t i) { return i < weights.size() ? optional(biases[i]) : std::nullopt; };

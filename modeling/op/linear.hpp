@@ -4,20 +4,31 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "modeling/op/fp8.hpp"
+
 namespace hexad::modeling {
 
-// x [T, in], weight [out, in], bias [out] or undefined -> [T, out]. With row_tile n > 0 the product runs in GEMMs of
-// exactly n rows, so that a row's result does not depend on T.
+// How linears are run.
+struct LinearOptions {
+  LinearOptions(int64_t tile = 0) : row_tile(tile) {}
+
+  // n > 0: GEMMs of exactly n rows, so that a row's result does not depend on T; never in FP8.
+  int64_t row_tile;
+  // Products in FP8 where sizes fit (fp8_linear.hpp), in the weights' own type elsewhere.
+  Fp8 fp8 = Fp8::off;
+};
+
+// x [T, in], weight [out, in], bias [out] or undefined -> [T, out].
 //
 // The gradient of a weight that is a leaf with an fp32 grad() is added to it there, in place, and autograd gets none: a
 // backend puts its accumulator into that slot before the backward pass (Megatron-Core's main_grad).
 at::Tensor apply_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
-                        int64_t row_tile = 0);
+                        const LinearOptions& options = {});
 
 // One to three such products of one x. On a GPU, weights that lie side by side are one GEMM, whose columns are the
 // results (rows then have a stride), and so are their gradients.
 std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at::Tensor>& weights,
-                                      const std::vector<at::Tensor>& biases, int64_t row_tile = 0);
+                                      const std::vector<at::Tensor>& biases, const LinearOptions& options = {});
 
 // Where the gradient of `weight` is to be added in place; undefined when it is autograd's to hand over.
 at::Tensor grad_sum_of(const at::Tensor& weight);

@@ -51,5 +51,8 @@ bool add_grouped_gradient(const std::vector<at::Tensor>&, const at::Tensor&, con
   return false;
 }
 bool add_products(const std::vector<at::Tensor>&, const at::Tensor&, const at::Tensor&) { return false; }
+at::Tensor fp8_largest(const std::vector<at::Tensor>&) { absent(); }
+void fp8_cast(const at::Tensor&, const Fp8Range&, const at::Tensor&, const at::Tensor&) { absent(); }
+void accumulate_fp8_product(const at::Tensor&, const Fp8Matrix&, const Fp8Matrix&) { absent(); }
 
 }  // namespace hexad::modeling::cuda

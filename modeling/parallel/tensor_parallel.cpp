@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/error.hpp"
+#include "modeling/op/fp8_linear.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/parallel/token_pipeline.hpp"
 
@@ -83,7 +84,7 @@ struct Column : torch::autograd::Function<Column> {
   // One output a weight; autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& first,
                                const std::optional<at::Tensor>& second, const std::optional<at::Tensor>& third,
-                               const TensorParallel& tp, int64_t row_tile) {
+                               const TensorParallel& tp, const LinearOptions& options) {
     variable_list weights = {first};
     for (const std::optional<at::Tensor>& weight : {second, third})
       if (weight) weights.push_back(*weight);
@@ -94,12 +95,14 @@ struct Column : torch::autograd::Function<Column> {
     ctx->save_for_backward(saved);
     if (tp.pipelines_tokens()) return gather_and_multiply(x, weights, tp.group, tp.token_runs).products;
     const at::Tensor whole = tp.sequence_parallel ? start_gather(x, tp.group).wait() : x;
-    variable_list out;
-    for (const at::Tensor& weight : weights) out.push_back(apply_linear(whole, weight, {}, row_tile));
-    return out;
+    const bool fp8 = options.row_tile == 0 && fits_fp8(whole, weights);
+    ctx->saved_data["fp8"] = static_cast<int64_t>(fp8 ? options.fp8 : Fp8::off);
+    return apply_linears(whole, weights, variable_list(weights.size()), options);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    if (const auto fp8 = ctx->saved_data.find("fp8"); fp8 != ctx->saved_data.end() && fp8->second.toInt() != 0)
+      return fp8_backward(ctx, grads, static_cast<Fp8>(fp8->second.toInt()));
     const variable_list saved = ctx->get_saved_variables();
     const Group group = kept_group(ctx);
     const bool sequence = ctx->saved_data["sequence"].toBool();
@@ -120,6 +123,27 @@ struct Column : torch::autograd::Function<Column> {
       result.push_back(grads[i].defined() ? weight_gradient(grads[i], x, saved[i + 1]) : at::Tensor());
     result[0] = reduced.wait();
     result.resize(6);  // x, three weights, and two that are no tensors
+    return result;
+  }
+
+  // Likewise; of one type, gradients that are missing are zeros.
+  static variable_list fp8_backward(AutogradContext* ctx, variable_list& grads, Fp8 fp8) {
+    const variable_list saved = ctx->get_saved_variables(), weights(saved.begin() + 1, saved.end());
+    const Group group = kept_group(ctx);
+    const bool sequence = ctx->saved_data["sequence"].toBool();
+    const int64_t tokens = saved[0].size(0) * (sequence ? group.size() : 1);
+    Sum whole;
+    if (sequence) whole = start_gather(saved[0], group);
+    for (size_t i = 0; i < weights.size(); ++i)
+      if (!grads[i].defined()) grads[i] = at::zeros({tokens, weights[i].size(0)}, saved[0].options());
+    grads.resize(weights.size());
+    const Fp8Gradients gradients(grads, fp8);
+    const at::Tensor grad_x = gradients.of_input(weights), x = sequence ? whole.wait() : saved[0];
+    Sum reduced = sequence ? start_reduce_scatter(grad_x, group) : start_all_reduce(grad_x, group);
+    const Fp8Tensor input = to_fp8({x}, 0, fp8_value_type(fp8), Fp8Copies::columns);
+    variable_list result = gradients.of_weights(by_columns(input), weights);
+    result.insert(result.begin(), reduced.wait());
+    result.resize(6);
     return result;
   }
 };
@@ -158,24 +182,24 @@ at::Tensor sum_over_ranks(const at::Tensor& x, const Group& group) {
 
 std::vector<at::Tensor> column_parallel(const at::Tensor& x, const std::vector<at::Tensor>& weights,
                                         const std::vector<at::Tensor>& biases, const TensorParallel& tp,
-                                        int64_t row_tile) {
-  if (!tp.active()) return apply_linears(x, weights, biases, row_tile);
+                                        const LinearOptions& options) {
+  if (!tp.active()) return apply_linears(x, weights, biases, options);
   if (weights.empty() || weights.size() > 3) fail("column_parallel: got {} weights, wanted 1 to 3", weights.size());
   const auto weight = [&](size_t i) { return i < weights.size() ? std::optional(weights[i]) : std::nullopt; };
-  std::vector<at::Tensor> out = Column::apply(x, weights[0], weight(1), weight(2), tp, row_tile);
+  std::vector<at::Tensor> out = Column::apply(x, weights[0], weight(1), weight(2), tp, options);
   for (size_t i = 0; i < out.size(); ++i)
     if (biases[i].defined()) out[i] = out[i] + biases[i];
   return out;
 }
 
 at::Tensor row_parallel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const TensorParallel& tp,
-                        int64_t row_tile) {
-  if (!tp.active()) return apply_linear(x, weight, bias, row_tile);
+                        const LinearOptions& options) {
+  if (!tp.active()) return apply_linear(x, weight, bias, options);
   at::Tensor sum;
   if (tp.pipelines_tokens()) {
     sum = PipelinedRow::apply(x, weight, tp);
   } else {
-    const at::Tensor part = apply_linear(x, weight, {}, row_tile);
+    const at::Tensor part = apply_linear(x, weight, {}, options);
     sum = tp.sequence_parallel ? reduce_scatter_tokens(part, tp.group) : sum_over_ranks(part, tp.group);
   }
   return bias.defined() ? sum + bias : sum;

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "modeling/op/linear.hpp"
 #include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
@@ -16,7 +17,7 @@ struct TensorParallel {
   Group group;
   bool sequence_parallel = false;
   // Runs in which tokens travel between the ranks, each while another is multiplied; 1: all at once, and the product
-  // waits. Only with sequence parallelism.
+  // waits. Only with sequence parallelism, and not in FP8.
   int64_t token_runs = 1;
 
   bool active() const { return group.size() > 1; }
@@ -32,12 +33,12 @@ struct TensorParallel {
 // again, then reduce-scattered) while the gradients of the weights are computed. The gathered tokens are not kept.
 std::vector<at::Tensor> column_parallel(const at::Tensor& x, const std::vector<at::Tensor>& weights,
                                         const std::vector<at::Tensor>& biases, const TensorParallel& tp,
-                                        int64_t row_tile = 0);
+                                        const LinearOptions& options = {});
 
 // Rank r has columns [r * in / ranks, ...) of weight [out, in] and those features of x: [T, in / ranks] -> the whole
 // product [T, out], or with sequence parallelism this rank's tokens [T / ranks, out]. The bias is added once.
 at::Tensor row_parallel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const TensorParallel& tp,
-                        int64_t row_tile = 0);
+                        const LinearOptions& options = {});
 
 // [T / ranks, ...] -> [T, ...]. Backward: the sum over ranks of each rank's tokens, for consumers that use the tokens
 // on every rank in different ways.

@@ -32,7 +32,8 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups, mod
           {groups.tp, settings.sequence_parallel},
           groups.cp,
           settings.gather_tokens,
-          replay};
+          replay,
+          settings.fp8};
 }
 
 using Replayed = std::vector<modeling::RouterReplay::Batch>;

@@ -83,15 +83,16 @@ modeling::Residual Runner::run_block(const modeling::MicroBatch& batch, int64_t 
     return frozen.defined() ? frozen : model_.block_weight(layer, name);
   };
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup, experts_);
-  modeling::BlockOptions linear;
-  linear.tp = options_.tp;
+  modeling::BlockOptions block;
+  block.linear.fp8 = options_.fp8;
+  block.tp = options_.tp;
   const auto moe_run = [&](int64_t moe_layer) {
     modeling::MoeRun run;
     run.dispatcher = dispatcher_.get();
     if (options_.replay) options_.replay->apply(batch, moe_layer, run);
     return run;
   };
-  return modeling::block_residual(model_.config(), layer, weights, stream, batch.rope, *batch.attention, linear,
+  return modeling::block_residual(model_.config(), layer, weights, stream, batch.rope, *batch.attention, block,
                                   moe_run);
 }
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "modeling/backend/fp8_settings.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
 
 namespace hexad::dtensor {
@@ -100,6 +101,7 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   refuse_unavailable(config);
   Settings settings;
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
+  settings.fp8 = modeling::read_fp8(config, "dtensor_cfg", "tensorwise");
   read_mesh(config, world, settings);
   read_dispatcher(config, settings);
   if (settings.tp > 1) modeling::check_tensor_parallel(settings.model, settings.tp);

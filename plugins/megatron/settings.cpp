@@ -1,5 +1,6 @@
 #include "plugins/megatron/settings.hpp"
 
+#include "modeling/backend/fp8_settings.hpp"
 #include "modeling/error.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
 
@@ -37,6 +38,10 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   if (settings.sequence_parallel && sizes.tensor == 1) settings.sequence_parallel = false;  // nothing to divide
   constexpr int64_t kSplits = 4;  // as Transformer Engine splits what it pipelines
   settings.token_runs = flag(config, "tp_comm_overlap", false) ? kSplits : 1;
+  if (settings.token_runs > 1 && settings.fp8 != modeling::Fp8::off)
+    sdk::fail(
+        HEXAD_UNIMPLEMENTED,
+        "policy.megatron_cfg.tp_comm_overlap is true with fp8_cfg.enabled: not available together, set it to false");
 }
 
 // Without a word of the configuration an interleaved schedule overlaps, and others send in batches.
@@ -103,6 +108,7 @@ void check_model(const Settings& settings) {
 Settings read_settings(const sdk::Config& config, int64_t world) {
   Settings settings;
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
+  settings.fp8 = modeling::read_fp8(config, "megatron_cfg", "blockwise");
   read_grid(config, world, settings);
   read_stage_links(config, settings);
   read_placement(config, settings);

@@ -91,6 +91,7 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
                                   int32_t which) {
   const auto lookup = [&](const std::string& name) { return weights_.leaf(which, name); };
   modeling::BlockOptions options;
+  options.linear.fp8 = settings_.fp8;
   options.tp = tp_;
   options.recompute = settings_.recompute.modules;
   const auto moe_run = [&](int64_t moe_layer) {

@@ -213,6 +213,16 @@ TEST_CASE("types agree with policy.precision") {
         {kOptimizer + "bf16=false", "/policy.precision=float32"}},
        {{"fp8_cfg.fp8_param=true"}, "fp8_cfg.fp8_param: needs fp8_cfg.enabled: true", {"fp8_cfg.fp8_param=false"}},
        {{"fp8_cfg.enabled=true"},
-        "FP8 is not available in this version: got bool true, wanted false",
-        {"fp8_cfg.enabled=false"}}});
+        "fp8_cfg.fp8_recipe: the recipe blockwise is not available in this version, wanted tensorwise; nearest: "
+        "tensorwise",
+        {"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=tensorwise"}},
+       {{"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=tensorwise", "fp8_cfg.fp8_param=true"},
+        "fp8_cfg.fp8_param: parameters in FP8 are not available in this version, wanted false; nearest: false",
+        {"fp8_cfg={enabled: true, fp8_recipe: tensorwise, fp8: hybrid}"}},
+       {{"fp8_cfg={enabled: true, fp8_recipe: tensorwise}", "tensor_model_parallel_size=2", "sequence_parallel=true",
+         "tp_comm_overlap=true"},
+        "tp_comm_overlap: does not go with fp8_cfg.enabled: true in this version",
+        {"fp8_cfg={enabled: true, fp8_recipe: tensorwise}", "tensor_model_parallel_size=2",
+         "sequence_parallel=true"}}});
+  check_says(MegatronFiles(kDense).error({"fp8_cfg={enabled: true, fp8: e5m2}"}), "wanted one of e4m3, hybrid");
 }

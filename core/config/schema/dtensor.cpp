@@ -66,6 +66,7 @@ void add_dtensor(Schema& s) {
       .unavailable("a parallel plan in Python", {"null"});
   s.add("policy.dtensor_cfg.defer_fsdp_grad_sync", kBool, "true", "reduce gradients once after the last micro-batch")
       .accepted("gradients are reduced once after the last micro-batch");
+  add_fp8(s, "policy.dtensor_cfg", "tensorwise", /*filled=*/true);
   add_lora(s);
   add_automodel(s);
 }

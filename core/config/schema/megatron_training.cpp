@@ -104,12 +104,9 @@ void add_megatron_training(Schema& s) {
   add_scheduler(s);
   add_gradients(s);
   add_checkpoint(s);
-  s.section(kAt + ".fp8_cfg", "FP8 training", kMap | kNull).unavailable("FP8", {});
-  megatron_key(s, "fp8_cfg.enabled", kBool, "false", "train in FP8").unavailable("FP8");
-  megatron_key(s, "fp8_cfg.fp8", kText, "e4m3", "format").one_of({"e4m3", "hybrid"});
-  megatron_key(s, "fp8_cfg.fp8_recipe", kText, "blockwise", "how values are scaled");
-  megatron_key(s, "fp8_cfg.fp8_param", kBool, "false", "parameters in FP8 too");
-  megatron_key(s, "fp8_cfg.force_clear_fp8_caches", kBool, "false", "drop FP8 copies before a weight update");
+  add_fp8(s, kAt, "blockwise", /*filled=*/false);
+  megatron_key(s, "fp8_cfg.force_clear_fp8_caches", kBool, "false", "drop FP8 copies before a weight update")
+      .accepted("weights are cast where they are used; no FP8 copy outlives that");
 }
 
 }  // namespace hexad::config

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "modeling/op/fp8.hpp"
 #include "modeling/op/rope.hpp"
 
 namespace hexad::modeling::cuda {
@@ -43,6 +44,13 @@ void softmax_gradient(const at::Tensor& logits, const RowStatistics& statistics,
 
 // linear.hpp; rows of g may have a stride; g and x have one 16-bit type or fp32.
 void accumulate_product(const at::Tensor& sum, const at::Tensor& g, const at::Tensor& x);
+
+// fp8.hpp. The largest magnitude of the parts, fp32 [1].
+at::Tensor fp8_largest(const std::vector<at::Tensor>& parts);
+// x [R, C], C a multiple of 16, into FP8 rows [R, C] and columns [C, at least R] (the rest zeros), views with any
+// distance between their rows that is a multiple of 16; either may be undefined. Sets range.inverse, if that is defined.
+void fp8_cast(const at::Tensor& x, const Fp8Range& range, const at::Tensor& rows, const at::Tensor& columns);
+void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x);
 
 // One update of Adam or AdamW over flat fp32 tensors, in one pass; `rounded`: takes the new parameters in its own dtype, or
 // undefined.

@@ -47,7 +47,7 @@ class AtenExecutor : public Executor {
       : config_(config),
         device_(options.device),
         deterministic_(options.deterministic),
-        linear_{options.deterministic ? kRowTile : 0} {}
+        block_{.linear = options.deterministic ? kRowTile : 0} {}
 
   void set_weights(WeightMap weights) override { weights_ = std::move(weights); }
 
@@ -68,18 +68,18 @@ class AtenExecutor : public Executor {
     const auto keep = [&](const at::Tensor& experts) { chosen.push_back(experts); };
     const modeling::MoeRuns runs = [&](int64_t) { return modeling::MoeRun{.chosen = keep}; };
     const at::Tensor hidden = modeling::forward_hidden(config_, lookup, on_device(ids), on_device(positions), attention,
-                                                       linear_, cache.routes().defined() ? runs : modeling::MoeRuns());
+                                                       block_, cache.routes().defined() ? runs : modeling::MoeRuns());
     keep_routes(step, cache, chosen);
     const at::Tensor last = hidden.index_select(0, on_device(sampled));
     const at::Tensor head = weights_.at(modeling::head_weight_name(config_));
-    return head_logits(last, head, linear_.row_tile).to(at::kCPU).contiguous();
+    return head_logits(last, head, block_.linear.row_tile).to(at::kCPU).contiguous();
   }
 
  private:
   modeling::ModelConfig config_;
   at::Device device_;
   bool deterministic_;
-  modeling::BlockOptions linear_;
+  modeling::BlockOptions block_;
   WeightMap weights_;
 };
 

@@ -56,7 +56,52 @@ void check_pair(int world, bool sequence_parallel, int64_t token_runs = 1) {
   });
 }
 
+// Errors of FP8 products (op/fp8_linear_test.cpp: 0.04, 0.06 with a gradient in e5m2), of which up to four in a row.
+void check_fp8_pair(int world, bool sequence_parallel, Fp8 format, bool offered) {
+  at::manual_seed(10);
+  const int64_t tokens = 36, width = 64, inner = 64 * world;
+  const at::Tensor x = at::randn({tokens, width}), grad = at::randn({tokens, width});
+  const std::vector<at::Tensor> w = {at::randn({inner, width}), at::randn({inner, width}), at::randn({width, inner})};
+  std::vector<at::Tensor> leaves = {leaf(x), leaf(w[0]), leaf(w[1]), leaf(w[2])};
+  const at::Tensor whole =
+      apply_linear(apply_linear(leaves[0], leaves[1]) * apply_linear(leaves[0], leaves[2]), leaves[3]);
+  const std::vector<at::Tensor> want = torch::autograd::grad({whole}, leaves, {grad});
+  run_ranks(world, [&](TestRank& rank) {
+    const TensorParallel tp{rank.world_group(), sequence_parallel};
+    const auto mine = [&](const at::Tensor& t, int64_t dim) {
+      return t.chunk(world, dim)[static_cast<size_t>(rank.rank())].contiguous();
+    };
+    const auto own = [&](const at::Tensor& t) { return tp.shards_tokens() ? mine(t, 0) : t; };
+    LinearOptions options;
+    options.fp8 = format;
+    const std::vector<at::Tensor> in = {leaf(own(x)), leaf(mine(w[0], 0)), leaf(mine(w[1], 0)), leaf(mine(w[2], 1))};
+    for (size_t i = 1; i < in.size() && offered; ++i) at::Tensor(in[i]).mutable_grad() = at::zeros_like(in[i]);
+    const std::vector<at::Tensor> parts = column_parallel(in[0], {in[1], in[2]}, {{}, {}}, tp, options);
+    const at::Tensor y = row_parallel(parts[0] * parts[1], in[3], {}, tp, options);
+    std::vector<at::Tensor> got = torch::autograd::grad({y}, in, {own(grad)}, false, false, /*allow_unused=*/true);
+    for (size_t i = 1; i < in.size() && offered; ++i) {
+      CHECK(!got[i].defined());
+      got[i] = in[i].grad();
+    }
+    const double bound = format == Fp8::hybrid ? 0.14 : 0.10;
+    CHECK(relative_distance(y, own(whole)) <= bound);
+    CHECK(relative_distance(got[0], own(want[0])) <= bound);
+    for (size_t i : {1, 2, 3}) {
+      const double error = relative_distance(got[i], mine(want[i], i == 3 ? 1 : 0));
+      CHECK(error <= bound);
+      CHECK(error >= 0.02);  // it did compute in FP8
+    }
+  });
+}
+
 }  // namespace
+
+TEST_CASE("FP8 linears over ranks are near undivided ones in fp32") {
+  for (int world : {2, 4})
+    for (const bool sequence_parallel : {false, true})
+      for (const Fp8 format : {Fp8::e4m3, Fp8::hybrid})
+        check_fp8_pair(world, sequence_parallel, format, /*offered=*/world == 4);
+}
 
 TEST_CASE("column- and row-parallel linears equal undivided ones") {
   for (int world : {1, 2, 4}) check_pair(world, /*sequence_parallel=*/false);

@@ -1,0 +1,23 @@
+#include "core/config/schema/blocks.hpp"
+
+namespace hexad::config {
+
+void add_fp8(Schema& s, const std::string& section, const char* recipe, bool filled) {
+  const std::string at = section + ".fp8_cfg";
+  s.section(
+      at,
+      "FP8 training: products of attention's projections and of dense MLPs, in log-prob passes too; embedding, head, "
+      "norms, routers and experts keep policy.precision, and so do weights whose sizes are no multiples of 16",
+      kMap | kNull);
+  const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
+    Schema::Entry entry = s.add(at + "." + name, kinds, value, meaning);
+    return filled ? entry : entry.not_filled();
+  };
+  key("enabled", kBool, "false", "train in FP8");
+  key("fp8", kText, "e4m3", "format; hybrid: e5m2 for gradients of outputs").one_of({"e4m3", "hybrid"});
+  key("fp8_recipe", kText, recipe, "how values are scaled; available: tensorwise, by the largest of the tensor at hand")
+      .one_of({"tensorwise", "blockwise", "mxfp8", "delayed"});
+  key("fp8_param", kBool, "false", "parameters in FP8 too; not available");
+}
+
+}  // namespace hexad::config
