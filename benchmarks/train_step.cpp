@@ -11,10 +11,10 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <random>
 
 #include <CLI/CLI.hpp>
 
+#include "benchmarks/random_rollouts.hpp"
 #include "core/algorithm/inference.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/json.hpp"
@@ -39,29 +39,6 @@ double seconds_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Rollouts as training sees them, but for the log-probs of the policy that made them.
-data::Batch rollouts(std::span<const int64_t> lengths, int64_t vocabulary, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> reward;
-  data::Batch batch = data::Batch::of_lengths(lengths);
-  std::vector<int64_t> ids;
-  std::vector<float> mask, advantages;
-  for (const int64_t length : lengths) {
-    const float advantage = reward(random);
-    for (int64_t t = 0; t < length; ++t) {
-      ids.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(vocabulary)));
-      mask.push_back(t < std::max<int64_t>(1, length / 4) ? 0.0f : 1.0f);
-      advantages.push_back(advantage);
-    }
-  }
-  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
-  batch.set("token_mask", data::Tensor::of(mask), data::Axis::token);
-  batch.set("advantages", data::Tensor::of(advantages), data::Axis::token);
-  batch.set("reference_policy_logprobs", data::Tensor(data::DType::f32, {batch.tokens()}), data::Axis::token);
-  batch.set("sample_mask", data::Tensor::of(std::vector<float>(lengths.size(), 1.0f)), data::Axis::sample);
-  return batch;
-}
-
 template <typename T>
 void write_bytes(const std::string& path, std::span<T> values) {
   std::ofstream(path, std::ios::binary)
@@ -74,7 +51,7 @@ Json measure(const Options& options) {
   const std::string model_dir = algorithm::model_directory(options.model.model_dir);
   const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();
   const int64_t vocabulary = read_json<Json>(model_dir + "/config.json").at("vocab_size");
-  data::Batch batch = rollouts(lengths, vocabulary, options.seed);
+  data::Batch batch = benchmarks::random_rollouts(lengths, vocabulary, options.seed);
 
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes);

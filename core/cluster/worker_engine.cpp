@@ -68,7 +68,7 @@ Message WorkerEngine::handle(const Message& message) {
       {"step", command::step},       {"generate", command::generate}, {"refit", command::refit},
       {"keep", command::keep},       {"save", command::save},         {"load", command::load},
       {"offload", command::offload}, {"onload", command::onload},     {"trace", command::trace},
-      {"sleep", command::sleep},     {"wake", command::wake}};
+      {"sleep", command::sleep},     {"wake", command::wake},         {"weight_sums", command::weight_sums}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);
   if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);

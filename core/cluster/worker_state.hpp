@@ -48,6 +48,7 @@ Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
 Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
 Message refit(WorkerState& state, const Message& message);     // worker_weights.cpp
+Message weight_sums(WorkerState& state, const Message& message);
 Message keep(WorkerState& state, const Message& message);
 Message save(WorkerState& state, const Message& message);
 Message load(WorkerState& state, const Message& message);

@@ -1,5 +1,8 @@
 // Commands on weights: refit, kept copies, checkpoints, memory.
+#include <chrono>
+
 #include "core/base/error.hpp"
+#include "core/cluster/weight_sum.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster::command {
@@ -7,12 +10,28 @@ namespace {
 
 constexpr int64_t kBucketBytes = int64_t{256} << 20;
 
+size_t byte_size(const DLTensor& tensor) {
+  size_t bytes = tensor.dtype.bits / 8;
+  for (int32_t d = 0; d < tensor.ndim; ++d) bytes *= static_cast<size_t>(tensor.shape[d]);
+  return bytes;
+}
+
+// The tensor, or a copy of it in `memory`.
+DLTensor on_host(const WorkerState& state, const DLTensor& tensor, std::vector<std::byte>& memory) {
+  if (tensor.device.device_type == kDLCPU) return tensor;
+  memory.resize(byte_size(tensor));
+  DLTensor host{memory.data(), {kDLCPU, 0}, tensor.ndim, tensor.dtype, tensor.shape, nullptr, 0};
+  if (state.runtime->copy(&tensor, &host) != HEXAD_OK) fail(ErrorKind::worker, "runtime: {}", state.runtime->error());
+  return host;
+}
+
 }  // namespace
 
 Message refit(WorkerState& state, const Message& message) {
   plugin::BackendPlugin& backend = state.need_backend("refit");
   plugin::GeneratorPlugin& generator = state.need_generator("refit");
   const plugin::CallContext context = state.context();
+  const auto start = std::chrono::steady_clock::now();
   generator.update_begin(context, message.header.at("version"));
   try {
     backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, static_cast<int32_t>(generator.info().weight_form),
@@ -23,7 +42,31 @@ Message refit(WorkerState& state, const Message& message) {
     throw;
   }
   generator.update_end(context, /*commit=*/true);
-  return {};
+  Message answer;
+  answer.header["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return answer;
+}
+
+// Checksums of the weights that the backend hands out, and with its layout those that the generator reports.
+Message weight_sums(WorkerState& state, const Message&) {
+  plugin::BackendPlugin& backend = state.need_backend("weight_sums");
+  plugin::GeneratorPlugin& generator = state.need_generator("weight_sums");
+  const plugin::CallContext context = state.context();
+  Json sums = Json::object();
+  std::vector<std::byte> memory;
+  const auto add = [&](const hexad_weight_slice& slice) {
+    const DLTensor weight = on_host(state, *slice.tensor, memory);
+    sums[slice.name] = {{"sum", weight_sum(weight)}, {"bytes", byte_size(weight)}};
+  };
+  backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, kBucketBytes,
+                         [&](const hexad_weight_list& bucket) {
+                           for (int64_t i = 0; i < bucket.count; ++i) add(bucket.slices[i]);
+                         });
+  generator.weight_layout(context);
+  Message answer;
+  answer.header["sums"] = sums;
+  answer.header["metrics"] = state.metrics.to_json();
+  return answer;
 }
 
 Message keep(WorkerState& state, const Message& message) {

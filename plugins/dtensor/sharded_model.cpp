@@ -97,17 +97,24 @@ at::Tensor ShardedModel::shards(size_t unit, int32_t which) {
 at::Tensor ShardedModel::whole(const WeightPlace& place, at::ScalarType dtype, const RowsOf& rows) const {
   using modeling::Placement;
   const at::TensorOptions options = at::TensorOptions(options_.compute_device).dtype(dtype);
-  at::Tensor whole;
-  if (holds(place)) {
-    const ShardedUnit& unit = units_[place.unit];
-    const at::Tensor part =
-        modeling::redistribute(rows(place.unit, place.param).to(options), unit.params()[place.param].shape,
-                               Placement::shard(0), Placement::replicate(), unit.group());
-    whole = place.owner ? part : modeling::gather_parts(config_, *place.info, part, groups_.tp);
-  } else {
-    whole = at::empty(place.info->shape, options);
-  }
-  if (place.owner) groups_.ep.broadcast(whole, *place.owner).wait();
+  if (!holds(place)) return spread(place, {}, options);
+  const ShardedUnit& unit = units_[place.unit];
+  const at::Tensor part =
+      modeling::redistribute(rows(place.unit, place.param).to(options), unit.params()[place.param].shape,
+                             Placement::shard(0), Placement::replicate(), unit.group());
+  return spread(place, part, options);
+}
+
+at::Tensor ShardedModel::whole(const WeightPlace& place) const {
+  const at::TensorOptions options = at::TensorOptions(options_.compute_device).dtype(options_.compute_dtype);
+  return spread(place, holds(place) ? units_[place.unit].weights()[place.param].detach() : at::Tensor(), options);
+}
+
+at::Tensor ShardedModel::spread(const WeightPlace& place, const at::Tensor& part,
+                                const at::TensorOptions& options) const {
+  if (!place.owner) return modeling::gather_parts(config_, *place.info, part, groups_.tp);
+  const at::Tensor whole = part.defined() ? part : at::empty(place.info->shape, options);
+  groups_.ep.broadcast(whole, *place.owner).wait();
   return whole;
 }
 

@@ -54,6 +54,8 @@ class ShardedModel {
   using RowsOf = std::function<at::Tensor(size_t unit, size_t param)>;
   // The whole weight on every rank, on the compute device in `dtype`. Collective over the world.
   at::Tensor whole(const WeightPlace& place, at::ScalarType dtype, const RowsOf& rows) const;
+  // The same in the compute dtype, of a unit that is unsharded on every rank: a view of it, unless ranks have parts.
+  at::Tensor whole(const WeightPlace& place) const;
   // Replaces the slices of this rank: fill(param) returns param.slice() of the weight, in any dtype.
   using RowSource = std::function<at::Tensor(const ShardedParam& param)>;
   void set_weights(int32_t which, const RowSource& fill);
@@ -68,6 +70,8 @@ class ShardedModel {
  private:
   void add_units(const std::string& name);
   modeling::TensorPart part_of(const modeling::WeightInfo& info) const;
+  // The whole weight on every rank, of tensor-parallel parts, or of an expert that its owner alone has.
+  at::Tensor spread(const WeightPlace& place, const at::Tensor& part, const at::TensorOptions& options) const;
 
   modeling::ModelConfig config_;
   Groups groups_;

@@ -1,6 +1,7 @@
 // The edge between the host's calls and LibTorch: streams going in, exceptions coming out.
 #pragma once
 #include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <hexad/services.hpp>
 
@@ -35,6 +36,13 @@ void on_device(const sdk::Call& call, at::Device device, Body&& body) {
   } catch (const c10::Error& error) {
     throw sdk::Error(HEXAD_INTERNAL, text_of(error));
   }
+}
+
+// Waits for what LibTorch's current stream of the device has been given.
+inline void wait_for_stream(at::Device device) {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeStream(guard.getStream(device));
 }
 
 }  // namespace hexad::native

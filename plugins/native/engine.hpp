@@ -43,6 +43,9 @@ class Engine {
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();
 
+  // Where a new set of weights may be put at once: nowhere while one is in force.
+  WeightMap places() { return has_weights_ ? WeightMap() : executor_->places(); }
+  WeightMap weights() const { return has_weights_ ? executor_->weights() : WeightMap(); }
   // Tokens are drawn under `version` from now on. Running sequences keep what they have in the cache.
   void set_weights(WeightMap weights, int64_t version);
   void flush_prompts() { scheduler_.flush_prompts(); }

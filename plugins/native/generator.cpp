@@ -41,9 +41,11 @@ void Generator::create(const sdk::Call& call) {
                                 .max_sequences = settings_.max_sequences,
                                 .max_tokens = settings_.max_tokens};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
-  WeightMap weights = load_weights(settings_.model_name, model_, settings_.dtype, settings_.device);
-  ever_had_weights_ = !weights.empty();
-  executor->set_weights(std::move(weights));
+  ever_had_weights_ = has_weights(settings_.model_name);
+  if (ever_had_weights_) {
+    executor->set_weights(
+        load_weights(settings_.model_name, model_, settings_.dtype, settings_.device, executor->places()));
+  }
   const SchedulerOptions schedule{.block_size = settings_.block_size,
                                   .num_blocks = blocks,
                                   .max_sequences = settings_.max_sequences,

@@ -30,12 +30,15 @@ class Generator {
   void release(std::span<const hexad_completion* const> events);
   void cancel(const sdk::Call& call, std::span<const uint64_t> ids);
 
-  // New weights are copied as they come and take the old ones' place in update_end(commit), between two passes: twice
-  // the memory of the weights for that time, unless sleep(2) has freed the old ones. Running sequences go on with the
-  // keys and values that they have; shared prompts are forgotten.
+  // New weights are copied as they come. While old ones are in force they wait beside them, twice the memory of the
+  // weights, and take their place in update_end(commit), between two passes. Where none are, after sleep(2) or before
+  // the first update, they go to their place at once; if such an update breaks off there are still none in force.
+  // Running sequences go on with the keys and values that they have; shared prompts are forgotten. Nothing waits for
+  // the device but update_end(commit), which returns when the new weights are there.
   void update_begin(const sdk::Call& call, int64_t version);
   void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
   void update_end(const sdk::Call& call, bool commit);
+  // Reports weight_sums() of the weights in force too, as metrics weight_sum/NAME: what a trainer sent can be compared.
   void weight_layout(const sdk::Call& call, hexad_weight_list& out);
 
   // pause keeps everything; sleep gives memory back, and running sequences are computed again after wake.
@@ -50,6 +53,7 @@ class Generator {
 
  private:
   void create(const sdk::Call& call);
+  void report_weight_sums(const sdk::Call& call);
   struct Layout {
     std::vector<modeling::WeightInfo> table;
     std::vector<int64_t> zeros;

@@ -1,6 +1,7 @@
 // The generator's other half: weights, pause, sleep.
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/generator.hpp"
+#include "plugins/native/model/weight_sums.hpp"
 
 namespace hexad::native {
 
@@ -17,8 +18,10 @@ void Generator::exclusively(const sdk::Call& call, Function&& function) {
   signal();
 }
 
-void Generator::update_begin(const sdk::Call&, int64_t version) {
-  update_.emplace(model_, settings_.dtype, settings_.device);
+void Generator::update_begin(const sdk::Call& call, int64_t version) {
+  WeightMap places;
+  if (!engine_->has_weights()) exclusively(call, [&] { places = engine_->places(); });
+  update_.emplace(model_, settings_.dtype, settings_.device, std::move(places));
   update_failure_.clear();
   update_version_ = version;
   updating_ = true;
@@ -51,9 +54,20 @@ void Generator::update_end(const sdk::Call& call, bool commit) {
     engine_->set_weights(std::move(weights), update_version_);
     ever_had_weights_ = true;
   });
+  on_device(call, settings_.device, [&] { wait_for_stream(settings_.device); });
 }
 
-void Generator::weight_layout(const sdk::Call&, hexad_weight_list& out) {
+void Generator::report_weight_sums(const sdk::Call& call) {
+  std::map<std::string, int64_t> sums;
+  exclusively(call, [&] { sums = weight_sums(engine_->weights()); });
+  try {
+    for (const auto& [name, sum] : sums) call.metric(("weight_sum/" + name).c_str(), double(sum), 1, HEXAD_REDUCE_LAST);
+  } catch (const sdk::Error& error) {
+    if (error.code() != HEXAD_UNIMPLEMENTED) throw;  // a host that takes no metrics in this call
+  }
+}
+
+void Generator::weight_layout(const sdk::Call& call, hexad_weight_list& out) {
   if (layout_.slices.empty()) {
     layout_.table = modeling::weight_table(model_);
     layout_.zeros.assign(8, 0);
@@ -64,6 +78,7 @@ void Generator::weight_layout(const sdk::Call&, hexad_weight_list& out) {
                                 info.shape.data(), static_cast<int32_t>(info.shape.size()), dtype});
     }
   }
+  report_weight_sums(call);
   out.slices = layout_.slices.data();
   out.count = static_cast<int64_t>(layout_.slices.size());
 }

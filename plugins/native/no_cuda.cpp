@@ -15,7 +15,7 @@ namespace {
 
 bool runs_on_cuda(const modeling::ModelConfig&, const ExecutorOptions&) { return false; }
 std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig&, const ExecutorOptions&) { refuse(); }
-at::Tensor cuda::pool_tensor(at::IntArrayRef, at::ScalarType, at::Device) { refuse(); }
+at::Tensor cuda::pool_tensor(at::IntArrayRef, at::ScalarType, at::Device, const char*) { refuse(); }
 void cuda::copy_pool_blocks(const at::Tensor&, const std::vector<std::pair<int32_t, int32_t>>&) { refuse(); }
 
 }  // namespace hexad::native

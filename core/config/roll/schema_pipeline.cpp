@@ -65,8 +65,7 @@ void add_pipeline(Schema& s) {
              "the generator batches continuously; policy.generation.native_cfg has its limits");
   add_unused(s, {"is_offload_states", "is_offload_optimizer_states_in_train_step", "offload_nccl"},
              "trainer and generator of a rank share its weights; nothing is moved out between phases");
-  add_unused(s, {"model_update_buffer_size_mb", "transfer_backend"},
-             "in a colocated worker the generator reads the trainer's weights in place");
+  add_unused(s, {"model_update_buffer_size_mb", "transfer_backend"}, "buckets hold 256 MiB, or one weight");
   add_unused(s, {"system_envs"}, "set variables in the environment of `hexad train`; the workers inherit it");
   add_unused(s, {"profiler_timeline", "profiler_memory", "report_length_and_rewards", "rollout_mock"},
              "not available; metrics.jsonl has times, lengths and rewards of every step");

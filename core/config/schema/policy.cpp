@@ -50,9 +50,9 @@ void add_retired(Schema& s) {
   s.add("policy.activation_checkpointing_enabled", kBool, "false", "of NeMo-RL 0.3's first backend")
       .accepted("policy.dtensor_cfg.activation_checkpointing is the key that is read");
   s.add("policy.refit_buffer_size_gb", kFloat | kNull, "null", "size of the buckets of a weight update")
-      .accepted("in a colocated worker the generator reads the trainer's weights in place");
+      .accepted("buckets hold 256 MiB, or one weight");
   s.add("policy.offload_optimizer_for_refit", kBool, "false", "free the optimizer's memory during a weight update")
-      .accepted("a weight update needs no room beside the weights");
+      .accepted("a weight update needs room for one more set of the generator's weights");
   s.add("policy.offload_optimizer_for_logprob", kBool, "false",
         "free the optimizer's memory while log-probs are computed")
       .accepted("the optimizer's state stays where it is");

@@ -9,6 +9,7 @@
 #include "plugins/native/cuda/check.hpp"
 #include "plugins/native/cuda/decode_graphs.hpp"
 #include "plugins/native/cuda/norm.hpp"
+#include "plugins/native/model/weight_store.hpp"
 #include "plugins/native/sample/philox.hpp"
 
 namespace hexad::native {
@@ -62,17 +63,22 @@ class CudaExecutor : public Executor {
   CudaExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
       : options_(options),
         shape_{config.num_heads, config.num_kv_heads, options.block_size},
+        store_(config, options.dtype, options.device),
         decoder_(config, options) {}
 
+  // Graphs outlive new values at the same places.
   void set_weights(WeightMap weights) override {
+    weights_ = weights.empty() ? WeightMap() : store_.settle(weights);
+    decoder_.set_weights(weights_);
+    if (!weights_.empty()) return;
     graphs_.clear();
-    const bool frees = weights.empty();
-    decoder_.set_weights(std::move(weights));
-    if (!frees) return;
+    store_.release();
     decoder_.release();
     draws_.clear();
     arrays_.reset();
   }
+  WeightMap places() override { return store_.places(); }
+  WeightMap weights() const override { return weights_; }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
     prepare(step, cache);
@@ -191,6 +197,8 @@ class CudaExecutor : public Executor {
 
   ExecutorOptions options_;
   PlanShape shape_;
+  WeightStore store_;
+  WeightMap weights_;
   Decoder decoder_;
   DecodeGraphs graphs_;
   std::optional<PassArrays> arrays_;

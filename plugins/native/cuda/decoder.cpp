@@ -6,6 +6,7 @@
 #include "modeling/op/rope.hpp"
 #include "plugins/native/cuda/elementwise.hpp"
 #include "plugins/native/cuda/norm.hpp"
+#include "plugins/native/cuda/pool.hpp"
 #include "plugins/native/cuda/rope_append.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 
@@ -46,15 +47,15 @@ Decoder::Decoder(const modeling::ModelConfig& config, const ExecutorOptions& opt
   cos_ = rope.cos.contiguous(), sin_ = rope.sin.contiguous();
 }
 
-void Decoder::set_weights(WeightMap weights) {
-  weights_.reset();
-  if (!weights.empty()) weights_.emplace(config_, std::move(weights));
+void Decoder::set_weights(const WeightMap& places) {
+  if (places.empty()) return weights_.reset();
+  if (!weights_) weights_.emplace(config_, places);
 }
 
 void Decoder::allocate(const ArrayLimits& limits) {
   release();
   const auto buffer = [&](int64_t rows, int64_t width, at::ScalarType dtype = at::kBFloat16) {
-    return at::empty({rows, width}, at::TensorOptions(dtype).device(options_.device));
+    return pool_tensor({rows, width}, dtype, options_.device, "a pass of the generator needs");
   };
   const int64_t hidden = config_.hidden_size, width = config_.intermediate_size, rows = limits.rows;
   const int64_t attended = config_.num_heads * config_.head_dim;
@@ -66,8 +67,8 @@ void Decoder::allocate(const ArrayLimits& limits) {
   const int64_t partials = plan_bounds(limits.shape, limits.sequences, 0, 0).partials;
   partials_ = buffer(partials, attended), log_sums_ = buffer(partials, config_.num_heads, at::kFloat);
   if (tokens_.defined()) return;  // the next pass reads what the last one has drawn
-  tokens_ = at::zeros({limits.sequences}, residual_.options().dtype(at::kInt));
-  logprobs_ = at::zeros({limits.sequences}, residual_.options());
+  tokens_ = at::zeros({limits.sequences}, at::TensorOptions(at::kInt).device(options_.device));
+  logprobs_ = at::zeros({limits.sequences}, at::TensorOptions(at::kFloat).device(options_.device));
 }
 
 void Decoder::release() {

@@ -21,8 +21,8 @@ class Decoder {
  public:
   Decoder(const modeling::ModelConfig& config, const ExecutorOptions& options);
 
-  void set_weights(WeightMap weights);
-  bool has_weights() const { return weights_.has_value(); }
+  // Weights at their places (WeightStore); an empty map forgets them. Until then other values may come to the places.
+  void set_weights(const WeightMap& places);
   // Makes room for passes within `limits`; what a graph has captured before is stale. And gives it back.
   void allocate(const ArrayLimits& limits);
   void release();

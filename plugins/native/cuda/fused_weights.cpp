@@ -1,26 +1,34 @@
 #include "plugins/native/cuda/fused_weights.hpp"
 
-#include <ATen/Functions.h>
-
 #include "modeling/family/transformer.hpp"
+#include "modeling/op/adjacent.hpp"
 
 namespace hexad::native::cuda {
+namespace {
 
-FusedWeights::FusedWeights(const modeling::ModelConfig& config, WeightMap weights) {
-  const auto take = [&](const std::string& name) { return std::move(weights.at(name)); };
-  embedding = take(modeling::kEmbeddingName);
-  head = config.tie_word_embeddings ? embedding : take(modeling::head_weight_name(config));
-  final_norm = take(modeling::kFinalNormName);
+at::Tensor together(const std::vector<at::Tensor>& parts) {
+  const at::Tensor all = modeling::adjacent(parts, 0);
+  TORCH_INTERNAL_ASSERT(all.defined(), "weights that a product takes together do not lie side by side");
+  return all;
+}
+
+}  // namespace
+
+FusedWeights::FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights) {
+  const auto lookup = [&](const std::string& name) { return weights.at(name); };
+  embedding = lookup(modeling::kEmbeddingName);
+  head = lookup(modeling::head_weight_name(config));
+  final_norm = lookup(modeling::kFinalNormName);
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    const modeling::LayerWeights w = modeling::layer_weights(config, i, take);
+    const modeling::LayerWeights w = modeling::layer_weights(config, i, lookup);
     layers.push_back({.input_norm = w.input_norm,
                       .post_attention_norm = w.post_attention_norm,
                       .q_norm = w.q_norm,
                       .k_norm = w.k_norm,
-                      .qkv = at::cat({w.q_proj, w.k_proj, w.v_proj}),
-                      .qkv_bias = w.q_bias.defined() ? at::cat({w.q_bias, w.k_bias, w.v_bias}) : at::Tensor(),
+                      .qkv = together({w.q_proj, w.k_proj, w.v_proj}),
+                      .qkv_bias = w.q_bias.defined() ? together({w.q_bias, w.k_bias, w.v_bias}) : at::Tensor(),
                       .output = w.o_proj,
-                      .gate_up = at::cat({w.gate_proj, w.up_proj}),
+                      .gate_up = together({w.gate_proj, w.up_proj}),
                       .down = w.down_proj});
   }
 }

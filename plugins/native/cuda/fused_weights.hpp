@@ -12,8 +12,8 @@ struct FusedLayer {
 };
 
 struct FusedWeights {
-  // Lets go of each matrix of `weights` as soon as it has its place in a fused one.
-  FusedWeights(const modeling::ModelConfig& config, WeightMap weights);
+  // Views of `weights`, which lie as WeightStore::places() puts them.
+  FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights);
 
   at::Tensor embedding, head, final_norm;  // [vocab, hidden]; the same when tied
   std::vector<FusedLayer> layers;

@@ -13,7 +13,7 @@
 
 namespace hexad::native::cuda {
 
-at::Tensor pool_tensor(at::IntArrayRef shape, at::ScalarType dtype, at::Device device) {
+at::Tensor pool_tensor(at::IntArrayRef shape, at::ScalarType dtype, at::Device device, const char* what) {
   const c10::cuda::CUDAGuard guard(device);
   const size_t bytes = size_t(c10::multiply_integers(shape)) * c10::elementSize(dtype);
   void* memory = nullptr;
@@ -23,8 +23,7 @@ at::Tensor pool_tensor(at::IntArrayRef shape, at::ScalarType dtype, at::Device d
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
       cudaGetLastError();
       TORCH_CHECK_WITH(OutOfMemoryError, false,
-                       fmt::format("the KV cache needs {:.1f} GiB of the GPU, which has less free: lower "
-                                   "native_cfg.kv_cache_gb",
+                       fmt::format("{} {:.1f} GiB of the GPU, which has less free: lower native_cfg.kv_cache_gb", what,
                                    double(bytes) / 1073741824.0));
     }
   }

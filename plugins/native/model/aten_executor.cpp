@@ -7,6 +7,7 @@
 #include "modeling/op/on_device.hpp"
 #include "plugins/native/model/executor.hpp"
 #include "plugins/native/model/paged_attention.hpp"
+#include "plugins/native/model/weight_store.hpp"
 
 namespace hexad::native {
 namespace {
@@ -47,9 +48,15 @@ class AtenExecutor : public Executor {
       : config_(config),
         device_(options.device),
         deterministic_(options.deterministic),
-        block_{.linear = options.deterministic ? kRowTile : 0} {}
+        block_{.linear = options.deterministic ? kRowTile : 0},
+        store_(config, options.dtype, options.device) {}
 
-  void set_weights(WeightMap weights) override { weights_ = std::move(weights); }
+  void set_weights(WeightMap weights) override {
+    weights_.clear();
+    weights.empty() ? store_.release() : void(weights_ = store_.settle(weights));
+  }
+  WeightMap places() override { return store_.places(); }
+  WeightMap weights() const override { return weights_; }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
     cache.copy(step.copies);
@@ -80,6 +87,7 @@ class AtenExecutor : public Executor {
   at::Device device_;
   bool deterministic_;
   modeling::BlockOptions block_;
+  WeightStore store_;
   WeightMap weights_;
 };
 

@@ -65,6 +65,10 @@ class CpuExecutor : public Executor {
     weights_.reset();
     if (!weights.empty()) weights_ = std::make_unique<CpuWeights>(config_, std::move(weights));
   }
+  WeightMap weights() const override {
+    constexpr auto kType = std::is_same_v<T, float> ? at::kFloat : at::kBFloat16;
+    return weights_ ? weights_->unpacked(config_, kType) : WeightMap();
+  }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
     cache.copy(step.copies);

@@ -23,28 +23,26 @@ at::Tensor packed(const at::Tensor& weight) {
 }  // namespace
 
 CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights) {
-  const auto take = [&](const std::string& name) { return std::move(weights.at(name)); };
-  const auto matrix = [&](at::Tensor tensor) -> const void* {
-    kept_.push_back(packed(tensor));
-    return kept_.back().const_data_ptr();
+  const auto keep = [&](const std::string& name) {
+    const at::Tensor weight = std::move(weights.at(name));
+    return kept_[name] = weight.dim() == 2 ? packed(weight) : weight.to(at::kFloat).contiguous();
   };
-  const auto vector = [&](const at::Tensor& tensor) -> const float* {
-    if (!tensor.defined()) return nullptr;
-    kept_.push_back(tensor.to(at::kFloat).contiguous());
-    return kept_.back().const_data_ptr<float>();
+  const auto matrix = [](const at::Tensor& tensor) -> const void* { return tensor.const_data_ptr(); };
+  const auto vector = [](const at::Tensor& tensor) -> const float* {
+    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
   };
-  embedding = matrix(take(modeling::kEmbeddingName));
-  head = config.tie_word_embeddings ? embedding : matrix(take(modeling::head_weight_name(config)));
-  final_norm = vector(take(modeling::kFinalNormName));
+  embedding = matrix(keep(modeling::kEmbeddingName));
+  head = config.tie_word_embeddings ? embedding : matrix(keep(modeling::head_weight_name(config)));
+  final_norm = vector(keep(modeling::kFinalNormName));
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    modeling::LayerWeights w = modeling::layer_weights(config, i, take);
-    layers.push_back({.q = matrix(std::move(w.q_proj)),
-                      .k = matrix(std::move(w.k_proj)),
-                      .v = matrix(std::move(w.v_proj)),
-                      .o = matrix(std::move(w.o_proj)),
-                      .gate = matrix(std::move(w.gate_proj)),
-                      .up = matrix(std::move(w.up_proj)),
-                      .down = matrix(std::move(w.down_proj)),
+    const modeling::LayerWeights w = modeling::layer_weights(config, i, keep);
+    layers.push_back({.q = matrix(w.q_proj),
+                      .k = matrix(w.k_proj),
+                      .v = matrix(w.v_proj),
+                      .o = matrix(w.o_proj),
+                      .gate = matrix(w.gate_proj),
+                      .up = matrix(w.up_proj),
+                      .down = matrix(w.down_proj),
                       .input_norm = vector(w.input_norm),
                       .post_attention_norm = vector(w.post_attention_norm),
                       .q_norm = vector(w.q_norm),
@@ -57,6 +55,20 @@ CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights) {
                       .up_bias = vector(w.up_bias),
                       .down_bias = vector(w.down_bias)});
   }
+}
+
+WeightMap CpuWeights::unpacked(const modeling::ModelConfig& config, at::ScalarType dtype) const {
+  WeightMap result;
+  for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
+    const at::Tensor& kept = kept_.at(info.hf_name);
+    if (info.shape.size() == 2) {
+      const at::Tensor panels = kept.view({-1, info.shape[1], cpu::kPanel}).transpose(1, 2);
+      result[info.hf_name] = panels.reshape({-1, info.shape[1]}).narrow(0, 0, info.shape[0]);
+    } else {
+      result[info.hf_name] = kept.to(dtype);
+    }
+  }
+  return result;
 }
 
 }  // namespace hexad::native

@@ -18,12 +18,15 @@ struct CpuWeights {
   // Lets go of each matrix of `weights` (float or bfloat16) as soon as it has a packed copy.
   CpuWeights(const modeling::ModelConfig& config, WeightMap weights);
 
+  // Copies of them in `dtype`, as they came.
+  WeightMap unpacked(const modeling::ModelConfig& config, at::ScalarType dtype) const;
+
   const void *embedding, *head;  // packed [vocab, hidden]; the same when tied
   const float* final_norm;
   std::vector<CpuLayer> layers;
 
  private:
-  std::vector<at::Tensor> kept_;  // what the pointers point to
+  WeightMap kept_;  // what the pointers point to
 };
 
 }  // namespace hexad::native

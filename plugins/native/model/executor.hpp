@@ -17,9 +17,14 @@ namespace hexad::native {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Takes another set of weights, complete; an empty one frees the old (the next call must bring one). No pass is in
-  // flight.
+  // Takes another set of weights, complete: copies it, or its memory, or nothing of what lies in places() already. An
+  // empty one frees the old (the next call must bring one). No pass is in flight.
   virtual void set_weights(WeightMap weights) = 0;
+  // Where an executor that reads weights as they are has them, at the same addresses until they are freed; they may be
+  // written to while no set is in force. Empty: a set brings its own memory.
+  virtual WeightMap places() { return {}; }
+  // The set in force: its memory, or copies of what is kept in another form.
+  virtual WeightMap weights() const = 0;
   // Makes the copies of the step, writes the keys and values of every chunk's tokens (and their routes, where these are
   // kept) into the cache and returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in the
   // order of the chunks.

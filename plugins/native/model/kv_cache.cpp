@@ -1,10 +1,13 @@
 #include "plugins/native/model/kv_cache.hpp"
 
-#include <ATen/Functions.h>
-
-#include "plugins/native/cuda/pool.hpp"
+#include "plugins/native/model/own_memory.hpp"
 
 namespace hexad::native {
+namespace {
+
+constexpr const char* kNeeds = "the KV cache needs";
+
+}  // namespace
 
 KvCache::KvCache(const modeling::ModelConfig& config, int64_t block_size, int64_t num_blocks, at::ScalarType dtype,
                  at::Device device, bool keep_routes, KeyLayout layout)
@@ -29,11 +32,10 @@ int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t bl
 void KvCache::allocate() {
   if (!keys_.empty()) return;
   if (layout_ == KeyLayout::rows) return allocate_pools();
-  const auto options = at::TensorOptions(dtype_).device(device_);
   std::vector<at::Tensor> keys, values;  // all or none
   for (int64_t layer = 0; layer < layers_; ++layer) {
-    keys.push_back(at::empty({num_blocks_, kv_heads_, head_dim_, block_size_}, options));
-    values.push_back(at::empty({num_blocks_, kv_heads_, block_size_, head_dim_}, options));
+    keys.push_back(own_memory({num_blocks_, kv_heads_, head_dim_, block_size_}, dtype_, device_, kNeeds));
+    values.push_back(own_memory({num_blocks_, kv_heads_, block_size_, head_dim_}, dtype_, device_, kNeeds));
   }
   if (routed_layers_ > 0) routes_ = at::empty({num_blocks_, block_size_, routed_layers_, topk_}, at::kShort);
   keys_ = std::move(keys);
@@ -41,7 +43,7 @@ void KvCache::allocate() {
 }
 
 void KvCache::allocate_pools() {
-  pools_ = cuda::pool_tensor({layers_ * 2, num_blocks_, kv_heads_, block_size_, head_dim_}, dtype_, device_);
+  pools_ = own_memory({layers_ * 2, num_blocks_, kv_heads_, block_size_, head_dim_}, dtype_, device_, kNeeds);
   for (int64_t layer = 0; layer < layers_; ++layer) {
     keys_.push_back(pools_[2 * layer]);
     values_.push_back(pools_[2 * layer + 1]);

@@ -50,27 +50,35 @@ at::Tensor view_of(const hexad_weight_slice& slice) {
 
 }  // namespace
 
+bool has_weights(const std::filesystem::path& dir) {
+  return std::filesystem::exists(dir / "model.safetensors") ||
+         std::filesystem::exists(dir / "model.safetensors.index.json");
+}
+
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
-                       at::Device device) {
-  const bool present = std::filesystem::exists(dir / "model.safetensors") ||
-                       std::filesystem::exists(dir / "model.safetensors.index.json");
-  if (!present) return {};
+                       at::Device device, WeightMap places) {
   const modeling::SafetensorsReader reader(dir);
   const std::vector<modeling::WeightInfo> table = modeling::weight_table(config);
   modeling::validate_weights(reader, table);
-  WeightMap weights;
+  WeightMap weights = std::move(places);
   for (const modeling::WeightInfo& info : table) {
     const at::Tensor stored = reader.tensor(info.hf_name);
     modeling::require_finite(stored, info.hf_name, reader.entries().at(info.hf_name).file);
-    weights[info.hf_name] = stored.to(at::TensorOptions(dtype).device(device), false, /*copy=*/true);
+    at::Tensor& weight = weights[info.hf_name];
+    if (weight.defined()) {
+      weight.copy_(stored);
+    } else {
+      weight = stored.to(at::TensorOptions(dtype).device(device), false, /*copy=*/true);
+    }
   }
   return weights;
 }
 
-WeightUpdate::WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device)
+WeightUpdate::WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device,
+                           WeightMap places)
     : tied_(config.tie_word_embeddings), dtype_(dtype), device_(device) {
   for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
-    weights_[info.hf_name] = {{}, info.shape, elements(info.shape)};
+    weights_[info.hf_name] = {places[info.hf_name], info.shape, elements(info.shape)};
   }
 }
 

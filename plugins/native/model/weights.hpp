@@ -15,16 +15,19 @@ namespace hexad::native {
 
 using WeightMap = std::map<std::string, at::Tensor>;
 
-// Reads every weight of a Hugging Face directory, checked, in `dtype` on `device`. Empty when the directory has a
-// config.json and no weights: they arrive with the first update. Throws modeling::Error.
+// Whether a Hugging Face directory has weights beside its config.json; otherwise they arrive with the first update.
+bool has_weights(const std::filesystem::path& dir);
+// Reads every weight of it, checked, in `dtype` on `device`, or into `places` where there are any. Throws
+// modeling::Error.
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
-                       at::Device device);
+                       at::Device device, WeightMap places = {});
 
-// A set of weights on its way in: copies, so that the old ones serve until the new ones are complete. (The slices are
-// borrowed for the length of a call, so they cannot be used in place.)
+// A set of weights on its way in: copied to `places`, which nobody reads before the set is complete, or to memory of
+// its own, so that the old set serves until then. (The slices are borrowed for the length of a call, so they cannot be
+// used as they are.) Copies are enqueued on LibTorch's current stream.
 class WeightUpdate {
  public:
-  WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device);
+  WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, WeightMap places = {});
 
   // Copies whole weights or slices of them, of any floating-point dtype and device. Throws sdk::Error (invalid
   // argument): unknown name, wrong global shape, a slice outside of it, a strange dtype, more elements than there are.
@@ -34,7 +37,7 @@ class WeightUpdate {
 
  private:
   struct Arriving {
-    at::Tensor tensor;  // undefined until its first slice
+    at::Tensor tensor;  // without a place: undefined until its first slice
     std::vector<int64_t> shape;
     int64_t missing;  // elements
   };

@@ -18,6 +18,7 @@ class LateExecutor : public Executor {
     CHECK(passes_.empty());
     inner_->set_weights(std::move(weights));
   }
+  WeightMap weights() const override { return inner_->weights(); }
   at::Tensor forward(const Step& step, KvCache& cache) override { return inner_->forward(step, cache); }
   void start(const Step& step, KvCache& cache) override {
     std::vector<std::pair<Sequence*, int32_t>> unknown;
