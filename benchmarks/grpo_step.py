@@ -39,10 +39,11 @@ def byte_alphabet():
 
 
 def write_tokenizer(folder, size):
-    """A character is a token; the others are words that no text holds, so that any id can be decoded."""
+    """A character is a token; the others are words that no text holds and end in 0 or 1, so that any id can be decoded and the
+    last number of a random response is right or wrong."""
     alphabet = byte_alphabet()[:size]
     vocabulary = {c: i for i, c in enumerate(alphabet)}
-    vocabulary.update({f"w{i}": i for i in range(len(alphabet), size)})
+    vocabulary.update({f"w{i}\u0120{i % 2}": i for i in range(len(alphabet), size)})
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False,
              "byte_fallback": False, "vocab": vocabulary, "merges": []}
@@ -68,7 +69,7 @@ def config_of(args, folder, lengths):
                    "train_global_batch_size": args.prompts * args.samples, "max_total_sequence_length": args.longest, "precision": args.precision,
                    "max_grad_norm": 1.0, "sequence_packing": {"enabled": True, "train_mb_tokens": args.micro_batch, "logprob_mb_tokens": args.micro_batch,
                                                               "algorithm": "modified_first_fit_decreasing"},
-                   "optimizer": {"name": "torch.optim.AdamW", "kwargs": {"lr": 1e-6, "weight_decay": 0.0}}, "scheduler": None,
+                   "optimizer": {"name": "torch.optim.AdamW", "kwargs": {"lr": 1e-4, "weight_decay": 0.0}}, "scheduler": None,
                    "generation": {"backend": "native", "max_new_tokens": args.longest, "temperature": 1.0, "imposed_lengths": lengths,
                                   "native_cfg": {"kv_cache_gb": args.kv_gb, "max_num_seqs": args.running, "max_num_batched_tokens": 8192}}},
         "data": {"max_input_seq_length": args.longest, "shuffle": True,
@@ -103,16 +104,18 @@ def summary(args, config, lengths, lines, started):
         steps.append({"total_step_time": timing["total_step_time"], "gpu_seconds_per_sample": timing["total_step_time"] * args.gpus / samples, "timing": timing,
                       "mean_total_tokens_per_sample": tokens / samples, "mean_gen_tokens_per_sample": line["train/mean_gen_tokens_per_sample"],
                       "token_mult_prob_error": line["train/token_mult_prob_error"], "loss": line["train/loss"], "grad_norm": line["train/grad_norm"]})
+    trained = all(step["grad_norm"] for step in steps)
     finite = all(step[key] is not None for step in steps for key in ("loss", "grad_norm", "token_mult_prob_error"))
     right = all(abs(step["mean_gen_tokens_per_sample"] - statistics.mean(lengths)) < 1e-6 for step in steps)
     agree = finite and max(step["token_mult_prob_error"] for step in steps) < BOUND
-    best = min(step["gpu_seconds_per_sample"] for step in steps[1:] or steps)
+    warm = (steps[1:-1] if args.trace and len(steps) > 2 else steps[1:]) or steps  # not the first, nor one that is traced
+    typical = statistics.median(step["gpu_seconds_per_sample"] for step in warm)
     mean = statistics.mean(step["mean_total_tokens_per_sample"] for step in steps)
-    training = statistics.median(step["timing"]["policy_training"] for step in steps)
+    training = statistics.median(step["timing"]["policy_training"] for step in warm)
     # What training computes: prompts of the mean length, so a bound on the squares from below.
     work = flops(config, [round(mean - statistics.mean(lengths)) + n for n in lengths])
-    return {"steps": steps, "gpu_seconds_per_sample": best, "published_nemo_rl_8xh100": PUBLISHED, "training_tflops_per_gpu": work / training / args.gpus / 1e12,
-            "launch_to_first_step_s": lines[0]["time"] - started, "checks": {"finite": finite, "lengths": right, "logprobs_agree": agree, "ok": finite and right and agree}}
+    return {"steps": steps, "gpu_seconds_per_sample": typical, "published_nemo_rl_8xh100": PUBLISHED, "training_tflops_per_gpu": work / training / args.gpus / 1e12,
+            "launch_to_first_step_s": lines[0]["time"] - started, "wall_s": [b["time"] - a["time"] for a, b in zip(lines, lines[1:])], "checks": {"finite": finite, "trained": trained, "lengths": right, "logprobs_agree": agree, "ok": finite and trained and right and agree}}
 
 
 def main():

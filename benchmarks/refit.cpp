@@ -96,6 +96,7 @@ class Bench {
     batch.set("prev_logprobs", logprobs, data::Axis::token);
     batch.set("generation_logprobs", logprobs, data::Axis::token);
     policy.train(batch, options_.lr, 0.0);
+    policy.logprobs(batch, cluster::Weights::current);  // read on the host: the device is done with the optimizer
   }
 
   // What Generation::refit sends, with the workers' answers.
@@ -139,7 +140,7 @@ class Bench {
     result["weights_compared"] = compared;
     result["weights_changed"] = changed;
     result["weights_differing"] = differing;
-    ok_ = ok_ && compared > 0 && changed > 0 && differing.empty();
+    ok_ = ok_ && compared > 0 && 2 * changed > compared / static_cast<int64_t>(answers.size()) && differing.empty();
   }
 
   void compare_logprobs(cluster::Policy& policy, Json& result) {

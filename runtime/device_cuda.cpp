@@ -33,6 +33,12 @@ const char* version() {
 
 int32_t device_count() { return c10::cuda::device_count(); }
 
+int64_t bytes_used(int32_t device_id) {
+  const c10::cuda::CUDAGuard guard(index_of(device_id));
+  size_t free = 0, total = 0;
+  return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<int64_t>(total - free) : 0;
+}
+
 void use_device(int32_t device_id) {
   const int32_t count = device_count();
   if (device_id < 0 || device_id >= count)

@@ -89,8 +89,8 @@ hexad_code copy(const DLTensor* source, DLTensor* destination) {
                    const auto raw = static_cast<c10::StreamId>(
                        reinterpret_cast<intptr_t>(cuda::stream(static_cast<int32_t>(device_side.get_device()))));
                    const c10::StreamGuard guard(c10::Stream(c10::Stream::UNSAFE, device_side.device(), raw));
-                   // Of pinned memory the allocator keeps hold until the device has read it: the caller need not wait.
-                   if (from.is_cpu() && from.numel() > 0)
+                   // Of its own pinned memory the allocator keeps hold until the device has read it: the caller need not wait.
+                   if (from.is_cpu() && !from.is_pinned() && from.numel() > 0)
                      to.copy_(from.pin_memory(), /*non_blocking=*/true);
                    else
                      to.copy_(from, /*non_blocking=*/false);

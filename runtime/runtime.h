@@ -31,12 +31,14 @@ typedef struct hexad_runtime {
   const char* (*libtorch_version)(void); /* "2.11.0" */
   const char* (*cuda_version)(void);     /* "13.0", or "" */
   int32_t (*cuda_device_count)(void);
+  int64_t (*cuda_bytes_used)(int32_t device_id); /* of the whole device, by all that it runs; 0 without CUDA */
 
   void* (*stream)(int32_t device_type, int32_t device_id);
   hexad_code (*alloc)(int32_t device_type, int32_t device_id, uint64_t bytes, void** out);
   void (*free)(void* pointer, int32_t device_type, int32_t device_id);
   hexad_code (*tensor_new)(const DLTensor* prototype, DLManagedTensorVersioned** out);
-  /* Copies between any two devices; complete at return when either side is the CPU. Same dtype and size. */
+  /* Copies between any two devices. To the CPU: complete at return. From it: `source` is free at return, the rest follows in
+   * the stream's order. Same dtype and size. */
   hexad_code (*copy)(const DLTensor* source, DLTensor* destination);
 
   /* As the host table's. */

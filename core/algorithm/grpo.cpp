@@ -17,6 +17,9 @@ Ending grpo_train(Grpo& run) {
   telemetry::Timer timer;
   const telemetry::Stopwatch since_start;
 
+  const int64_t sleep_level = run.config.policy.generation.colocated.sleep_level;
+  if (sleep_level == 2)
+    run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
   if (grpo.val_at_start && progress.total_steps == 0) {
     run.log.add("validation", validate(run, timer));
     run.log.end_step(0);
@@ -51,7 +54,7 @@ Ending grpo_train(Grpo& run) {
         const auto sampling = with_imposed_lengths(run.sampling, run.config.policy.generation.imposed_lengths);
         rollout = rollout::run_rollout(run.generation, run.environments, run.text, sampling, prompts,
                                        grpo.num_generations_per_prompt, static_cast<uint64_t>(grpo.seed), step);
-        run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
+        run.generation.sleep(sleep_level);
       }
       {
         const auto time = timer.measure("reward_calculation");

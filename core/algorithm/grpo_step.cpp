@@ -139,6 +139,8 @@ Metrics validate(Grpo& run, telemetry::Timer& timer) {
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
   const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling,
                                                         prompts, grpo.val_num_generations_per_prompt, seed, 0);
+  run.generation.sleep(
+      std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights
   Metrics metrics = rollout.metrics;
   const auto rewards = rollout.batch.at("rewards").span<float>();
   metrics["accuracy"] = mean(rewards);

@@ -26,7 +26,7 @@ MicroBatches micro_batches(const Message& message, const data::Batch& batch, con
   return result;
 }
 
-// What the rank holds after an update, this process's generator included; a run's memory is flat when these are.
+// What the rank holds after an update, and all that is used of its GPU; a run's memory is flat when these are.
 void add_memory(WorkerState& state) {
   if (!state.backend->has_memory()) return;
   const hexad_memory_stats stats = state.backend->memory(state.context());
@@ -34,6 +34,9 @@ void add_memory(WorkerState& state) {
   state.metrics.add("memory_allocated_gib", static_cast<double>(stats.allocated_bytes) / kGiB, 1,
                     plugin::ReduceAs::max);
   state.metrics.add("memory_reserved_gib", static_cast<double>(stats.reserved_bytes) / kGiB, 1, plugin::ReduceAs::max);
+  if (state.device.device_type != kDLCUDA) return;
+  const auto used = static_cast<double>(state.runtime->cuda_bytes_used(state.device.device_id));
+  state.metrics.add("memory_used_gib", used / kGiB, 1, plugin::ReduceAs::max);
 }
 
 Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }

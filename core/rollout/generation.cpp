@@ -15,6 +15,7 @@ int64_t budget(const Request& request, const Sampling& sampling) {
 }
 
 // Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
+// Imposed lengths are not looked at, as nobody knows those of real responses.
 std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
   std::vector<std::vector<int64_t>> shares(workers);
   std::vector<int64_t> load(workers, 0);
@@ -22,7 +23,7 @@ std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int wo
     size_t end = begin;
     int64_t tokens = static_cast<int64_t>(requests[begin].prompt.size());
     while (end < requests.size() && requests[end].group == requests[begin].group)
-      tokens += budget(requests[end++], sampling);
+      ++end, tokens += sampling.max_new_tokens;
     const size_t target = std::min_element(load.begin(), load.end()) - load.begin();
     for (; begin < end; ++begin) shares[target].push_back(static_cast<int64_t>(begin));
     load[target] += tokens;
@@ -94,6 +95,8 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
            request.prompt.size(), sampling.max_total_tokens - 1, sampling.max_total_tokens);
     }
   }
+  if (without_weights_)
+    fail(ErrorKind::worker, "generate: the generators gave their weights back (sleep level 2); refit them first");
   wake();
   const auto shares = deal(requests, workers_.size(), sampling);
   const auto answers = workers_.call_all("generate", [&](int rank) {
@@ -124,6 +127,7 @@ void Generation::sleep(int64_t level) {
   workers_.call_all("sleep", message);
   asleep_ = true;
   stale_ |= level == 2;
+  without_weights_ |= level == 2;
 }
 
 void Generation::wake() {
@@ -137,7 +141,7 @@ void Generation::refit() {
   Message message;
   message.header["version"] = ++version_;
   workers_.call_all("refit", message);
-  stale_ = false;
+  stale_ = without_weights_ = false;
 }
 
 }  // namespace hexad::rollout

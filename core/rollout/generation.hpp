@@ -59,8 +59,8 @@ class Generation {
 
   // Hands the backend's current weights to the generators; the next completions carry the new version.
   void refit();
-  // Gives memory back until the next generate or refit: level 1 that of the KV cache, 2 the weights' too, which a refit then
-  // brings again; 0 nothing.
+  // Gives memory back until the next generate or refit: level 1 that of the KV cache, 2 the weights' too, without which
+  // generate throws Error(worker) before a refit; 0 nothing.
   void sleep(int64_t level);
   // Whether training has changed the weights since the last refit.
   void mark_stale() { stale_ = true; }
@@ -73,7 +73,7 @@ class Generation {
   cluster::WorkerGroup& workers_;
   plugin::MetricSum metrics_;
   data::Batch columns_;
-  bool stale_ = true, asleep_ = false;
+  bool stale_ = true, asleep_ = false, without_weights_ = false;
   int64_t version_ = 0;
 };
 

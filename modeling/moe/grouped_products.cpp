@@ -15,6 +15,9 @@ namespace {
 
 bool on_16_bytes(const at::Tensor& x) { return reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0; }
 
+// Each expert's weight, of [E, out, in].
+bool experts_on_16_bytes(const at::Tensor& x) { return on_16_bytes(x) && x.stride(0) * x.element_size() % 16 == 0; }
+
 // Rows as the products read them: dense, on 16 bytes.
 at::Tensor dense(const at::Tensor& x) {
   const at::Tensor whole = x.contiguous();
@@ -60,9 +63,9 @@ std::vector<at::Tensor> hand_over(const at::Tensor& products, const std::vector<
 at::Tensor stacked(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second) {
   const at::NoGradGuard no_grad;
   const at::Tensor a = at_one_distance(first);
-  if (second.empty()) return a.defined() && on_16_bytes(a) ? a : at::stack(first);
+  if (second.empty()) return a.defined() && experts_on_16_bytes(a) ? a : at::stack(first);
   const at::Tensor b = at_one_distance(second);
-  const bool adjoin = a.defined() && b.defined() && a.stride(0) == b.stride(0) && on_16_bytes(a) &&
+  const bool adjoin = a.defined() && b.defined() && a.stride(0) == b.stride(0) && experts_on_16_bytes(a) &&
                       adjacent({first[0], second[0]}, 0).defined();
   if (!adjoin) return at::cat({at::stack(first), at::stack(second)}, 1);
   return a.as_strided({a.size(0), 2 * a.size(1), a.size(2)}, a.strides());

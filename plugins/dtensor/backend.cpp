@@ -244,7 +244,7 @@ void Backend::onload(const sdk::Call& call, uint64_t what) {
 }
 
 void Backend::move(uint64_t what, at::Device device) {
-  // Kept weights lie on the host always. A moved unit forgets its full weights too, wherever its shards lie.
+  // A moved unit forgets its full weights too, wherever its shards lie.
   if (device_.is_cpu()) return;
   if (what & HEXAD_OFFLOAD_PARAMS)
     for (ShardedUnit& unit : model_.units()) unit.move_to(device);

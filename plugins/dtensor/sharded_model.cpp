@@ -118,14 +118,18 @@ at::Tensor ShardedModel::spread(const WeightPlace& place, const at::Tensor& part
   return whole;
 }
 
+at::TensorOptions ShardedModel::kept_options() const {
+  return at::TensorOptions(options_.shard_device).dtype(options_.compute_dtype);
+}
+
 void ShardedModel::keep(int32_t which) {
   require_kept_kind(which);
   const at::NoGradGuard no_grad;
   frozen_[which] = frozen_[HEXAD_WEIGHTS_CURRENT];
   std::vector<at::Tensor>& copies = kept_[which];
   copies.clear();
-  const auto host = at::TensorOptions(at::kCPU).dtype(options_.compute_dtype);
-  for (ShardedUnit& unit : units_) copies.push_back(unit.master().to(host, /*non_blocking=*/false, /*copy=*/true));
+  for (ShardedUnit& unit : units_)
+    copies.push_back(unit.master().to(kept_options(), /*non_blocking=*/false, /*copy=*/true));
 }
 
 void ShardedModel::set_weights(int32_t which, const RowSource& fill) {
@@ -133,9 +137,7 @@ void ShardedModel::set_weights(int32_t which, const RowSource& fill) {
   std::vector<at::Tensor> copies;
   for (ShardedUnit& unit : units_) {
     const bool current = which == HEXAD_WEIGHTS_CURRENT;
-    const at::Tensor flat =
-        current ? unit.master()
-                : at::zeros({unit.shard_size()}, at::TensorOptions(at::kCPU).dtype(options_.compute_dtype));
+    const at::Tensor flat = current ? unit.master() : at::zeros({unit.shard_size()}, kept_options());
     for (size_t i = 0; i < unit.params().size(); ++i)
       if (unit.params()[i].rows.size() > 0) unit.rows_of(flat, i).copy_(fill(unit.params()[i]));
     if (current) unit.weights_changed();

@@ -68,6 +68,8 @@ class ShardedModel {
   int64_t kept_bytes() const;
 
  private:
+  // Kept weights lie where the masters do: a pass under them gathers without the host.
+  at::TensorOptions kept_options() const;
   void add_units(const std::string& name);
   modeling::TensorPart part_of(const modeling::WeightInfo& info) const;
   // The whole weight on every rank, of tensor-parallel parts, or of an expert that its owner alone has.

@@ -111,7 +111,8 @@ void WeightExport::break_off() {
 
 void WeightExport::end() {
   bucket_ = {};
-  if (resharded_ < unsharded_) break_off();
+  if (unshards() && place_ > 0 && resharded_ < model_.units().size()) break_off();
+  resharded_ = unsharded_ = model_.units().size();
   place_ = model_.places().size(), frozen_ = model_.frozen_params().size();
 }
 

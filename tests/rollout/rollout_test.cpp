@@ -194,6 +194,23 @@ TEST_CASE("what the configuration says about sampling") {
   CHECK(sampling_from(policy, {2}).stop_token_ids == std::vector<int64_t>{5});
 }
 
+TEST_CASE("generators that gave their weights back draw nothing before a refit") {
+  toy::InProcess workers;
+  Generation generation(workers.group);
+  generation.refit();
+  const std::vector<int32_t> tokens = {1, 3};
+  const std::vector<Request> requests = {{tokens, 0, 1}};
+  generation.sleep(1);
+  CHECK_FALSE(generation.stale());
+  CHECK(generation.generate(requests, sampling()).size() == 1);
+  generation.sleep(2);
+  CHECK(generation.stale());
+  CHECK(error_of([&] { generation.generate(requests, sampling()); }) ==
+        "generate: the generators gave their weights back (sleep level 2); refit them first");
+  generation.refit();
+  CHECK(generation.generate(requests, sampling()).size() == 1);
+}
+
 TEST_CASE("new weights carry their version, and a failed refit is an error of its plugin") {
   toy::InProcess workers("", "refit@4:error");
   Generation generation(workers.group);

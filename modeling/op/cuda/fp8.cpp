@@ -56,6 +56,11 @@ struct Preference : Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDe
     check(cublasLtMatmulPreferenceSetAttribute(handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                                sizeof workspace),
           "preference");
+    const uint32_t aligned =
+        16;  // bytes: what is_aligned and the casts see to; kernels expect more unless they are told
+    for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      check(cublasLtMatmulPreferenceSetAttribute(handle, which, &aligned, sizeof aligned), "preference");
   }
 };
 
@@ -84,8 +89,7 @@ bool run_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) 
   const cublasLtHandle_t handle = at::cuda::getCurrentCUDABlasLtHandle();
   const cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(handle, operation.handle, a.handle, b.handle, c.handle,
                                                               c.handle, preference.handle, 1, &found, &count);
-  if (asked == CUBLAS_STATUS_NOT_SUPPORTED || count == 0) return false;
-  check(asked, "choice of a kernel");
+  if (asked != CUBLAS_STATUS_SUCCESS || count == 0) return false;
   const float one = 1;
   check(cublasLtMatmul(handle, operation.handle, &one, x.values.const_data_ptr(), a.handle, g.values.const_data_ptr(),
                        b.handle, &one, sum.const_data_ptr(), c.handle, sum.mutable_data_ptr(), c.handle, &found.algo,
@@ -128,11 +132,12 @@ void fp8_cast(const at::Tensor& part, const Fp8Range& range, const at::Tensor& r
 void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
   if (is_aligned(sum) && run_product(sum, g, x)) return;
   if (is_aligned(sum) && sum.dim() == 3) {
-    bool all = true;
-    for (int64_t part = 0, rows = sum.size(1); part < sum.size(0); ++part)
-      all = all && run_product(sum[part], {g.values.narrow(0, part * rows, rows), g.inverse}, x);
-    if (all) return;
-    fail("FP8 weight gradient: cuBLAS has no kernel for {} x {} x {}", sum.size(1), sum.size(2), x.values.size(1));
+    int64_t part = 0;
+    const int64_t rows = sum.size(1);
+    while (part < sum.size(0) && run_product(sum[part], {g.values.narrow(0, part * rows, rows), g.inverse}, x)) ++part;
+    if (part == sum.size(0)) return;
+    if (part > 0)
+      fail("FP8 weight gradient: cuBLAS has no kernel for {} x {} x {}", rows, sum.size(2), x.values.size(1));
   }
   const at::Tensor product = at::_scaled_mm(g.values, x.values.t(), g.inverse, x.inverse, {}, {}, at::kFloat, false);
   at::Tensor(sum).add_(product.view(sum.sizes()));

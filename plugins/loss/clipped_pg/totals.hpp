@@ -40,6 +40,10 @@ struct Extrema {
     min = value < min ? value : min;
     max = value > max ? value : max;
   }
+  CLIPPED_PG_BOTH void add(const Extrema& part) {  // which may be of no token
+    min = part.min < min ? part.min : min;
+    max = part.max > max ? part.max : max;
+  }
 };
 
 // Sums over a batch; the metrics are in the order of Metric.
@@ -54,8 +58,7 @@ struct Totals {
 
 CLIPPED_PG_BOTH void add(const Totals& part, Totals& totals) {
   for (size_t i = 0; i < kMetricCount; ++i) totals.metrics[i] += part.metrics[i];
-  totals.ratio.add(part.ratio.min), totals.ratio.add(part.ratio.max);
-  totals.clamped.add(part.clamped.min), totals.clamped.add(part.clamped.max);
+  totals.ratio.add(part.ratio), totals.clamped.add(part.clamped);
   totals.actor += part.actor, totals.kl += part.kl, totals.positive_nll += part.positive_nll;
   totals.valid += part.valid, totals.weights += part.weights, totals.weights_of_valid += part.weights_of_valid;
 }

@@ -134,9 +134,10 @@ class CudaExecutor : public Executor {
       const int64_t blocks = (options_.max_length + options_.block_size - 1) / options_.block_size;
       const ArrayLimits limits{std::max({rows, options_.max_tokens, options_.max_sequences}), options_.max_sequences,
                                blocks, shape_};
-      arrays_.emplace(limits, options_.device);
+      arrays_.reset();
       decoder_.allocate(limits);
       while (draws_.size() < 2) draws_.push_back(std::make_unique<DrawsOnTheWay>(options_.max_sequences));
+      arrays_.emplace(limits, options_.device);  // last: with it all is there
     }
     if (cache.keys(0).const_data_ptr() != cache_address_) {
       graphs_.clear();

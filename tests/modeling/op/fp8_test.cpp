@@ -28,8 +28,9 @@ at::Tensor values_of(const at::Tensor& fp8) { return fp8.to(at::kCPU).to(at::kDo
 at::Tensor bits_of(const at::Tensor& fp8) { return fp8.contiguous().view(at::kByte).to(at::kCPU); }
 float item(const at::Tensor& x) { return x.item<float>(); }
 
+// Of very different sizes; none is infinite in fp16, for infinity leaves what is no number, of either sign.
 at::Tensor inputs(int64_t rows, int64_t columns, at::ScalarType type = at::kFloat) {
-  return (at::randn({rows, columns}) * at::exp2(4 * at::randn({rows, 1}))).to(type);
+  return (at::randn({rows, columns}) * at::exp2(4 * at::randn({rows, 1}))).clamp(-6e4, 6e4).to(type);
 }
 
 void check_equal(const Fp8Tensor& got, const Fp8Tensor& want) {
@@ -156,6 +157,7 @@ TEST_CASE("products are those of the values, with a bias, in every type") {
 TEST_CASE("products add to fp32 sums: whole, parts of a wider tensor, parts of ranks anywhere") {
   at::manual_seed(5);
   for (const at::Device device : test_devices()) {
+    const double bound = device.is_cpu() ? 1e-6 : 0x1p-12;  // Hopper's FP8 products keep about 14 bits of a sum
     for (const int64_t tokens : {1, 50, 256}) {
       const Fp8Tensor g = to_fp8({at::randn({tokens, 64}).to(device)}, 0, at::kFloat8_e5m2, Fp8Copies::columns);
       const Fp8Tensor x = to_fp8({at::randn({tokens, 32}).to(device)}, 0, at::kFloat8_e4m3fn, Fp8Copies::columns);
@@ -166,7 +168,7 @@ TEST_CASE("products add to fp32 sums: whole, parts of a wider tensor, parts of r
       for (const at::Tensor& sum : {plain, ranks, odd}) {
         const at::Tensor before = sum.to(at::kCPU, at::kDouble);
         for (int i = 0; i < 3; ++i) accumulate_fp8_product(sum, by_columns(g), by_columns(x));
-        CHECK(relative_distance(sum, before + 3 * product.view(before.sizes())) <= (device.is_cpu() ? 1e-6 : 1e-4));
+        CHECK(relative_distance(sum, before + 3 * product.view(before.sizes())) <= bound);
       }
     }
   }
