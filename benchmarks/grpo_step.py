@@ -7,8 +7,9 @@
 The row of NeMo-RL's table that it stands beside: Llama-3.1-8B, 64 prompts x 32, mean 795 tokens a sample, 112 s on
 8 H100s: 0.4375 GPU seconds a sample. Here prompts have 150 to 250 tokens and responses lognormal lengths, mean 595, cut at
 4096 together; log-probs of the previous and of the reference policy, the KL term, one optimizer step. Before any number is
-told: loss and gradient are finite, every response has its imposed length, and the rollouts' log-probs agree with
-training's (token_mult_prob_error; random weights magnify rounding, see BOUND). Exits with 1 when that does not hold.
+told: loss and gradient are finite, the gradient is not zero (the reward goes by a response's first letter and length), every
+response has its imposed length, and the rollouts' log-probs agree with training's (token_mult_prob_error; random weights
+magnify rounding, see BOUND). Exits with 1 when that does not hold.
 
 Needs Python with torch and safetensors, for the weights; `--device cpu --model tiny` needs the standard library alone.
 """
@@ -39,11 +40,10 @@ def byte_alphabet():
 
 
 def write_tokenizer(folder, size):
-    """A character is a token; the others are words that no text holds and end in 0 or 1, so that any id can be decoded and the
-    last number of a random response is right or wrong."""
+    """A character is a token; the others are words that no text holds, so that any id can be decoded."""
     alphabet = byte_alphabet()[:size]
     vocabulary = {c: i for i, c in enumerate(alphabet)}
-    vocabulary.update({f"w{i}\u0120{i % 2}": i for i in range(len(alphabet), size)})
+    vocabulary.update({f"w{i}": i for i in range(len(alphabet), size)})
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False,
              "byte_fallback": False, "vocab": vocabulary, "merges": []}
@@ -54,7 +54,7 @@ def write_tokenizer(folder, size):
 
 def write_prompts(folder, count, shortest, longest):
     draw = random.Random(11)
-    lines = [{"input": "".join(draw.choice("abcdefgh ") for _ in range(draw.randint(shortest, longest))), "output": "1"} for _ in range(count)]
+    lines = [{"input": "".join(draw.choice("abcdefgh ") for _ in range(draw.randint(shortest, longest))), "output": "w"} for _ in range(count)]
     (folder / "prompts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -73,8 +73,8 @@ def config_of(args, folder, lengths):
                    "generation": {"backend": "native", "max_new_tokens": args.longest, "temperature": 1.0, "imposed_lengths": lengths,
                                   "native_cfg": {"kv_cache_gb": args.kv_gb, "max_num_seqs": args.running, "max_num_batched_tokens": 8192}}},
         "data": {"max_input_seq_length": args.longest, "shuffle": True,
-                 "train": {"dataset_name": "ResponseDataset", "data_path": str(folder / "prompts.jsonl"), "env_name": "last_number", "processor": "math_hf_data_processor"}},
-        "env": {"last_number": {}},
+                 "train": {"dataset_name": "ResponseDataset", "data_path": str(folder / "prompts.jsonl"), "env_name": "token_task", "processor": "math_hf_data_processor"}},
+        "env": {"token_task": {}},
         "logger": {"log_dir": str(folder / "log"), "num_val_samples_to_print": 0},
         "cluster": {"gpus_per_node": args.gpus, "num_nodes": 1, "device": args.device},
     }
