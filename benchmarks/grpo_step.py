@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from train_step import MODELS, flops, make_model, make_small_model, skewed_lengths
+from train_step import add_model_arguments, flops, make_model, make_small_model, model_config, skewed_lengths
 
 PUBLISHED = 0.4375  # GPU seconds a sample: NeMo-RL v0.3, Megatron, 8 x H100
 # On random weights each side's bf16 lies about as far from fp32 as training's own does from it (docs/performance.md): two of
@@ -120,12 +120,7 @@ def summary(args, config, lengths, lines, started):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--model", default="llama-8b", choices=sorted(MODELS))
-    parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
-    parser.add_argument("--gpus", type=int, default=4)
-    parser.add_argument("--backend", default="dtensor")
+    add_model_arguments(parser, "llama-8b", 4)
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--samples", type=int, default=32)
     parser.add_argument("--steps", type=int, default=3)
@@ -141,9 +136,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=580)
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
-    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
-    if args.layers:
-        config["num_hidden_layers"] = args.layers
+    config = model_config(args)
     shortest, longest = map(int, args.prompt_tokens.split(","))
     lengths = skewed_lengths(args.prompts * args.samples, args.mean_response, args.longest - longest - 1, 5)
     shared = pathlib.Path("/dev/shm")

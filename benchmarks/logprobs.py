@@ -15,17 +15,12 @@ import statistics
 import sys
 import tempfile
 
-from train_step import MODELS, check, flops, make_model, run, skewed_lengths
+from train_step import add_model_arguments, check, flops, make_model, model_config, run, step_lengths
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--model", default="llama-8b", choices=sorted(MODELS))
-    parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
-    parser.add_argument("--gpus", type=int, default=4)
-    parser.add_argument("--backend", default="dtensor")
+    add_model_arguments(parser, "llama-8b", 4)
     parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8, scaled by tensor")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of a pass and GPU")
@@ -36,18 +31,14 @@ def main():
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     args.trace = ""
-    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
-    if args.layers:
-        config["num_hidden_layers"] = args.layers
+    config = model_config(args)
     result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "fp8": args.fp8, "published_nemo_rl_h100": 455}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         result["parameters"] = make_model(folder, config)
         result["checks"] = {"skipped": True, "ok": True} if args.no_check else check(args, folder, config)
         for rows in args.rows.split(","):
-            tokens = args.tokens * args.gpus
-            lengths = [4096] * (tokens // 4096) if rows == "full" else skewed_lengths(tokens // 800, 800, 4096, 3)
-            lengths = lengths[:len(lengths) // args.gpus * args.gpus]
+            lengths = step_lengths(args, rows)
             seconds = run(args, folder, lengths, rows, 0, args.passes)["logprobs_s"][1:]
             result[rows] = {"tokens": sum(lengths), "seconds": seconds,
                             "tflops_per_gpu": flops(config, lengths) / 3 / statistics.median(seconds) / args.gpus / 1e12}

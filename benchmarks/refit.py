@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from train_step import MODELS, make_model
+from train_step import MODELS, make_model, model_config
 
 BUS, MEMORY = 290e9, 4.2e12  # bytes a second: all-gather over 4 H200s; copy on one, read and written bytes together
 
@@ -54,9 +54,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=560)
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
-    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
-    if args.layers:
-        config["num_hidden_layers"] = args.layers
+    config = model_config(args)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         if args.model == "tiny":

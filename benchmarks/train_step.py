@@ -83,6 +83,30 @@ def layer_shapes(config, i):
     return shapes
 
 
+def add_model_arguments(parser, model, gpus):
+    """What every benchmark of a model asks for, with its defaults."""
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--model", default=model, choices=sorted(MODELS))
+    parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
+    parser.add_argument("--gpus", type=int, default=gpus)
+    parser.add_argument("--backend", default="dtensor")
+
+
+def model_config(args):
+    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
+    if args.layers:
+        config["num_hidden_layers"] = args.layers
+    return config
+
+
+def step_lengths(args, rows):
+    """Lengths of --tokens a GPU, packed RL lengths or full rows, as many a GPU."""
+    tokens = args.tokens * args.gpus
+    lengths = [4096] * (tokens // 4096) if rows == "full" else skewed_lengths(tokens // 800, 800, 4096, 3)
+    return lengths[:len(lengths) // args.gpus * args.gpus]
+
+
 def weight_shapes(config):
     """Of the ends of the model, then of each layer."""
     hidden = config["hidden_size"]
@@ -210,12 +234,7 @@ def peer(args, config):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--model", default="qwen2.5-1.5b", choices=sorted(MODELS))
-    parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--backend", default="dtensor")
+    add_model_arguments(parser, "qwen2.5-1.5b", 1)
     parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8, scaled by tensor")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step and GPU")
@@ -228,9 +247,7 @@ def main():
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
-    config = dict(MODELS[args.model], torch_dtype="bfloat16", hidden_act="silu", bos_token_id=0, eos_token_id=1)
-    if args.layers:
-        config["num_hidden_layers"] = args.layers
+    config = model_config(args)
     result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "fp8": args.fp8, "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -243,9 +260,7 @@ def main():
         if args.no_check or checked is not config:
             result["parameters"] = make_model(folder, config)
         for rows in args.rows.split(","):
-            tokens = args.tokens * args.gpus
-            lengths = [4096] * (tokens // 4096) if rows == "full" else skewed_lengths(tokens // 800, 800, 4096, 3)
-            lengths = lengths[:len(lengths) // args.gpus * args.gpus]
+            lengths = step_lengths(args, rows)
             got = run(args, folder, lengths, rows, args.steps, 3)
             step, logprobs = statistics.median(got["train_s"][2:]), min(got["logprobs_s"][1:])
             result[rows] = {"tokens": sum(lengths), "step_s": step, "tokens_per_second_per_gpu": sum(lengths) / step / args.gpus,
