@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "modeling/op/adjacent.hpp"
+#include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/linear.hpp"
@@ -13,15 +14,9 @@
 namespace hexad::modeling {
 namespace {
 
-bool on_16_bytes(const at::Tensor& x) { return reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0; }
-
 // Each expert's weight, of [E, out, in].
-bool experts_on_16_bytes(const at::Tensor& x) { return on_16_bytes(x) && x.stride(0) * x.element_size() % 16 == 0; }
-
-// Rows as the products read them: dense, on 16 bytes.
-at::Tensor dense(const at::Tensor& x) {
-  const at::Tensor whole = x.contiguous();
-  return on_16_bytes(whole) ? whole : whole.clone();
+bool experts_aligned(const at::Tensor& x) {
+  return is_aligned(x.const_data_ptr()) && x.stride(0) * x.element_size() % 16 == 0;
 }
 
 // [E, 1, 1]: has the expert no rows?
@@ -63,9 +58,9 @@ std::vector<at::Tensor> hand_over(const at::Tensor& products, const std::vector<
 at::Tensor stacked(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second) {
   const at::NoGradGuard no_grad;
   const at::Tensor a = at_one_distance(first);
-  if (second.empty()) return a.defined() && experts_on_16_bytes(a) ? a : at::stack(first);
+  if (second.empty()) return a.defined() && experts_aligned(a) ? a : at::stack(first);
   const at::Tensor b = at_one_distance(second);
-  const bool adjoin = a.defined() && b.defined() && a.stride(0) == b.stride(0) && experts_on_16_bytes(a) &&
+  const bool adjoin = a.defined() && b.defined() && a.stride(0) == b.stride(0) && experts_aligned(a) &&
                       adjacent({first[0], second[0]}, 0).defined();
   if (!adjoin) return at::cat({at::stack(first), at::stack(second)}, 1);
   return a.as_strided({a.size(0), 2 * a.size(1), a.size(2)}, a.strides());
@@ -80,18 +75,18 @@ bool fits_grouped_products(const at::Tensor& rows, const std::vector<at::Tensor>
 }
 
 at::Tensor grouped_product(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& ends) {
-  return at::_grouped_mm(dense(x), weights.transpose(1, 2), ends);
+  return at::_grouped_mm(aligned(x), weights.transpose(1, 2), ends);
 }
 
 at::Tensor grouped_input_gradient(const at::Tensor& grad, const at::Tensor& weights, const at::Tensor& ends) {
-  return at::_grouped_mm(dense(grad), weights, ends);
+  return at::_grouped_mm(aligned(grad), weights, ends);
 }
 
 std::vector<at::Tensor> grouped_weight_gradients(const at::Tensor& grad_in, const at::Tensor& x_in,
                                                  const std::vector<std::vector<at::Tensor>>& weights,
                                                  const at::Tensor& ends) {
   const at::NoGradGuard no_grad;
-  const at::Tensor grad = dense(grad_in), x = dense(x_in);
+  const at::Tensor grad = aligned(grad_in), x = aligned(x_in);
   std::vector<at::Tensor> result;
   at::Tensor products;  // [E, columns, in]
   int64_t column = 0;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "modeling/op/adjacent.hpp"
+#include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling {
@@ -80,8 +81,8 @@ Fp8Tensor to_fp8(const std::vector<at::Tensor>& all, int64_t dim, at::ScalarType
 at::Tensor fp8_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type, bool fast) {
   const at::NoGradGuard no_grad;
   if (a.values.is_cuda()) {
-    const bool fused = bias.defined() && type != at::kFloat && bias.scalar_type() == type &&
-                       reinterpret_cast<uintptr_t>(bias.const_data_ptr()) % 16 == 0;
+    const bool fused =
+        bias.defined() && type != at::kFloat && bias.scalar_type() == type && is_aligned(bias.const_data_ptr());
     const at::Tensor y = at::_scaled_mm(a.values, b.values.t(), a.inverse, b.inverse,
                                         fused ? std::optional(bias) : std::nullopt, {}, type, fast);
     return bias.defined() && !fused ? y + bias : y;

@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/element.hpp"
 
 namespace hexad::modeling::cuda {
@@ -13,14 +14,6 @@ inline Element element_of(const at::Tensor& x) {
 }
 
 inline cudaStream_t stream_of(const at::Tensor& x) { return c10::cuda::getCurrentCUDAStream(x.get_device()).stream(); }
-
-inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
-
-// Contiguous and beginning on 16 bytes, as kernels read it; copied when not so. A weight in a buffer of many need not be.
-inline at::Tensor aligned(const at::Tensor& x) {
-  const at::Tensor whole = x.contiguous();
-  return is_aligned(whole.const_data_ptr()) ? whole : whole.clone();
-}
 
 // [T, columns...] whose rows are contiguous and begin on 16 bytes, with any distance between them; copied when not so.
 inline at::Tensor with_row_stride(const at::Tensor& x) {

@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/cudnn_graph.hpp"
 
 namespace hexad::modeling::cuda {
@@ -18,8 +19,7 @@ bool readable_in_place(const at::Tensor& x) {
   const auto stride_fits = [&](int64_t dim) {
     return x.stride(dim) % 8 == 0 && (x.size(dim) == 1 || x.stride(dim) >= x.size(2));  // not an expanded dimension
   };
-  return x.stride(2) == 1 && stride_fits(0) && stride_fits(1) &&
-         reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
+  return x.stride(2) == 1 && stride_fits(0) && stride_fits(1) && is_aligned(x.const_data_ptr());
 }
 
 at::Tensor in_place_or_copied(const at::Tensor& x) { return readable_in_place(x) ? x : x.contiguous(); }

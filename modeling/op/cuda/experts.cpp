@@ -14,14 +14,6 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 34;  // pieces of eight are counted in 32 bits
 
-bool begins_on_16_bytes(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
-
-// Contiguous, and aligned as the kernels read.
-at::Tensor dense(const at::Tensor& x) {
-  const at::Tensor whole = x.contiguous();
-  return begins_on_16_bytes(whole.const_data_ptr()) ? whole : whole.clone();
-}
-
 ExpertRowsCall rows_call(const at::Tensor& x, const at::Tensor& rows) {
   ExpertRowsCall call;
   call.rows = rows.const_data_ptr<int64_t>();
@@ -52,7 +44,7 @@ SumLayout layout_of(const std::vector<at::Tensor>& sums) {
   if (!(first.dim() == 3 ? first.select(0, 0) : first).is_contiguous()) return layout;
   const float* const begin = first.const_data_ptr<float>();
   if (sums.size() > 1) layout.stride = sums[1].const_data_ptr<float>() - begin;
-  layout.found = begins_on_16_bytes(begin) && layout.stride % 4 == 0 && layout.part_stride % 4 == 0 &&
+  layout.found = is_aligned(begin) && layout.stride % 4 == 0 && layout.part_stride % 4 == 0 &&
                  first.numel() / layout.parts % 8 == 0;
   for (size_t e = 1; layout.found && e < sums.size(); ++e)
     layout.found = sums[e].const_data_ptr<float>() - begin == layout.stride * static_cast<int64_t>(e) &&
@@ -90,21 +82,21 @@ bool fits_expert_rows(const at::Tensor& x) {
 }
 
 at::Tensor spread_rows(const at::Tensor& x_in, const at::Tensor& rows_in) {
-  const at::Tensor x = dense(x_in), rows = rows_in.contiguous(),
+  const at::Tensor x = aligned(x_in), rows = rows_in.contiguous(),
                    out = at::empty({rows.numel(), x.size(1)}, x.options());
   spread_rows(rows_call(x, rows), x.const_data_ptr(), out.mutable_data_ptr(), stream_of(x));
   return out;
 }
 
 at::Tensor sum_rows(const at::Tensor& x_in, const at::Tensor& rows_in) {
-  const at::Tensor x = dense(x_in), rows = rows_in.contiguous(),
+  const at::Tensor x = aligned(x_in), rows = rows_in.contiguous(),
                    out = at::empty({rows.size(0), x.size(1)}, x.options());
   sum_rows(rows_call(x, rows), x.const_data_ptr(), out.mutable_data_ptr(), stream_of(x));
   return out;
 }
 
 at::Tensor weighted_swiglu(const at::Tensor& gate_up_in, const at::Tensor& probs, const at::Tensor& slots) {
-  const at::Tensor gate_up = dense(gate_up_in),
+  const at::Tensor gate_up = aligned(gate_up_in),
                    y = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
   weighted_swiglu(swiglu_call(gate_up, probs, slots), y.mutable_data_ptr(), stream_of(gate_up));
   return y;
@@ -112,7 +104,7 @@ at::Tensor weighted_swiglu(const at::Tensor& gate_up_in, const at::Tensor& probs
 
 WeightedSwigluGradient weighted_swiglu_gradient(const at::Tensor& grad_in, const at::Tensor& gate_up_in,
                                                 const at::Tensor& probs, const at::Tensor& slots) {
-  const at::Tensor grad = dense(grad_in), gate_up = dense(gate_up_in);
+  const at::Tensor grad = aligned(grad_in), gate_up = aligned(gate_up_in);
   WeightedSwigluGradient out{at::empty_like(gate_up), {}, at::empty_like(grad)};
   if (probs.defined()) out.probs = at::empty_like(probs);
   const WeightedSwigluGrads grads{grad.const_data_ptr(), out.gate_up.mutable_data_ptr(),
@@ -127,8 +119,8 @@ bool add_grouped_gradient(const std::vector<at::Tensor>& sums, const at::Tensor&
   if (!x.is_cuda() || x.scalar_type() != at::kBFloat16 || grad.scalar_type() != at::kBFloat16) return false;
   const SumLayout layout = layout_of(sums);
   const int64_t out = grad.size(1), in = x.size(1);
-  const bool aligned = begins_on_16_bytes(grad.const_data_ptr()) && begins_on_16_bytes(x.const_data_ptr()) &&
-                       grad.stride(0) % 8 == 0 && grad.stride(1) == 1 && x.is_contiguous();
+  const bool aligned = is_aligned(grad.const_data_ptr()) && is_aligned(x.const_data_ptr()) && grad.stride(0) % 8 == 0 &&
+                       grad.stride(1) == 1 && x.is_contiguous();
   const cudaDeviceProp* const device = at::cuda::getDeviceProperties(x.get_device());
   if (!layout.found || !aligned || in % 8 != 0 || out / layout.parts % 8 != 0 || device->major != 9) return false;
   GroupedGradientCall call;
@@ -148,7 +140,7 @@ bool add_products(const std::vector<at::Tensor>& sums, const at::Tensor& product
   if (!has_kernels(products)) return false;
   const SumLayout layout = layout_of(sums);
   const int64_t size = products.size(1) * products.size(2);
-  if (!layout.found || !products.select(0, 0).is_contiguous() || !begins_on_16_bytes(products.const_data_ptr()) ||
+  if (!layout.found || !products.select(0, 0).is_contiguous() || !is_aligned(products.const_data_ptr()) ||
       products.stride(0) % 8 != 0)
     return false;
   AddProductsCall call;

@@ -57,7 +57,7 @@ struct Preference : Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDe
                                                sizeof workspace),
           "preference");
     const uint32_t aligned =
-        16;  // bytes: what is_aligned and the casts see to; kernels expect more unless they are told
+        16;  // bytes: what takes_products and the casts see to; kernels expect more unless they are told
     for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       check(cublasLtMatmulPreferenceSetAttribute(handle, which, &aligned, sizeof aligned), "preference");
@@ -98,9 +98,9 @@ bool run_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) 
   return true;
 }
 
-bool is_aligned(const at::Tensor& sum) {
-  return reinterpret_cast<uintptr_t>(sum.const_data_ptr()) % 16 == 0 && sum.stride(-1) == 1 &&
-         sum.stride(-2) % 4 == 0 && (sum.dim() == 2 || sum.stride(0) % 4 == 0);
+bool takes_products(const at::Tensor& sum) {
+  return is_aligned(sum.const_data_ptr()) && sum.stride(-1) == 1 && sum.stride(-2) % 4 == 0 &&
+         (sum.dim() == 2 || sum.stride(0) % 4 == 0);
 }
 
 }  // namespace
@@ -130,8 +130,8 @@ void fp8_cast(const at::Tensor& part, const Fp8Range& range, const at::Tensor& r
 }
 
 void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
-  if (is_aligned(sum) && run_product(sum, g, x)) return;
-  if (is_aligned(sum) && sum.dim() == 3) {
+  if (takes_products(sum) && run_product(sum, g, x)) return;
+  if (takes_products(sum) && sum.dim() == 3) {
     int64_t part = 0;
     const int64_t rows = sum.size(1);
     while (part < sum.size(0) && run_product(sum[part], {g.values.narrow(0, part * rows, rows), g.inverse}, x)) ++part;

@@ -7,6 +7,7 @@
 
 #include "modeling/op/linear.hpp"
 #include "tests/modeling/support/compare.hpp"
+#include "tests/modeling/support/leaves.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -37,19 +38,7 @@ struct Case {
     for (const at::Tensor& part : flat.split_with_sizes(rows)) all.push_back(leaf(part));
     return all;
   }
-  // Leaves that lie side by side, as a backend's do.
-  std::vector<at::Tensor> together() const {
-    const at::Tensor memory = flat.clone();
-    std::vector<at::Tensor> all;
-    int64_t begin = 0;
-    for (const int64_t count : rows) {
-      at::Tensor view = at::empty({0}, memory.options());
-      view.set_(memory.storage(), begin * memory.size(1), {count, memory.size(1)});
-      all.push_back(view.requires_grad_(true));
-      begin += count;
-    }
-    return all;
-  }
+  std::vector<at::Tensor> together() const { return leaves_of(flat.clone(), rows); }
   std::vector<at::Tensor> biases() const { return bias.split_with_sizes(rows); }
 };
 

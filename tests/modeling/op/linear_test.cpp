@@ -2,6 +2,7 @@
 
 #include "modeling/error.hpp"
 #include "tests/modeling/support/compare.hpp"
+#include "tests/modeling/support/leaves.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -34,19 +35,6 @@ TEST_CASE("linears of one input equal their products, forward and backward") {
       check_op_everywhere(run, reference, inputs(tokens, biased));
     }
   }
-}
-
-// Leaves that lie side by side, as a backend's do.
-std::vector<at::Tensor> leaves_of(const at::Tensor& flat, const std::vector<int64_t>& rows) {
-  std::vector<at::Tensor> leaves;
-  int64_t begin = 0;
-  for (const int64_t count : rows) {
-    at::Tensor leaf = at::empty({0}, flat.options());
-    leaf.set_(flat.storage(), begin * flat.size(1), {count, flat.size(1)});
-    leaves.push_back(leaf.requires_grad_(true));
-    begin += count;
-  }
-  return leaves;
 }
 
 TEST_CASE("weights side by side give what weights apart give") {
