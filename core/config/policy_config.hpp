@@ -36,7 +36,7 @@ struct DtensorConfig {
   int64_t tensor_parallel_size = 1;
   int64_t context_parallel_size = 1;
   int64_t dp_replicate_size = 1;
-  bool reshard_after_forward = true;
+  std::optional<bool> reshard_after_forward;  // absent: by the GPU's free memory
 };
 
 struct OptimizerConfig {

@@ -26,12 +26,12 @@ class MemoryMeter {
   // In use now, and held from the system (the same on a CPU).
   int64_t allocated_bytes() const;
   int64_t reserved_bytes() const;
+  // Most in use since the last span began.
+  int64_t highest_bytes() const;
   // What a span used at its peak beyond what it left behind; the most of all spans so far, 0 before the first.
   int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
-  int64_t highest_bytes() const;
-
   at::Device device_;
   int64_t peak_bytes_ = 0;
 };

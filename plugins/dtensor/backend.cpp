@@ -28,7 +28,6 @@ Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
 
 RunnerOptions runner_options(const Settings& settings, const Groups& groups, modeling::RouterReplay* replay) {
   return {settings.activation_checkpointing,
-          settings.reshard_after_forward,
           {groups.tp, settings.sequence_parallel},
           groups.cp,
           settings.gather_tokens,
@@ -64,6 +63,7 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modelin
       model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
       replay_(router_replay(settings_, model_.groups(), device_)),
       runner_(model_, runner_options(settings_, model_.groups(), replay_ ? &*replay_ : nullptr)),
+      residency_(model_, memory_.meter(), {settings_.reshard_after_forward, settings_.defer_grad_sync}),
       sums_(model_, settings_.sequence_parallel),
       optimizer_(settings_.optimizer),
       export_(model_) {
@@ -124,7 +124,10 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
       const modeling::MemoryMeter::Span measured(memory_.meter());
       const bool replays = replay_ && args.which == HEXAD_WEIGHTS_CURRENT;
       if (replays) replay_->begin_logprobs({args.batches, static_cast<size_t>(args.num_batches)});
+      Residency::Call stays(residency_, Residency::Kind::logprobs,
+                            {args.batches, static_cast<size_t>(args.num_batches)});
       for (int64_t b = 0; b < args.num_batches; ++b) {
+        stays.before(b);
         const std::optional<modeling::MicroBatch> batch = micro_batch(*args.batches[b]);
         modeling::LogprobOptions options = modeling::head_options(args, settings_);
         for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[b][k].name, options);
@@ -151,7 +154,12 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
     try {
       const modeling::MemoryMeter::Span measured(memory_.meter());
       sums_.begin();
-      for (int64_t b = 0; b < args.num_batches; ++b) train_batch(call, args, b);
+      Residency::Call stays(residency_, Residency::Kind::training,
+                            {args.batches, static_cast<size_t>(args.num_batches)});
+      for (int64_t b = 0; b < args.num_batches; ++b) {
+        stays.before(b);
+        train_batch(call, args, b);
+      }
       sums_.finish();
       trained_ = true;
     } catch (...) {
@@ -172,9 +180,10 @@ void Backend::train_batch(const sdk::Call& call, const hexad_train_args& args, i
   for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
   const Replayed replayed = with_tokens(batch, args.batches[index]);
   if (replay_) replay_->start_replay(replayed);
-  runner_.train(batch ? &*batch : nullptr, options, [&](const modeling::LogprobResult& outputs) {
+  const auto loss = [&](const modeling::LogprobResult& outputs) {
     return replayed.empty() ? modeling::LogprobResult() : modeling::loss_gradient(call, args, index, outputs);
-  });
+  };
+  runner_.train(batch ? &*batch : nullptr, options, loss, /*last=*/index + 1 == args.num_batches);
   if (replay_) replay_->finish();
 }
 

@@ -5,6 +5,7 @@
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/memory_report.hpp"
 #include "plugins/dtensor/gradient_sums.hpp"
+#include "plugins/dtensor/residency.hpp"
 #include "plugins/dtensor/runner.hpp"
 #include "plugins/dtensor/settings.hpp"
 #include "plugins/dtensor/weight_export.hpp"
@@ -48,6 +49,7 @@ class Backend {
   ShardedModel model_;
   std::optional<modeling::RouterReplay> replay_;
   Runner runner_;
+  Residency residency_;
   GradientSums sums_;
   modeling::Optimizer optimizer_;
   WeightExport export_;

@@ -122,13 +122,13 @@ LogprobResult Runner::forward(const modeling::MicroBatch* batch, int32_t which,
 }
 
 void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options,
-                   const modeling::LossGradient& loss) {
+                   const modeling::LossGradient& loss, bool last) {
   const at::AutoGradMode with_grad(true);
   const int32_t which = HEXAD_WEIGHTS_CURRENT;
   modeling::Residual stream{embed(batch, which), {}};
   std::vector<BlockRecord> records = forward_blocks(batch, stream);
   modeling::Residual grads;
-  grads.hidden = backward_head(batch, batch ? stream.sum() : at::Tensor(), options, loss);
+  grads.hidden = backward_head(batch, batch ? stream.sum() : at::Tensor(), options, loss, last);
   if (stream.delta.defined()) grads.delta = grads.hidden.to(stream.delta.scalar_type());
   stream = {};
   for (int64_t layer = model_.config().num_layers - 1; layer >= 0; --layer) {
@@ -136,11 +136,11 @@ void Runner::train(const modeling::MicroBatch* batch, const modeling::LogprobOpt
     if (layer > 0) prefetch_block(layer - 1, which);
     if (batch) grads = backward_block(*batch, layer, records[static_cast<size_t>(layer)], grads);
     reshard_block(layer);
-    for (ShardedUnit& unit : model_.block(layer)) reduce(unit);
+    for (ShardedUnit& unit : model_.block(layer)) reduce(unit, last);
   }
   if (batch) ends_.embed_backward(*batch, grads.hidden, model_.embedding().grad_accumulator(0));
-  reduce(model_.embedding());
-  reducing_->finish_reduce();
+  reduce(model_.embedding(), last);
+  if (reducing_) reducing_->finish_reduce();
   reducing_ = nullptr;
 }
 
@@ -163,13 +163,14 @@ std::vector<Runner::BlockRecord> Runner::forward_blocks(const modeling::MicroBat
       stream = {output.hidden.detach(), output.delta.detach()};
     }
     // The last block's backward comes next: its weights stay.
-    if (options_.reshard_after_forward && layer + 1 < layers) reshard_block(layer);
+    if (layer + 1 < layers) reshard_block(layer);
   }
   return records;
 }
 
 at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
-                                 const modeling::LogprobOptions& options, const modeling::LossGradient& loss) {
+                                 const modeling::LogprobOptions& options, const modeling::LossGradient& loss,
+                                 bool last) {
   ShardedUnit& unit = model_.head();
   unshard(unit, HEXAD_WEIGHTS_CURRENT);
   at::Tensor grad_hidden;
@@ -188,7 +189,7 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
   }
   unit.reshard();
   model_.embedding().reshard();
-  reduce(unit);
+  reduce(unit, last);
   return grad_hidden;
 }
 
@@ -220,7 +221,8 @@ void Runner::abandon() {
   reducing_ = nullptr;
 }
 
-void Runner::reduce(ShardedUnit& unit) {
+void Runner::reduce(ShardedUnit& unit, bool last) {
+  if (unit.stays().gradients && !last) return;
   // One reduce-scatter is under way while the next unit computes.
   if (reducing_) reducing_->finish_reduce();
   unit.start_reduce();

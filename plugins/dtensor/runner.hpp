@@ -15,7 +15,6 @@ namespace hexad::dtensor {
 
 struct RunnerOptions {
   bool activation_checkpointing = false;  // keep each block's input alone, and run the block again in the backward pass
-  bool reshard_after_forward = true;      // free a block's weights between its forward and its backward
   modeling::TensorParallel tp = {};       // ranks that share every layer
   modeling::Group context = {};           // ranks that share the tokens
   bool gather_tokens = false;             // where experts are shared out (Settings)
@@ -32,9 +31,10 @@ class Runner {
   modeling::LogprobResult forward(const modeling::MicroBatch* batch, int32_t which,
                                   const modeling::LogprobOptions& options);
 
-  // Forward and backward; the gradients are summed over ranks into the units' grad(). A null batch contributes nothing.
+  // Forward and backward; the gradients are summed over ranks into the units' grad(), those that stay with the `last`
+  // micro-batch of the call. A null batch contributes nothing.
   void train(const modeling::MicroBatch* batch, const modeling::LogprobOptions& options,
-             const modeling::LossGradient& loss);
+             const modeling::LossGradient& loss, bool last);
   // After an exception out of forward or train: waits for what is under way, so that the next call starts clean.
   void abandon();
 
@@ -51,11 +51,11 @@ class Runner {
   modeling::HeadWeights head_weights() const;
   std::vector<BlockRecord> forward_blocks(const modeling::MicroBatch* batch, modeling::Residual& stream);
   at::Tensor backward_head(const modeling::MicroBatch* batch, const at::Tensor& hidden,
-                           const modeling::LogprobOptions& options, const modeling::LossGradient& loss);
+                           const modeling::LogprobOptions& options, const modeling::LossGradient& loss, bool last);
   // From the gradients of what the block made to those of what it took in.
   modeling::Residual backward_block(const modeling::MicroBatch& batch, int64_t layer, BlockRecord& record,
                                     const modeling::Residual& grads);
-  void reduce(ShardedUnit& unit);
+  void reduce(ShardedUnit& unit, bool last);
 
   void unshard(ShardedUnit& unit, int32_t which);
   void prefetch(ShardedUnit& unit, int32_t which);

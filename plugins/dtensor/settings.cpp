@@ -112,7 +112,8 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   settings.cpu_offload = config.get("dtensor_cfg.cpu_offload", false);
   settings.activation_checkpointing = config.get("dtensor_cfg.activation_checkpointing", false);
   settings.router_replay = modeling::replay_source(config, settings.model);
-  settings.reshard_after_forward = config.get("dtensor_cfg.reshard_after_forward", true);
+  settings.reshard_after_forward = config.find<bool>("dtensor_cfg.reshard_after_forward");
+  settings.defer_grad_sync = config.find<bool>("dtensor_cfg.defer_fsdp_grad_sync");
   return settings;
 }
 

@@ -1,5 +1,7 @@
 // What the `policy` section says to this backend.
 #pragma once
+#include <optional>
+
 #include "modeling/backend/context_settings.hpp"
 #include "modeling/backend/model_settings.hpp"
 #include "modeling/backend/router_replay.hpp"
@@ -16,7 +18,8 @@ struct Settings : modeling::ModelSettings {
   modeling::OptimizerOptions optimizer;
   bool cpu_offload = false;  // shards, gradients and optimizer state stay on the host
   bool activation_checkpointing = false;
-  bool reshard_after_forward = true;
+  // What stays on the device between the micro-batches of a call (residency.hpp); absent: as much as its memory allows.
+  std::optional<bool> reshard_after_forward, defer_grad_sync;
   modeling::ReplaySource router_replay = modeling::ReplaySource::none;  // only with experts
 };
 

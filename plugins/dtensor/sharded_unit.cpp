@@ -194,9 +194,17 @@ void ShardedUnit::copy_out() {
 }
 
 void ShardedUnit::reshard() {
-  if (one_rank() || state_ != State::full) return;
+  if (one_rank() || stays_.weights || state_ != State::full) return;
   state_ = State::sharded;
   modeling::free_storage(full_);
+}
+
+int64_t ShardedUnit::full_bytes() const {
+  return one_rank() ? 0 : full_size_ * static_cast<int64_t>(c10::elementSize(options_.compute_dtype));
+}
+
+int64_t ShardedUnit::unreduced_bytes() const {
+  return one_rank() ? 0 : group_.size() * shard_size_ * static_cast<int64_t>(sizeof(float));
 }
 
 const at::Tensor& ShardedUnit::weight(const std::string& name) const {

@@ -72,7 +72,7 @@ class ShardedUnit {
   void prefetch(const at::Tensor& source);
   void unshard(const at::Tensor& source);
   // Frees the full weights (a graph may still refer to them: unshard fills the same storage again). One rank keeps
-  // them.
+  // them, and so does a unit whose weights stay.
   void reshard();
   // Valid after unshard: leaves that require gradients, in the order of params().
   const std::vector<at::Tensor>& weights() const { return weights_; }
@@ -93,6 +93,15 @@ class ShardedUnit {
    private:
     ShardedUnit& unit_;
   };
+  // What is left in place between the micro-batches of a call, the same on every rank: full weights in spite of
+  // reshard(), and gradients that wait for the last micro-batch to be reduced.
+  struct Stays {
+    bool weights = false, gradients = false;
+  };
+  void stay(Stays what) { stays_ = what; }
+  const Stays& stays() const { return stays_; }
+  int64_t full_bytes() const;       // that the full weights take, 0 where they are the shards
+  int64_t unreduced_bytes() const;  // that gradients take before they are reduced, 0 where nothing is to be reduced
   // Sums over ranks into grad(): start when the unit's last gradient has come, finish before the next start.
   void start_reduce();
   void finish_reduce();
@@ -127,6 +136,7 @@ class ShardedUnit {
   at::Tensor rounded_;       // several ranks' master in the compute dtype, where that differs
   bool is_rounded_ = false;  // and up to date
   State state_ = State::sharded;
+  Stays stays_;
   at::Tensor source_;  // what the full weights were made of
   at::Tensor full_;    // flat [full_size]; its storage is empty while sharded
   at::Tensor gather_in_, gathered_;

@@ -122,7 +122,7 @@ TEST_CASE("a Megatron run comes to the megatron backend") {
 TEST_CASE("a DeepSpeed run comes to the dtensor backend, presets included") {
   const RunConfig run = run_of("rlvr_deepspeed");
   CHECK(run.policy.backend == "dtensor");
-  CHECK(run.policy.dtensor_cfg.reshard_after_forward);
+  CHECK_FALSE(run.policy.dtensor_cfg.reshard_after_forward.has_value());
   CHECK(run.policy.dtensor_cfg.cpu_offload);
   CHECK(run.policy.dtensor_cfg.activation_checkpointing);
   CHECK(run.policy.train_global_batch_size == 128);
@@ -135,7 +135,7 @@ TEST_CASE("a DeepSpeed run comes to the dtensor backend, presets included") {
   CHECK(run.policy.scheduler[1]["name"] == "torch.optim.lr_scheduler.CosineAnnealingLR");
   CHECK(run.policy.scheduler[2]["milestones"][0] == 10);
   const RunConfig stage2 = run_of("rlvr_deepspeed", {"actor_train.strategy_args.strategy_config=${deepspeed_zero2}"});
-  CHECK(!stage2.policy.dtensor_cfg.reshard_after_forward);
+  CHECK(stage2.policy.dtensor_cfg.reshard_after_forward == false);
   CHECK(!stage2.policy.dtensor_cfg.cpu_offload);
 }
 

@@ -14,12 +14,12 @@ void set_dtensor(Pass& p) {
   p.set("policy.dtensor_cfg.activation_checkpointing", !p.file.flag(key), key);
 }
 
-// Stages 1 and 2 keep whole weights between forward and backward; FSDP2 frees the optimizer's copies either way.
+// Stages 1 and 2 keep whole weights through a step; FSDP2 frees the optimizer's copies either way.
 void translate_deepspeed(Pass& p, Part& settings) {
   set_dtensor(p);
   const std::string zero = "zero_optimization.";
   const int64_t stage = settings.integer(zero + "stage").value_or(0);
-  p.set("policy.dtensor_cfg.reshard_after_forward", stage == 3, settings, zero + "stage");
+  if (stage < 3) p.set("policy.dtensor_cfg.reshard_after_forward", false, settings, zero + "stage");
   const bool optimizer = settings.text(zero + "offload_optimizer.device") == "cpu";
   const bool weights = settings.text(zero + "offload_param.device") == "cpu";
   if (optimizer || weights) {
@@ -32,10 +32,11 @@ void translate_deepspeed(Pass& p, Part& settings) {
                                       precision, type == std::string("bfloat16") ? "bf16" : "fp16"));
     }
   }
-  settings.notice(zero + "stage",
-                  fmt::format("ZeRO stage {} is FSDP2 here, with reshard_after_forward: {}; buffer sizes "
-                              "of the preset have no meaning for it",
-                              stage, stage == 3));
+  settings.notice(
+      zero + "stage",
+      fmt::format(
+          "ZeRO stage {} is FSDP2 here, {}; buffer sizes of the preset have no meaning for it", stage,
+          stage == 3 ? "weights freed behind each block unless memory is left" : "with reshard_after_forward: false"));
 }
 
 void translate_fsdp2(Pass& p, Part& settings) {

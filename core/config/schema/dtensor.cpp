@@ -46,8 +46,15 @@ void add_dtensor(Schema& s) {
   s.section("policy.dtensor_cfg", "the dtensor backend (FSDP2)");
   s.add("policy.dtensor_cfg.enabled", kBool, "true", "train with it (not with megatron_cfg.enabled)").not_filled();
   s.add("policy.dtensor_cfg.activation_checkpointing", kBool, "false", "recompute activations block by block");
-  s.add("policy.dtensor_cfg.reshard_after_forward", kBool, "true",
-        "free gathered weights between forward and backward");
+  s.add("policy.dtensor_cfg.reshard_after_forward", kBool | kNull, "null",
+        "free a block's gathered weights when it has computed; false keeps them through all micro-batches of a step "
+        "(ZeRO "
+        "2), null keeps as many as a GPU's free memory allows, on a CPU none (a key of Hexad)");
+  s.add(
+      "policy.dtensor_cfg.defer_fsdp_grad_sync", kBool | kNull, "null",
+      "add gradients up over the micro-batches of a step and reduce them with the last; null does so for as many "
+      "blocks as a GPU's free memory allows, on a CPU for none. The order of sums follows: set it where steps have to "
+      "repeat bit for bit");
   s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
   s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence").at_least(1);
   s.add("policy.dtensor_cfg.cp_comm_type", kText | kList, "p2p",
@@ -64,8 +71,6 @@ void add_dtensor(Schema& s) {
   s.add("policy.dtensor_cfg.cpu_offload", kBool, "false", "keep weights and optimizer in host memory");
   s.add("policy.dtensor_cfg.custom_parallel_plan", kText | kNull, "null", "Python path of a parallel plan")
       .unavailable("a parallel plan in Python", {"null"});
-  s.add("policy.dtensor_cfg.defer_fsdp_grad_sync", kBool, "true", "reduce gradients once after the last micro-batch")
-      .accepted("gradients are reduced once after the last micro-batch");
   add_fp8(s, "policy.dtensor_cfg", "tensorwise", /*filled=*/true);
   add_lora(s);
   add_automodel(s);

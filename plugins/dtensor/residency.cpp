@@ -1,0 +1,87 @@
+#include "plugins/dtensor/residency.hpp"
+
+#include <ATen/Functions.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace hexad::dtensor {
+namespace {
+
+// Left alone: libraries' own memory, and what the allocator cannot use for lack of a whole piece.
+constexpr int64_t kMargin = int64_t(4) << 30;
+constexpr double kMarginPart = 0.03;
+
+}  // namespace
+
+Residency::Residency(ShardedModel& model, const modeling::MemoryMeter& meter, const Wishes& wishes)
+    : model_(model), meter_(meter), wishes_(wishes) {}
+
+Residency::Call::Call(Residency& owner, Kind kind, std::span<const hexad_batch* const> batches)
+    : owner_(owner),
+      kind_(kind),
+      count_(static_cast<int64_t>(batches.size())),
+      allocated_(owner.meter_.allocated_bytes()) {
+  for (const hexad_batch* batch : batches) most_tokens_ = std::max(most_tokens_, batch->num_tokens);
+}
+
+Residency::Call::~Call() {
+  double& known = owner_.bytes_per_token_[static_cast<size_t>(kind_)];
+  if (most_tokens_ > 0) known = std::max(known, double(used()) / double(most_tokens_));
+  for (ShardedUnit& unit : owner_.model_.units()) {
+    unit.stay({});
+    unit.reshard();
+  }
+}
+
+int64_t Residency::Call::used() const {
+  return std::max<int64_t>(1, owner_.meter_.highest_bytes() - allocated_ - staying_);
+}
+
+void Residency::Call::before(int64_t index) {
+  if (decided_) return;
+  const Wishes& wishes = owner_.wishes_;
+  int64_t budget = 0;
+  if (!owner_.model_.options().compute_device.is_cpu() &&
+      !(wishes.reshard_after_forward && (wishes.defer_grad_sync || kind_ == Kind::logprobs))) {
+    double& known = owner_.bytes_per_token_[static_cast<size_t>(kind_)];
+    if (index > 0 && most_tokens_ > 0) known = std::max(known, double(used()) / double(most_tokens_));
+    if (index == 0 && known == 0) return;
+    budget = owner_.free_bytes(most_tokens_, kind_);
+  }
+  staying_ = owner_.choose(kind_, count_, budget);
+  decided_ = true;
+}
+
+// The least of any rank: all of them have to choose alike.
+int64_t Residency::free_bytes(int64_t most_tokens, Kind kind) const {
+  const at::Device device = model_.options().compute_device;
+  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+  const int64_t unused = static_cast<int64_t>(free) + meter_.reserved_bytes() - meter_.allocated_bytes();
+  const double needed = bytes_per_token_[static_cast<size_t>(kind)] * double(most_tokens);
+  const double left = double(unused) - needed - double(kMargin) - kMarginPart * double(total);
+  const at::Tensor least = at::full({1}, -left, at::TensorOptions(device).dtype(at::kDouble));
+  model_.groups().world.all_reduce(least, modeling::Reduce::max).wait();
+  return static_cast<int64_t>(-least.item<double>());
+}
+
+// Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one.
+int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
+  const bool again = kind == Kind::training || batches > 1;
+  std::vector<ShardedUnit::Stays> stays(model_.units().size());
+  int64_t taken = 0;
+  const auto take = [&](bool& stay, int64_t bytes, const std::optional<bool>& wish) {
+    stay = bytes > 0 && wish.value_or(taken + bytes <= budget);
+    if (stay) taken += bytes;
+  };
+  const std::optional<bool> weights =
+      wishes_.reshard_after_forward ? std::optional<bool>(!*wishes_.reshard_after_forward) : std::nullopt;
+  for (size_t u = 0; again && u < stays.size(); ++u) take(stays[u].weights, model_.units()[u].full_bytes(), weights);
+  for (size_t u = 0; kind == Kind::training && batches > 1 && u < stays.size(); ++u)
+    take(stays[u].gradients, model_.units()[u].unreduced_bytes(), wishes_.defer_grad_sync);
+  for (size_t u = 0; u < stays.size(); ++u) model_.units()[u].stay(stays[u]);
+  return taken;
+}
+
+}  // namespace hexad::dtensor
