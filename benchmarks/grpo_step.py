@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from train_step import add_model_arguments, flops, make_model, make_small_model, model_config, skewed_lengths
+from train_step import add_model_arguments, flops, make_model, make_small_model, model_config, skewed_lengths, weights_of
 
 PUBLISHED = 0.4375  # GPU seconds a sample: NeMo-RL v0.3, Megatron, 8 x H100
 # On random weights each side's bf16 lies about as far from fp32 as training's own does from it (docs/performance.md): two of
@@ -58,13 +58,13 @@ def write_prompts(folder, count, shortest, longest):
     (folder / "prompts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def config_of(args, folder, lengths):
+def config_of(args, model, folder, lengths):
     return {
         "grpo": {"num_prompts_per_step": args.prompts, "num_generations_per_prompt": args.samples, "max_num_epochs": args.steps + 1,
                  "max_num_steps": args.steps, "val_period": 0, "val_at_start": False, "val_at_end": False, "seed": 1},
         "loss_fn": {"reference_policy_kl_penalty": 0.01},
         "checkpointing": {"enabled": False},
-        "policy": {"model_name": str(folder), "backend": args.backend,
+        "policy": {"model_name": str(model), "backend": args.backend,
                    "tokenizer": {"name": str(folder), "chat_template": "{% for message in messages %}{{ message['content'] }}{% endfor %}"},
                    "train_global_batch_size": args.prompts * args.samples, "max_total_sequence_length": args.longest, "precision": args.precision,
                    "max_grad_norm": 1.0, "sequence_packing": {"enabled": True, "train_mb_tokens": args.micro_batch, "logprob_mb_tokens": args.micro_batch,
@@ -139,15 +139,14 @@ def main():
     config = model_config(args)
     shortest, longest = map(int, args.prompt_tokens.split(","))
     lengths = skewed_lengths(args.prompts * args.samples, args.mean_response, args.longest - longest - 1, 5)
-    shared = pathlib.Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as temporary:
+    make = make_model if args.device == "cuda" else make_small_model
+    with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make) as model:
         folder = pathlib.Path(temporary)
-        parameters = (make_model if args.device == "cuda" else make_small_model)(folder, config)
         write_tokenizer(folder, config["vocab_size"])
         write_prompts(folder, args.prompts, shortest, longest)
-        (folder / "grpo.yaml").write_text(json.dumps(config_of(args, folder, lengths)))
+        (folder / "grpo.yaml").write_text(json.dumps(config_of(args, model, folder, lengths)))
         lines, started = train(args, folder)
-        result = {"model": args.model, "layers": config["num_hidden_layers"], "parameters": parameters, "gpus": args.gpus, "backend": args.backend,
+        result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend,
                   "prompts": args.prompts, "samples": args.samples, "overrides": args.override, **summary(args, config, lengths, lines, started)}
     pathlib.Path(args.out).write_text(json.dumps(result, indent=1))
     print(json.dumps({key: result[key] for key in ("gpu_seconds_per_sample", "training_tflops_per_gpu", "launch_to_first_step_s", "checks")}))

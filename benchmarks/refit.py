@@ -18,10 +18,9 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from train_step import MODELS, make_model, model_config
+from train_step import MODELS, make_model, model_config, weights_of
 
 BUS, MEMORY = 290e9, 4.2e12  # bytes a second: all-gather over 4 H200s; copy on one, read and written bytes together
 
@@ -48,6 +47,7 @@ def main():
     parser.add_argument("--layers", type=int, help="cut the model to so many")
     parser.add_argument("--gpus", type=int, default=4, help="ranks")
     parser.add_argument("--backend", default="dtensor")
+    parser.add_argument("--weights", type=pathlib.Path, help="folder of the random weights: used if it has them, made and kept if not")
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--sleep-level", type=int, default=0)
     parser.add_argument("--trace", help="Chrome trace of one more update, a file for each rank")
@@ -55,12 +55,13 @@ def main():
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     config = model_config(args)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
+    def make(folder, config):
         if args.model == "tiny":
             (folder / "config.json").write_text(json.dumps(config))
         else:
             make_model(folder, config)
+
+    with weights_of(args, config, make) as folder:
         got = run(args, folder)
     size = got["weight_bytes"]
     limit = {"gather_s": size * (args.gpus - 1) / args.gpus / BUS, "copy_s": 2 * size / MEMORY}
