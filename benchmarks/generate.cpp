@@ -1,13 +1,14 @@
 // How fast the native generator samples on a GPU, beside what the hardware allows; log-probs of what it generated are
 // checked against modeling's forward pass in the same run. Random weights, made on the device.
 //
-//   generate [--model llama-8b] [--tests d,a,b] [--running 512] [--rows 8192] [--kv-gb 85] [--block 16]
-//            [--trace FILE --trace-test a --trace-after 560]
+//   generate [--model llama-8b] [--precision bfloat16|fp8] [--tests d,a,b] [--running 512] [--rows 8192] [--kv-gb 85]
+//            [--block 16] [--launched UNIX_TIME] [--trace FILE --trace-test a --trace-after 560]
 //
 // Built by `ninja generate` in a CUDA build. The tests are those of the peer's script for vLLM: a: 64 prompts of 1024
 // tokens x 16 samples of 1024; b: 64 prompts of 150-250 x 32, lognormal lengths with mean 595, cut at 4096; d: 8 of 128,
-// 512 new tokens each. Temperature 1, no stop, a log-prob of every token. One JSON object a line. Exit code 1 when a
-// check fails.
+// 512 new tokens each. Temperature 1, no stop, a log-prob of every token. --launched: when this process was started, for
+// the time to its first token, weights made and handed over included. One JSON object a line. Exit code 1 when a check
+// fails.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -24,6 +25,7 @@
 #include "core/plugin/call.hpp"
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/plugin_config.hpp"
+#include "plugins/native/cuda/skinny.hpp"
 #include "plugins/native/generator.hpp"
 #include "tests/plugins/native/support/device_runtime.hpp"
 
@@ -38,9 +40,10 @@ constexpr double kRoom = 1.25;
 constexpr size_t kCheckedSequences = 4;
 
 struct Options {
-  std::string model = "llama-8b", tests = "d,a", trace, trace_test = "a";
+  std::string model = "llama-8b", precision = "bfloat16", tests = "d,a", trace, trace_test = "a";
   int64_t running = 512, rows = 8192, block = 16, trace_after = 500;
   double kv_gb = 85;
+  std::optional<double> launched;  // seconds since 1970
 };
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -57,7 +60,8 @@ class Bench {
                           {"precision", "bfloat16"},
                           {"max_total_sequence_length", 4608},
                           {"native_cfg",
-                           {{"kv_cache_gb", options.kv_gb},
+                           {{"precision", options.precision},
+                            {"kv_cache_gb", options.kv_gb},
                             {"kv_block_size", options.block},
                             {"max_num_seqs", options.running},
                             {"max_num_batched_tokens", options.rows}}}};
@@ -137,21 +141,26 @@ class Bench {
   }
 
   // Random weights magnify rounding, the more the deeper the model: how far bf16 lies from fp32 is told by the training
-  // code's own forward pass in bf16, and the generator may lie no farther than a quarter more.
-  Json check(const std::vector<Finished>& kept) const {
+  // code's own forward pass in bf16, and the generator may lie no farther than a quarter more. In FP8 the measure is a
+  // pass in fp32 with the casts alone, and bf16's rounding beside them.
+  Json check(const std::vector<Finished>& kept, int64_t rows) const {
     const std::vector<float> got = generated_logprobs(kept);
     const std::vector<float> fp32 = forward_logprobs(model_, weights_, at::kFloat, kept);
     const std::vector<float> bf16 = forward_logprobs(model_, weights_, at::kBFloat16, kept);
-    const auto json = [](const Agreement& a) {
-      return Json{{"tokens", a.tokens}, {"largest", a.largest}, {"token_mult_prob_error", a.mean_ratio}};
-    };
     const Agreement ours = agreement(got, fp32), training = agreement(bf16, fp32);
-    const bool passed = got.size() == fp32.size() && ours.mean_ratio - 1 < kRoom * (training.mean_ratio - 1) &&
-                        ours.largest < 2 * kRoom * training.largest;
-    return {{"generator_to_fp32", json(ours)},
-            {"training_bf16_to_fp32", json(training)},
-            {"generator_to_training_bf16", json(agreement(got, bf16))},
-            {"passed", passed}};
+    Json result = {{"generator_to_fp32", json_of(ours)},
+                   {"training_bf16_to_fp32", json_of(training)},
+                   {"generator_to_training_bf16", json_of(agreement(got, bf16))}};
+    if (options_.precision == "fp8") {
+      const std::vector<float> casts = fp8_logprobs(model_, weights_, kept, rows <= native::cuda::kMostSkinnyRows);
+      const Agreement alone = agreement(casts, fp32), apart = agreement(got, casts);
+      result["casts_in_fp32_to_fp32"] = json_of(alone), result["generator_to_casts_in_fp32"] = json_of(apart);
+      result["passed"] = got.size() == fp32.size() && is_fp8(ours, alone, training, apart);
+    } else {
+      result["passed"] = got.size() == fp32.size() && ours.mean_ratio - 1 < kRoom * (training.mean_ratio - 1) &&
+                         ours.largest < 2 * kRoom * training.largest;
+    }
+    return result;
   }
 
   // A few passes in the middle of a test, kernel by kernel; then what runs is cancelled.
@@ -184,6 +193,18 @@ class Bench {
   }
 
  private:
+  static Json json_of(const Agreement& a) {
+    return Json{{"tokens", a.tokens}, {"largest", a.largest}, {"token_mult_prob_error", a.mean_ratio}};
+  }
+
+  // No farther from fp32 than casts and rounding together, independent of each other, and a quarter; nearer to the pass
+  // with the same casts than to the one without; and not so near to fp32 that nothing can have been cast.
+  static bool is_fp8(const Agreement& ours, const Agreement& casts, const Agreement& rounding, const Agreement& apart) {
+    const double error = ours.mean_ratio - 1, cast = casts.mean_ratio - 1;
+    return error < kRoom * std::hypot(cast, rounding.mean_ratio - 1) && error > cast / kRoom / kRoom &&
+           apart.mean_ratio - 1 < cast;
+  }
+
   void send(const std::string& name, const at::Tensor& weight) {
     const std::vector<int64_t> shape = weight.sizes().vec(), zeros(shape.size(), 0);
     std::vector<int64_t> extents = shape;
@@ -211,6 +232,10 @@ Options parse(int argc, char** argv) {
     const std::string key = argv[i], value = argv[i + 1];
     if (key == "--model")
       options.model = value;
+    else if (key == "--precision")
+      options.precision = value;
+    else if (key == "--launched")
+      options.launched = std::stod(value);
     else if (key == "--tests")
       options.tests = value;
     else if (key == "--trace")
@@ -251,12 +276,18 @@ int main(int argc, char** argv) {
   first.samples.resize(1);
   first.samples[0].new_tokens = 1;
   bench.run(first, ignored);
-  print({{"kind", "engine"},
-         {"model", options.model},
-         {"running", options.running},
-         {"rows", options.rows},
-         {"kv_gb", options.kv_gb},
-         {"first_token_s", seconds_since(start)}});
+  Json engine = {{"kind", "engine"},
+                 {"model", options.model},
+                 {"precision", options.precision},
+                 {"running", options.running},
+                 {"rows", options.rows},
+                 {"kv_gb", options.kv_gb},
+                 {"first_token_s", seconds_since(start)}};
+  if (options.launched) {
+    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+    engine["start_to_first_token_s"] = now.count() - *options.launched;
+  }
+  print(engine);
   bench.run(make_workload("w", bench.model().vocab_size, options.running, 2), ignored);
   bool passed = true;
   uint64_t seed = 10;
@@ -265,11 +296,12 @@ int main(int argc, char** argv) {
     const Workload work = make_workload(name, bench.model().vocab_size, options.running, ++seed);
     std::vector<Finished> kept;
     Json line = bench.run(work, kept);
-    const Ceiling ceiling = ceiling_of(bench.model(), work, options.running);
+    const Ceiling ceiling = ceiling_of(bench.model(), work, options.running, options.precision == "fp8");
     line["kind"] = name, line["model"] = options.model, line["running"] = options.running;
+    line["precision"] = options.precision;
     line["ceiling"] = {{"cascade", ceiling.cascade}, {"plain", ceiling.plain}};
     line["of_ceiling"] = line["out_tok_s"].get<double>() / ceiling.cascade;
-    line["check"] = bench.check(kept);
+    line["check"] = bench.check(kept, std::min<int64_t>(options.running, int64_t(work.samples.size())));
     passed = passed && line["lengths_and_ids"] && line["check"]["passed"];
     print(line);
   }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Rollout speed of the native generator on one GPU beside vLLM's, one after the other in one run.
 
-    benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--tests d,a,b] [--running 512]
-        [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--quantization=fp8 ...]] [-- OPTION ...]
+    benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--fp8] [--tests d,a,b] [--running 512]
+        [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--kv-dtype=fp8 ...]] [-- OPTION ...]
 
 The tests are described in benchmarks/generate.cpp, whose program checks its log-probs against full forward passes in the
 same run and prints the ceiling by the GPU's memory and arithmetic beside each result; what follows `--` is handed to it. The
-peer gets the same work with dummy weights of the same shapes. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
+peer gets the same work with dummy weights of the same shapes. --fp8: weights of both in FP8. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
 when a check does not hold.
 """
 import argparse
@@ -31,7 +31,8 @@ def lines_of(command, timeout, environment, prefix=""):
 
 
 def ours(args):
-    command = [str(args.program), "--model", args.model, "--tests", args.tests, "--running", str(args.running), *args.option]
+    command = [str(args.program), "--model", args.model, "--tests", args.tests, "--running", str(args.running), *(["--precision", "fp8"] if args.fp8 else []),
+               "--launched", repr(time.time()), *args.option]
     return lines_of(command, args.timeout, os.environ)
 
 
@@ -39,7 +40,8 @@ def peer(args):
     environment = os.environ | PEER_ENVIRONMENT | {"LD_LIBRARY_PATH": "", "PEER_T0": str(time.time())}
     if args.peer_path:
         environment["PYTHONPATH"] = args.peer_path
-    command = [sys.executable, args.peer, "--model", PEER_MODELS[args.model], "--tests", args.tests, "--max-num-seqs", str(args.peer_running), *args.peer_argument]
+    command = [sys.executable, args.peer, "--model", PEER_MODELS[args.model], "--tests", args.tests, "--max-num-seqs", str(args.peer_running),
+               *(["--quantization", "fp8"] if args.fp8 else []), *args.peer_argument]
     return lines_of(command, args.peer_timeout, environment, "RESULT ")[0]
 
 
@@ -48,6 +50,7 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, default=pathlib.Path("build/cuda/bin/generate"))
     parser.add_argument("--out", required=True)
     parser.add_argument("--model", default="llama-8b", choices=sorted(PEER_MODELS))
+    parser.add_argument("--fp8", action="store_true")
     parser.add_argument("--tests", default="d,a,b")
     parser.add_argument("--running", type=int, default=512)
     parser.add_argument("--timeout", type=float, default=300)
@@ -61,7 +64,7 @@ def main():
     lines, code = ours(args)
     result = {"model": args.model, "ok": code == 0, "ours": {line["kind"]: line for line in lines}}
     for kind, line in result["ours"].items():
-        print("ours", kind, json.dumps({k: line[k] for k in ("out_tok_s", "tok_s_per_seq", "of_ceiling", "first_token_s") if k in line}), flush=True)
+        print("ours", kind, json.dumps({k: line[k] for k in ("out_tok_s", "tok_s_per_seq", "of_ceiling", "first_token_s", "start_to_first_token_s") if k in line}), flush=True)
     if args.peer:
         result["peer"] = {line["kind"]: line for line in peer(args)}
         result["times_peer"] = {kind: line["out_tok_s"] / result["peer"][kind]["out_tok_s"] for kind, line in result["ours"].items()

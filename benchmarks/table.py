@@ -25,10 +25,10 @@ def script(name, *options):
     return lambda args: [name, "--build", str(args.build), *options]
 
 
-def rollouts(model, tests, running, peer_running):
+def rollouts(model, tests, running, peer_running, *options):
     def command(args):
         peer = ["--peer", str(args.peers / "peer_vllm.py"), "--peer-running", peer_running, *(["--peer-path", args.vllm] if args.vllm else [])] if args.peers else []
-        return ["generate.py", "--program", str(args.build / "bin/generate"), "--model", model, "--tests", tests, "--running", running, *peer]
+        return ["generate.py", "--program", str(args.build / "bin/generate"), "--model", model, "--tests", tests, "--running", running, *options, *peer]
     return command
 
 
@@ -52,7 +52,9 @@ ROWS = {
     "logprobs-8b": (4, script("logprobs.py", "--rows", "packed"), [(value("packed", "tflops_per_gpu"), "TFLOP/s/GPU", "455 (published, H100)", "640")]),
     "rollouts-8b": (1, rollouts("llama-8b", "d,a", "512", "512"), [
         (value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (14,297)", "1.5 x vLLM"),
-        (value("ours", "d", "tok_s_per_seq"), "tokens/s each of eight", "vLLM of the same run (191)", "1.2 x vLLM")]),
+        (value("ours", "d", "tok_s_per_seq"), "tokens/s each of eight", "vLLM of the same run (191)", "1.2 x vLLM"),
+        (value("ours", "engine", "start_to_first_token_s"), "s to the first token", "vLLM of the same run (40-57)", "10")]),
+    "rollouts-8b-fp8": (1, rollouts("llama-8b", "a", "512", "1024", "--fp8"), [(value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (16,996)", "1.5 x vLLM")]),
     "rollouts-8b-tail": (1, rollouts("llama-8b", "b", "2048", "1024"), [(value("ours", "b", "out_tok_s"), "tokens/s", "vLLM of the same run (14,978)", "1.3 x vLLM")]),
     "rollouts-1.5b": (1, rollouts("qwen2.5-1.5b", "a", "1024", "1024"), [(value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (48,600)", "1.5 x vLLM")]),
     "refit-8b": (4, script("refit.py", "--model", "llama-8b", "--gpus", "4"), [(value("refit_s"), "s", "5 (NeMo-RL)", "0.1")]),
@@ -68,6 +70,7 @@ def run(name, args):
     out = args.out / f"{name}.json"
     full = [sys.executable, *command(args), "--out", str(out)]
     full[1] = str(HERE / full[1])
+    out.unlink(missing_ok=True)
     started = time.time()
     done = subprocess.run(full, capture_output=True, text=True)
     (args.out / f"{name}.txt").write_text(" ".join(full) + "\n" + done.stdout + done.stderr)

@@ -7,6 +7,7 @@
 #include "benchmarks/generate/shapes.hpp"
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "tests/plugins/native/support/fp8_forward.hpp"
 
 namespace generate {
 
@@ -55,6 +56,22 @@ inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& c
         at_predicted_token(head_logprobs(hidden, lookup(head_weight_name(config)), targets).logprobs).cpu();
     const float* data = logprobs.const_data_ptr<float>();
     result.insert(result.end(), data + sequence.prompt.size(), data + logprobs.numel());
+  }
+  return result;
+}
+
+// In fp32 with the casts of precision fp8: of all tokens or, in passes of few rows, of the prompts' alone.
+inline std::vector<float> fp8_logprobs(const hexad::modeling::ModelConfig& config, const Weights& weights,
+                                       const std::vector<Finished>& sequences, bool few_rows) {
+  const auto lookup = [&](const std::string& name) { return weights.at(name); };
+  std::vector<float> result;
+  for (const Finished& sequence : sequences) {
+    std::vector<int32_t> tokens = sequence.prompt;
+    tokens.insert(tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
+    const auto casts = int64_t(few_rows ? sequence.prompt.size() : tokens.size());
+    const native_test::Fp8Forward forward{config, lookup, casts};
+    const std::vector<float> all = forward.logprobs(tokens, weights.begin()->second.device());
+    result.insert(result.end(), all.begin() + int64_t(sequence.prompt.size()), all.end());
   }
   return result;
 }

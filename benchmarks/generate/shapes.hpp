@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "modeling/family/weight_table.hpp"
+#include "plugins/native/model/fp8_rows.hpp"
 
 namespace generate {
 
@@ -96,6 +97,14 @@ inline double parameters_read(const hexad::modeling::ModelConfig& config) {
     for (const int64_t extent : info.shape) size *= double(extent);
     count += size;
   }
+  return count;
+}
+
+// Of the layers' matrices.
+inline double parameters_of_layers(const hexad::modeling::ModelConfig& config) {
+  double count = 0;
+  for (const hexad::modeling::WeightInfo& info : hexad::modeling::weight_table(config))
+    if (hexad::native::is_fp8_weight(info.hf_name, info.shape)) count += double(info.shape[0]) * double(info.shape[1]);
   return count;
 }
 

@@ -39,7 +39,8 @@ void Generator::create(const sdk::Call& call) {
                                 .max_length = settings_.max_length,
                                 .block_size = settings_.block_size,
                                 .max_sequences = settings_.max_sequences,
-                                .max_tokens = settings_.max_tokens};
+                                .max_tokens = settings_.max_tokens,
+                                .fp8 = settings_.fp8};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
   ever_had_weights_ = has_weights(settings_.model_name);
   if (ever_had_weights_) {

@@ -39,6 +39,8 @@ class Generator {
   void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
   void update_end(const sdk::Call& call, bool commit);
   // Reports weight_sums() of the weights in force too, as metrics weight_sum/NAME: what a trainer sent can be compared.
+  // Of a matrix in FP8 they are those of the cast and, as NAME_scale, of its scales: equal to another generator's with
+  // the same weights, not to the trainer's.
   void weight_layout(const sdk::Call& call, hexad_weight_list& out);
 
   // pause keeps everything; sleep gives memory back, and running sequences are computed again after wake.

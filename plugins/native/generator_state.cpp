@@ -21,7 +21,7 @@ void Generator::exclusively(const sdk::Call& call, Function&& function) {
 void Generator::update_begin(const sdk::Call& call, int64_t version) {
   WeightMap places;
   if (!engine_->has_weights()) exclusively(call, [&] { places = engine_->places(); });
-  update_.emplace(model_, settings_.dtype, settings_.device, std::move(places));
+  update_.emplace(model_, settings_.dtype, settings_.device, std::move(places), settings_.fp8);
   update_failure_.clear();
   update_version_ = version;
   updating_ = true;

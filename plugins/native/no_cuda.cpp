@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "plugins/native/cuda/cuda_executor.hpp"
+#include "plugins/native/cuda/fp8_linear.hpp"
 #include "plugins/native/cuda/pool.hpp"
 
 namespace hexad::native {
@@ -16,6 +17,7 @@ namespace {
 bool runs_on_cuda(const modeling::ModelConfig&, const ExecutorOptions&) { return false; }
 std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig&, const ExecutorOptions&) { refuse(); }
 at::Tensor cuda::pool_tensor(at::IntArrayRef, at::ScalarType, at::Device, const char*) { refuse(); }
+void cuda::cast_rows(const at::Tensor&, const at::Tensor&, const at::Tensor&) { refuse(); }
 void cuda::copy_pool_blocks(const at::Tensor&, const std::vector<std::pair<int32_t, int32_t>>&) { refuse(); }
 
 }  // namespace hexad::native

@@ -3,11 +3,20 @@
 namespace hexad::native {
 namespace {
 
-at::ScalarType parse_precision(const std::string& name) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
-  if (name == "float16") return at::kHalf;
-  sdk::fail(HEXAD_INVALID_ARGUMENT, "precision: got '%s', wanted float32, bfloat16 or float16", name.c_str());
+void read_precision(const sdk::Config& config, Settings& s) {
+  const std::string whole = config.get("precision", "float32"), own = config.get("native_cfg.precision", "");
+  const std::string& name = own.empty() ? whole : own;
+  s.fp8 = own == "fp8";
+  if (name == "float32")
+    s.dtype = at::kFloat;
+  else if (name == "bfloat16" || s.fp8)
+    s.dtype = at::kBFloat16;
+  else if (name == "float16")
+    s.dtype = at::kHalf;
+  else
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got '%s', wanted float32, bfloat16%s",
+              own.empty() ? "precision" : "native_cfg.precision", name.c_str(),
+              own.empty() ? " or float16" : ", float16 or fp8");
 }
 
 // Counts stay small enough for their products to fit.
@@ -32,7 +41,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings s;
   s.model_name = config.get("model_name", "");
   if (s.model_name.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name is missing: wanted a Hugging Face directory");
-  s.dtype = parse_precision(config.get("precision", "float32"));
+  read_precision(config, s);
   const DLDevice device = call.device();
   if (device.device_type == kDLCUDA) s.device = at::Device(at::kCUDA, static_cast<int8_t>(device.device_id));
   s.max_length = at_least(config, "max_total_sequence_length", s.max_length, 0);

@@ -12,7 +12,8 @@ namespace hexad::native {
 
 struct Settings {
   std::string model_name;             // a Hugging Face directory
-  at::ScalarType dtype = at::kFloat;  // policy.generation.precision
+  at::ScalarType dtype = at::kFloat;  // native_cfg.precision, or policy.generation.precision
+  bool fp8 = false;                   // native_cfg.precision fp8: matrices of layers in FP8, all else in bfloat16
   at::Device device = at::kCPU;
   int64_t max_length = 0;  // max_total_sequence_length: prompt + response; 0: the model's own
 

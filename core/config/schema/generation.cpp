@@ -38,6 +38,9 @@ void add_sampling(Schema& s) {
 void add_native(Schema& s) {
   const std::string at = "policy.generation.native_cfg";
   s.section(at, "the native generator");
+  s.add(at + ".precision", kText, "${policy.precision}",
+        "type of the weights; fp8: matrices of layers in e4m3 with a scale a row, all else in bfloat16, on a GPU")
+      .one_of({"float32", "bfloat16", "float16", "fp8"});
   s.add(at + ".kv_block_size", kInt, "16", "tokens in a block of the KV cache").at_least(1).at_most(1024);
   s.add(at + ".kv_cache_gb", kFloat | kNull, "null", "size of the KV cache in GB; null: what max_num_seqs needs")
       .above(0);

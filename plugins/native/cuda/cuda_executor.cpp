@@ -63,7 +63,7 @@ class CudaExecutor : public Executor {
   CudaExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
       : options_(options),
         shape_{config.num_heads, config.num_kv_heads, options.block_size},
-        store_(config, options.dtype, options.device),
+        store_(config, options.dtype, options.device, options.fp8),
         decoder_(config, options) {}
 
   // Graphs outlive new values at the same places.
@@ -222,9 +222,12 @@ bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& op
                     config.vocab_size <= kMaxVocab;
   const bool whole = std::all_of(config.sliding_window.begin(), config.sliding_window.end(),
                                  [&](int64_t window) { return window == 0 || window >= options.max_length; });
+  const bool fp8_dims = config.hidden_size % 64 == 0 && config.intermediate_size % 64 == 0 &&
+                        config.intermediate_size <= kMostFp8Width &&
+                        config.num_heads * config.head_dim <= kMostFp8Width;
   int major = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.device.index()), "device");
-  return dense && plain && dims && whole && major == 9;
+  return dense && plain && dims && (fp8_dims || !options.fp8) && whole && major == 9;
 }
 
 std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {

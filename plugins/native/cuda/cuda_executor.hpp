@@ -7,8 +7,11 @@
 
 namespace hexad::native {
 
+// With fp8 the products of layers are those of fp8_linear.hpp: passes of more than kMostSkinnyRows rows cast what a product
+// reads, row by row; those of fewer keep it in bf16 and read the weights in FP8 alone.
+
 // Dense models of head_dim 64 or 128 in bf16, without biases but those of q, k and v, and without a sliding window
-// shorter than the longest sequence; not in deterministic mode. False in a build without CUDA.
+// shorter than the longest sequence; not in deterministic mode; with fp8, of sizes in multiples of 64. False in a build without CUDA.
 bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 

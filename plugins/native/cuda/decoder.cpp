@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "modeling/op/rope.hpp"
+#include "plugins/native/cuda/bf16.hpp"
 #include "plugins/native/cuda/elementwise.hpp"
 #include "plugins/native/cuda/norm.hpp"
 #include "plugins/native/cuda/pool.hpp"
@@ -12,10 +13,6 @@
 
 namespace hexad::native::cuda {
 namespace {
-
-__nv_bfloat16* bf16(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<__nv_bfloat16*>(tensor.data_ptr()) : nullptr;
-}
 
 // out = x * weight^T + bias in bf16, or without a bias; `out` in fp32: logits, without one.
 void multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor out,
@@ -59,10 +56,15 @@ void Decoder::allocate(const ArrayLimits& limits) {
   };
   const int64_t hidden = config_.hidden_size, width = config_.intermediate_size, rows = limits.rows;
   const int64_t attended = config_.num_heads * config_.head_dim;
+  const int64_t in_bf16 = options_.fp8 ? kMostSkinnyRows : rows;  // of what products read
   residual_ = buffer(rows, hidden, at::kFloat);
-  normed_ = buffer(rows, hidden), delta_ = buffer(rows, hidden);
+  normed_ = buffer(in_bf16, hidden), delta_ = buffer(rows, hidden);
   qkv_ = buffer(rows, shape_.q_stride), attended_ = buffer(rows, attended);
-  gate_up_ = buffer(rows, 2 * width), activated_ = buffer(rows, width);
+  gate_up_ = buffer(rows, 2 * width), activated_ = buffer(in_bf16, width);
+  if (options_.fp8) {
+    casts_ = buffer(rows, std::max({hidden, attended, width}), at::kByte).view(at::kFloat8_e4m3fn).flatten();
+    cast_scales_ = buffer(rows, 1, at::kFloat).flatten();
+  }
   last_ = buffer(limits.sequences, hidden), logits_ = buffer(limits.sequences, config_.vocab_size, at::kFloat);
   const int64_t partials = plan_bounds(limits.shape, limits.sequences, 0, 0).partials;
   partials_ = buffer(partials, attended), log_sums_ = buffer(partials, config_.num_heads, at::kFloat);
@@ -73,7 +75,7 @@ void Decoder::allocate(const ArrayLimits& limits) {
 
 void Decoder::release() {
   for (at::Tensor* buffer : {&residual_, &normed_, &qkv_, &attended_, &gate_up_, &activated_, &delta_, &last_, &logits_,
-                             &partials_, &log_sums_})
+                             &partials_, &log_sums_, &casts_, &cast_scales_})
     buffer->reset();
 }
 
@@ -96,33 +98,62 @@ void Decoder::attend(const PassSizes& n, const PassArrays& arrays, const KvCache
   merge_partials(partials, log_sums, arrays.merge(), out, int(n.decode_rows), shape_.heads, shape_.dim, stream);
 }
 
+Rows Decoder::input(const at::Tensor& buffer, int64_t rows) const {
+  if (!options_.fp8 || rows <= kMostSkinnyRows) return {rows_of(buffer, rows), {}};
+  const int64_t width = buffer.size(1);
+  return {casts_.narrow(0, 0, rows * width).view({rows, width}), cast_scales_.narrow(0, 0, rows)};
+}
+
+void Decoder::make_activated(const FusedLayer& layer, const Rows& x, const Rows& activated, cudaStream_t stream) {
+  const int rows = int(x.values.size(0)), hidden = int(x.values.size(1)), width = int(activated.values.size(1));
+  const at::Tensor gate_up = rows_of(gate_up_, rows);
+  if (x.is_fp8()) {
+    multiply_fp8(x, layer.gate_up, layer.gate_up_scales, {}, gate_up);
+    swiglu_fp8(bf16(gate_up), activated.fp8(), rows, width, stream);
+  } else if (options_.fp8) {
+    swiglu_skinny(bf16(x.values), fp8_weight(layer.gate_up, layer.gate_up_scales), bf16(activated.values), rows, hidden,
+                  width, stream);
+  } else if (is_skinny(rows, hidden, width)) {
+    swiglu_skinny(bf16(x.values), bf16(layer.gate_up), bf16(activated.values), rows, hidden, width, stream);
+  } else {
+    multiply(x.values, layer.gate_up, {}, gate_up, stream);
+    swiglu(bf16(gate_up), bf16(activated.values), rows, width, stream);
+  }
+}
+
 void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& cache) {
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(options_.device.index());
-  const int rows = int(n.rows), hidden = int(config_.hidden_size), width = int(config_.intermediate_size);
+  const int rows = int(n.rows), hidden = int(config_.hidden_size);
   const NormShape norm{rows, hidden, float(config_.rms_norm_eps)};
   const QkvShape qkv{rows, shape_.heads, shape_.kv_heads, shape_.dim, shape_.block_size, float(config_.rms_norm_eps)};
-  const at::Tensor x = rows_of(normed_, n.rows), delta = rows_of(delta_, n.rows);
-  const at::Tensor attended = rows_of(attended_, n.rows), activated = rows_of(activated_, n.rows);
+  const Rows x = input(normed_, n.rows), attended = input(attended_, n.rows), activated = input(activated_, n.rows);
+  const at::Tensor delta = rows_of(delta_, n.rows);
   float* residual = residual_.data_ptr<float>();
   const FusedWeights& w = *weights_;
-  embed_norm(bf16(w.embedding), arrays.ids(), tokens(), bf16(w.layers[0].input_norm), residual, bf16(x), norm, stream);
+  const auto product = [&](const Rows& in, const at::Tensor& weight, const at::Tensor& scales, const at::Tensor& bias,
+                           const at::Tensor& out) {
+    options_.fp8 ? multiply_fp8(in, weight, scales, bias, out) : multiply(in.values, weight, bias, out, stream);
+  };
+  const auto add_delta = [&](const at::Tensor& weight) {
+    x.is_fp8() ? add_norm(bf16(delta), bf16(weight), residual, x.fp8(), norm, stream)
+               : add_norm(bf16(delta), bf16(weight), residual, bf16(x.values), norm, stream);
+  };
+  const auto embed = [&](auto to) {
+    embed_norm(bf16(w.embedding), arrays.ids(), tokens(), bf16(w.layers[0].input_norm), residual, to, norm, stream);
+  };
+  x.is_fp8() ? embed(x.fp8()) : embed(bf16(x.values));
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     const FusedLayer& layer = w.layers[i];
-    multiply(x, layer.qkv, layer.qkv_bias, rows_of(qkv_, n.rows), stream);
+    product(x, layer.qkv, layer.qkv_scales, layer.qkv_bias, rows_of(qkv_, n.rows));
     rope_append(bf16(qkv_), {bf16(layer.q_norm), bf16(layer.k_norm)}, cos_.data_ptr<float>(), sin_.data_ptr<float>(),
                 arrays.positions(), arrays.slots(), bf16(cache.keys(i)), bf16(cache.values(i)), qkv, stream);
     attend(n, arrays, cache, i, stream);
-    multiply(attended, layer.output, {}, delta, stream);
-    add_norm(bf16(delta), bf16(layer.post_attention_norm), residual, bf16(x), norm, stream);
-    if (is_skinny(rows, hidden, width)) {
-      swiglu_skinny(bf16(x), bf16(layer.gate_up), bf16(activated), rows, hidden, width, stream);
-    } else {
-      multiply(x, layer.gate_up, {}, rows_of(gate_up_, n.rows), stream);
-      swiglu(bf16(gate_up_), bf16(activated), rows, width, stream);
-    }
-    multiply(activated, layer.down, {}, delta, stream);
-    if (i + 1 < config_.num_layers)
-      add_norm(bf16(delta), bf16(w.layers[i + 1].input_norm), residual, bf16(x), norm, stream);
+    if (attended.is_fp8()) cast_rows(rows_of(attended_, n.rows), attended.values, attended.scales);
+    product(attended, layer.output, layer.output_scales, {}, delta);
+    add_delta(layer.post_attention_norm);
+    make_activated(layer, x, activated, stream);
+    product(activated, layer.down, layer.down_scales, {}, delta);
+    if (i + 1 < config_.num_layers) add_delta(w.layers[i + 1].input_norm);
   }
   if (n.logit_rows == 0) return;
   add_norm_of_rows(arrays.logit_rows(), bf16(delta), bf16(w.final_norm), residual, bf16(last_),

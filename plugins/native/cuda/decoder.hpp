@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "plugins/native/cuda/fp8_linear.hpp"
 #include "plugins/native/cuda/fused_weights.hpp"
 #include "plugins/native/cuda/pass_arrays.hpp"
 #include "plugins/native/cuda/side_stream.hpp"
@@ -38,6 +39,9 @@ class Decoder {
   void attend(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache, int64_t layer,
               cudaStream_t stream);
   at::Tensor rows_of(const at::Tensor& buffer, int64_t rows) const { return buffer.narrow(0, 0, rows); }
+  // What a product of the layers reads: rows of a buffer, or with fp8, and many of them, their casts.
+  Rows input(const at::Tensor& buffer, int64_t rows) const;
+  void make_activated(const FusedLayer& layer, const Rows& x, const Rows& activated, cudaStream_t stream);
 
   modeling::ModelConfig config_;
   ExecutorOptions options_;
@@ -47,6 +51,7 @@ class Decoder {
   std::optional<FusedWeights> weights_;
   // [rows, width] each: residual and logits fp32, the others bf16.
   at::Tensor residual_, normed_, qkv_, attended_, gate_up_, activated_, delta_, last_, logits_;
+  at::Tensor casts_, cast_scales_;  // with fp8: what the next product reads, e4m3 [rows * widest] and fp32 [rows]
   at::Tensor partials_, log_sums_;  // of attention
   at::Tensor tokens_, logprobs_;    // int32, fp32 [sequences]
 };

@@ -30,6 +30,16 @@ FusedWeights::FusedWeights(const modeling::ModelConfig& config, const WeightMap&
                       .output = w.o_proj,
                       .gate_up = together({w.gate_proj, w.up_proj}),
                       .down = w.down_proj});
+    if (w.down_proj.scalar_type() != at::kFloat8_e4m3fn) continue;
+    const modeling::LayerWeights scales =
+        modeling::layer_weights(config, i, [&](const std::string& name) -> at::Tensor {
+          const auto found = weights.find(scales_name(name));
+          return found == weights.end() ? at::Tensor() : found->second;
+        });
+    layers.back().qkv_scales = together({scales.q_proj, scales.k_proj, scales.v_proj});
+    layers.back().output_scales = scales.o_proj;
+    layers.back().gate_up_scales = together({scales.gate_proj, scales.up_proj});
+    layers.back().down_scales = scales.down_proj;
   }
 }
 

@@ -9,6 +9,8 @@ struct FusedLayer {
   at::Tensor input_norm, post_attention_norm, q_norm, k_norm;  // [width]; undefined where the family has none
   at::Tensor qkv, qkv_bias;                                    // [q + k + v, hidden], [q + k + v] or undefined
   at::Tensor output, gate_up, down;                            // [hidden, q], [2 * width, hidden], [hidden, width]
+  // Of the matrices' rows in FP8 (fp8_rows.hpp), else undefined.
+  at::Tensor qkv_scales = {}, output_scales = {}, gate_up_scales = {}, down_scales = {};
 };
 
 struct FusedWeights {

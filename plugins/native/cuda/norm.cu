@@ -1,4 +1,5 @@
 #include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/fp8_row.cuh"
 #include "plugins/native/cuda/norm.hpp"
 
 namespace hexad::native::cuda {
@@ -13,6 +14,7 @@ struct Args {
   __nv_bfloat16* normed;
   int hidden;
   float eps;
+  Fp8Out fp8 = {};  // in place of normed
 };
 
 __device__ float4 widened(const __nv_bfloat16* from) {
@@ -36,6 +38,30 @@ __device__ float block_sum(float x) {
   float sum = 0;
   for (int i = 0; i < kThreads / 32; ++i) sum += parts[i];
   return sum;
+}
+
+__device__ float4 scaled(const float4& x, float inverse, const float4& w) {
+  return {x.x * inverse * w.x, x.y * inverse * w.y, x.z * inverse * w.z, x.w * inverse * w.w};
+}
+
+// The block's row y, as its threads hold it, in FP8.
+template <int kThreads, int kVectors>
+__device__ void store_fp8(const Fp8Out& out, int64_t row, int hidden, const float4 (&y)[kVectors]) {
+  uint32_t largest = 0;
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    if ((i * kThreads + threadIdx.x) * 4 >= hidden) continue;
+    largest = max(largest, max(magnitude(y[i].x), magnitude(y[i].y)));
+    largest = max(largest, max(magnitude(y[i].z), magnitude(y[i].w)));
+  }
+  const float factor = fp8_factor(block_largest<kThreads>(largest));
+  if (threadIdx.x == 0) out.scales[row] = __frcp_rn(factor);
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    const int at = (i * kThreads + threadIdx.x) * 4;
+    if (at >= hidden) continue;
+    *reinterpret_cast<uint32_t*>(out.values + row * hidden + at) = fp8_word(y[i].x, y[i].y, y[i].z, y[i].w, factor);
+  }
 }
 
 // One row a block; a thread keeps kVectors * 4 of its elements in registers.
@@ -69,10 +95,10 @@ __global__ void __launch_bounds__(kThreads) norm_kernel(Args a) {
   for (int i = 0; i < kVectors; ++i) {
     const int at = (i * kThreads + threadIdx.x) * 4;
     if (at >= a.hidden) continue;
-    const float4 w = widened(a.weight + at);
-    store(a.normed + out_row * a.hidden + at,
-          {x[i].x * inverse * w.x, x[i].y * inverse * w.y, x[i].z * inverse * w.z, x[i].w * inverse * w.w});
+    x[i] = scaled(x[i], inverse, widened(a.weight + at));
+    if (a.normed) store(a.normed + out_row * a.hidden + at, x[i]);
   }
+  if (!a.normed) store_fp8<kThreads>(a.fp8, out_row, a.hidden, x);
 }
 
 template <Source kSource>
@@ -100,6 +126,20 @@ void add_norm(const __nv_bfloat16* delta, const __nv_bfloat16* weight, float* re
               const NormShape& shape, cudaStream_t stream) {
   launch<Source::added>({delta, weight, nullptr, nullptr, residual, normed, shape.hidden, shape.eps}, shape.rows,
                         stream);
+}
+
+void embed_norm(const __nv_bfloat16* embedding, const int32_t* ids, const int32_t* draws, const __nv_bfloat16* weight,
+                float* residual, const Fp8Out& normed, const NormShape& shape, cudaStream_t stream) {
+  launch<Source::embedding>(
+      {embedding, weight, ids, draws, residual, /*normed=*/nullptr, shape.hidden, shape.eps, normed}, shape.rows,
+      stream);
+}
+
+void add_norm(const __nv_bfloat16* delta, const __nv_bfloat16* weight, float* residual, const Fp8Out& normed,
+              const NormShape& shape, cudaStream_t stream) {
+  launch<Source::added>(
+      {delta, weight, nullptr, nullptr, residual, /*normed=*/nullptr, shape.hidden, shape.eps, normed}, shape.rows,
+      stream);
 }
 
 void add_norm_of_rows(const int32_t* rows, const __nv_bfloat16* delta, const __nv_bfloat16* weight,

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "plugins/native/cuda/fp8_rows.hpp"
+
 namespace hexad::native::cuda {
 
 inline constexpr int kMaxHidden = 16384;
@@ -22,6 +24,12 @@ void embed_norm(const __nv_bfloat16* embedding, const int32_t* ids, const int32_
 
 // residual += delta; normed = rms_norm(residual) * weight.
 void add_norm(const __nv_bfloat16* delta, const __nv_bfloat16* weight, float* residual, __nv_bfloat16* normed,
+              const NormShape& shape, cudaStream_t stream);
+
+// The same two with `normed` in FP8, cast from fp32.
+void embed_norm(const __nv_bfloat16* embedding, const int32_t* ids, const int32_t* draws, const __nv_bfloat16* weight,
+                float* residual, const Fp8Out& normed, const NormShape& shape, cudaStream_t stream);
+void add_norm(const __nv_bfloat16* delta, const __nv_bfloat16* weight, float* residual, const Fp8Out& normed,
               const NormShape& shape, cudaStream_t stream);
 
 // out[i] = rms_norm(residual[rows[i]] + delta[rows[i]]) * weight for i < shape.rows.

@@ -1,3 +1,5 @@
+#include <cuda_fp8.h>
+
 #include <type_traits>
 
 #include "plugins/native/cuda/check.hpp"
@@ -7,11 +9,15 @@ namespace hexad::native::cuda {
 namespace {
 
 // A block makes 16 columns of y; its warps share out the sum over `in`. The weight is the left factor of
-// mma.m16n8k16 and comes straight from memory: of every 32 elements of a row, a lane has 8 neighbours, which are the
+// mma.m16n8k16 and comes straight from memory: of every 64 bytes of a row, a lane has 16 neighbours, which are the
 // indices k that the instruction expects of it in another order, and x is read in the same order.
-constexpr int kWarps = 8, kColumns = 16, kStep = 32, kBatch = 8;
+constexpr int kWarps = 8, kColumns = 16, kBatch = 8;
+template <typename W>
+constexpr int kNeighbours = 16 / sizeof(W);
+template <typename W>
+constexpr int kStep = 4 * kNeighbours<W>;  // elements of a row that a warp takes at a time
 
-__device__ uint4 load_once(const __nv_bfloat16* from) {
+__device__ uint4 load_once(const void* from) {
   uint4 x;
   asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
@@ -19,16 +25,43 @@ __device__ uint4 load_once(const __nv_bfloat16* from) {
   return x;
 }
 
-__device__ void multiply_add(float (&sum)[4], const uint4& low, const uint4& high, const uint4& x) {
-  const auto step = [&](uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-  };
-  step(low.x, high.x, low.y, high.y, x.x, x.y);
-  step(low.z, high.z, low.w, high.w, x.z, x.w);
+__device__ void multiply_add(float (&sum)[4], const uint2& low, const uint2& high, uint32_t x0, uint32_t x1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(x0), "r"(x1));
+}
+
+// Neighbours of a row of x and of two rows of the weight.
+__device__ void multiply_add(float (&sum)[4], const uint4& low, const uint4& high, const __nv_bfloat16* x,
+                             __nv_bfloat16) {
+  const uint4 y = *reinterpret_cast<const uint4*>(x);
+  multiply_add(sum, uint2{low.x, low.y}, uint2{high.x, high.y}, y.x, y.y);
+  multiply_add(sum, uint2{low.z, low.w}, uint2{high.z, high.w}, y.z, y.w);
+}
+
+// Two e4m3 in the upper bytes of the halves of a word -> bf16: the bits go where bf16 has them, and a product mends the
+// exponent, whose bias is 7 here and 127 there, of subnormal numbers too.
+__device__ uint32_t widened_pair(uint32_t x) {
+  const uint32_t bits = (x & 0x80008000u) | ((x >> 4) & 0x07f007f0u), mend = 0x7b807b80u;  // 2^120, twice
+  const __nv_bfloat162 y =
+      __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&bits), *reinterpret_cast<const __nv_bfloat162*>(&mend));
+  return *reinterpret_cast<const uint32_t*>(&y);
+}
+
+// Four neighbours; exact.
+__device__ uint2 widened(uint32_t e4m3) {
+  return {widened_pair(__byte_perm(e4m3, 0, 0x1404)), widened_pair(__byte_perm(e4m3, 0, 0x3424))};
+}
+
+__device__ void multiply_add(float (&sum)[4], const uint4& low, const uint4& high, const __nv_bfloat16* x,
+                             __nv_fp8_e4m3) {
+  const uint4 y = *reinterpret_cast<const uint4*>(x), z = *reinterpret_cast<const uint4*>(x + 8);
+  multiply_add(sum, widened(low.x), widened(high.x), y.x, y.y);
+  multiply_add(sum, widened(low.y), widened(high.y), y.z, y.w);
+  multiply_add(sum, widened(low.z), widened(high.z), z.x, z.y);
+  multiply_add(sum, widened(low.w), widened(high.w), z.z, z.w);
 }
 
 struct Shape {
@@ -37,13 +70,14 @@ struct Shape {
 
 // sums[i][j]: column 8 * (j / 2) + lane / 4 of the block and row 8 * i + lane % 4 * 2 + j % 2, summed over this warp's
 // part of `in`. `weight` is that of the block's first column.
-template <int kTiles>
-__device__ void partial_product(const __nv_bfloat16* x, const __nv_bfloat16* weight, const Shape& s,
-                                float (&sums)[kTiles][4]) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = s.in / kWarps;
-  const int64_t begin = int64_t(warp) * part + lane % 4 * 8;
-  const __nv_bfloat16* low = weight + int64_t(lane / 4) * s.in + begin;
-  const __nv_bfloat16* high = low + int64_t(8) * s.in;
+template <int kTiles, typename W>
+__device__ void partial_product(const __nv_bfloat16* x, const W* weight, const Shape& s, float (&sums)[kTiles][4]) {
+  constexpr int kTake = kStep<W>;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = s.in / kTake;
+  const int first = steps * warp / kWarps, part = (steps * (warp + 1) / kWarps - first) * kTake;
+  const int64_t begin = int64_t(first) * kTake + lane % 4 * kNeighbours<W>;
+  const W* low = weight + int64_t(lane / 4) * s.in + begin;
+  const W* high = low + int64_t(8) * s.in;
   const __nv_bfloat16* from[kTiles];
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) from[i] = x + int64_t(min(i * 8 + lane / 4, s.rows - 1)) * s.in + begin;
@@ -53,20 +87,19 @@ __device__ void partial_product(const __nv_bfloat16* x, const __nv_bfloat16* wei
     uint4 a[kCount], b[kCount];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      a[i] = load_once(low + at + i * kStep);
-      b[i] = load_once(high + at + i * kStep);
+      a[i] = load_once(low + at + i * kTake);
+      b[i] = load_once(high + at + i * kTake);
     }
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
 #pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile)
-        multiply_add(sums[tile], a[i], b[i], *reinterpret_cast<const uint4*>(from[tile] + at + i * kStep));
+      for (int tile = 0; tile < kTiles; ++tile) multiply_add(sums[tile], a[i], b[i], from[tile] + at + i * kTake, W());
     }
   };
   int at = 0;
-  for (; at + kBatch * kStep <= part; at += kBatch * kStep) run(at, std::integral_constant<int, kBatch>());
-  for (; at + 2 * kStep <= part; at += 2 * kStep) run(at, std::integral_constant<int, 2>());
-  for (; at < part; at += kStep) run(at, std::integral_constant<int, 1>());
+  for (; at + kBatch * kTake <= part; at += kBatch * kTake) run(at, std::integral_constant<int, kBatch>());
+  for (; at + 2 * kTake <= part; at += 2 * kTake) run(at, std::integral_constant<int, 2>());
+  for (; at < part; at += kTake) run(at, std::integral_constant<int, 1>());
 }
 
 // The warps' sums together, in the order of warps; thread i has row i / kColumns, column i % kColumns.
@@ -91,52 +124,68 @@ __device__ float total(const float (&sums)[kTiles][4]) {
 __device__ void write(__nv_bfloat16* to, float x) { *to = __float2bfloat16_rn(x); }
 __device__ void write(float* to, float x) { *to = x; }
 
-template <int kTiles, bool kSwiglu, typename T>
+// scales: of the weight's rows in FP8, else null.
+template <int kTiles, bool kSwiglu, typename W, typename T>
 __global__ void __launch_bounds__(kWarps * 32, 2)
-    skinny_kernel(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, T* y, Shape s) {
-  const int64_t column = int64_t(blockIdx.x) * kColumns;
+    skinny_kernel(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
+                  Shape s) {
+  const int64_t column = int64_t(blockIdx.x) * kColumns, at = column + threadIdx.x % kColumns;
   float sums[kTiles][4] = {};
   partial_product(x, weight + column * s.in, s, sums);
   float result = total(sums);
+  if (scales) result *= scales[at];
   if constexpr (kSwiglu) {
     float ups[kTiles][4] = {};
     partial_product(x, weight + (column + s.out) * s.in, s, ups);
-    result = result / (1.0f + __expf(-result)) * total(ups);
+    float up = total(ups);
+    if (scales) up *= scales[at + s.out];
+    result = result / (1.0f + __expf(-result)) * up;
   }
   const int row = threadIdx.x / kColumns;
-  const int64_t at = column + threadIdx.x % kColumns;
   if (row >= s.rows) return;
   if (bias) result += __bfloat162float(bias[at]);
   write(y + int64_t(row) * s.out + at, result);
 }
 
-template <bool kSwiglu, typename T>
-void launch(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, T* y, const Shape& s,
-            cudaStream_t stream) {
-  const auto kernel = s.rows <= 8 ? skinny_kernel<1, kSwiglu, T> : skinny_kernel<2, kSwiglu, T>;
-  kernel<<<unsigned(s.out / kColumns), kWarps * 32, 0, stream>>>(x, weight, bias, y, s);
+template <bool kSwiglu, typename W, typename T>
+void launch(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
+            const Shape& s, cudaStream_t stream) {
+  const auto kernel = s.rows <= 8 ? skinny_kernel<1, kSwiglu, W, T> : skinny_kernel<2, kSwiglu, W, T>;
+  kernel<<<unsigned(s.out / kColumns), kWarps * 32, 0, stream>>>(x, weight, scales, bias, y, s);
   check(cudaGetLastError(), "product of few rows");
 }
 
 }  // namespace
 
 bool is_skinny(int rows, int in, int out) {
-  return rows <= kMostSkinnyRows && in % (kWarps * kStep) == 0 && out % kColumns == 0;
+  return rows <= kMostSkinnyRows && in % (kWarps * kStep<__nv_bfloat16>) == 0 && out % kColumns == 0;
 }
 
 void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* y,
                      int rows, int in, int out, cudaStream_t stream) {
-  launch<false>(x, weight, bias, y, {rows, in, out}, stream);
+  launch<false>(x, weight, /*scales=*/nullptr, bias, y, {rows, in, out}, stream);
 }
 
 void multiply_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, float* y, int rows, int in, int out,
                      cudaStream_t stream) {
-  launch<false>(x, weight, /*bias=*/nullptr, y, {rows, in, out}, stream);
+  launch<false>(x, weight, /*scales=*/nullptr, /*bias=*/nullptr, y, {rows, in, out}, stream);
 }
 
 void swiglu_skinny(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* y, int rows, int in, int width,
                    cudaStream_t stream) {
-  launch<true>(x, weight, /*bias=*/nullptr, y, {rows, in, width}, stream);
+  launch<true>(x, weight, /*scales=*/nullptr, /*bias=*/nullptr, y, {rows, in, width}, stream);
+}
+
+void multiply_skinny(const __nv_bfloat16* x, const Fp8Weight& weight, const __nv_bfloat16* bias, __nv_bfloat16* y,
+                     int rows, int in, int out, cudaStream_t stream) {
+  launch<false>(x, reinterpret_cast<const __nv_fp8_e4m3*>(weight.values), weight.scales, bias, y, {rows, in, out},
+                stream);
+}
+
+void swiglu_skinny(const __nv_bfloat16* x, const Fp8Weight& weight, __nv_bfloat16* y, int rows, int in, int width,
+                   cudaStream_t stream) {
+  launch<true>(x, reinterpret_cast<const __nv_fp8_e4m3*>(weight.values), weight.scales, /*bias=*/nullptr, y,
+               {rows, in, width}, stream);
 }
 
 }  // namespace hexad::native::cuda

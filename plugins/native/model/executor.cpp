@@ -1,5 +1,7 @@
 #include "plugins/native/model/executor.hpp"
 
+#include <hexad/services.hpp>
+
 #include "plugins/native/cpu/parallel.hpp"
 #include "plugins/native/cuda/cuda_executor.hpp"
 #include "plugins/native/sample/philox.hpp"
@@ -31,8 +33,23 @@ void Executor::start(const Step& step, KvCache& cache) {
 
 std::vector<Draw> Executor::finish() { return std::exchange(draws_, {}); }
 
+namespace {
+
+[[noreturn]] void refuse_fp8(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  sdk::fail(
+      HEXAD_INVALID_ARGUMENT,
+      "native_cfg.precision: got 'fp8', wanted float32, bfloat16 or float16 for model_type '%s' on %s: FP8 runs on "
+      "an NVIDIA GPU of compute capability 9.0, in a build with CUDA, for dense models of head_dim 64 or 128 with "
+      "hidden_size and intermediate_size in multiples of 64, without biases but those of q, k and v and without a "
+      "sliding window; not with native_cfg.deterministic",
+      config.family.c_str(), options.device.str().c_str());
+}
+
+}  // namespace
+
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   if (runs_on_cuda(config, options)) return make_cuda_executor(config, options);
+  if (options.fp8) refuse_fp8(config, options);
   const bool kernels = !config.moe && (options.dtype == at::kFloat || options.dtype == at::kBFloat16);
   return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);
 }

@@ -52,10 +52,11 @@ struct ExecutorOptions {
   int64_t block_size = 16;      // of the cache
   int64_t max_sequences = 256;  // in a pass
   int64_t max_tokens = 2048;    // rows that a pass usually has at most
+  bool fp8 = false;             // matrices of layers in FP8 (fp8_rows.hpp), beside `dtype`
 };
 
 // The CPU's own kernels in fp32 and bf16 for dense models, a GPU's in bf16 for what runs_on_cuda() says; ATen operators,
-// through modeling's blocks, for everything else.
+// through modeling's blocks, for everything else. Throws sdk::Error (invalid argument) for FP8 without those of a GPU.
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);

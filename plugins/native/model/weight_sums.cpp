@@ -9,7 +9,8 @@ constexpr int64_t kColumnFactor = 1000003, kModulus = int64_t{1} << 48;
 
 // int64 [], on the weight's device; it wraps around.
 at::Tensor sum_of(const at::Tensor& weight) {
-  const at::ScalarType bits = weight.element_size() == 2   ? at::kShort
+  const at::ScalarType bits = weight.element_size() == 1   ? at::kChar
+                              : weight.element_size() == 2 ? at::kShort
                               : weight.element_size() == 4 ? at::kInt
                                                            : at::kLong;
   const at::Tensor matrix = weight.contiguous().view(bits).view({weight.size(0), -1});

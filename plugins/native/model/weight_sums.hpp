@@ -8,7 +8,7 @@
 namespace hexad::native {
 
 // By name, of a weight seen as a matrix of its first dimension by the others: the sum over rows i and columns j of its
-// bits, as a signed integer of 16, 32 or 64, times (1 + i + 1000003 j), modulo 2^48 (a double holds it).
+// bits, as a signed integer of 8, 16, 32 or 64, times (1 + i + 1000003 j), modulo 2^48 (a double holds it).
 std::map<std::string, int64_t> weight_sums(const WeightMap& weights);
 
 }  // namespace hexad::native

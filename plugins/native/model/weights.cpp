@@ -65,7 +65,9 @@ WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelCo
     const at::Tensor stored = reader.tensor(info.hf_name);
     modeling::require_finite(stored, info.hf_name, reader.entries().at(info.hf_name).file);
     at::Tensor& weight = weights[info.hf_name];
-    if (weight.defined()) {
+    if (weight.defined() && weight.scalar_type() == at::kFloat8_e4m3fn) {
+      to_fp8_rows(stored.to(at::TensorOptions(dtype).device(device)), {weight, weights.at(scales_name(info.hf_name))});
+    } else if (weight.defined()) {
       weight.copy_(stored);
     } else {
       weight = stored.to(at::TensorOptions(dtype).device(device), false, /*copy=*/true);
@@ -75,10 +77,15 @@ WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelCo
 }
 
 WeightUpdate::WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device,
-                           WeightMap places)
+                           WeightMap places, bool fp8)
     : tied_(config.tie_word_embeddings), dtype_(dtype), device_(device) {
   for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
-    weights_[info.hf_name] = {places[info.hf_name], info.shape, elements(info.shape)};
+    const at::Tensor place = places[info.hf_name];
+    if (fp8 && is_fp8_weight(info.hf_name, info.shape)) {
+      weights_[info.hf_name] = {{}, info.shape, elements(info.shape), true, {place, places[scales_name(info.hf_name)]}};
+    } else {
+      weights_[info.hf_name] = {place, info.shape, elements(info.shape)};
+    }
   }
 }
 
@@ -104,6 +111,11 @@ void WeightUpdate::add(const hexad_weight_slice& slice) {
   if (!slice.tensor) refuse(slice, "a slice without data");
   const at::Tensor source = view_of(slice);
   if (source.numel() > weight.missing) refuse(slice, "sent more than once");
+  if (source.numel() == 0) return;
+  if (weight.fp8 && source.numel() == elements(weight.shape)) {  // whole: no copy of it is needed
+    cast(weight, source.to(at::TensorOptions(dtype_).device(device_)));
+    return;
+  }
   if (!weight.tensor.defined()) {
     weight.tensor = at::empty(weight.shape, at::TensorOptions(dtype_).device(device_));
   }
@@ -111,6 +123,13 @@ void WeightUpdate::add(const hexad_weight_slice& slice) {
   for (int32_t d = 0; d < slice.ndim; ++d) target = target.narrow(d, slice.offsets[d], slice.shape[d]);
   target.copy_(source);
   weight.missing -= source.numel();
+  if (weight.fp8 && weight.missing == 0) cast(weight, std::exchange(weight.tensor, {}));
+}
+
+void WeightUpdate::cast(Arriving& weight, const at::Tensor& whole) {
+  if (!weight.rows.values.defined()) weight.rows = empty_fp8_rows(weight.shape[0], weight.shape[1], device_);
+  to_fp8_rows(whole, weight.rows);
+  weight.missing = 0;
 }
 
 WeightMap WeightUpdate::finish() {
@@ -118,7 +137,8 @@ WeightMap WeightUpdate::finish() {
   WeightMap result;
   for (auto& [name, weight] : weights_) {
     if (weight.missing > 0) missing.push_back(name);
-    result[name] = weight.tensor;
+    result[name] = weight.fp8 ? weight.rows.values : weight.tensor;
+    if (weight.fp8) result[scales_name(name)] = weight.rows.scales;
   }
   if (missing.empty()) return result;
   const size_t count = missing.size();

@@ -8,10 +8,10 @@ namespace native_test {
 inline const at::Device kGpu(at::kCUDA, 0);
 
 // What the kernels can run: heads of 64 or 128.
-inline nlohmann::json config_of(const std::string& family, int64_t head_dim) {
+inline nlohmann::json config_of(const std::string& family, int64_t head_dim, int64_t width = 328) {
   nlohmann::json config = tiny_config(family);
   config.update({{"hidden_size", 256},
-                 {"intermediate_size", 328},
+                 {"intermediate_size", width},
                  {"num_attention_heads", 6},
                  {"vocab_size", 997},
                  {"num_key_value_heads", 2},
@@ -27,8 +27,8 @@ struct GpuModel {
   hexad::modeling::ModelConfig config;
   Weights weights;  // of bf16 values, in fp32 on the CPU
 
-  GpuModel(const std::string& family, int64_t head_dim) {
-    hexad::modeling::write_file(dir / "config.json", config_of(family, head_dim).dump());
+  GpuModel(const std::string& family, int64_t head_dim, int64_t width = 328) {
+    hexad::modeling::write_file(dir / "config.json", config_of(family, head_dim, width).dump());
     config = hexad::modeling::load_model_config(dir.path());
     for (const auto& [name, weight] : random_weights(config, 7)) {
       const bool matrix = weight.dim() == 2;

@@ -1,0 +1,41 @@
+// A block's row on its way to FP8: its largest magnitude, the factor that follows from it, and the cast.
+#pragma once
+#include <cuda_fp8.h>
+
+#include <cfloat>
+#include <cstdint>
+
+namespace hexad::native::cuda {
+
+// Without their sign, bits of floating-point numbers are in the order of the numbers, with what is none at the end.
+__device__ inline uint32_t magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+
+// Of all threads of the block, which all call it once.
+template <int kThreads>
+__device__ inline uint32_t block_largest(uint32_t bits) {
+  __shared__ uint32_t parts[kThreads / 32];
+  bits = __reduce_max_sync(~0u, bits);
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = bits;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kThreads / 32; ++i) bits = max(bits, parts[i]);
+  return bits;
+}
+
+// value = x * factor; the row's scale is its reciprocal. What is not finite makes all of its row so.
+__device__ inline float fp8_factor(uint32_t largest) {
+  if (largest == 0) return 1.0f;
+  const float factor = __fdiv_rn(448.0f, __uint_as_float(largest));
+  return factor > FLT_MAX ? FLT_MAX : factor;  // not a number stays so
+}
+
+// Four values, the first in the lowest byte.
+__device__ inline uint32_t fp8_word(float a, float b, float c, float d, float factor) {
+  const auto pair = [factor](float x, float y) {
+    const float2 two = make_float2(__fmul_rn(x, factor), __fmul_rn(y, factor));
+    return static_cast<uint32_t>(__nv_cvt_float2_to_fp8x2(two, __NV_SATFINITE, __NV_E4M3));
+  };
+  return pair(a, b) | pair(c, d) << 16;
+}
+
+}  // namespace hexad::native::cuda
