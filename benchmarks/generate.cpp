@@ -197,12 +197,12 @@ class Bench {
     return Json{{"tokens", a.tokens}, {"largest", a.largest}, {"token_mult_prob_error", a.mean_ratio}};
   }
 
-  // No farther from fp32 than casts and rounding together, independent of each other, and a quarter; nearer to the pass
-  // with the same casts than to the one without; and not so near to fp32 that nothing can have been cast.
+  // No farther from fp32 than casts and rounding together, independent of each other, and a quarter; nor from the pass
+  // with the same casts than that is from fp32, and a quarter; and not so near to fp32 that nothing can have been cast.
   static bool is_fp8(const Agreement& ours, const Agreement& casts, const Agreement& rounding, const Agreement& apart) {
     const double error = ours.mean_ratio - 1, cast = casts.mean_ratio - 1;
     return error < kRoom * std::hypot(cast, rounding.mean_ratio - 1) && error > cast / kRoom / kRoom &&
-           apart.mean_ratio - 1 < cast;
+           apart.mean_ratio - 1 < kRoom * cast;
   }
 
   void send(const std::string& name, const at::Tensor& weight) {

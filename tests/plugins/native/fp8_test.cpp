@@ -122,7 +122,7 @@ TEST_CASE("matrices of layers are kept in FP8, side by side as their scales, and
       matrices += matrix;
       const at::ScalarType type = matrix ? at::kFloat8_e4m3fn : name.ends_with("_scale") ? at::kFloat : at::kBFloat16;
       CHECK((place.scalar_type() == type));
-      CHECK(reinterpret_cast<uintptr_t>(place.const_data_ptr()) % 128 == 0);
+      CHECK(reinterpret_cast<uintptr_t>(place.const_data_ptr()) % 16 == 0);
     }
     CHECK(matrices == 7 * config.num_layers);
     for (const std::string kind : {"weight", "weight_scale"}) {
@@ -261,7 +261,8 @@ TEST_CASE("the forward pass that FP8 is measured against is the usual one, but f
             "; rounding to bf16 adds ", error(all, rounded), " and ", error(weights_only, rounded_weights));
     CHECK(error(weights_only, plain) > 0.003);
     CHECK(error(all, plain) > 1.1 * error(weights_only, plain));
-    CHECK(error(all, rounded) < 0.6 * error(all, plain));
+    CHECK(error(all, rounded) < 0.75 * error(all, plain));
+    CHECK(error(weights_only, rounded_weights) < 0.01);
     // As many rows as are said, from the first on.
     const std::vector<float> some = Fp8Forward{config, lookup, 60}.logprobs(tokens, at::kCPU);
     for (size_t i = 1; i <= 60; ++i) CHECK(std::abs(some[i] - all[i]) < 1e-4);
