@@ -1,4 +1,4 @@
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/elementwise.hpp"
 
 namespace hexad::native::cuda {
@@ -14,6 +14,7 @@ __device__ uint32_t swiglu_pair(uint32_t gate, uint32_t up) {
 }
 
 __global__ void __launch_bounds__(kThreads) swiglu_kernel(const uint4* gate_up, uint4* out, int width, int64_t count) {
+  start_next(), after_earlier();
   const int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= count) return;
   const int64_t from = i / width * 2 * width + i % width;
@@ -34,9 +35,8 @@ __global__ void __launch_bounds__(kThreads)
 void swiglu(const __nv_bfloat16* gate_up, __nv_bfloat16* out, int rows, int width, cudaStream_t stream) {
   const int64_t count = int64_t(rows) * width / kVector;
   if (count == 0) return;
-  swiglu_kernel<<<unsigned((count + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
-      reinterpret_cast<const uint4*>(gate_up), reinterpret_cast<uint4*>(out), width / kVector, count);
-  check(cudaGetLastError(), "SwiGLU");
+  launch_early("SwiGLU", swiglu_kernel, unsigned((count + kThreads - 1) / kThreads), kThreads, stream,
+               reinterpret_cast<const uint4*>(gate_up), reinterpret_cast<uint4*>(out), width / kVector, count);
 }
 
 void copy_blocks(__nv_bfloat16* cache, int pools, int64_t pool_stride, int64_t block_elements, const int32_t* pairs,

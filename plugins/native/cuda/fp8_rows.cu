@@ -1,4 +1,4 @@
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/fp8_row.cuh"
 #include "plugins/native/cuda/fp8_rows.hpp"
 
@@ -36,6 +36,7 @@ struct Swiglu {
 // A block a row, which its threads hold between the search and the cast.
 template <typename Source, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads) rows_kernel(Source source, Fp8Out out, int width) {
+  start_next(), after_earlier();
   const int64_t row = blockIdx.x;
   float y[kVectors][kVector];
   uint32_t largest = 0;
@@ -63,15 +64,14 @@ template <typename Source>
 void launch(const Source& source, const Fp8Out& out, int rows, int width, cudaStream_t stream) {
   if (rows == 0) return;
   if (width <= 1024) {
-    rows_kernel<Source, 128, 1><<<rows, 128, 0, stream>>>(source, out, width);
+    launch_early("cast to FP8", rows_kernel<Source, 128, 1>, rows, 128, stream, source, out, width);
   } else if (width <= 4096) {
-    rows_kernel<Source, 256, 2><<<rows, 256, 0, stream>>>(source, out, width);
+    launch_early("cast to FP8", rows_kernel<Source, 256, 2>, rows, 256, stream, source, out, width);
   } else if (width <= 16384) {
-    rows_kernel<Source, 512, 4><<<rows, 512, 0, stream>>>(source, out, width);
+    launch_early("cast to FP8", rows_kernel<Source, 512, 4>, rows, 512, stream, source, out, width);
   } else {
-    rows_kernel<Source, 512, kMostFp8Width / 4096><<<rows, 512, 0, stream>>>(source, out, width);
+    launch_early("cast to FP8", rows_kernel<Source, 512, kMostFp8Width / 4096>, rows, 512, stream, source, out, width);
   }
-  check(cudaGetLastError(), "cast to FP8");
 }
 
 }  // namespace

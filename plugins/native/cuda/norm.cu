@@ -1,4 +1,4 @@
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/fp8_row.cuh"
 #include "plugins/native/cuda/norm.hpp"
 
@@ -67,6 +67,7 @@ __device__ void store_fp8(const Fp8Out& out, int64_t row, int hidden, const floa
 // One row a block; a thread keeps kVectors * 4 of its elements in registers.
 template <Source kSource, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads) norm_kernel(Args a) {
+  start_next(), after_earlier();
   const int64_t out_row = blockIdx.x;
   int64_t from = out_row, row = out_row;
   if constexpr (kSource == Source::embedding) {
@@ -105,13 +106,12 @@ template <Source kSource>
 void launch(const Args& args, int rows, cudaStream_t stream) {
   if (rows == 0) return;
   if (args.hidden <= 1024) {
-    norm_kernel<kSource, 128, 2><<<rows, 128, 0, stream>>>(args);
+    launch_early("RMS norm", norm_kernel<kSource, 128, 2>, rows, 128, stream, args);
   } else if (args.hidden <= 4096) {
-    norm_kernel<kSource, 256, 4><<<rows, 256, 0, stream>>>(args);
+    launch_early("RMS norm", norm_kernel<kSource, 256, 4>, rows, 256, stream, args);
   } else {
-    norm_kernel<kSource, 512, kMaxHidden / 2048><<<rows, 512, 0, stream>>>(args);
+    launch_early("RMS norm", norm_kernel<kSource, 512, kMaxHidden / 2048>, rows, 512, stream, args);
   }
-  check(cudaGetLastError(), "RMS norm");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/rope_append.hpp"
 
 namespace hexad::native::cuda {
@@ -13,6 +13,7 @@ __global__ void __launch_bounds__(kWarps * 32)
                        const int32_t* positions, const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values,
                        QkvShape s) {
   constexpr int kHalf = kDim / 2, kPairs = kHalf / 32;
+  start_next(), after_earlier();
   const int all_heads = s.heads + 2 * s.kv_heads, lane = threadIdx.x % 32;
   const int64_t task = int64_t(blockIdx.x) * kWarps + threadIdx.x / 32;
   const int64_t row = task / all_heads;
@@ -71,14 +72,14 @@ void rope_append(__nv_bfloat16* qkv, const HeadNorms& norms, const float* cos, c
   const int64_t tasks = int64_t(shape.rows) * (shape.heads + 2 * shape.kv_heads);
   const auto blocks = static_cast<unsigned>((tasks + kWarps - 1) / kWarps);
   const auto run = [&](auto kernel) {
-    kernel<<<blocks, kWarps * 32, 0, stream>>>(qkv, norms, cos, sin, positions, slots, keys, values, shape);
+    launch_early("rope and cache append", kernel, blocks, kWarps * 32, stream, qkv, norms, cos, sin, positions, slots,
+                 keys, values, shape);
   };
   if (shape.dim == 128) {
     norms.q ? run(rope_append_kernel<128, true>) : run(rope_append_kernel<128, false>);
   } else {
     norms.q ? run(rope_append_kernel<64, true>) : run(rope_append_kernel<64, false>);
   }
-  check(cudaGetLastError(), "rope and cache append");
 }
 
 }  // namespace hexad::native::cuda

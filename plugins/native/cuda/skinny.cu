@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/skinny.hpp"
 
 namespace hexad::native::cuda {
@@ -90,6 +90,7 @@ __device__ void partial_product(const __nv_bfloat16* x, const W* weight, const S
       a[i] = load_once(low + at + i * kTake);
       b[i] = load_once(high + at + i * kTake);
     }
+    after_earlier();  // weights come meanwhile
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
 #pragma unroll
@@ -97,6 +98,7 @@ __device__ void partial_product(const __nv_bfloat16* x, const W* weight, const S
     }
   };
   int at = 0;
+  if (part == 0) after_earlier();
   for (; at + kBatch * kTake <= part; at += kBatch * kTake) run(at, std::integral_constant<int, kBatch>());
   for (; at + 2 * kTake <= part; at += 2 * kTake) run(at, std::integral_constant<int, 2>());
   for (; at < part; at += kTake) run(at, std::integral_constant<int, 1>());
@@ -129,6 +131,7 @@ template <int kTiles, bool kSwiglu, typename W, typename T>
 __global__ void __launch_bounds__(kWarps * 32, 2)
     skinny_kernel(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
                   Shape s) {
+  start_next();
   const int64_t column = int64_t(blockIdx.x) * kColumns, at = column + threadIdx.x % kColumns;
   float sums[kTiles][4] = {};
   partial_product(x, weight + column * s.in, s, sums);
@@ -151,8 +154,8 @@ template <bool kSwiglu, typename W, typename T>
 void launch(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
             const Shape& s, cudaStream_t stream) {
   const auto kernel = s.rows <= 8 ? skinny_kernel<1, kSwiglu, W, T> : skinny_kernel<2, kSwiglu, W, T>;
-  kernel<<<unsigned(s.out / kColumns), kWarps * 32, 0, stream>>>(x, weight, scales, bias, y, s);
-  check(cudaGetLastError(), "product of few rows");
+  launch_early("product of few rows", kernel, unsigned(s.out / kColumns), kWarps * 32, stream, x, weight, scales, bias,
+               y, s);
 }
 
 }  // namespace
