@@ -69,15 +69,15 @@ struct Shape {
 };
 
 // sums[i][j]: column 8 * (j / 2) + lane / 4 of the block and row 8 * i + lane % 4 * 2 + j % 2, summed over this warp's
-// part of `in`. `weight` is that of the block's first column.
+// part of `in`. `low`, `high`: the weight of the block's first and of its other eight columns.
 template <int kTiles, typename W>
-__device__ void partial_product(const __nv_bfloat16* x, const W* weight, const Shape& s, float (&sums)[kTiles][4]) {
+__device__ void partial_product(const __nv_bfloat16* x, const W* low, const W* high, const Shape& s,
+                                float (&sums)[kTiles][4]) {
   constexpr int kTake = kStep<W>;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = s.in / kTake;
   const int first = steps * warp / kWarps, part = (steps * (warp + 1) / kWarps - first) * kTake;
   const int64_t begin = int64_t(first) * kTake + lane % 4 * kNeighbours<W>;
-  const W* low = weight + int64_t(lane / 4) * s.in + begin;
-  const W* high = low + int64_t(8) * s.in;
+  low += int64_t(lane / 4) * s.in + begin, high += int64_t(lane / 4) * s.in + begin;
   const __nv_bfloat16* from[kTiles];
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) from[i] = x + int64_t(min(i * 8 + lane / 4, s.rows - 1)) * s.in + begin;
@@ -109,7 +109,6 @@ template <int kTiles>
 __device__ float total(const float (&sums)[kTiles][4]) {
   __shared__ float parts[kWarps][kTiles * 8][kColumns + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  __syncthreads();  // the last use is over
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) {
 #pragma unroll
@@ -126,26 +125,23 @@ __device__ float total(const float (&sums)[kTiles][4]) {
 __device__ void write(__nv_bfloat16* to, float x) { *to = __float2bfloat16_rn(x); }
 __device__ void write(float* to, float x) { *to = x; }
 
-// scales: of the weight's rows in FP8, else null.
+// scales: of the weight's rows in FP8, else null. With SwiGLU the block's columns are eight of gate and the same eight of up.
 template <int kTiles, bool kSwiglu, typename W, typename T>
 __global__ void __launch_bounds__(kWarps * 32, 2)
     skinny_kernel(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
                   Shape s) {
   start_next();
-  const int64_t column = int64_t(blockIdx.x) * kColumns, at = column + threadIdx.x % kColumns;
+  constexpr int kHalf = kColumns / 2;
+  const int64_t column = int64_t(blockIdx.x) * (kSwiglu ? kHalf : kColumns),
+                other = kSwiglu ? s.out + column : column + kHalf;
   float sums[kTiles][4] = {};
-  partial_product(x, weight + column * s.in, s, sums);
+  partial_product(x, weight + column * s.in, weight + other * s.in, s, sums);
+  const int row = threadIdx.x / kColumns, i = threadIdx.x % kColumns;
+  const int64_t at = i < kHalf ? column + i : other + i - kHalf;
   float result = total(sums);
   if (scales) result *= scales[at];
-  if constexpr (kSwiglu) {
-    float ups[kTiles][4] = {};
-    partial_product(x, weight + (column + s.out) * s.in, s, ups);
-    float up = total(ups);
-    if (scales) up *= scales[at + s.out];
-    result = result / (1.0f + __expf(-result)) * up;
-  }
-  const int row = threadIdx.x / kColumns;
-  if (row >= s.rows) return;
+  if constexpr (kSwiglu) result = result / (1.0f + __expf(-result)) * __shfl_down_sync(~0u, result, kHalf);
+  if (row >= s.rows || (kSwiglu && i >= kHalf)) return;
   if (bias) result += __bfloat162float(bias[at]);
   write(y + int64_t(row) * s.out + at, result);
 }
@@ -154,8 +150,8 @@ template <bool kSwiglu, typename W, typename T>
 void launch(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
             const Shape& s, cudaStream_t stream) {
   const auto kernel = s.rows <= 8 ? skinny_kernel<1, kSwiglu, W, T> : skinny_kernel<2, kSwiglu, W, T>;
-  launch_early("product of few rows", kernel, unsigned(s.out / kColumns), kWarps * 32, stream, x, weight, scales, bias,
-               y, s);
+  launch_early("product of few rows", kernel, unsigned(s.out / (kSwiglu ? kColumns / 2 : kColumns)), kWarps * 32,
+               stream, x, weight, scales, bias, y, s);
 }
 
 }  // namespace

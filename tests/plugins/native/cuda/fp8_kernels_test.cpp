@@ -160,10 +160,11 @@ TEST_CASE("native: products of rows in FP8") {
     const auto row_by_row = [&](const at::Tensor& got, const at::Tensor& exact) {
       return ((wide(got) - exact).norm(2, {1}) / exact.norm(2, {1})).max().item<double>();
     };
-    // Rounded once to bf16; sums keep fewer bits than fp32 has.
-    CHECK(row_by_row(y.slice(0, 0, rows), want) < 6e-3);
-    CHECK(row_by_row(biased.slice(0, 0, rows), want + wide(bias)) < 8e-3);
-    CHECK(row_by_row(y.slice(0, 0, rows).slice(1, 16), want.slice(1, 16)) < 6e-3);
+    // Rounded once to bf16; the tensor cores' own sums keep 14 bits (fast accumulation), so long ones are off by more.
+    const double bound = 4e-3 + 5e-5 * std::sqrt(double(in));
+    CHECK(row_by_row(y.slice(0, 0, rows), want) < bound);
+    CHECK(row_by_row(biased.slice(0, 0, rows), want + wide(bias)) < bound + 2e-3);
+    CHECK(row_by_row(y.slice(0, 0, rows).slice(1, 16), want.slice(1, 16)) < bound);
     for (const at::Tensor& result : {y, biased}) CHECK(result[rows].isnan().all().item<bool>());
     // A row does not depend on the others.
     const at::Tensor changed = y.clone();
