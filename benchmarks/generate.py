@@ -2,11 +2,12 @@
 """Rollout speed of the native generator on one GPU beside vLLM's, one after the other in one run.
 
     benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--fp8] [--tests d,a,b] [--running 512]
-        [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--kv-dtype=fp8 ...]] [-- OPTION ...]
+        [--batch-invariant] [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--kv-dtype=fp8 ...]] [-- OPTION ...]
 
 The tests are described in benchmarks/generate.cpp, whose program checks its log-probs against full forward passes in the
 same run and prints the ceiling by the GPU's memory and arithmetic beside each result; what follows `--` is handed to it. The
-peer gets the same work with dummy weights of the same shapes. --fp8: weights of both in FP8. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
+peer gets the same work with dummy weights of the same shapes. --fp8: weights of both in FP8. --batch-invariant runs the work a second
+time in that mode, where log-probs must have the forward pass's bits, and gives its speed as a part of the usual one's. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
 when a check does not hold.
 """
 import argparse
@@ -30,9 +31,9 @@ def lines_of(command, timeout, environment, prefix=""):
     return found, result.returncode
 
 
-def ours(args):
+def ours(args, *options):
     command = [str(args.program), "--model", args.model, "--tests", args.tests, "--running", str(args.running), *(["--precision", "fp8"] if args.fp8 else []),
-               "--launched", repr(time.time()), *args.option]
+               "--launched", repr(time.time()), *options, *args.option]
     return lines_of(command, args.timeout, os.environ)
 
 
@@ -59,12 +60,20 @@ def main():
     parser.add_argument("--peer-running", type=int, default=512)
     parser.add_argument("--peer-argument", action="append", default=[])
     parser.add_argument("--peer-timeout", type=float, default=420)
+    parser.add_argument("--batch-invariant", action="store_true")
     parser.add_argument("option", nargs="*")
     args = parser.parse_args()
     lines, code = ours(args)
     result = {"model": args.model, "ok": code == 0, "ours": {line["kind"]: line for line in lines}}
     for kind, line in result["ours"].items():
         print("ours", kind, json.dumps({k: line[k] for k in ("out_tok_s", "tok_s_per_seq", "of_ceiling", "first_token_s", "start_to_first_token_s") if k in line}), flush=True)
+    if args.batch_invariant:
+        lines, code = ours(args, "--batch-invariant", "1")
+        result["batch_invariant"] = {line["kind"]: line for line in lines}
+        result["ok"] = result["ok"] and code == 0
+        result["of_usual_speed"] = {kind: line["out_tok_s"] / result["ours"][kind]["out_tok_s"]
+                                    for kind, line in result["batch_invariant"].items() if "out_tok_s" in line}
+        print("batch-invariant, of the usual speed:", json.dumps(result["of_usual_speed"]), flush=True)
     if args.peer:
         result["peer"] = {line["kind"]: line for line in peer(args)}
         result["times_peer"] = {kind: line["out_tok_s"] / result["peer"][kind]["out_tok_s"] for kind, line in result["ours"].items()

@@ -2,7 +2,7 @@
 """Log-prob passes of a backend on GPUs: model TFLOP/s beside NeMo-RL's published 455 (8B, H100).
 
     benchmarks/logprobs.py --build build/cuda --out RESULT.json [--model llama-8b] [--layers N] [--gpus 4] [--backend dtensor]
-        [--fp8 hybrid] [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full,packed-fp8] [key=value ...]
+        [--fp8 hybrid] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full,packed-fp8] [key=value ...]
 
 Random weights at the real shapes. The correctness check is train_step.py's: fp32 log-probs against transformers in fp32,
 bf16 and FP8 against fp32. TFLOP/s count 2 * matrix parameters * tokens + 2 * layers * query width * sum of squared lengths. Exits
@@ -32,7 +32,7 @@ def main():
     args = parser.parse_args()
     args.trace = ""
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "fp8": args.fp8, "published_nemo_rl_h100": 455}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "published_nemo_rl_h100": 455}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         scratch = pathlib.Path(temporary)
         result["checks"] = {"skipped": True, "ok": True} if args.no_check else check(args, model, scratch)

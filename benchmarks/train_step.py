@@ -2,7 +2,7 @@
 """Training steps and log-prob passes of a backend on GPUs, beside transformers + FSDP2 + compile, in one run.
 
     benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
-        [--fp8 hybrid] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER]
+        [--fp8 hybrid] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER]
         [--peer peer_hf_train.py] [key=value ...]
 
 Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that end
@@ -94,6 +94,7 @@ def add_model_arguments(parser, model, gpus):
     parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
     parser.add_argument("--gpus", type=int, default=gpus)
     parser.add_argument("--backend", default="dtensor")
+    parser.add_argument("--batch-invariant", action="store_true", help="bf16 passes in policy.batch_invariant")
     parser.add_argument("--weights", type=pathlib.Path, help="folder of the random weights: used if it has them, made and kept if not")
 
 
@@ -191,7 +192,8 @@ def run(args, model, scratch, lengths, name, steps, logprobs, precision="bfloat1
                f"++policy.sequence_packing.train_mb_tokens={args.micro_batch}", f"++policy.sequence_packing.logprob_mb_tokens={args.micro_batch}",
                "++policy.sequence_packing.algorithm=modified_first_fit_decreasing", "++policy.max_total_sequence_length=4096",
                f"policy.train_global_batch_size={len(lengths)}", "policy.max_grad_norm=1.0", f"++cluster.gpus_per_node={args.gpus}", "++cluster.device=cuda",
-               f"policy.backend={args.backend}", *fp8_keys(args, name.endswith("-fp8")), *args.override]
+               f"policy.backend={args.backend}", *fp8_keys(args, name.endswith("-fp8")),
+               *(["++policy.batch_invariant=true"] if args.batch_invariant and precision == "bfloat16" and not name.endswith("-fp8") else []), *args.override]
     if args.trace and name in args.rows.split(","):
         command += ["--trace", str(pathlib.Path(args.trace) / f"{name}.json")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
@@ -277,7 +279,7 @@ def main():
     if any(rows.endswith("-fp8") for rows in rows_wanted) != bool(args.fp8):
         parser.error("rows in FP8 are named as packed-fp8, and --fp8 says their format")
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "fp8": args.fp8, "micro_batch": args.micro_batch}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         scratch = pathlib.Path(temporary)
         result["checks"] = {"skipped": True, "ok": True}

@@ -37,23 +37,29 @@ inline Agreement agreement(const std::vector<float>& got, const std::vector<floa
 // Log-probs of the generated tokens of all sequences, one after the other. fp32 computes in fp32 from the same bf16
 // weights, converted layer by layer.
 inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& config, const Weights& weights,
-                                           at::ScalarType dtype, const std::vector<Finished>& sequences) {
+                                           at::ScalarType dtype, const std::vector<Finished>& sequences,
+                                           bool batch_invariant = false) {
   using namespace hexad::modeling;
   const c10::InferenceMode inference;
   const auto lookup = [&](const std::string& name) { return weights.at(name).to(dtype); };
   const at::Device device = weights.begin()->second.device();
   std::vector<float> result;
+  BlockOptions block;
+  block.linear.batch_invariant = batch_invariant;
+  LogprobOptions head;
+  head.batch_invariant = batch_invariant;
+  const AttentionKernel kernel = batch_invariant ? AttentionKernel::batch_invariant : AttentionKernel::cudnn;
   for (const Finished& sequence : sequences) {
     std::vector<int64_t> tokens(sequence.prompt.begin(), sequence.prompt.end());
     tokens.insert(tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
     const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, int64_t(tokens.size())}, at::kLong);
     const at::Tensor ids = at::tensor(tokens, at::kLong).to(device);
     const PackedLayout layout = packed_layout(offsets, device);
-    PackedAttention attention(config, layout);
-    const at::Tensor hidden = forward_hidden(config, lookup, ids, layout.positions, attention);
+    PackedAttention attention(config, layout, kernel);
+    const at::Tensor hidden = forward_hidden(config, lookup, ids, layout.positions, attention, block);
     const at::Tensor targets = next_token_targets(ids, offsets);
     const at::Tensor logprobs =
-        at_predicted_token(head_logprobs(hidden, lookup(head_weight_name(config)), targets).logprobs).cpu();
+        at_predicted_token(head_logprobs(hidden, lookup(head_weight_name(config)), targets, head).logprobs).cpu();
     const float* data = logprobs.const_data_ptr<float>();
     result.insert(result.end(), data + sequence.prompt.size(), data + logprobs.numel());
   }

@@ -50,6 +50,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   Json generation = policy.value("generation", Json::object());
   generation["model_name"] = model_dir;
   generation["precision"] = run.policy.precision;
+  generation["batch_invariant"] = run.policy.batch_invariant;
   generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
   const config::GenerationConfig& sampling = run.policy.generation;
 

@@ -93,6 +93,7 @@ struct PolicyConfig {
   std::string precision = "bfloat16";
   std::optional<int64_t> logprob_chunk_size;
   bool deterministic = false;
+  bool batch_invariant = false;
   DtensorConfig dtensor_cfg;
   MegatronConfig megatron_cfg;
   BatchingConfig dynamic_batching;

@@ -46,13 +46,14 @@ class RuleContext {
   std::vector<Problem> problems_;
 };
 
-void check_loss_rules(RuleContext& context);        // what ClippedPGLossFn asserts
-void check_batch_rules(RuleContext& context);       // divisibility, packing, padding
-void check_grpo_rules(RuleContext& context);        // rewards, advantages, validation
-void check_generation_rules(RuleContext& context);  // sampling and the native generator
-void check_run_rules(RuleContext& context);         // model, backend, data, checkpoints, cluster, plugins
-void check_schedule_rules(RuleContext& context);    // optimizer and policy.scheduler
-void check_dtensor_rules(RuleContext& context);     // policy.dtensor_cfg: the device mesh
-void check_megatron_rules(RuleContext& context);    // policy.megatron_cfg: layouts, experts, optimizer, recomputation
+void check_loss_rules(RuleContext& context);             // what ClippedPGLossFn asserts
+void check_batch_rules(RuleContext& context);            // divisibility, packing, padding
+void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
+void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
+void check_generation_rules(RuleContext& context);       // sampling and the native generator
+void check_run_rules(RuleContext& context);              // model, backend, data, checkpoints, cluster, plugins
+void check_schedule_rules(RuleContext& context);         // optimizer and policy.scheduler
+void check_dtensor_rules(RuleContext& context);          // policy.dtensor_cfg: the device mesh
+void check_megatron_rules(RuleContext& context);  // policy.megatron_cfg: layouts, experts, optimizer, recomputation
 
 }  // namespace hexad::config

@@ -104,6 +104,7 @@ PolicyConfig read_policy(const Node& root) {
   r.read("precision", c.precision);
   r.read("logprob_chunk_size", c.logprob_chunk_size);
   r.read("deterministic", c.deterministic);
+  r.read("batch_invariant", c.batch_invariant);
   c.dtensor_cfg = read_dtensor(Reader(root, "policy.dtensor_cfg"));
   c.megatron_cfg = read_megatron(root);
   c.dynamic_batching = read_batching(Reader(root, "policy.dynamic_batching"));

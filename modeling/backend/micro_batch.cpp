@@ -96,13 +96,20 @@ void take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, 
   batch.targets = batch.targets.index_select(0, batch.token_index);
 }
 
-void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config) {
+void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
+                 bool batch_invariant) {
   const int64_t rows = batch.num_sequences, length = batch.padded_length;
   const at::Tensor ids = result.ids;
   result.token_rows = on_device(padded_rows(batch), ids.device());
   result.ids = at::zeros({rows * length}, ids.options()).index_copy_(0, result.token_rows, ids);
   positions = at::arange(length, ids.options()).repeat({rows});
-  result.attention = std::make_unique<PaddedAttention>(config, rows);
+  if (batch_invariant) {
+    const at::Tensor boundaries = at::arange(rows + 1, at::kLong) * length;
+    result.attention = std::make_unique<PackedAttention>(config, packed_layout(boundaries, ids.device()),
+                                                         AttentionKernel::batch_invariant);
+  } else {
+    result.attention = std::make_unique<PaddedAttention>(config, rows);
+  }
 }
 
 void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
@@ -117,7 +124,8 @@ void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
   PackedLayout packed = packed_layout(at::tensor(row.boundaries, at::kLong), ids.device());
   positions = packed.positions;
   if (ranks == 1) {
-    result.attention = std::make_unique<PackedAttention>(config, std::move(packed));
+    const auto kernel = wanted.batch_invariant ? AttentionKernel::batch_invariant : AttentionKernel::cudnn;
+    result.attention = std::make_unique<PackedAttention>(config, std::move(packed), kernel);
   } else {
     take_shard(result, positions, row, wanted.context.group);
     result.attention = std::make_unique<ContextAttention>(config, std::move(packed), wanted.context);
@@ -152,7 +160,7 @@ MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config,
   result.targets = next_token_targets(result.ids, checked_offsets(batch));
   at::Tensor positions;
   if (batch.padded_length > 0 && !wanted.packed) {
-    make_padded(result, positions, batch, config);
+    make_padded(result, positions, batch, config, wanted.batch_invariant);
   } else {
     make_packed(result, positions, batch, config, wanted);
   }

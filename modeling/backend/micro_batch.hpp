@@ -44,6 +44,7 @@ struct BatchLayout {
   bool packed = false;       // run it packed even if the host asked for [B, S]
   int64_t row_multiple = 1;  // a rank's packed rows are filled up to a multiple of this, by a sequence that nobody sees
   ContextParallel context = {};  // ranks that share the rows; only packed
+  bool batch_invariant = false;  // AttentionKernel::batch_invariant, also of [B, S]
 };
 
 // Throws sdk::Error: lengths that do not add up, sequences longer than the padding, ids outside the vocabulary.

@@ -44,6 +44,7 @@ ModelSettings read_model_settings(const sdk::Config& config) {
   if (settings.model_dir.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.model_name is missing");
   settings.model = read_model(settings.model_dir, json_at(config, "hf_config_overrides"));
   settings.compute_dtype = parse_precision(config.get("precision", "bfloat16"));
+  settings.batch_invariant = config.get("batch_invariant", false);
   settings.random_init_seed = config.find<int64_t>("random_init_seed");
   settings.logprob_chunk_tokens = config.get<int64_t>("logprob_chunk_size", 0);
   return settings;

@@ -19,6 +19,7 @@ struct ModelSettings {
   ModelConfig model;                // its config.json with hf_config_overrides merged in
   at::ScalarType compute_dtype = at::kBFloat16;
   Fp8 fp8 = Fp8::off;                       // of linears; fp8_settings.hpp
+  bool batch_invariant = false;             // forward passes have the generator's bits; batch_invariant.hpp
   std::optional<int64_t> random_init_seed;  // makes the weights when model_dir has none
   int64_t logprob_chunk_tokens = 0;         // logprob_chunk_size; 0: the head's own choice
 };
@@ -36,6 +37,7 @@ LogprobOptions head_options(const Args& args, const ModelSettings& settings) {
   options.temperature = args.temperature;
   options.top_k = args.top_k;
   options.top_p = args.top_p;
+  options.batch_invariant = settings.batch_invariant;
   options.chunk_tokens = settings.logprob_chunk_tokens;
   return options;
 }

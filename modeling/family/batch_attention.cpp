@@ -2,11 +2,11 @@
 
 namespace hexad::modeling {
 
-PackedAttention::PackedAttention(const ModelConfig& config, PackedLayout layout)
-    : windows_(config.sliding_window), layout_(std::move(layout)) {}
+PackedAttention::PackedAttention(const ModelConfig& config, PackedLayout layout, AttentionKernel first)
+    : windows_(config.sliding_window), layout_(std::move(layout)), first_(first) {}
 
 at::Tensor PackedAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  return packed_attention(q, k, v, layout_, windows_.at(layer));
+  return packed_attention(q, k, v, layout_, windows_.at(layer), first_);
 }
 
 PaddedAttention::PaddedAttention(const ModelConfig& config, int64_t batch)

@@ -8,12 +8,13 @@ namespace hexad::modeling {
 // Causal attention inside each of B packed sequences (layout over T tokens).
 class PackedAttention : public Attention {
  public:
-  PackedAttention(const ModelConfig& config, PackedLayout layout);
+  PackedAttention(const ModelConfig& config, PackedLayout layout, AttentionKernel first = AttentionKernel::cudnn);
   at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
 
  private:
   std::vector<int64_t> windows_;
   PackedLayout layout_;
+  AttentionKernel first_;
 };
 
 // Causal attention inside each row of a right-padded batch whose hidden states are [B * S, H]. Padding comes after the

@@ -5,6 +5,7 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/adjacent.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8_linear.hpp"
 
@@ -42,16 +43,19 @@ at::Tensor fused_weight(const at::Tensor& x, const std::vector<at::Tensor>& weig
 }
 
 std::vector<at::Tensor> products(const at::Tensor& x, const std::vector<at::Tensor>& weights,
-                                 const std::vector<at::Tensor>& biases) {
+                                 const std::vector<at::Tensor>& biases, bool batch_invariant) {
   std::vector<at::Tensor> out;
+  const auto product = [&](const at::Tensor& weight, const at::Tensor& bias) {
+    return batch_invariant ? cuda::invariant_linear(x, weight, bias) : at::linear(x, weight, optional(bias));
+  };
   if (const at::Tensor whole = fused_weight(x, weights); whole.defined()) {
     at::Tensor bias = adjacent(biases, 0);
     const bool all = std::all_of(biases.begin(), biases.end(), [](const at::Tensor& b) { return b.defined(); });
     if (all && !bias.defined()) bias = at::cat(biases);
     if (all || std::none_of(biases.begin(), biases.end(), [](const at::Tensor& b) { return b.defined(); }))
-      return side_by_side(at::linear(x, whole, optional(bias)), widths_of(weights));
+      return side_by_side(product(whole, bias), widths_of(weights));
   }
-  for (size_t i = 0; i < weights.size(); ++i) out.push_back(at::linear(x, weights[i], optional(biases[i])));
+  for (size_t i = 0; i < weights.size(); ++i) out.push_back(product(weights[i], biases[i]));
   return out;
 }
 
@@ -93,7 +97,7 @@ struct Linears : torch::autograd::Function<Linears> {
   // Autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w0,
                                const OptionalTensor& w1, const OptionalTensor& w2, const OptionalTensor& b0,
-                               const OptionalTensor& b1, const OptionalTensor& b2) {
+                               const OptionalTensor& b1, const OptionalTensor& b2, bool batch_invariant) {
     std::vector<at::Tensor> weights = {w0}, biases;
     for (const OptionalTensor& weight : {w1, w2})
       if (weight) weights.push_back(*weight);
@@ -103,7 +107,7 @@ struct Linears : torch::autograd::Function<Linears> {
     variable_list saved = {x};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
-    return products(x, weights, biases);
+    return products(x, weights, biases, batch_invariant);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -112,7 +116,7 @@ struct Linears : torch::autograd::Function<Linears> {
     const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
     for (size_t i = 0; i < weights.size(); ++i)
       if (!grads[i].defined()) grads[i] = at::zeros({x.size(0), weights[i].size(0)}, x.options());
-    variable_list result(7);
+    variable_list result(8);
     if (ctx->needs_input_grad(0)) result[0] = input_gradient(x, grads, weights);
     const std::vector<at::Tensor> of_weights = weight_gradients(x, grads, weights);
     std::copy(of_weights.begin(), of_weights.end(), result.begin() + 1);
@@ -144,10 +148,10 @@ std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at:
     return out;
   }
   if (options.fp8 != Fp8::off && fits_fp8(x, weights)) return fp8_linears(x, weights, biases, options.fp8);
-  if (!at::GradMode::is_enabled()) return products(x, weights, biases);
+  if (!at::GradMode::is_enabled()) return products(x, weights, biases, options.batch_invariant);
   const auto weight = [&](size_t i) { return i < weights.size() ? OptionalTensor(weights[i]) : std::nullopt; };
   const auto bias = [&](size_t i) { return i < weights.size() ? optional(biases[i]) : std::nullopt; };
-  return Linears::apply(x, weights[0], weight(1), weight(2), bias(0), bias(1), bias(2));
+  return Linears::apply(x, weights[0], weight(1), weight(2), bias(0), bias(1), bias(2), options.batch_invariant);
 }
 
 at::Tensor grad_sum_of(const at::Tensor& weight) {

@@ -16,6 +16,9 @@ struct LinearOptions {
   int64_t row_tile;
   // Products in FP8 where sizes fit (fp8_linear.hpp), in the weights' own type elsewhere.
   Fp8 fp8 = Fp8::off;
+  // On a GPU in bf16: a row's result has the same bits whatever T is, in training and in generation; the backward pass is
+  // the usual one. Never in FP8.
+  bool batch_invariant = false;
 };
 
 // x [T, in], weight [out, in], bias [out] or undefined -> [T, out].

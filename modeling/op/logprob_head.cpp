@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "modeling/error.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/on_device.hpp"
@@ -59,9 +60,17 @@ struct Rows {
 };
 
 // fp32 logits of rows [begin, end), divided by the temperature, in `buffer`.
-at::Tensor chunk_logits(const Rows& rows, int64_t begin, int64_t end, double temperature, at::Tensor& buffer) {
+at::Tensor chunk_logits(const Rows& rows, int64_t begin, int64_t end, const LogprobOptions& options,
+                        at::Tensor& buffer) {
+  const double temperature = options.temperature;
   const at::Tensor hidden = rows.hidden.slice(0, begin, end);
   at::Tensor logits = buffer.slice(0, 0, end - begin);
+  if (options.batch_invariant) {
+    cuda::invariant_linear_out(logits, hidden, rows.weight);
+    // As the generator's kernel does it: a product with the fp32 reciprocal.
+    if (temperature != 1.0) logits.mul_(double(1.0f / float(temperature)));
+    return logits;
+  }
   if (hidden.scalar_type() == at::kFloat) {
     at::mm_out(logits, hidden, rows.weight.t());
   } else {
@@ -141,7 +150,7 @@ struct RowValues {
 void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end, at::Tensor& buffer,
                    RowValues& values, const at::Tensor& kept) {
   const auto put = [&](at::Tensor& all, const at::Tensor& part) { all.slice(0, begin, end).copy_(part); };
-  at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
+  at::Tensor logits = chunk_logits(rows, begin, end, options, buffer);
   const at::Tensor targets = rows.targets.slice(0, begin, end);
   if (filters(options)) {
     if (options.unfiltered_too) {
@@ -190,7 +199,7 @@ at::Tensor kept_gradient(const Rows& rows, const LogprobOptions& options, const 
 at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end,
                           at::Tensor& buffer, const RowValues& values, const RowGradients& grads) {
   const auto part = [&](const at::Tensor& all) { return all.slice(0, begin, end); };
-  at::Tensor logits = chunk_logits(rows, begin, end, options.temperature, buffer);
+  at::Tensor logits = chunk_logits(rows, begin, end, options, buffer);
   const at::Tensor targets = part(rows.targets);
   at::Tensor grad = part(grads.logprobs), unfiltered;
   if (grads.unfiltered.defined()) {
@@ -251,6 +260,7 @@ struct Head : torch::autograd::Function<Head> {
     ctx->saved_data["top_k"] = options.top_k;
     ctx->saved_data["top_p"] = options.top_p;
     ctx->saved_data["chunk"] = chunk;
+    ctx->saved_data["batch_invariant"] = options.batch_invariant;
     ctx->saved_data["vocab_group"] = reinterpret_cast<int64_t>(options.vocab.group.native());
     ctx->saved_data["vocab_size"] = options.vocab.vocab_size;
     const auto none = [&] { return at::empty({0}, fp32); };
@@ -265,6 +275,7 @@ struct Head : torch::autograd::Function<Head> {
     options.temperature = ctx->saved_data["temperature"].toDouble();
     options.top_k = ctx->saved_data["top_k"].toInt();
     options.top_p = ctx->saved_data["top_p"].toDouble();
+    options.batch_invariant = ctx->saved_data["batch_invariant"].toBool();
     const int64_t chunk = ctx->saved_data["chunk"].toInt();
     options.vocab =
         VocabShard::of(ctx->saved_data["vocab_size"].toInt(),

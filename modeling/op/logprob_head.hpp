@@ -17,6 +17,8 @@ struct LogprobOptions {
   bool unfiltered_too = false;  // also the log-probs without top_k and top_p (temperature stays)
   VocabShard vocab = {};        // which rows of the vocabulary `weight` has; by default all
   int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 2 GiB on a GPU
+  // On a GPU in bf16: a row's log-prob does not depend on the rows beside it, bit for bit (cuda/batch_invariant.hpp).
+  bool batch_invariant = false;
   int64_t kept_bytes = int64_t{8} << 30;  // of fp16 logits between forward and backward pass, on a GPU
 };
 

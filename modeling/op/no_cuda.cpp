@@ -1,6 +1,7 @@
 // A build without CUDA: no tensor ever lies on a GPU, so nothing here is reached but has_kernels
 // and the questions what fits.
 #include "modeling/error.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/cudnn_attention.hpp"
 #include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
@@ -32,6 +33,12 @@ at::Tensor packed_attention(const at::Tensor&, const at::Tensor&, const at::Tens
                             const std::shared_ptr<const RaggedRows>&, int64_t) {
   absent();
 }
+at::Tensor batch_invariant_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const PackedLayout&,
+                                     int64_t) {
+  absent();
+}
+at::Tensor invariant_linear(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+void invariant_linear_out(at::Tensor, const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void adam_step(const AdamStep&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                const at::Tensor&) {
   absent();

@@ -134,6 +134,7 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (q.size(0) != layout.offsets.back()) {
     fail("packed attention: got {} tokens, but cu_seqlens ends at {}", q.size(0), layout.offsets.back());
   }
+  if (first == AttentionKernel::batch_invariant) return cuda::batch_invariant_attention(q, k, v, layout, window);
   if (first == AttentionKernel::cudnn && cuda::fits_attention(q, k, v))
     return cuda::packed_attention(q, k, v, layout.rows, window);
   if (first == AttentionKernel::plain || !flash_varlen_fits(q, v)) return by_buckets(q, k, v, layout, window);

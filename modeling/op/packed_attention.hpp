@@ -32,7 +32,11 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 // |        |                        |            |                        | deterministic mode (cuda/cudnn_attention) |
 // | flash  | LibTorch's CUDA        | bf16, fp16 | multiples of 8 to 256  | ATen's varlen FlashAttention-2            |
 // | plain  | any                    | any        | any                    | padded rows of similar length; CPU, fp32  |
-enum class AttentionKernel { cudnn, flash, plain };
+//
+// batch_invariant is never chosen for speed: alone on request, and where it does not fit an error. A token's result does
+// not depend on the pack, and is that of the generator's paged cache (cuda/batch_invariant.hpp); bf16, heads of 64 or
+// 128, no window below the longest sequence. Its backward pass is cuDNN's.
+enum class AttentionKernel { cudnn, flash, plain, batch_invariant };
 
 // q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, Dv] -> [T, Hq, Dv]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence
 // sees the tokens i - window + 1 ... i of the same sequence (window 0: 0 ... i).

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "modeling/backend/batch_invariant.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/router_rows.hpp"
@@ -23,6 +24,8 @@ UnitOptions unit_options(const Settings& settings, at::Device device) {
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings settings;
   modeling::guarded([&] { settings = read_settings(config, modeling::world_size(call)); });
+  modeling::check_batch_invariant(settings, modeling::device_of(call), settings.tp * settings.cp,
+                                  "dtensor_cfg.tensor_parallel_size x context_parallel_size");
   return settings;
 }
 
@@ -32,7 +35,8 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups, mod
           groups.cp,
           settings.gather_tokens,
           replay,
-          settings.fp8};
+          settings.fp8,
+          settings.batch_invariant};
 }
 
 using Replayed = std::vector<modeling::RouterReplay::Batch>;
@@ -110,6 +114,7 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
   modeling::BatchLayout wanted;
   wanted.packed = settings_.sequence_parallel || settings_.cp > 1;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
+  wanted.batch_invariant = settings_.batch_invariant;
   const Groups& groups = model_.groups();
   wanted.context = {groups.cp, groups.cp_inner, groups.cp_outer, settings_.context.exchange};
   modeling::MicroBatch result = modeling::make_micro_batch(batch, settings_.model, device_, wanted);

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "modeling/backend/batch_invariant.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/router_rows.hpp"
@@ -21,6 +22,15 @@ auto guarded(Make&& make) {
   return std::move(*result);
 }
 
+Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
+  const Settings settings = guarded([&] { return read_settings(config, modeling::world_size(call)); });
+  const modeling::layout::ParallelSizes& sizes = settings.sizes;
+  modeling::check_batch_invariant(settings, modeling::device_of(call), sizes.tensor * sizes.pipeline * sizes.context,
+                                  "megatron_cfg.tensor_model_parallel_size x pipeline_model_parallel_size x "
+                                  "context_parallel_size");
+  return settings;
+}
+
 // The micro-batches that have tokens.
 Routers::Batches filled(const MicroBatches& batches, const hexad_batch* const* from, int64_t count) {
   Routers::Batches result;
@@ -35,7 +45,7 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config)
     : Backend(call, config, modeling::StreamScope(call, modeling::device_of(call))) {}
 
 Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modeling::StreamScope&)
-    : settings_(guarded([&] { return read_settings(config, modeling::world_size(call)); })),
+    : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
       memory_(device_),
       grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
@@ -92,6 +102,7 @@ MicroBatches Backend::micro_batches(const hexad_batch* const* batches, int64_t c
   modeling::BatchLayout wanted;
   wanted.packed = true;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.sizes.tensor : 1;
+  wanted.batch_invariant = settings_.batch_invariant;
   wanted.context = {groups_.cp, groups_.cp_inner, groups_.cp_outer, settings_.context.exchange};
   const modeling::TensorParallel tp{groups_.tp, settings_.sequence_parallel};
   MicroBatches result;

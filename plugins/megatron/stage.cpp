@@ -92,6 +92,7 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
   const auto lookup = [&](const std::string& name) { return weights_.leaf(which, name); };
   modeling::BlockOptions options;
   options.linear.fp8 = settings_.fp8;
+  options.linear.batch_invariant = settings_.batch_invariant;
   options.tp = tp_;
   options.recompute = settings_.recompute.modules;
   const auto moe_run = [&](int64_t moe_layer) {

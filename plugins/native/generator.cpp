@@ -40,7 +40,9 @@ void Generator::create(const sdk::Call& call) {
                                 .block_size = settings_.block_size,
                                 .max_sequences = settings_.max_sequences,
                                 .max_tokens = settings_.max_tokens,
-                                .fp8 = settings_.fp8};
+                                .fp8 = settings_.fp8,
+
+                                .batch_invariant = settings_.batch_invariant};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
   ever_had_weights_ = has_weights(settings_.model_name);
   if (ever_had_weights_) {

@@ -56,6 +56,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.share_prompts = config.get("native_cfg.enable_prefix_sharing", s.share_prompts);
   s.keep_routes = config.get("return_routed_experts", s.keep_routes);
   s.deterministic = config.get("native_cfg.deterministic", s.deterministic) || call.deterministic();
+  s.batch_invariant = config.get("batch_invariant", s.batch_invariant);
   return s;
 }
 

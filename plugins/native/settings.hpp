@@ -26,6 +26,7 @@ struct Settings {
   bool share_prompts = true;           // enable_prefix_sharing
   bool keep_routes = false;            // return_routed_experts, beside native_cfg
   bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
+  bool batch_invariant = false;        // batch_invariant, beside native_cfg: policy.batch_invariant
 };
 
 // Throws sdk::Error (invalid argument) naming the key, what it holds and what it may hold.

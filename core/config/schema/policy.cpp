@@ -87,6 +87,10 @@ void add_policy(Schema& s) {
         "type of weights and activations in computation; master weights are float32")
       .one_of({"bfloat16", "float16", "float32"});
   s.add("policy.deterministic", kBool, "false", "fixed tiling and reduction order: results do not depend on batching");
+  s.add(
+      "policy.batch_invariant", kBool, "false",
+      "on GPUs, log-probs of the rollout and of training are equal bit for bit: both run kernels whose results do not "
+      "depend on the batch; dense models, native generator");
   s.add("policy.logprob_chunk_size", kInt | kNull, "null", "tokens whose logits are held at once; null: chosen by size")
       .at_least(1);
   s.add("policy.max_grad_norm", kFloat | kNull, "1.0", "gradients are clipped to this global norm; null: not").above(0);

@@ -6,7 +6,11 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <functional>
+
+#include "modeling/error.hpp"
 #include "modeling/op/aligned.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/cudnn_graph.hpp"
 
 namespace hexad::modeling::cuda {
@@ -30,13 +34,21 @@ struct KeptRows : torch::CustomClassHolder {
   std::shared_ptr<const RaggedRows> rows;
 };
 
+// Writes the result and its log-sums in place of cuDNN's graph; null: the graph.
+using OwnForward = std::function<void(const at::Tensor& out, const at::Tensor& log_sums)>;
+
 struct CudnnAttention : torch::autograd::Function<CudnnAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const std::shared_ptr<const RaggedRows>& rows, int64_t window) {
+                            const std::shared_ptr<const RaggedRows>& rows, int64_t window,
+                            const OwnForward& own_forward) {
     const c10::cuda::CUDAGuard guard(q.device());
     const at::Tensor out = at::empty({q.size(0), q.size(1), v.size(2)}, q.options());
     const at::Tensor log_sums = at::empty({q.size(0), q.size(1)}, q.options().dtype(at::kFloat));
-    run_cudnn_attention({q, k, v, out, log_sums}, *rows, window);
+    if (own_forward) {
+      own_forward(out, log_sums);
+    } else {
+      run_cudnn_attention({q, k, v, out, log_sums}, *rows, window);
+    }
     ctx->save_for_backward({q, k, v, out, log_sums});
     ctx->saved_data["rows"] = c10::IValue::make_capsule(c10::make_intrusive<KeptRows>(rows));
     ctx->saved_data["window"] = window;
@@ -56,7 +68,7 @@ struct CudnnAttention : torch::autograd::Function<CudnnAttention> {
     const at::Tensor grad_k = at::empty(k.sizes(), k.options()), grad_v = at::empty(v.sizes(), v.options());
     run_cudnn_attention({q, k, v, saved[3], saved[4], in_place_or_copied(grads[0]), grad_q, grad_k, grad_v},
                         *kept->rows, window);
-    return {grad_q, grad_k, grad_v, at::Tensor(), at::Tensor()};
+    return {grad_q, grad_k, grad_v, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -72,7 +84,24 @@ bool fits_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
 
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::shared_ptr<const RaggedRows>& rows, int64_t window) {
-  return CudnnAttention::apply(q, k, v, rows, window);
+  return CudnnAttention::apply(q, k, v, rows, window, OwnForward());
+}
+
+at::Tensor batch_invariant_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                     const PackedLayout& layout, int64_t window) {
+  if (window > 0 && window < layout.max_length)
+    fail("batch-invariant attention: got a window of {} and sequences of up to {} tokens, wanted no window below that",
+         window, layout.max_length);
+  if (q.size(0) == 0) return at::empty({0, q.size(1), v.size(2)}, q.options());
+  const bool differentiable = at::GradMode::is_enabled();
+  if (differentiable && !fits_attention(q, k, v))
+    fail("batch-invariant attention: its backward pass is cuDNN's, which does not take queries [{}] in {}{}",
+         fmt::join(q.sizes(), ", "), at::toString(q.scalar_type()),
+         at::globalContext().deterministicAlgorithms() ? " in deterministic mode" : "");
+  const auto own = [&](const at::Tensor& out, const at::Tensor& log_sums) {
+    invariant_attention_out(q, k, v, layout.offsets_on_device, layout.max_length, out, log_sums);
+  };
+  return CudnnAttention::apply(q, k, v, layout.rows, window, OwnForward(own));
 }
 
 }  // namespace hexad::modeling::cuda

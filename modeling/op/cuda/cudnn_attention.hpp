@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/ragged_rows.hpp"
+#include "modeling/op/packed_attention.hpp"
 
 namespace hexad::modeling::cuda {
 
@@ -21,5 +21,10 @@ bool fits_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
 // for both directions).
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::shared_ptr<const RaggedRows>& rows, int64_t window);
+
+// AttentionKernel::batch_invariant: forward by our own kernel, backward by cuDNN. Throws Error for tensors that do not
+// fit either.
+at::Tensor batch_invariant_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                     const PackedLayout& layout, int64_t window);
 
 }  // namespace hexad::modeling::cuda

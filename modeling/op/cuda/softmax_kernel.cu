@@ -62,13 +62,18 @@ __device__ Sums over_block(Sums sums) {
 template <bool kAligned>
 __global__ void __launch_bounds__(kBlock) statistics_kernel(SoftmaxStatisticsCall call) {
   const int64_t row = blockIdx.x;
-  const float* logits = call.logits + row * call.columns;
+  const float* logits = call.logits + (call.source ? call.source[row] : row) * call.columns;
+  const float scale = call.scale ? call.scale[row] : 1.0f;
   __half* kept = call.kept ? static_cast<__half*>(call.kept) + row * call.columns : nullptr;
   Sums sums;
   constexpr int kStep = kAligned ? kWidth : 1;
   for (int64_t column = int64_t(threadIdx.x) * kStep; column < call.columns; column += kBlock * kStep) {
     float x[kStep];
     load(logits + column, x);
+    if (call.scale) {
+#pragma unroll
+      for (int i = 0; i < kStep; ++i) x[i] = __fmul_rn(x[i], scale);
+    }
     sums.add(x, kStep);
     if (kept) {
 #pragma unroll
@@ -83,7 +88,7 @@ __global__ void __launch_bounds__(kBlock) statistics_kernel(SoftmaxStatisticsCal
   call.entropy[row] = log_sum - sums.weighted / sums.exponentials;
   if (!call.targets) return;
   const int64_t target = call.targets[row];
-  call.target_logits[row] = target >= 0 && target < call.columns ? logits[target] : 0;
+  call.target_logits[row] = target >= 0 && target < call.columns ? __fmul_rn(logits[target], scale) : 0;
 }
 
 template <typename L, typename T, bool kAligned>

@@ -8,12 +8,15 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// logits [rows, columns], contiguous; -inf counts as absent. Writes fp32 [rows] each: log of the sum of exponentials,
+// logits [.., columns], contiguous; -inf counts as absent. Result r is that of row source[r] times scale[r], where these
+// are given, else of row r. Writes fp32 [rows] each: log of the sum of exponentials,
 // entropy, and the target's logit (0 where the target is negative). `kept`, where there is one, takes the logits in fp16
 // (at most 65504 in size): what their gradient can be made of without another product.
 struct SoftmaxStatisticsCall {
   const float* logits = nullptr;
   const int64_t* targets = nullptr;  // may be null, then so is target_logits
+  const int32_t* source = nullptr;
+  const float* scale = nullptr;
   float *log_sum = nullptr, *entropy = nullptr, *target_logits = nullptr;
   void* kept = nullptr;
   int64_t rows = 0, columns = 0;

@@ -6,8 +6,10 @@
 
 #include <deque>
 
+#include "modeling/backend/batch_invariant.hpp"
 #include "plugins/native/cuda/check.hpp"
 #include "plugins/native/cuda/decode_graphs.hpp"
+#include "plugins/native/cuda/invariant_decoder.hpp"
 #include "plugins/native/cuda/norm.hpp"
 #include "plugins/native/model/weight_store.hpp"
 #include "plugins/native/sample/philox.hpp"
@@ -58,22 +60,32 @@ class DrawsOnTheWay {
   int64_t count_ = 0;
 };
 
+// One set of kernels serves both: what does not depend on the batch can be what training has.
+bool is_invariant(const ExecutorOptions& options) { return options.deterministic || options.batch_invariant; }
+
+std::unique_ptr<Decoder> make_decoder(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  if (is_invariant(options)) return std::make_unique<InvariantDecoder>(config, options);
+  return std::make_unique<Decoder>(config, options);
+}
+
 class CudaExecutor : public Executor {
  public:
   CudaExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
       : options_(options),
         shape_{config.num_heads, config.num_kv_heads, options.block_size},
         store_(config, options.dtype, options.device, options.fp8),
-        decoder_(config, options) {}
+        decoder_(make_decoder(config, options)) {
+    if (is_invariant(options)) shape_.carried_tile = kCarriedTile;
+  }
 
   // Graphs outlive new values at the same places.
   void set_weights(WeightMap weights) override {
     weights_ = weights.empty() ? WeightMap() : store_.settle(weights);
-    decoder_.set_weights(weights_);
+    decoder_->set_weights(weights_);
     if (!weights_.empty()) return;
     graphs_.clear();
     store_.release();
-    decoder_.release();
+    decoder_->release();
     draws_.clear();
     arrays_.reset();
   }
@@ -84,8 +96,8 @@ class CudaExecutor : public Executor {
     prepare(step, cache);
     const PassSizes sizes = write_rows(step, cache, /*draws=*/false);
     arrays_->upload(plan_, sizes, sizes, stream());
-    decoder_.run(sizes, *arrays_, cache);
-    return decoder_.logits(sizes.logit_rows).to(at::kCPU);
+    decoder_->run(sizes, *arrays_, cache);
+    return decoder_->logits(sizes.logit_rows).to(at::kCPU);
   }
 
   void start(const Step& step, KvCache& cache) override {
@@ -94,13 +106,13 @@ class CudaExecutor : public Executor {
     const bool in_graph = only_decodes(step) && stream() != nullptr;  // the default stream cannot be captured
     const PassSizes padded = in_graph ? DecodeGraphs::padded(shape_, limits().sequences, sizes) : sizes;
     arrays_->upload(plan_, sizes, padded, stream());
-    const auto run = [&] { decoder_.run(padded, *arrays_, cache); };
+    const auto run = [&] { decoder_->run(padded, *arrays_, cache); };
     if (in_graph) {
       graphs_.launch(padded, run, stream());
     } else {
       run();
     }
-    draws_[turn_]->fetch(decoder_, sizes.draws, stream());
+    draws_[turn_]->fetch(*decoder_, sizes.draws, stream());
     in_flight_.push_back(turn_);
     turn_ ^= 1;
   }
@@ -135,7 +147,7 @@ class CudaExecutor : public Executor {
       const ArrayLimits limits{std::max({rows, options_.max_tokens, options_.max_sequences}), options_.max_sequences,
                                blocks, shape_};
       arrays_.reset();
-      decoder_.allocate(limits);
+      decoder_->allocate(limits);
       while (draws_.size() < 2) draws_.push_back(std::make_unique<DrawsOnTheWay>(options_.max_sequences));
       arrays_.emplace(limits, options_.device);  // last: with it all is there
     }
@@ -200,7 +212,7 @@ class CudaExecutor : public Executor {
   PlanShape shape_;
   WeightStore store_;
   WeightMap weights_;
-  Decoder decoder_;
+  std::unique_ptr<Decoder> decoder_;
   DecodeGraphs graphs_;
   std::optional<PassArrays> arrays_;
   const void* cache_address_ = nullptr;
@@ -215,7 +227,10 @@ class CudaExecutor : public Executor {
 }  // namespace
 
 bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options) {
-  if (!options.device.is_cuda() || options.dtype != at::kBFloat16 || options.deterministic) return false;
+  if (!options.device.is_cuda() || options.dtype != at::kBFloat16) return false;
+  if (is_invariant(options) &&
+      (options.fp8 || !modeling::batch_invariant_obstacle(config, options.dtype, options.device).empty()))
+    return false;
   const bool dense = !config.moe && !config.mla, plain = !config.output_bias && !config.mlp_bias;
   const bool dims = (config.head_dim == 64 || config.head_dim == 128) && config.hidden_size % 8 == 0 &&
                     config.hidden_size <= kMaxHidden && config.intermediate_size % 8 == 0 &&

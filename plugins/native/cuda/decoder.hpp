@@ -21,21 +21,22 @@ struct PassSizes : PassArrays::Counts {
 class Decoder {
  public:
   Decoder(const modeling::ModelConfig& config, const ExecutorOptions& options);
+  virtual ~Decoder() = default;
 
   // Weights at their places (WeightStore); an empty map forgets them. Until then other values may come to the places.
   void set_weights(const WeightMap& places);
   // Makes room for passes within `limits`; what a graph has captured before is stale. And gives it back.
-  void allocate(const ArrayLimits& limits);
-  void release();
+  virtual void allocate(const ArrayLimits& limits);
+  virtual void release();
 
   // On LibTorch's current stream. Decode rows come first, then those of prompts; every draw reads its task.
-  void run(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache);
+  virtual void run(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache);
 
   at::Tensor logits(int64_t rows) const { return logits_.narrow(0, 0, rows); }  // fp32 [rows, vocab] of the last pass
   const int32_t* tokens() const { return tokens_.const_data_ptr<int32_t>(); }   // of its draws
   const float* logprobs() const { return logprobs_.const_data_ptr<float>(); }
 
- private:
+ protected:
   void attend(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache, int64_t layer,
               cudaStream_t stream);
   at::Tensor rows_of(const at::Tensor& buffer, int64_t rows) const { return buffer.narrow(0, 0, rows); }

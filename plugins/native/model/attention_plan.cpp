@@ -46,6 +46,7 @@ struct Group {
 std::vector<Group> groups_of(const PlanShape& shape, std::span<const DecodeRow> rows) {
   const int64_t count = static_cast<int64_t>(rows.size());
   const int64_t least = std::max<int64_t>(1, ceil_div(kLeastShared, shape.block_size));
+  const int64_t unit = shape.carried_tile > 0 ? shape.carried_tile / std::gcd(shape.carried_tile, shape.block_size) : 1;
   // A row writes into its last block, which is nobody else's.
   const auto most = [&](int64_t row) { return (rows[row].length - 1) / shape.block_size; };
   std::vector<Group> groups;
@@ -54,7 +55,7 @@ std::vector<Group> groups_of(const PlanShape& shape, std::span<const DecodeRow> 
     for (; shape.share && group.end < count; ++group.end) {
       const int64_t limit = std::min(group.blocks, most(group.end));
       const int32_t *first = rows[row].blocks, *other = rows[group.end].blocks;
-      const int64_t common = std::mismatch(first, first + limit, other).first - first;
+      const int64_t common = (std::mismatch(first, first + limit, other).first - first) / unit * unit;
       if (common < least) break;
       group.blocks = common;
     }
@@ -76,7 +77,7 @@ void plan_shared(const PlanShape& shape, std::span<const DecodeRow> rows, std::s
   }
   if (tiles == 0) return;
   const int64_t fill = (kSlots + tiles * shape.kv_heads / 2) / (tiles * shape.kv_heads);
-  const int64_t chunks = std::clamp<int64_t>(fill, 1, kMostSharedChunks);
+  const int64_t chunks = shape.carried_tile > 0 ? 1 : std::clamp<int64_t>(fill, 1, kMostSharedChunks);
   const int64_t size = ceil_div(ceil_div(longest, chunks), kSharedKeys) * kSharedKeys;
   level.chunk_size = static_cast<int32_t>(size);
   for (const Group& group : groups) {

@@ -12,6 +12,9 @@ namespace hexad::native {
 struct PlanShape {
   int64_t heads, kv_heads, block_size;
   bool share = true;  // false: every row reads all of its keys
+  // n > 0: rows go on where their group's shared beginning ended, in the order of keys. It is whole tiles of n, and one
+  // chunk.
+  int64_t carried_tile = 0;
 };
 
 // A row of one token. It sees the first `length` positions of its blocks, its own included.

@@ -2,6 +2,7 @@
 
 #include <hexad/services.hpp>
 
+#include "modeling/backend/batch_invariant.hpp"
 #include "plugins/native/cpu/parallel.hpp"
 #include "plugins/native/cuda/cuda_executor.hpp"
 #include "plugins/native/sample/philox.hpp"
@@ -45,10 +46,21 @@ namespace {
       config.family.c_str(), options.device.str().c_str());
 }
 
+[[noreturn]] void refuse_batch_invariant(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  std::string obstacle = modeling::batch_invariant_obstacle(config, options.dtype, options.device);
+  if (options.fp8) obstacle = "native_cfg.precision is fp8, wanted bfloat16";
+  if (obstacle.empty())
+    obstacle =
+        "this GPU or model is not one of the generator's kernels: wanted compute capability 9 (H100, H200), no biases "
+        "but those of q, k and v, and no sliding window below max_total_sequence_length";
+  sdk::fail(HEXAD_UNIMPLEMENTED, "policy.batch_invariant is true, but %s; or set it to false", obstacle.c_str());
+}
+
 }  // namespace
 
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   if (runs_on_cuda(config, options)) return make_cuda_executor(config, options);
+  if (options.batch_invariant) refuse_batch_invariant(config, options);
   if (options.fp8) refuse_fp8(config, options);
   const bool kernels = !config.moe && (options.dtype == at::kFloat || options.dtype == at::kBFloat16);
   return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);

@@ -47,16 +47,18 @@ class Executor {
 struct ExecutorOptions {
   at::ScalarType dtype;
   at::Device device;
-  bool deterministic;
-  int64_t max_length;           // largest position + 1
-  int64_t block_size = 16;      // of the cache
-  int64_t max_sequences = 256;  // in a pass
-  int64_t max_tokens = 2048;    // rows that a pass usually has at most
-  bool fp8 = false;             // matrices of layers in FP8 (fp8_rows.hpp), beside `dtype`
+  bool deterministic;            // a sample's bits do not depend on what else is in the batch
+  int64_t max_length;            // largest position + 1
+  int64_t block_size = 16;       // of the cache
+  int64_t max_sequences = 256;   // in a pass
+  int64_t max_tokens = 2048;     // rows that a pass usually has at most
+  bool fp8 = false;              // matrices of layers in FP8 (fp8_rows.hpp), beside `dtype`
+  bool batch_invariant = false;  // deterministic, with the bits of training's log-probs (backend/batch_invariant.hpp)
 };
 
 // The CPU's own kernels in fp32 and bf16 for dense models, a GPU's in bf16 for what runs_on_cuda() says; ATen operators,
-// through modeling's blocks, for everything else. Throws sdk::Error (invalid argument) for FP8 without those of a GPU.
+// through modeling's blocks, for everything else. Throws sdk::Error for FP8 (invalid argument) and batch-invariant
+// passes (unimplemented) without those of a GPU.
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);

@@ -148,6 +148,30 @@ TEST_CASE("every row meets each of its keys once, and partial results are where 
   CHECK(shared_items > 100);
 }
 
+TEST_CASE("shared beginnings that are carried on are whole tiles of keys in one chunk") {
+  std::mt19937_64 rng(12);
+  AttentionPlan plan;
+  int64_t shared_items = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const int64_t block_sizes[] = {1, 3, 16, 48, 64};
+    PlanShape shape{32, 8, block_sizes[rng() % 5]};
+    shape.carried_tile = 64;
+    const Rows rows = random_rows(rng, shape.block_size);
+    plan_attention(shape, rows.decodes, rows.prompts, plan);
+    check_plan(shape, rows, plan);
+    for (int64_t item = 0; item < plan.shared.items(); ++item) {
+      const int64_t request = plan.shared.request[item];
+      const int64_t blocks = plan.shared.block_indptr[request + 1] - plan.shared.block_indptr[request];
+      CHECK(plan.shared.last_block_size[request] == shape.block_size);
+      CHECK(blocks * shape.block_size % 64 == 0);
+      CHECK(plan.shared.chunk[item] == 0);
+    }
+    for (const MergeRow& row : plan.merge) CHECK(row.shared_count <= 1);
+    shared_items += plan.shared.items();
+  }
+  CHECK(shared_items > 50);
+}
+
 TEST_CASE("a group's beginning is read once for all of its rows; few long rows are cut, many are not") {
   const PlanShape shape{32, 8, 16};
   std::vector<std::vector<int32_t>> tables(512);

@@ -27,8 +27,11 @@ struct GpuModel {
   hexad::modeling::ModelConfig config;
   Weights weights;  // of bf16 values, in fp32 on the CPU
 
-  GpuModel(const std::string& family, int64_t head_dim, int64_t width = 328) {
-    hexad::modeling::write_file(dir / "config.json", config_of(family, head_dim, width).dump());
+  GpuModel(const std::string& family, int64_t head_dim, int64_t width = 328,
+           const nlohmann::json& changes = nlohmann::json::object()) {
+    nlohmann::json json = config_of(family, head_dim, width);
+    json.update(changes);
+    hexad::modeling::write_file(dir / "config.json", json.dump());
     config = hexad::modeling::load_model_config(dir.path());
     for (const auto& [name, weight] : random_weights(config, 7)) {
       const bool matrix = weight.dim() == 2;
