@@ -2,14 +2,15 @@
 // checked against modeling's forward pass in the same run. Random weights, made on the device.
 //
 //   generate [--model llama-8b] [--precision bfloat16|fp8] [--tests d,a,b] [--running 512] [--rows 8192] [--kv-gb 85]
-//            [--block 16] [--batch-invariant 0|1] [--launched UNIX_TIME] [--trace FILE --trace-test a --trace-after 560]
+//            [--block 16] [--batch-invariant 0|1] [--tensor-parallel 1] [--launched UNIX_TIME]
+//            [--trace FILE --trace-test a --trace-after 560]
 //
 // Built by `ninja generate` in a CUDA build. The tests are those of the peer's script for vLLM: a: 64 prompts of 1024
 // tokens x 16 samples of 1024; b: 64 prompts of 150-250 x 32, lognormal lengths with mean 595, cut at 4096; d: 8 of 128,
 // 512 new tokens each. Temperature 1, no stop, a log-prob of every token. --launched: when this process was started, for
 // the time to its first token, weights made and handed over included. --batch-invariant: log-probs must have the bits of
-// the forward pass. One JSON object a line. Exit code 1 when a check
-// fails.
+// the forward pass. --tensor-parallel: so many GPUs run one copy of the model; the ceiling is that of so many, without what
+// they tell each other. One JSON object a line. Exit code 1 when a check fails.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -22,13 +23,13 @@
 
 #include "benchmarks/generate/ceiling.hpp"
 #include "benchmarks/generate/check.hpp"
+#include "benchmarks/generate/ranks.hpp"
 #include "benchmarks/generate/trace.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 #include "plugins/native/generator.hpp"
-#include "tests/plugins/native/support/device_runtime.hpp"
 
 namespace {
 
@@ -42,7 +43,7 @@ constexpr size_t kCheckedSequences = 4;
 
 struct Options {
   std::string model = "llama-8b", precision = "bfloat16", tests = "d,a", trace, trace_test = "a";
-  int64_t running = 512, rows = 8192, block = 16, trace_after = 500;
+  int64_t running = 512, rows = 8192, block = 16, trace_after = 500, tensor_parallel = 1;
   double kv_gb = 85;
   std::optional<double> launched;  // seconds since 1970
   bool batch_invariant = false;
@@ -52,9 +53,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), call_(context_, "generate") {
-    context_.device = {kDLCUDA, 0};
-    const auto dir = std::filesystem::temp_directory_path() / ("hexad-generate-" + options.model);
+  Bench(const Options& options, int rank) : options_(options), rank_(rank), call_(context_, "generate") {
+    context_.device = {kDLCUDA, rank};
+    const auto dir =
+        std::filesystem::temp_directory_path() / ("hexad-generate-" + options.model + "-" + std::to_string(rank));
     std::filesystem::create_directories(dir);
     std::ofstream(dir / "config.json") << shapes().at(options.model).dump();
     model_ = modeling::load_model_config(dir);
@@ -67,10 +69,11 @@ class Bench {
                             {"kv_cache_gb", options.kv_gb},
                             {"kv_block_size", options.block},
                             {"max_num_seqs", options.running},
-                            {"max_num_batched_tokens", options.rows}}}};
+                            {"max_num_batched_tokens", options.rows},
+                            {"tensor_parallel_size", options.tensor_parallel}}}};
     config_.emplace("policy.generation", section);
     generator_.emplace(call(), sdk::Config(call(), config_->handle()));
-    weights_ = random_weights(model_, at::Device(at::kCUDA, 0));
+    weights_ = random_weights(model_, at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(rank)));
     c10::cuda::device_synchronize();  // they are read on another stream
     generator_->update_begin(call(), 1);
     for (const auto& [name, weight] : weights_) send(name, weight);
@@ -180,7 +183,7 @@ class Bench {
     };
     passes(options_.trace_after);
     const double untraced = passes(20);
-    traced(options_.trace, [&] { passes(10); });
+    traced(rank_ == 0 ? options_.trace : options_.trace + "." + std::to_string(rank_), [&] { passes(10); });
     std::vector<uint64_t> ids;
     for (size_t i = 0; i < work.samples.size(); ++i) ids.push_back(i);
     generator_->cancel(call(), ids);
@@ -213,7 +216,7 @@ class Bench {
     const std::vector<int64_t> shape = weight.sizes().vec(), zeros(shape.size(), 0);
     std::vector<int64_t> extents = shape;
     DLTensor view{
-        weight.data_ptr(), {kDLCUDA, 0}, int32_t(shape.size()), {kDLBfloat, 16, 1}, extents.data(), nullptr, 0};
+        weight.data_ptr(), {kDLCUDA, rank_}, int32_t(shape.size()), {kDLBfloat, 16, 1}, extents.data(), nullptr, 0};
     const hexad_weight_slice slice{name.c_str(), &view,     shape.data(), zeros.data(),
                                    shape.data(), view.ndim, view.dtype};
     const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
@@ -221,6 +224,7 @@ class Bench {
   }
 
   Options options_;
+  int rank_;  // of those that share the model
   plugin::CallContext context_;
   plugin::Call call_;
   modeling::ModelConfig model_;
@@ -256,6 +260,8 @@ Options parse(int argc, char** argv) {
       options.rows = std::stoll(value);
     else if (key == "--batch-invariant")
       options.batch_invariant = value == "1";
+    else if (key == "--tensor-parallel")
+      options.tensor_parallel = std::stoll(value);
     else if (key == "--kv-gb")
       options.kv_gb = std::stod(value);
     else
@@ -276,7 +282,8 @@ void print(const Json& line) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const auto start = Clock::now();
-  Bench bench(options);
+  const Ranks ranks(int(options.tensor_parallel), argv);
+  Bench bench(options, ranks.rank());
   std::vector<Finished> ignored;
   Workload first = make_workload("d", bench.model().vocab_size, options.running, 1);
   first.samples.resize(1);
@@ -289,6 +296,7 @@ int main(int argc, char** argv) {
                  {"rows", options.rows},
                  {"kv_gb", options.kv_gb},
                  {"batch_invariant", options.batch_invariant},
+                 {"tensor_parallel", options.tensor_parallel},
                  {"first_token_s", seconds_since(start)}};
   if (options.launched) {
     const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -303,11 +311,14 @@ int main(int argc, char** argv) {
     const Workload work = make_workload(name, bench.model().vocab_size, options.running, ++seed);
     std::vector<Finished> kept;
     Json line = bench.run(work, kept);
+    if (ranks.rank() != 0) continue;  // they draw what rank 0 draws
+    const double gpus = ranks.count();
     const Ceiling ceiling = ceiling_of(bench.model(), work, options.running, options.precision == "fp8");
     line["kind"] = name, line["model"] = options.model, line["running"] = options.running;
     line["precision"] = options.precision;
-    line["ceiling"] = {{"cascade", ceiling.cascade}, {"plain", ceiling.plain}};
-    line["of_ceiling"] = line["out_tok_s"].get<double>() / ceiling.cascade;
+    line["tensor_parallel"] = options.tensor_parallel;
+    line["ceiling"] = {{"cascade", gpus * ceiling.cascade}, {"plain", gpus * ceiling.plain}};
+    line["of_ceiling"] = line["out_tok_s"].get<double>() / (gpus * ceiling.cascade);
     line["check"] = bench.check(kept, std::min<int64_t>(options.running, int64_t(work.samples.size())));
     passed = passed && line["lengths_and_ids"] && line["check"]["passed"];
     print(line);

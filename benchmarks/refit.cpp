@@ -155,7 +155,8 @@ class Bench {
     rollout::Sampling sampling = rollout::sampling_from(run_.policy, {});
     sampling.ignore_eos = true;
     sampling.max_new_tokens = options_.new_tokens;
-    const data::Batch drawn = rollout::Generation(workers_).generate(requests, sampling);
+    const data::Batch drawn =
+        rollout::Generation(workers_, run_.policy.generation.replica_size).generate(requests, sampling);
     std::vector<int64_t> ids, lengths;
     for (int64_t i = 0; i < drawn.size(); ++i) {
       const auto tokens = drawn.row<int32_t>("tokens", i);

@@ -177,7 +177,7 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   const auto workers = start_group(options, run);
   cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
                          text.tokenizer_dir);
-  rollout::Generation generation(*workers);
+  rollout::Generation generation(*workers, run.policy.generation.replica_size);
   const data::Batch completions = generation.generate(requests, sampling);
   for (int64_t i = 0; i < completions.size(); ++i) {
     const auto tokens = completions.row<int32_t>("tokens", i);

@@ -137,7 +137,7 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
   }
 
   cluster::Policy policy(workers, run.policy, started);
-  rollout::Generation generation(workers);
+  rollout::Generation generation(workers, run.policy.generation.replica_size);
   const std::unique_ptr<Schedule> schedule = make_schedule(run);
   Grpo grpo{run,
             yaml,

@@ -1,4 +1,5 @@
-// Commands on the generator. `generate` submits every request, polls until all have ended, reports progress on the way.
+// Commands on the generator. `generate` submits every request, polls until all have ended, reports progress on the way;
+// with `reports` false, of a worker whose replica has another that does, it keeps all that to itself.
 #include <chrono>
 #include <unordered_map>
 
@@ -86,6 +87,7 @@ namespace command {
 Message generate(WorkerState& state, const Message& message) {
   plugin::GeneratorPlugin& generator = state.need_generator("generate");
   const data::Batch prompts = message.batch("prompts");
+  const bool reports = message.header.value("reports", true);
   const auto requests = make_requests(message.header.at("sampling"), prompts);
   const plugin::CallContext context = state.context();
   generator.submit(context, requests->pointers);
@@ -116,10 +118,12 @@ Message generate(WorkerState& state, const Message& message) {
     generator.poll(context, 256, kGenerationPollMs, take);
     if (Clock::now() - last_progress < kProgressEvery) continue;
     last_progress = Clock::now();
+    if (!reports) continue;
     state.link.event("progress",
                      {{"what", "generation"}, {"done", done}, {"total", prompts.size()}, {"tokens", tokens}});
   }
   Message answer;
+  if (!reports) return answer;
   answer.put("completions", to_batch(completions));
   answer.put("columns", join_columns(generator.plugin().label(), columns));
   answer.header["metrics"] = state.metrics.to_json();

@@ -51,6 +51,7 @@ struct NativeGeneratorConfig {
   int64_t max_num_batched_tokens = 2048;
   bool enable_chunked_prefill = true;
   bool enable_prefix_sharing = true;
+  int64_t tensor_parallel_size = 1;
   bool deterministic = false;
 };
 
@@ -75,6 +76,7 @@ struct GenerationConfig {
   bool ignore_eos = false;
   std::vector<int64_t> imposed_lengths;  // of a training rollout's responses, in order; empty: what is sampled
   NativeGeneratorConfig native_cfg;
+  int64_t replica_size = 1;  // neighbouring workers that serve the same requests together
   ColocatedConfig colocated;
   nlohmann::ordered_json generation;  // the whole block: what a generator plugin receives
 };

@@ -1,7 +1,11 @@
+#include "core/config/model_shape.hpp"
 #include "core/config/rules.hpp"
+#include "core/config/rules_megatron.hpp"
 
 namespace hexad::config {
 namespace {
+
+constexpr const char* kRanksKey = "policy.generation.native_cfg.tensor_parallel_size";
 
 // Only NeMo-Gym samples otherwise in validation than in training.
 void check_validation_sampling(RuleContext& c, const std::string& name, double otherwise) {
@@ -13,6 +17,40 @@ void check_validation_sampling(RuleContext& c, const std::string& name, double o
   c.error(val_key, fmt::format("got {}, wanted that of training, {} is {}; sampling of its own in validation needs "
                                "NeMo-Gym, which is not available in this version",
                                val, key, train));
+}
+
+void check_divides(RuleContext& c, int64_t ranks, const char* what, std::optional<int64_t> size) {
+  if (!size || *size < 1 || *size % ranks == 0) return;
+  c.error(kRanksKey, fmt::format("tensor_parallel_size {} does not divide {} {}{}", ranks, what, *size,
+                                 nearest_valid(ranks, *size, [&](int64_t v) { return *size % v == 0; })));
+}
+
+// Replicas of several ranks: as many as fit the run, and a model that they can share.
+void check_replicas(RuleContext& c) {
+  const std::optional<int64_t> ranks = c.integer(kRanksKey);
+  if (!ranks || *ranks < 2) return;
+  const std::optional<int64_t> devices = c.integer("cluster.gpus_per_node"), nodes = c.integer("cluster.num_nodes");
+  if (devices && nodes && *devices > 0 && *nodes > 0 && *devices % *ranks != 0) {
+    c.error(kRanksKey, fmt::format("tensor_parallel_size {} does not divide the {} ranks of a node{}", *ranks, *devices,
+                                   nearest_valid(*ranks, *devices, [&](int64_t v) { return *devices % v == 0; })));
+  }
+  const Node* overrides = c.root().find("policy.hf_config_overrides");
+  const std::optional<std::string> name = c.text("policy.model_name");
+  const std::optional<ModelShape> model =
+      name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
+  if (!model) return;
+  if (model->num_experts || model->latent_attention) {
+    c.error(kRanksKey, fmt::format("{} needs a dense model without multi-head latent attention; nearest: 1", *ranks));
+    return;
+  }
+  check_divides(c, *ranks, "num_attention_heads", model->num_attention_heads);
+  check_divides(c, *ranks, "intermediate_size", model->intermediate_size);
+  const int64_t heads = model->num_key_value_heads.value_or(0);
+  if (heads > 0 && heads % *ranks != 0 && *ranks % heads != 0) {
+    c.error(kRanksKey, fmt::format("num_key_value_heads {} is neither a multiple nor a divisor of tensor_parallel_size "
+                                   "{}; nearest: 1",
+                                   heads, *ranks));
+  }
 }
 
 }  // namespace
@@ -30,6 +68,7 @@ void check_generation_rules(RuleContext& c) {
                                "policy.generation.native_cfg.enable_chunked_prefill",
                                *tokens, *longest));
     }
+    check_replicas(c);
   }
 }
 

@@ -48,6 +48,7 @@ NativeGeneratorConfig read_native(const Reader& r) {
   r.read("max_num_batched_tokens", c.max_num_batched_tokens);
   r.read("enable_chunked_prefill", c.enable_chunked_prefill);
   r.read("enable_prefix_sharing", c.enable_prefix_sharing);
+  r.read("tensor_parallel_size", c.tensor_parallel_size);
   r.read("deterministic", c.deterministic);
   return c;
 }
@@ -70,6 +71,7 @@ GenerationConfig read_generation(const Node& root) {
   r.read("ignore_eos", c.ignore_eos);
   if (root.has(at + ".imposed_lengths")) c.imposed_lengths = root.as_ints(at + ".imposed_lengths");
   c.native_cfg = read_native(Reader(root, at + ".native_cfg"));
+  if (c.plugin == "native") c.replica_size = c.native_cfg.tensor_parallel_size;
   r.read("colocated.enabled", c.colocated.enabled);
   r.read("colocated.sleep_level", c.colocated.sleep_level);
   r.read("colocated.resources.gpus_per_node", c.colocated.gpus_per_node);

@@ -14,11 +14,11 @@ int64_t budget(const Request& request, const Sampling& sampling) {
   return std::min({request.max_new_tokens, sampling.max_new_tokens, room});
 }
 
-// Which worker runs which requests: whole groups, the next one to the worker with the fewest prompt and possible tokens.
+// Which replica runs which requests: whole groups, the next one to that with the fewest prompt and possible tokens.
 // Imposed lengths are not looked at, as nobody knows those of real responses.
-std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int workers, const Sampling& sampling) {
-  std::vector<std::vector<int64_t>> shares(workers);
-  std::vector<int64_t> load(workers, 0);
+std::vector<std::vector<int64_t>> deal(std::span<const Request> requests, int replicas, const Sampling& sampling) {
+  std::vector<std::vector<int64_t>> shares(replicas);
+  std::vector<int64_t> load(replicas, 0);
   for (size_t begin = 0; begin < requests.size();) {
     size_t end = begin;
     int64_t tokens = static_cast<int64_t>(requests[begin].prompt.size());
@@ -98,22 +98,24 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
   if (without_weights_)
     fail(ErrorKind::worker, "generate: the generators gave their weights back (sleep level 2); refit them first");
   wake();
-  const auto shares = deal(requests, workers_.size(), sampling);
+  const auto shares = deal(requests, workers_.size() / replica_size_, sampling);
   const auto answers = workers_.call_all("generate", [&](int rank) {
     Message message;
-    message.put("prompts", prompts_of(requests, shares[rank], sampling));
+    message.put("prompts", prompts_of(requests, shares[rank / replica_size_], sampling));
+    message.header["reports"] = rank % replica_size_ == 0;
     message.header["sampling"] = to_json(sampling);
     return message;
   });
   metrics_ = {};
   std::vector<data::Batch> parts, columns;
   std::vector<int64_t> order;
-  for (int rank = 0; rank < workers_.size(); ++rank) {
-    if (shares[rank].empty()) continue;
+  for (int rank = 0; rank < workers_.size(); rank += replica_size_) {
+    const std::vector<int64_t>& share = shares[rank / replica_size_];
+    if (share.empty()) continue;
     metrics_.add(answers[rank].header.at("metrics"));
     parts.push_back(answers[rank].batch("completions"));
     columns.push_back(answers[rank].batch("columns"));
-    order.insert(order.end(), shares[rank].begin(), shares[rank].end());
+    order.insert(order.end(), share.begin(), share.end());
   }
   const std::vector<int64_t> places = data::inverse_permutation(order);
   columns_ = data::Batch::concat(columns).reorder(places);

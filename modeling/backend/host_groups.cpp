@@ -1,14 +1,17 @@
 #include "modeling/backend/host_groups.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <map>
+#include <mutex>
 
 namespace hexad::modeling {
 namespace {
 
-std::string instance_suffix() {
-  static std::atomic<int> instances = 0;  // made in the same order on every rank
-  return ".backend" + std::to_string(instances++);
+std::string instance_suffix(const std::string& owner) {
+  static std::mutex mutex;
+  static std::map<std::string, int> instances;  // made in the same order on every rank
+  const std::lock_guard lock(mutex);
+  return "." + owner + std::to_string(instances[owner]++);
 }
 
 }  // namespace
@@ -18,8 +21,8 @@ int64_t world_size(const sdk::Call& call) {
   return world ? call.host()->comm_size(world) : 1;
 }
 
-HostGroups::HostGroups(const sdk::Call& call)
-    : call_(call), world_(native(call.comm("world"))), suffix_(instance_suffix()) {}
+HostGroups::HostGroups(const sdk::Call& call, const std::string& owner)
+    : call_(call), world_(native(call.comm("world"))), suffix_(instance_suffix(owner)) {}
 
 Group HostGroups::native(hexad_comm* comm) const {
   if (!comm) return {};

@@ -15,11 +15,12 @@ int64_t world_size(const sdk::Call& call);
 
 class HostGroups {
  public:
-  // Collective over the world: every rank makes the same ones in the same order.
-  explicit HostGroups(const sdk::Call& call);
+  // Collective over the world: every rank makes the same ones in the same order. `owner`: part of the groups' names.
+  explicit HostGroups(const sdk::Call& call, const std::string& owner = "backend");
 
   const Group& world() const { return world_; }
-  int64_t rank() const { return world_.rank(); }  // in the world
+  int64_t rank() const { return world_.rank(); }         // in the world
+  const std::string& suffix() const { return suffix_; }  // of the groups' names: ".backend0"
 
   // Makes all of `lists` and returns the one that holds this rank; one rank when none does. Collective over the world.
   Group make(const std::vector<layout::RankList>& lists, const std::string& name) const;

@@ -33,6 +33,8 @@ void on_device(const sdk::Call& call, at::Device device, Body&& body) {
     throw sdk::Error(HEXAD_INVALID_ARGUMENT, error.what());
   } catch (const c10::OutOfMemoryError& error) {
     throw sdk::Error(HEXAD_RESOURCE_EXHAUSTED, text_of(error));
+  } catch (const c10::DistError& error) {  // a rank of the replica is lost
+    throw sdk::Error(HEXAD_UNAVAILABLE, text_of(error));
   } catch (const c10::Error& error) {
     throw sdk::Error(HEXAD_INTERNAL, text_of(error));
   }

@@ -75,6 +75,8 @@ void Engine::start_pass(const Step& step) {
     for (const Sequence* sampler : chunk.samplers) pass.drawers.push_back({sampler->request.id, sampler->arrival});
   try {
     executor_->start(step, cache_);
+  } catch (const c10::DistError&) {
+    throw;
   } catch (const std::exception& error) {
     scheduler_.commit(step);
     scheduler_.flush_prompts();
@@ -104,6 +106,8 @@ void Engine::start_pass(const Step& step) {
 void Engine::fetch(Pass& pass) {
   try {
     pass.draws = executor_->finish();
+  } catch (const c10::DistError&) {
+    throw;
   } catch (const std::exception& error) {
     pass.failure = text_of(error);
   }
@@ -130,6 +134,7 @@ void Engine::take_in(const Pass& pass, const Detokenize& detokenize) {
 
 void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize) {
   const int64_t position = sequence.known();
+  digest_ = (digest_ ^ (sequence.request.id << 20) ^ static_cast<uint32_t>(draw.token)) * 0x9E3779B97F4A7C15u;
   if (draw.token < 0) {
     return finish(sequence, HEXAD_FINISH_ERROR,
                   fmt::format("the logits at position {} are not finite: nan or inf in the weights (version {})",

@@ -38,7 +38,8 @@ class Engine {
 
   // Starts a forward pass, if there is one to run, and takes in the draws of the oldest one when as many are in flight
   // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
-  // what goes wrong in a pass ends the sequences that were in it with error events.
+  // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is lost
+  // (c10::DistError), after which there is nothing left to do.
   void step(const Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();
@@ -54,6 +55,7 @@ class Engine {
   void wake();
 
   const Scheduler& scheduler() const { return scheduler_; }
+  uint64_t digest() const { return digest_; }           // of all tokens drawn so far, in order
   int64_t preemptions() const { return preemptions_; }  // of sequences that have ended
 
  private:
@@ -85,7 +87,7 @@ class Engine {
   std::unordered_map<uint64_t, std::unique_ptr<Sequence>> sequences_;  // by id
   std::deque<Pass> in_flight_, fetched_;
   std::vector<std::unique_ptr<Event>> events_;
-  uint64_t arrivals_ = 0;
+  uint64_t arrivals_ = 0, digest_ = 0;
   int64_t version_ = 0;
   int64_t preemptions_ = 0;
   bool has_weights_;

@@ -6,6 +6,7 @@
 
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/memory.hpp"
+#include "plugins/native/parallel/make_replica.hpp"
 
 namespace hexad::native {
 
@@ -32,7 +33,10 @@ void Generator::create(const sdk::Call& call) {
   model_ = modeling::load_model_config(settings_.model_name);
   require_one_width(model_, settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
-  const int64_t blocks = count_blocks(settings_, model_);
+  const Replica& replica = lockstep_.emplace(make_replica(call, settings_.tensor_parallel_size)).replica();
+  const modeling::ModelConfig local = local_config(model_, replica.shard());
+  int64_t blocks = count_blocks(settings_, local);
+  if (!replica.alone()) blocks = replica.smallest(blocks);
   const ExecutorOptions options{.dtype = settings_.dtype,
                                 .device = settings_.device,
                                 .deterministic = settings_.deterministic,
@@ -41,13 +45,13 @@ void Generator::create(const sdk::Call& call) {
                                 .max_sequences = settings_.max_sequences,
                                 .max_tokens = settings_.max_tokens,
                                 .fp8 = settings_.fp8,
-
-                                .batch_invariant = settings_.batch_invariant};
+                                .batch_invariant = settings_.batch_invariant,
+                                .replica = replica};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
   ever_had_weights_ = has_weights(settings_.model_name);
   if (ever_had_weights_) {
-    executor->set_weights(
-        load_weights(settings_.model_name, model_, settings_.dtype, settings_.device, executor->places()));
+    executor->set_weights(load_weights(settings_.model_name, model_, settings_.dtype, settings_.device,
+                                       executor->places(), replica.shard()));
   }
   const SchedulerOptions schedule{.block_size = settings_.block_size,
                                   .num_blocks = blocks,
@@ -55,7 +59,7 @@ void Generator::create(const sdk::Call& call) {
                                   .max_tokens = settings_.max_tokens,
                                   .chunked_prefill = settings_.chunked_prefill,
                                   .share_prompts = settings_.share_prompts};
-  KvCache cache(model_, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes,
+  KvCache cache(local, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes,
                 executor->key_layout());
   engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
                   std::move(cache), ever_had_weights_);
@@ -147,16 +151,13 @@ int64_t Generator::hand_out(std::span<const hexad_completion*> events) {
 // True if a pass was run.
 bool Generator::run_once(const sdk::Call& call) {
   const std::lock_guard engine_lock(engine_mutex_);
-  std::vector<std::unique_ptr<Sequence>> arrived;
-  std::vector<uint64_t> cancelled;
-  {
-    const std::lock_guard lock(state_mutex_);
-    arrived.swap(inbox_);
-    cancelled.swap(cancelled_);
-    dirty_ = false;
-  }
-  for (auto& sequence : arrived) engine_->add(std::move(sequence));
-  for (const uint64_t id : cancelled) engine_->cancel(id);
+  const std::optional<Turn> turn = next_turn(call);
+  return turn && run_turn(call, *turn);
+}
+
+bool Generator::run_turn(const sdk::Call& call, const Turn& turn) {
+  for (auto& sequence : take_from_inbox(turn.arrived)) engine_->add(std::move(sequence));
+  for (const uint64_t id : turn.cancelled) engine_->cancel(id);
   const bool ready = !paused_ && engine_->awake() && !engine_->idle(), run = ready && engine_->has_weights();
   stuck_ = ready && !ever_had_weights_ && !updating_;
   if (run) {
@@ -191,7 +192,7 @@ int64_t Generator::poll(const sdk::Call& call, std::span<const hexad_completion*
                 settings_.model_name.c_str());
     }
     if (now >= deadline) return 0;
-    if (ran) continue;
+    if (ran || (lockstep_->follows() && !apart_)) continue;  // what it waits for is the next turn
     std::unique_lock lock(state_mutex_);
     changed_.wait_until(lock, std::min(deadline, now + kSlice), [&] { return dirty_; });
   }

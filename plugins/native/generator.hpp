@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "plugins/native/engine.hpp"
+#include "plugins/native/parallel/lockstep.hpp"
 #include "plugins/native/settings.hpp"
 
 namespace hexad::native {
 
+// Of a replica of several ranks every one is a Generator that gets the same calls and hands out the same completions. Rank
+// 0 decides when something takes effect (Lockstep): on the others poll, and whatever waits for a pause between two
+// passes, wait for it.
 class Generator {
  public:
   Generator(const sdk::Call& call, const sdk::Config& config);
@@ -57,20 +61,28 @@ class Generator {
   void create(const sdk::Call& call);
   void report_weight_sums(const sdk::Call& call);
   struct Layout {
-    std::vector<modeling::WeightInfo> table;
-    std::vector<int64_t> zeros;
+    std::vector<WeightPart> parts;
     std::vector<hexad_weight_slice> slices;
   };
 
   std::unique_ptr<Sequence> make_sequence(const hexad_request& request) const;
   int64_t hand_out(std::span<const hexad_completion*> events);
   bool run_once(const sdk::Call& call);
+  // Of the leading rank, or the only one: what has come in, told to the others. Of the others: what they are told;
+  // nothing when their hosts are to act first.
+  std::optional<Turn> next_turn(const sdk::Call& call);
+  bool run_turn(const sdk::Call& call, const Turn& turn);
+  std::vector<std::unique_ptr<Sequence>> take_from_inbox(const std::vector<uint64_t>& ids);
+  // Until it is this call's turn to be alone with the engine.
+  void come_apart(const sdk::Call& call);
   template <typename Function>
   void exclusively(const sdk::Call& call, Function&& function);
   void signal();
 
   Settings settings_;
-  modeling::ModelConfig model_;
+  modeling::ModelConfig model_;  // the whole one
+  std::optional<Lockstep> lockstep_;
+  std::atomic<bool> apart_ = false;  // rank 0 has said so, and this rank's host has not come yet
   std::optional<Engine> engine_;
   std::mutex engine_mutex_;
   std::atomic<int> waiting_for_engine_{0};  // the poller leaves the engine to others between passes

@@ -12,6 +12,7 @@ void Generator::exclusively(const sdk::Call& call, Function&& function) {
   {
     const std::lock_guard engine_lock(engine_mutex_);
     --waiting_for_engine_;
+    come_apart(call);
     on_device(call, settings_.device, function);
   }
   const std::lock_guard lock(state_mutex_);
@@ -21,7 +22,8 @@ void Generator::exclusively(const sdk::Call& call, Function&& function) {
 void Generator::update_begin(const sdk::Call& call, int64_t version) {
   WeightMap places;
   if (!engine_->has_weights()) exclusively(call, [&] { places = engine_->places(); });
-  update_.emplace(model_, settings_.dtype, settings_.device, std::move(places), settings_.fp8);
+  update_.emplace(model_, settings_.dtype, settings_.device, std::move(places), settings_.fp8,
+                  lockstep_->replica().shard());
   update_failure_.clear();
   update_version_ = version;
   updating_ = true;
@@ -59,7 +61,8 @@ void Generator::update_end(const sdk::Call& call, bool commit) {
 
 void Generator::report_weight_sums(const sdk::Call& call) {
   std::map<std::string, int64_t> sums;
-  exclusively(call, [&] { sums = weight_sums(engine_->weights()); });
+  const Replica& replica = lockstep_->replica();
+  exclusively(call, [&] { sums = weight_sums(engine_->weights(), weight_parts(model_, replica.shard()), replica); });
   try {
     for (const auto& [name, sum] : sums) call.metric(("weight_sum/" + name).c_str(), double(sum), 1, HEXAD_REDUCE_LAST);
   } catch (const sdk::Error& error) {
@@ -69,13 +72,12 @@ void Generator::report_weight_sums(const sdk::Call& call) {
 
 void Generator::weight_layout(const sdk::Call& call, hexad_weight_list& out) {
   if (layout_.slices.empty()) {
-    layout_.table = modeling::weight_table(model_);
-    layout_.zeros.assign(8, 0);
+    layout_.parts = weight_parts(model_, lockstep_->replica().shard());
     const auto code = static_cast<uint8_t>(settings_.dtype == at::kBFloat16 ? kDLBfloat : kDLFloat);
     const DLDataType dtype{code, static_cast<uint8_t>(8 * c10::elementSize(settings_.dtype)), 1};
-    for (const modeling::WeightInfo& info : layout_.table) {
-      layout_.slices.push_back({info.hf_name.c_str(), nullptr, info.shape.data(), layout_.zeros.data(),
-                                info.shape.data(), static_cast<int32_t>(info.shape.size()), dtype});
+    for (const WeightPart& part : layout_.parts) {
+      layout_.slices.push_back({part.name.c_str(), nullptr, part.global_shape.data(), part.offsets.data(),
+                                part.shape.data(), static_cast<int32_t>(part.shape.size()), dtype});
     }
   }
   report_weight_sums(call);

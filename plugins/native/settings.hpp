@@ -27,6 +27,7 @@ struct Settings {
   bool keep_routes = false;            // return_routed_experts, beside native_cfg
   bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
   bool batch_invariant = false;        // batch_invariant, beside native_cfg: policy.batch_invariant
+  int64_t tensor_parallel_size = 1;    // neighbouring ranks that run one copy of the model together
 };
 
 // Throws sdk::Error (invalid argument) naming the key, what it holds and what it may hold.

@@ -24,3 +24,27 @@ TEST_CASE("the native generator's precision is the policy's unless it is said") 
   CHECK(precision({"/policy.precision=float32"}) == "float32");
   CHECK(precision({"/policy.precision=bfloat16", "/policy.generation.native_cfg.precision=float16"}) == "float16");
 }
+
+TEST_CASE("replicas of the native generator fit the ranks") {
+  const std::string ranks = "/policy.generation.native_cfg.tensor_parallel_size=";
+  check_rules(kDense,
+              {{{ranks + "3"},
+                "policy.generation.native_cfg.tensor_parallel_size: tensor_parallel_size 3 does not divide the 8 "
+                "ranks of a node; nearest: 2 or 4",
+                {ranks + "4"}}});
+}
+
+TEST_CASE("replicas of the native generator fit the model") {
+  const std::string ranks = "/policy.generation.native_cfg.tensor_parallel_size=";
+  const std::string heads = R"({"model_type": "qwen3", "num_attention_heads": 12, "num_key_value_heads": 3,
+                                "num_hidden_layers": 8, "intermediate_size": 102})";
+  check_rules(heads,
+              {{{ranks + "8"}, "tensor_parallel_size 8 does not divide num_attention_heads 12", {ranks + "1"}},
+               {{ranks + "4"}, "tensor_parallel_size 4 does not divide intermediate_size 102", {ranks + "1"}},
+               {{ranks + "2"},
+                "num_key_value_heads 3 is neither a multiple nor a divisor of tensor_parallel_size 2; nearest: 1",
+                {ranks + "1"}}});
+  check_rules(
+      kExperts,
+      {{{ranks + "2"}, "2 needs a dense model without multi-head latent attention; nearest: 1", {ranks + "1"}}});
+}

@@ -48,6 +48,9 @@ void add_native(Schema& s) {
   s.add(at + ".max_num_batched_tokens", kInt, "2048", "most tokens in one forward pass").at_least(1);
   s.add(at + ".enable_chunked_prefill", kBool, "true", "a long prompt is computed in several passes");
   s.add(at + ".enable_prefix_sharing", kBool, "true", "the samples of a prompt share its KV cache");
+  s.add(at + ".tensor_parallel_size", kInt, "1",
+        "neighbouring ranks that generate with one copy of the model; replicas of so many ranks share the samples")
+      .at_least(1);
   s.add(at + ".deterministic", kBool, "false", "a sample does not depend, bit for bit, on what else is in the batch");
 }
 

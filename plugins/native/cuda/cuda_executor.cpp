@@ -3,8 +3,11 @@
 #include <ATen/Functions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <fmt/format.h>
 
+#include <chrono>
 #include <deque>
+#include <thread>
 
 #include "modeling/backend/batch_invariant.hpp"
 #include "plugins/native/cuda/check.hpp"
@@ -46,7 +49,8 @@ class DrawsOnTheWay {
     }
     check(cudaEventRecord(done_, stream), "event");
   }
-  std::vector<Draw> wait() const {
+  std::vector<Draw> wait(const Replica& replica) const {
+    if (!replica.alone()) wait_at_most(replica);
     check(cudaEventSynchronize(done_), "a pass of the model");
     std::vector<Draw> draws;
     for (int64_t i = 0; i < count_; ++i)
@@ -55,6 +59,21 @@ class DrawsOnTheWay {
   }
 
  private:
+  // A pass of several ranks never ends when one of them is lost.
+  void wait_at_most(const Replica& replica) const {
+    const auto deadline = std::chrono::steady_clock::now() + replica.timeout();
+    while (cudaEventQuery(done_) == cudaErrorNotReady) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw c10::DistBackendError(
+            {__func__, __FILE__, __LINE__},
+            fmt::format("a pass of the model over {} did not end within {} s: one of them is lost, or does something "
+                        "else",
+                        replica.name(), replica.timeout().count() / 1000));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
   at::Tensor tokens_, logprobs_;
   cudaEvent_t done_ = nullptr;
   int64_t count_ = 0;
@@ -71,12 +90,7 @@ std::unique_ptr<Decoder> make_decoder(const modeling::ModelConfig& config, const
 class CudaExecutor : public Executor {
  public:
   CudaExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
-      : options_(options),
-        shape_{config.num_heads, config.num_kv_heads, options.block_size},
-        store_(config, options.dtype, options.device, options.fp8),
-        decoder_(make_decoder(config, options)) {
-    if (is_invariant(options)) shape_.carried_tile = kCarriedTile;
-  }
+      : CudaExecutor(config, local_config(config, options.replica.shard()), options) {}
 
   // Graphs outlive new values at the same places.
   void set_weights(WeightMap weights) override {
@@ -120,13 +134,21 @@ class CudaExecutor : public Executor {
   std::vector<Draw> finish() override {
     const size_t turn = in_flight_.front();
     in_flight_.pop_front();
-    return draws_[turn]->wait();
+    return draws_[turn]->wait(options_.replica);
   }
 
   int64_t passes_in_flight() const override { return 2; }
   KeyLayout key_layout() const override { return KeyLayout::rows; }
 
  private:
+  CudaExecutor(const modeling::ModelConfig& config, const modeling::ModelConfig& local, const ExecutorOptions& options)
+      : options_(options),
+        shape_{local.num_heads, local.num_kv_heads, options.block_size},
+        store_(config, options.dtype, options.device, options.fp8, options.replica.shard()),
+        decoder_(make_decoder(local, options)) {
+    if (is_invariant(options)) shape_.carried_tile = kCarriedTile;
+  }
+
   cudaStream_t stream() const { return c10::cuda::getCurrentCUDAStream(options_.device.index()); }
   const ArrayLimits& limits() const { return arrays_->limits(); }
 
@@ -151,9 +173,12 @@ class CudaExecutor : public Executor {
       while (draws_.size() < 2) draws_.push_back(std::make_unique<DrawsOnTheWay>(options_.max_sequences));
       arrays_.emplace(limits, options_.device);  // last: with it all is there
     }
-    if (cache.keys(0).const_data_ptr() != cache_address_) {
+    // Ranks whose passes meet keep or make graphs together, and each one's addresses are its own.
+    const bool another = !options_.replica.alone() && cache.allocations() != cache_allocations_;
+    if (another || cache.keys(0).const_data_ptr() != cache_address_) {
       graphs_.clear();
       cache_address_ = cache.keys(0).const_data_ptr();
+      cache_allocations_ = cache.allocations();
     }
     cache.copy(step.copies);
   }
@@ -216,6 +241,7 @@ class CudaExecutor : public Executor {
   DecodeGraphs graphs_;
   std::optional<PassArrays> arrays_;
   const void* cache_address_ = nullptr;
+  int64_t cache_allocations_ = 0;
   std::vector<DecodeRow> decodes_;
   std::vector<PromptRows> prompts_;
   AttentionPlan plan_;
@@ -228,8 +254,8 @@ class CudaExecutor : public Executor {
 
 bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   if (!options.device.is_cuda() || options.dtype != at::kBFloat16) return false;
-  if (is_invariant(options) &&
-      (options.fp8 || !modeling::batch_invariant_obstacle(config, options.dtype, options.device).empty()))
+  if (is_invariant(options) && (options.fp8 || !options.replica.alone() ||
+                                !modeling::batch_invariant_obstacle(config, options.dtype, options.device).empty()))
     return false;
   const bool dense = !config.moe && !config.mla, plain = !config.output_bias && !config.mlp_bias;
   const bool dims = (config.head_dim == 64 || config.head_dim == 128) && config.hidden_size % 8 == 0 &&

@@ -46,7 +46,7 @@ Decoder::Decoder(const modeling::ModelConfig& config, const ExecutorOptions& opt
 
 void Decoder::set_weights(const WeightMap& places) {
   if (places.empty()) return weights_.reset();
-  if (!weights_) weights_.emplace(config_, places);
+  if (!weights_) weights_.emplace(config_, places, options_.replica.shard());
 }
 
 void Decoder::allocate(const ArrayLimits& limits) {
@@ -68,6 +68,10 @@ void Decoder::allocate(const ArrayLimits& limits) {
   last_ = buffer(limits.sequences, hidden), logits_ = buffer(limits.sequences, config_.vocab_size, at::kFloat);
   const int64_t partials = plan_bounds(limits.shape, limits.sequences, 0, 0).partials;
   partials_ = buffer(partials, attended), log_sums_ = buffer(partials, config_.num_heads, at::kFloat);
+  if (const int64_t ranks = options_.replica.shard().ranks; ranks > 1) {
+    own_logits_ = buffer(limits.sequences, modeling::chunk_length(config_.vocab_size, ranks), at::kFloat);
+    parts_ = buffer(ranks, own_logits_.numel(), at::kFloat);
+  }
   if (tokens_.defined()) return;  // the next pass reads what the last one has drawn
   tokens_ = at::zeros({limits.sequences}, at::TensorOptions(at::kInt).device(options_.device));
   logprobs_ = at::zeros({limits.sequences}, at::TensorOptions(at::kFloat).device(options_.device));
@@ -75,7 +79,7 @@ void Decoder::allocate(const ArrayLimits& limits) {
 
 void Decoder::release() {
   for (at::Tensor* buffer : {&residual_, &normed_, &qkv_, &attended_, &gate_up_, &activated_, &delta_, &last_, &logits_,
-                             &partials_, &log_sums_, &casts_, &cast_scales_})
+                             &partials_, &log_sums_, &casts_, &cast_scales_, &own_logits_, &parts_})
     buffer->reset();
 }
 
@@ -121,6 +125,14 @@ void Decoder::make_activated(const FusedLayer& layer, const Rows& x, const Rows&
   }
 }
 
+void Decoder::make_logits(int64_t rows, cudaStream_t stream) {
+  const at::Tensor last = rows_of(last_, rows), logits = rows_of(logits_, rows), &head = weights_->head;
+  if (options_.replica.alone()) return multiply(last, head, {}, logits, stream);
+  const at::Tensor own = own_logits_.view({-1}).narrow(0, 0, rows * head.size(0)).view({rows, head.size(0)});
+  multiply(last, head, {}, own, stream);
+  options_.replica.join_columns(own, parts_, logits);
+}
+
 void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& cache) {
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(options_.device.index());
   const int rows = int(n.rows), hidden = int(config_.hidden_size);
@@ -150,15 +162,17 @@ void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& c
     attend(n, arrays, cache, i, stream);
     if (attended.is_fp8()) cast_rows(rows_of(attended_, n.rows), attended.values, attended.scales);
     product(attended, layer.output, layer.output_scales, {}, delta);
+    options_.replica.sum(delta);
     add_delta(layer.post_attention_norm);
     make_activated(layer, x, activated, stream);
     product(activated, layer.down, layer.down_scales, {}, delta);
+    options_.replica.sum(delta);
     if (i + 1 < config_.num_layers) add_delta(w.layers[i + 1].input_norm);
   }
   if (n.logit_rows == 0) return;
   add_norm_of_rows(arrays.logit_rows(), bf16(delta), bf16(w.final_norm), residual, bf16(last_),
                    {int(n.logit_rows), hidden, norm.eps}, stream);
-  multiply(rows_of(last_, n.logit_rows), w.head, {}, rows_of(logits_, n.logit_rows), stream);
+  make_logits(n.logit_rows, stream);
   sample(logits_.const_data_ptr<float>(), int(config_.vocab_size), arrays.tasks(), tokens_.data_ptr<int32_t>(),
          logprobs_.data_ptr<float>(), int(n.draws), stream);
 }

@@ -20,6 +20,7 @@ struct PassSizes : PassArrays::Counts {
 
 class Decoder {
  public:
+  // `config`: of this rank of options.replica.
   Decoder(const modeling::ModelConfig& config, const ExecutorOptions& options);
   virtual ~Decoder() = default;
 
@@ -39,6 +40,8 @@ class Decoder {
  protected:
   void attend(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache, int64_t layer,
               cudaStream_t stream);
+  // Logits of last_, of all ranks' parts of the vocabulary.
+  void make_logits(int64_t rows, cudaStream_t stream);
   at::Tensor rows_of(const at::Tensor& buffer, int64_t rows) const { return buffer.narrow(0, 0, rows); }
   // What a product of the layers reads: rows of a buffer, or with fp8, and many of them, their casts.
   Rows input(const at::Tensor& buffer, int64_t rows) const;
@@ -54,6 +57,7 @@ class Decoder {
   at::Tensor residual_, normed_, qkv_, attended_, gate_up_, activated_, delta_, last_, logits_;
   at::Tensor casts_, cast_scales_;  // with fp8: what the next product reads, e4m3 [rows * widest] and fp32 [rows]
   at::Tensor partials_, log_sums_;  // of attention
+  at::Tensor own_logits_, parts_;   // of a replica of several ranks: this one's, and everyone's; fp32
   at::Tensor tokens_, logprobs_;    // int32, fp32 [sequences]
 };
 

@@ -1,6 +1,7 @@
 #include "plugins/native/cuda/fused_weights.hpp"
 
 #include "modeling/family/transformer.hpp"
+#include "modeling/family/weight_table.hpp"
 #include "modeling/op/adjacent.hpp"
 
 namespace hexad::native::cuda {
@@ -14,10 +15,14 @@ at::Tensor together(const std::vector<at::Tensor>& parts) {
 
 }  // namespace
 
-FusedWeights::FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights) {
+FusedWeights::FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights, const Shard& shard) {
   const auto lookup = [&](const std::string& name) { return weights.at(name); };
   embedding = lookup(modeling::kEmbeddingName);
   head = lookup(modeling::head_weight_name(config));
+  if (config.tie_word_embeddings) {
+    const modeling::Range rows = head_rows(config, shard);
+    head = head.narrow(0, rows.begin, rows.size());
+  }
   final_norm = lookup(modeling::kFinalNormName);
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const modeling::LayerWeights w = modeling::layer_weights(config, i, lookup);

@@ -14,10 +14,10 @@ struct FusedLayer {
 };
 
 struct FusedWeights {
-  // Views of `weights`, which lie as WeightStore::places() puts them.
-  FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights);
+  // Views of `weights`, which lie as WeightStore::places() puts them. `config` is the shard's own.
+  FusedWeights(const modeling::ModelConfig& config, const WeightMap& weights, const Shard& shard = {});
 
-  at::Tensor embedding, head, final_norm;  // [vocab, hidden]; the same when tied
+  at::Tensor embedding, head, final_norm;  // [vocab, hidden], the shard's rows of the head; one memory when tied
   std::vector<FusedLayer> layers;
 };
 

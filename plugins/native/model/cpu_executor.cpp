@@ -3,6 +3,7 @@
 // computations that round alike, and sum in another order, soon round independently, and differ by more than one of
 // them does from the exact result.
 #include <ATen/Functions.h>
+#include <ATen/ops/from_blob.h>
 
 #include <type_traits>
 
@@ -21,12 +22,12 @@ namespace {
 
 // Activations of a pass, [rows, width] each; they only ever grow.
 struct Buffers {
-  std::vector<float> hidden, normed, q, k, v, attended, gate, up, cos, sin;
+  std::vector<float> hidden, normed, partial, q, k, v, attended, gate, up, cos, sin;
   void resize(const modeling::ModelConfig& c, int64_t rows) {
     const auto grow = [&](std::vector<float>& buffer, int64_t width) {
       if (buffer.size() < size_t(rows * width)) buffer.resize(rows * width);
     };
-    grow(hidden, c.hidden_size), grow(normed, c.hidden_size);
+    grow(hidden, c.hidden_size), grow(normed, c.hidden_size), grow(partial, c.hidden_size);
     grow(q, c.num_heads * c.head_dim), grow(attended, c.num_heads * c.head_dim);
     grow(k, c.num_kv_heads * c.head_dim), grow(v, c.num_kv_heads * c.head_dim);
     grow(gate, c.intermediate_size), grow(up, c.intermediate_size);
@@ -55,7 +56,10 @@ struct Rows {
 template <typename T>  // float or cpu::BFloat16
 class CpuExecutor : public Executor {
  public:
-  CpuExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options) : config_(config) {
+  CpuExecutor(const modeling::ModelConfig& config, const ExecutorOptions& options)
+      : replica_(options.replica),
+        config_(local_config(config, replica_.shard())),
+        parts_(weight_parts(config, replica_.shard())) {
     // Angles of every position, once: a row's own, whatever rows surround it.
     const auto rope = modeling::make_rope(config.rope, config.head_dim, at::arange(options.max_length, at::kLong));
     cos_ = rope.cos.contiguous(), sin_ = rope.sin.contiguous();
@@ -63,11 +67,11 @@ class CpuExecutor : public Executor {
 
   void set_weights(WeightMap weights) override {
     weights_.reset();
-    if (!weights.empty()) weights_ = std::make_unique<CpuWeights>(config_, std::move(weights));
+    if (!weights.empty()) weights_ = std::make_unique<CpuWeights>(config_, std::move(weights), replica_.shard());
   }
   WeightMap weights() const override {
     constexpr auto kType = std::is_same_v<T, float> ? at::kFloat : at::kBFloat16;
-    return weights_ ? weights_->unpacked(config_, kType) : WeightMap();
+    return weights_ ? weights_->unpacked(parts_, kType) : WeightMap();
   }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
@@ -134,8 +138,21 @@ class CpuExecutor : public Executor {
                                    static_cast<T*>(cache.values(layer).data_ptr())};
     cpu::write_cache<T>(shape, rows.sequences, b.k.data(), b.v.data(), pages);
     cpu::attend<T>(shape, rows.sequences, b.q.data(), b.attended.data(), pages);
-    const cpu::Product out[] = {{w.o, w.o_bias, b.hidden.data(), hidden, true}};
-    cpu::multiply<T>(b.attended.data(), count, q_width, out);
+    add_product(b.attended.data(), count, q_width, w.o, w.o_bias);
+  }
+
+  // hidden += x [count, width] * weight^T + bias, over the columns of the weight that all ranks have.
+  void add_product(const float* x, int64_t count, int64_t width, const void* weight, const float* bias) {
+    const int64_t hidden = config_.hidden_size;
+    float* const sum = buffers_.hidden.data();
+    float* const partial = replica_.alone() ? sum : buffers_.partial.data();
+    const cpu::Product out[] = {{weight, bias, partial, hidden, replica_.alone()}};
+    cpu::multiply<T>(x, count, width, out);
+    if (replica_.alone()) return;
+    replica_.sum(at::from_blob(partial, {count, hidden}, at::kFloat));
+    cpu::parallel_for(count * hidden, 4096, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) sum[i] += partial[i];
+    });
   }
 
   void mlp_part(const CpuLayer& w, int64_t count) {
@@ -152,8 +169,7 @@ class CpuExecutor : public Executor {
         modeling::cpu::swiglu_forward(gate, b.up.data() + row * width, gate, width);
       }
     });
-    const cpu::Product down[] = {{w.down, w.down_bias, b.hidden.data(), hidden, true}};
-    cpu::multiply<T>(b.gate.data(), count, width, down);
+    add_product(b.gate.data(), count, width, w.down, w.down_bias);
   }
 
   at::Tensor logits(const Rows& rows) {
@@ -163,12 +179,19 @@ class CpuExecutor : public Executor {
     }
     norm(buffers_.normed.data(), weights_->final_norm, buffers_.normed.data(), count, width);
     if (!logits_.defined() || logits_.size(0) < count) logits_ = at::empty({count, config_.vocab_size}, at::kFloat);
-    const cpu::Product head[] = {{weights_->head, nullptr, logits_.data_ptr<float>(), config_.vocab_size, false}};
+    const at::Tensor logits = logits_.narrow(0, 0, count);
+    const int64_t ranks = replica_.shard().ranks, columns = head_rows(config_, replica_.shard()).size();
+    at::Tensor part = logits;
+    if (ranks > 1) part = at::empty({count, modeling::chunk_length(config_.vocab_size, ranks)}, at::kFloat);
+    const cpu::Product head[] = {{weights_->head, nullptr, part.data_ptr<float>(), columns, false}};
     cpu::multiply<T>(buffers_.normed.data(), count, width, head);
-    return logits_.narrow(0, 0, count);
+    if (ranks > 1) replica_.join_columns(part, {}, logits);
+    return logits;
   }
 
-  modeling::ModelConfig config_;
+  Replica replica_;
+  modeling::ModelConfig config_;  // of this rank
+  std::vector<WeightPart> parts_;
   at::Tensor cos_, sin_;  // [max_length, head_dim / 2]
   std::unique_ptr<CpuWeights> weights_;
   Buffers buffers_;

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "modeling/family/transformer.hpp"
+#include "modeling/family/weight_table.hpp"
 #include "plugins/native/cpu/gemm.hpp"
 
 namespace hexad::native {
@@ -22,7 +23,11 @@ at::Tensor packed(const at::Tensor& weight) {
 
 }  // namespace
 
-CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights) {
+CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights, const Shard& shard) {
+  if (config.tie_word_embeddings && shard.ranks > 1) {
+    const modeling::Range rows = head_rows(config, shard);
+    tied_head_ = packed(weights.at(modeling::kEmbeddingName).narrow(0, rows.begin, rows.size()));
+  }
   const auto keep = [&](const std::string& name) {
     const at::Tensor weight = std::move(weights.at(name));
     return kept_[name] = weight.dim() == 2 ? packed(weight) : weight.to(at::kFloat).contiguous();
@@ -31,8 +36,12 @@ CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights) {
   const auto vector = [](const at::Tensor& tensor) -> const float* {
     return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
   };
+  // Of what is summed over the ranks.
+  const auto once = [&](const at::Tensor& bias) { return shard.rank == 0 ? vector(bias) : nullptr; };
   embedding = matrix(keep(modeling::kEmbeddingName));
-  head = config.tie_word_embeddings ? embedding : matrix(keep(modeling::head_weight_name(config)));
+  head = tied_head_.defined()         ? matrix(tied_head_)
+         : config.tie_word_embeddings ? embedding
+                                      : matrix(keep(modeling::head_weight_name(config)));
   final_norm = vector(keep(modeling::kFinalNormName));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const modeling::LayerWeights w = modeling::layer_weights(config, i, keep);
@@ -50,22 +59,22 @@ CpuWeights::CpuWeights(const modeling::ModelConfig& config, WeightMap weights) {
                       .q_bias = vector(w.q_bias),
                       .k_bias = vector(w.k_bias),
                       .v_bias = vector(w.v_bias),
-                      .o_bias = vector(w.o_bias),
+                      .o_bias = once(w.o_bias),
                       .gate_bias = vector(w.gate_bias),
                       .up_bias = vector(w.up_bias),
-                      .down_bias = vector(w.down_bias)});
+                      .down_bias = once(w.down_bias)});
   }
 }
 
-WeightMap CpuWeights::unpacked(const modeling::ModelConfig& config, at::ScalarType dtype) const {
+WeightMap CpuWeights::unpacked(const std::vector<WeightPart>& parts, at::ScalarType dtype) const {
   WeightMap result;
-  for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
-    const at::Tensor& kept = kept_.at(info.hf_name);
-    if (info.shape.size() == 2) {
-      const at::Tensor panels = kept.view({-1, info.shape[1], cpu::kPanel}).transpose(1, 2);
-      result[info.hf_name] = panels.reshape({-1, info.shape[1]}).narrow(0, 0, info.shape[0]);
+  for (const WeightPart& part : parts) {
+    const at::Tensor& kept = kept_.at(part.name);
+    if (part.shape.size() == 2) {
+      const at::Tensor panels = kept.view({-1, part.shape[1], cpu::kPanel}).transpose(1, 2);
+      result[part.name] = panels.reshape({-1, part.shape[1]}).narrow(0, 0, part.shape[0]);
     } else {
-      result[info.hf_name] = kept.to(dtype);
+      result[part.name] = kept.to(dtype);
     }
   }
   return result;

@@ -15,18 +15,20 @@ struct CpuLayer {
 };
 
 struct CpuWeights {
-  // Lets go of each matrix of `weights` (float or bfloat16) as soon as it has a packed copy.
-  CpuWeights(const modeling::ModelConfig& config, WeightMap weights);
+  // The shard's part of a model. Lets go of each matrix of `weights` (float or bfloat16) as soon as it has a packed copy.
+  CpuWeights(const modeling::ModelConfig& config, WeightMap weights, const Shard& shard = {});
 
   // Copies of them in `dtype`, as they came.
-  WeightMap unpacked(const modeling::ModelConfig& config, at::ScalarType dtype) const;
+  WeightMap unpacked(const std::vector<WeightPart>& parts, at::ScalarType dtype) const;
 
-  const void *embedding, *head;  // packed [vocab, hidden]; the same when tied
+  // Packed [vocab, hidden], and of the head the shard's rows; the same when tied and whole.
+  const void *embedding, *head;
   const float* final_norm;
   std::vector<CpuLayer> layers;
 
  private:
-  WeightMap kept_;  // what the pointers point to
+  WeightMap kept_;        // what the pointers point to
+  at::Tensor tied_head_;  // where it is a part of the embedding
 };
 
 }  // namespace hexad::native

@@ -3,6 +3,7 @@
 #include <hexad/services.hpp>
 
 #include "modeling/backend/batch_invariant.hpp"
+#include "modeling/error.hpp"
 #include "plugins/native/cpu/parallel.hpp"
 #include "plugins/native/cuda/cuda_executor.hpp"
 #include "plugins/native/sample/philox.hpp"
@@ -49,6 +50,7 @@ namespace {
 [[noreturn]] void refuse_batch_invariant(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   std::string obstacle = modeling::batch_invariant_obstacle(config, options.dtype, options.device);
   if (options.fp8) obstacle = "native_cfg.precision is fp8, wanted bfloat16";
+  if (!options.replica.alone()) obstacle = "native_cfg.tensor_parallel_size is above 1, wanted 1";
   if (obstacle.empty())
     obstacle =
         "this GPU or model is not one of the generator's kernels: wanted compute capability 9 (H100, H200), no biases "
@@ -56,14 +58,26 @@ namespace {
   sdk::fail(HEXAD_UNIMPLEMENTED, "policy.batch_invariant is true, but %s; or set it to false", obstacle.c_str());
 }
 
+[[noreturn]] void refuse_ranks(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  modeling::fail(
+      "native_cfg.tensor_parallel_size: {} ranks of {} cannot share model_type '{}' with a width of {}, {} heads of {} "
+      "and an MLP of {} in {}{}; wanted a dense model, on CPUs in float32 or bfloat16, on GPUs in bfloat16, not "
+      "deterministic, with heads of 64 or 128 and each rank's MLP a multiple of 8 wide; or 1",
+      options.replica.shard().ranks, options.device.is_cpu() ? "CPUs" : "GPUs", config.family, config.hidden_size,
+      config.num_heads, config.head_dim, config.intermediate_size, c10::toString(options.dtype),
+      options.deterministic ? ", deterministic" : "");
+}
+
 }  // namespace
 
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
-  if (runs_on_cuda(config, options)) return make_cuda_executor(config, options);
+  if (runs_on_cuda(local_config(config, options.replica.shard()), options)) return make_cuda_executor(config, options);
   if (options.batch_invariant) refuse_batch_invariant(config, options);
   if (options.fp8) refuse_fp8(config, options);
   const bool kernels = !config.moe && (options.dtype == at::kFloat || options.dtype == at::kBFloat16);
-  return options.device.is_cpu() && kernels ? make_cpu_executor(config, options) : make_aten_executor(config, options);
+  if (options.device.is_cpu() && kernels) return make_cpu_executor(config, options);
+  if (!options.replica.alone()) refuse_ranks(config, options);
+  return make_aten_executor(config, options);
 }
 
 }  // namespace hexad::native

@@ -31,6 +31,7 @@ int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t bl
 
 void KvCache::allocate() {
   if (!keys_.empty()) return;
+  ++allocations_;
   if (layout_ == KeyLayout::rows) return allocate_pools();
   std::vector<at::Tensor> keys, values;  // all or none
   for (int64_t layer = 0; layer < layers_; ++layer) {

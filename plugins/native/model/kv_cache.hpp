@@ -30,6 +30,7 @@ class KvCache {
   // enough) and goes with release().
   void allocate();
   void release();
+  int64_t allocations() const { return allocations_; }  // so far
 
   // Keys [blocks, kv_heads, head_dim, block_size] in columns, else as values: [blocks, kv_heads, block_size, head_dim].
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
@@ -51,7 +52,7 @@ class KvCache {
   at::Device device_;
   KeyLayout layout_;
   at::Tensor pools_;  // in rows: [layers * 2, blocks, kv_heads, block_size, head_dim], all keys and values
-  int64_t routed_layers_ = 0, topk_ = 0;
+  int64_t routed_layers_ = 0, topk_ = 0, allocations_ = 0;
   std::vector<at::Tensor> keys_, values_;
   at::Tensor routes_;
 };

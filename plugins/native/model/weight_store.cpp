@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 
-#include "modeling/family/weight_table.hpp"
 #include "plugins/native/model/fp8_rows.hpp"
 #include "plugins/native/model/own_memory.hpp"
 
@@ -13,13 +12,14 @@ constexpr int64_t kAlignment = 128;  // bytes; kernels read 16 at a time
 
 }  // namespace
 
-WeightStore::WeightStore(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, bool fp8)
+WeightStore::WeightStore(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, bool fp8,
+                         const Shard& shard)
     : device_(device) {
   std::vector<Entry> scales;
-  for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
-    const bool cast = fp8 && is_fp8_weight(info.hf_name, info.shape);
-    table_.push_back({info.hf_name, info.shape, cast ? at::kFloat8_e4m3fn : dtype});
-    if (cast) scales.push_back({scales_name(info.hf_name), {info.shape[0]}, at::kFloat, info.hf_name});
+  for (const WeightPart& part : weight_parts(config, shard)) {
+    const bool cast = fp8 && is_fp8_weight(part.name, part.shape);
+    table_.push_back({part.name, part.shape, cast ? at::kFloat8_e4m3fn : dtype});
+    if (cast) scales.push_back({scales_name(part.name), {part.shape[0]}, at::kFloat, part.name});
   }
   table_.insert(table_.end(), scales.begin(), scales.end());
 }

@@ -10,7 +10,8 @@ namespace hexad::native {
 class WeightStore {
  public:
   // Allocates nothing yet. fp8: matrices of layers are kept in FP8 (fp8_rows.hpp), their scales under scales_name().
-  WeightStore(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, bool fp8 = false);
+  WeightStore(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, bool fp8 = false,
+              const Shard& shard = {});
 
   // Every weight at its place, in the order of the table, scales after them in the same order, and on multiples of 128
   // bytes: projections of one input whose sizes are such multiples lie side by side (modeling::adjacent). The memory

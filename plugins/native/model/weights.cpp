@@ -48,6 +48,13 @@ at::Tensor view_of(const hexad_weight_slice& slice) {
   return at::from_blob(HEXAD_DATA(char, &tensor), shape, at::TensorOptions(scalar_type(slice)).device(device));
 }
 
+// The elements of dimension `d` that a slice and a part of the weight have in common.
+modeling::Range overlap(const hexad_weight_slice& slice, const WeightPart& part, int32_t d) {
+  const auto i = static_cast<size_t>(d);
+  const int64_t begin = std::max(slice.offsets[d], part.offsets[i]);
+  return {begin, std::max(begin, std::min(slice.offsets[d] + slice.shape[d], part.offsets[i] + part.shape[i]))};
+}
+
 }  // namespace
 
 bool has_weights(const std::filesystem::path& dir) {
@@ -56,17 +63,20 @@ bool has_weights(const std::filesystem::path& dir) {
 }
 
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
-                       at::Device device, WeightMap places) {
+                       at::Device device, WeightMap places, const Shard& shard) {
   const modeling::SafetensorsReader reader(dir);
   const std::vector<modeling::WeightInfo> table = modeling::weight_table(config);
   modeling::validate_weights(reader, table);
   WeightMap weights = std::move(places);
-  for (const modeling::WeightInfo& info : table) {
-    const at::Tensor stored = reader.tensor(info.hf_name);
-    modeling::require_finite(stored, info.hf_name, reader.entries().at(info.hf_name).file);
-    at::Tensor& weight = weights[info.hf_name];
+  for (const WeightPart& part : weight_parts(config, shard)) {
+    at::Tensor stored = reader.tensor(part.name);
+    for (size_t d = 0; d < part.shape.size(); ++d)
+      stored = stored.narrow(static_cast<int64_t>(d), part.offsets[d], part.shape[d]);
+    modeling::require_finite(stored, part.name, reader.entries().at(part.name).file);
+    at::Tensor& weight = weights[part.name];
     if (weight.defined() && weight.scalar_type() == at::kFloat8_e4m3fn) {
-      to_fp8_rows(stored.to(at::TensorOptions(dtype).device(device)), {weight, weights.at(scales_name(info.hf_name))});
+      to_fp8_rows(stored.to(at::TensorOptions(dtype).device(device)).contiguous(),
+                  {weight, weights.at(scales_name(part.name))});
     } else if (weight.defined()) {
       weight.copy_(stored);
     } else {
@@ -77,14 +87,14 @@ WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelCo
 }
 
 WeightUpdate::WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device,
-                           WeightMap places, bool fp8)
+                           WeightMap places, bool fp8, const Shard& shard)
     : tied_(config.tie_word_embeddings), dtype_(dtype), device_(device) {
-  for (const modeling::WeightInfo& info : modeling::weight_table(config)) {
-    const at::Tensor place = places[info.hf_name];
-    if (fp8 && is_fp8_weight(info.hf_name, info.shape)) {
-      weights_[info.hf_name] = {{}, info.shape, elements(info.shape), true, {place, places[scales_name(info.hf_name)]}};
+  for (const WeightPart& part : weight_parts(config, shard)) {
+    const at::Tensor place = places[part.name];
+    if (fp8 && is_fp8_weight(part.name, part.shape)) {
+      weights_[part.name] = {{}, part, elements(part.shape), true, {place, places[scales_name(part.name)]}};
     } else {
-      weights_[info.hf_name] = {place, info.shape, elements(info.shape)};
+      weights_[part.name] = {place, part, elements(part.shape)};
     }
   }
 }
@@ -99,8 +109,8 @@ void WeightUpdate::add(const hexad_weight_slice& slice) {
   if (found == weights_.end()) refuse(slice, "the model has no such weight");
   Arriving& weight = found->second;
   const std::vector<int64_t> whole(slice.global_shape, slice.global_shape + slice.ndim);
-  if (whole != weight.shape) {
-    refuse(slice, fmt::format("shape {}, the model's is {}", text_of(whole), text_of(weight.shape)));
+  if (whole != weight.part.global_shape) {
+    refuse(slice, fmt::format("shape {}, the model's is {}", text_of(whole), text_of(weight.part.global_shape)));
   }
   for (int32_t d = 0; d < slice.ndim; ++d) {
     if (slice.offsets[d] < 0 || slice.shape[d] < 0 || slice.offsets[d] + slice.shape[d] > whole[d]) {
@@ -109,25 +119,32 @@ void WeightUpdate::add(const hexad_weight_slice& slice) {
     }
   }
   if (!slice.tensor) refuse(slice, "a slice without data");
-  const at::Tensor source = view_of(slice);
+  at::Tensor source = view_of(slice);
+  for (int32_t d = 0; d < slice.ndim; ++d) {
+    const modeling::Range common = overlap(slice, weight.part, d);
+    source = source.narrow(d, std::min(common.begin - slice.offsets[d], slice.shape[d]), common.size());
+  }
   if (source.numel() > weight.missing) refuse(slice, "sent more than once");
   if (source.numel() == 0) return;
-  if (weight.fp8 && source.numel() == elements(weight.shape)) {  // whole: no copy of it is needed
-    cast(weight, source.to(at::TensorOptions(dtype_).device(device_)));
+  if (weight.fp8 && source.numel() == elements(weight.part.shape)) {  // whole: no copy of it is kept
+    cast(weight, source.to(at::TensorOptions(dtype_).device(device_)).contiguous());
     return;
   }
   if (!weight.tensor.defined()) {
-    weight.tensor = at::empty(weight.shape, at::TensorOptions(dtype_).device(device_));
+    weight.tensor = at::empty(weight.part.shape, at::TensorOptions(dtype_).device(device_));
   }
   at::Tensor target = weight.tensor;
-  for (int32_t d = 0; d < slice.ndim; ++d) target = target.narrow(d, slice.offsets[d], slice.shape[d]);
+  for (int32_t d = 0; d < slice.ndim; ++d) {
+    const modeling::Range common = overlap(slice, weight.part, d);
+    target = target.narrow(d, common.begin - weight.part.offsets[static_cast<size_t>(d)], common.size());
+  }
   target.copy_(source);
   weight.missing -= source.numel();
   if (weight.fp8 && weight.missing == 0) cast(weight, std::exchange(weight.tensor, {}));
 }
 
 void WeightUpdate::cast(Arriving& weight, const at::Tensor& whole) {
-  if (!weight.rows.values.defined()) weight.rows = empty_fp8_rows(weight.shape[0], weight.shape[1], device_);
+  if (!weight.rows.values.defined()) weight.rows = empty_fp8_rows(weight.part.shape[0], weight.part.shape[1], device_);
   to_fp8_rows(whole, weight.rows);
   weight.missing = 0;
 }

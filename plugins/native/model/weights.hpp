@@ -11,6 +11,7 @@
 #include "modeling/family/model_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "plugins/native/model/fp8_rows.hpp"
+#include "plugins/native/parallel/shard.hpp"
 
 namespace hexad::native {
 
@@ -18,21 +19,21 @@ using WeightMap = std::map<std::string, at::Tensor>;
 
 // Whether a Hugging Face directory has weights beside its config.json; otherwise they arrive with the first update.
 bool has_weights(const std::filesystem::path& dir);
-// Reads every weight of it, checked, in `dtype` on `device`, or into `places` where there are any (in FP8, with scales,
+// Reads the shard's part of every weight of it, checked, in `dtype` on `device`, or into `places` where there are any (in FP8, with scales,
 // where a place is so). Throws modeling::Error.
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
-                       at::Device device, WeightMap places = {});
+                       at::Device device, WeightMap places = {}, const Shard& shard = {});
 
 // A set of weights on its way in: copied to `places`, which nobody reads before the set is complete, or to memory of
 // its own, so that the old set serves until then. (The slices are borrowed for the length of a call, so they cannot be
-// used as they are.) Copies are enqueued on LibTorch's current stream.
+// used as they are.) Of what comes, the shard's parts are kept. Copies are enqueued on LibTorch's current stream.
 //
 // fp8: a matrix of a layer is cast as soon as it is whole, from `dtype`, and only the cast is kept: beside it there is
 // never more in `dtype` than the matrices that have come in part. The set has scales too, under scales_name().
 class WeightUpdate {
  public:
   WeightUpdate(const modeling::ModelConfig& config, at::ScalarType dtype, at::Device device, WeightMap places = {},
-               bool fp8 = false);
+               bool fp8 = false, const Shard& shard = {});
 
   // Copies whole weights or slices of them, of any floating-point dtype and device. Throws sdk::Error (invalid
   // argument): unknown name, wrong global shape, a slice outside of it, a strange dtype, more elements than there are.
@@ -43,7 +44,7 @@ class WeightUpdate {
  private:
   struct Arriving {
     at::Tensor tensor;  // without a place: undefined until its first slice
-    std::vector<int64_t> shape;
+    WeightPart part;
     int64_t missing;  // elements
     bool fp8 = false;
     Fp8Rows rows = {};  // in FP8: its place, or memory that comes with the cast

@@ -4,7 +4,7 @@
 
 #include "modeling/op/adjacent.hpp"
 #include "plugins/native/model/weight_sums.hpp"
-#include "tests/plugins/native/support/harness.hpp"
+#include "tests/plugins/native/support/ranks.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
 
 using namespace native_test;
@@ -37,19 +37,6 @@ Json section(const TinyModel& model, const std::string& precision = "float32") {
 }
 
 const Ask kAsk{.id = 1, .prompt = {5, 9, 2, 44}, .max_new_tokens = 10, .seed = 3};
-
-// What weight_layout reports.
-std::map<std::string, int64_t> reported(Harness& generator) {
-  std::map<std::string, int64_t> sums;
-  generator.context().metric = [&](const hexad::plugin::Metric& metric) {
-    CHECK(metric.name.starts_with("weight_sum/"));
-    sums[metric.name.substr(11)] = static_cast<int64_t>(metric.value);
-  };
-  hexad_weight_list list{};
-  generator->weight_layout(generator.service(), list);
-  generator.context().metric = nullptr;
-  return sums;
-}
 
 }  // namespace
 
@@ -128,7 +115,7 @@ TEST_CASE("an update that finds no weights in force goes to its place, and needs
   generator.answers.clear();
   generator.submit({kAsk});
   CHECK(generator.poll(20) == 0);
-  CHECK(reported(generator).empty());
+  CHECK(reported_sums(generator).empty());
   // Asleep in the middle of one: what has come is not lost.
   generator->update_begin(generator.service(), 4);
   send_half(model.weights);
@@ -183,11 +170,11 @@ TEST_CASE("with the layout come the checksums of the weights in force, in every 
       for (const auto& [name, weight] : weights) rounded[name] = weight.to(dtype);
       return hexad::native::weight_sums(rounded);
     };
-    CHECK(reported(generator) == sums_of(model.weights));
+    CHECK(reported_sums(generator) == sums_of(model.weights));
     const Weights other = random_weights(model.config, 8);
     generator.update(other, 2);
-    CHECK(reported(generator) == sums_of(other));
+    CHECK(reported_sums(generator) == sums_of(other));
     generator->sleep(generator.service(), 2);
-    CHECK(reported(generator).empty());
+    CHECK(reported_sums(generator).empty());
   }
 }

@@ -27,6 +27,7 @@ struct GpuModel {
   hexad::modeling::ModelConfig config;
   Weights weights;  // of bf16 values, in fp32 on the CPU
 
+  // `changes`: to config_of().
   GpuModel(const std::string& family, int64_t head_dim, int64_t width = 328,
            const nlohmann::json& changes = nlohmann::json::object()) {
     nlohmann::json json = config_of(family, head_dim, width);

@@ -7,8 +7,15 @@
 
 namespace native_test {
 
+// The whole device half, in a process that is one rank of several; null in others.
+inline const hexad_runtime*& rank_runtime() {
+  static const hexad_runtime* table = nullptr;
+  return table;
+}
+
 // Null without a GPU.
 inline const hexad_runtime* device_runtime() {
+  if (rank_runtime()) return rank_runtime();
   static const bool present = hexad::modeling::test_devices().size() > 1;
   static const hexad_runtime table = [] {
     hexad_runtime result{};

@@ -62,8 +62,12 @@ inline Weights random_weights(const hexad::modeling::ModelConfig& config, uint64
 
 class TinyModel {
  public:
-  explicit TinyModel(const std::string& family, bool with_weights = true) {
-    hexad::modeling::write_file(dir_ / "config.json", tiny_config(family).dump(1));
+  // `changes`: to tiny_config().
+  explicit TinyModel(const std::string& family, bool with_weights = true,
+                     const nlohmann::json& changes = nlohmann::json::object()) {
+    nlohmann::json json = tiny_config(family);
+    json.update(changes);
+    hexad::modeling::write_file(dir_ / "config.json", json.dump(1));
     config = hexad::modeling::load_model_config(dir_.path());
     weights = random_weights(config, 7);
     if (with_weights) save(weights);

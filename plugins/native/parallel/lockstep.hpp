@@ -1,0 +1,37 @@
+// How the ranks of a replica do the same in every pass. Each has an engine of its own, is given the same requests, and
+// draws the same tokens; what depends on time is decided by rank 0: when a request joins, when one is cancelled, and
+// between which passes a set of weights, a pause or sleep takes effect. It says so in a turn before each pass, and the
+// others follow.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "plugins/native/parallel/replica.hpp"
+
+namespace hexad::native {
+
+struct Turn {
+  bool apart = false;                        // no pass: what the hosts of all ranks have asked for comes now
+  uint64_t digest = 0;                       // of all tokens drawn so far
+  std::vector<uint64_t> arrived, cancelled;  // ids of requests, in order
+};
+
+class Lockstep {
+ public:
+  explicit Lockstep(Replica replica) : replica_(std::move(replica)) {}
+
+  bool leads() const { return !replica_.alone() && replica_.shard().rank == 0; }
+  bool follows() const { return !replica_.alone() && replica_.shard().rank != 0; }
+  const Replica& replica() const { return replica_; }
+
+  // Waits until the other ranks are here, or throws at the group's timeout.
+  void send(const Turn& turn) const;
+  // The next turn of rank 0. Throws (sdk::Error, internal) when it has drawn other tokens than this rank, whose digest
+  // is given.
+  Turn receive(uint64_t digest) const;
+
+ private:
+  Replica replica_;
+};
+
+}  // namespace hexad::native

@@ -1,0 +1,56 @@
+#include "plugins/native/parallel/replica.hpp"
+
+#include <ATen/Functions.h>
+
+namespace hexad::native {
+
+std::chrono::milliseconds Replica::timeout() const {
+  return group_.native()->getBackend(c10d::ProcessGroup::BackendType::GLOO)->getBackendOptions()->timeout;
+}
+
+void Replica::sum(const at::Tensor& x) const {
+  if (alone()) return;
+  if (x.is_cuda()) {
+    c10d::AllreduceOptions options;
+    options.asyncOp = false;  // on the current stream
+    std::vector<at::Tensor> tensors = {x};
+    group_.native()->allreduce(tensors, options);
+    return;
+  }
+  const at::Tensor parts = at::empty({group_.size(), x.numel()}, x.options());
+  group_.all_gather(parts, x).wait();
+  at::Tensor total = x.view({-1});
+  total.copy_(parts[0]);
+  for (int64_t rank = 1; rank < group_.size(); ++rank) total.add_(parts[rank]);
+}
+
+void Replica::join_columns(const at::Tensor& mine, at::Tensor room, const at::Tensor& out) const {
+  const int64_t ranks = group_.size(), rows = out.size(0), vocabulary = out.size(1);
+  const int64_t widest = modeling::chunk_length(vocabulary, ranks), part = rows * widest;
+  if (rows == 0) return;
+  if (!room.defined()) room = at::empty({ranks * part}, out.options());
+  at::Tensor all = room.view({-1}).narrow(0, 0, ranks * part);
+  at::Tensor sent = mine.as_strided({part}, {1});
+  if (mine.is_cuda()) {
+    c10d::AllgatherOptions options;
+    options.asyncOp = false;
+    group_.native()->_allgather_base(all, sent, options);
+  } else {
+    group_.all_gather(all, sent).wait();
+  }
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const modeling::Range columns = modeling::chunk_range(vocabulary, ranks, rank);
+    const at::Tensor from = all.narrow(0, rank * part, rows * columns.size()).view({rows, columns.size()});
+    out.narrow(1, columns.begin, columns.size()).copy_(from);
+  }
+}
+
+void Replica::broadcast(const at::Tensor& x) const { group_.broadcast(x, 0).wait(); }
+
+int64_t Replica::smallest(int64_t value) const {
+  const at::Tensor negative = at::full({1}, -value, at::kLong);
+  group_.all_reduce(negative, modeling::Reduce::max).wait();
+  return -negative.item<int64_t>();
+}
+
+}  // namespace hexad::native

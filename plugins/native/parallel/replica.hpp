@@ -1,0 +1,42 @@
+// The ranks that run one copy of the model together, and what they exchange in a pass. Every rank calls the same
+// functions in the same order. A rank that does not come ends a wait on the host at the group's timeout, with an error
+// that names the group and the rank (c10::DistBackendError).
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <string>
+
+#include "modeling/parallel/group.hpp"
+#include "plugins/native/parallel/shard.hpp"
+
+namespace hexad::native {
+
+class Replica {
+ public:
+  Replica() = default;  // one rank
+  // `name`: for messages, "group 'tp.generator0' of ranks [0, 1]".
+  Replica(modeling::Group group, std::string name) : group_(group), name_(std::move(name)) {}
+
+  bool alone() const { return group_.size() == 1; }
+  Shard shard() const { return {group_.rank(), group_.size()}; }
+  const std::string& name() const { return name_; }
+  std::chrono::milliseconds timeout() const;
+
+  // x becomes the sum over the ranks, on a GPU in the order of LibTorch's current stream, also in a CUDA graph. The same
+  // bits on every rank, and on a CPU whatever other rows x has: the ranks' parts are added in their order.
+  void sum(const at::Tensor& x) const;
+  // mine: [rows, this rank's columns] at the beginning of a contiguous piece of memory that has room for as many columns
+  // as the widest part has. out: [rows, vocabulary], of all ranks' columns. room: memory for all parts, or undefined.
+  void join_columns(const at::Tensor& mine, at::Tensor room, const at::Tensor& out) const;
+
+  // Between hosts: on the CPU, done at return.
+  void broadcast(const at::Tensor& x) const;  // rank 0's
+  int64_t smallest(int64_t value) const;
+
+ private:
+  modeling::Group group_;
+  std::string name_;
+};
+
+}  // namespace hexad::native

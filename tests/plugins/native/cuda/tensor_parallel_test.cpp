@@ -1,0 +1,93 @@
+// Several GPUs run one copy of the model: through graphs, cascades, preemption, passes in flight, new weights and sleep.
+#include "plugins/native/model/weight_sums.hpp"
+#include "tests/plugins/native/cuda/gpu_model.hpp"
+#include "tests/plugins/native/support/ranks.hpp"
+
+using namespace native_test;
+
+namespace {
+
+// Eight heads and an MLP that two and four ranks share; a vocabulary of 997 that they do not divide.
+constexpr int64_t kWidth = 352;
+nlohmann::json sizes(int64_t kv_heads) { return {{"num_attention_heads", 8}, {"num_key_value_heads", kv_heads}}; }
+
+// Of the weights as a trainer has them.
+std::map<std::string, int64_t> sums_of(const Weights& weights) {
+  return hexad::native::weight_sums(in_dtype(weights, at::kBFloat16));
+}
+
+void check_run(const Rank& rank, Harness& generator, const GpuModel& model, const std::vector<Ask>& asks,
+               int64_t version) {
+  const auto answers = generator.run(asks);
+  for (const Ask& ask : asks) {
+    const Answer& answer = answers.at(ask.id);
+    CHECK(answer.error == "");
+    CHECK(answer.finish == HEXAD_FINISH_LENGTH);
+    CHECK((answer.spans == std::vector<std::pair<int64_t, int64_t>>{{0, version}}));
+  }
+  if (rank.rank != 0) return;
+  Gap gap;
+  compare(model, asks, answers, gap, 7);
+  MESSAGE("version ", version, ": ", gap.count, " tokens, largest ", gap.largest, ", error ", gap.mult_prob_error());
+  CHECK(gap.mult_prob_error() < 1.02);
+  CHECK(gap.largest < 0.15);
+}
+
+// Rank 0's tokens are checked; that the others draw the same is checked in every pass (Lockstep).
+void gpu_draws(const Rank& rank) {
+  become(rank);
+  for (const auto& [family, head_dim, kv_heads] : std::vector<std::tuple<std::string, int64_t, int64_t>>{
+           {"llama", 128, 4}, {"mistral", 64, 2}, {"qwen2", 64, 4}, {"qwen3", 128, 2}}) {
+    CAPTURE(family);
+    GpuModel model(family, head_dim, kWidth, sizes(kv_heads));
+    Harness generator(shared_by(model.section(150, 40, 256), model.config, rank.world), device_of(rank));
+    generator.update(model.weights, 1);
+    CHECK(reported_sums(generator) == sums_of(model.weights));
+    const std::vector<Ask> many = groups(12, 8, 150, 60, 997), few = groups(2, 2, 40, 50, 997);
+    check_run(rank, generator, model, many, 1);
+    CHECK(generator->preemptions() > 0);
+    check_run(rank, generator, model, few, 1);
+    check_run(rank, generator, model, few, 1);  // every size has its graph now
+    for (const int32_t level : {1, 2}) {
+      generator->sleep(generator.service(), level);
+      generator->wake(generator.service());
+      for (auto& [name, weight] : model.weights) weight = (weight * 0.9).to(at::kBFloat16).to(at::kFloat);
+      generator.update(model.weights, 1 + level);
+      CHECK(reported_sums(generator) == sums_of(model.weights));
+      check_run(rank, generator, model, many, 1 + level);
+    }
+  }
+}
+
+// With so few rows that products have kernels of their own, and one sequence alone.
+void gpu_one_sequence(const Rank& rank) {
+  become(rank);
+  const GpuModel model("llama", 64, kWidth, sizes(4));
+  const Json section = model.section(150, 4, 64);
+  Harness one(section, device_of(rank)), generator(shared_by(section, model.config, rank.world), device_of(rank));
+  one.update(model.weights, 1), generator.update(model.weights, 1);
+  for (const uint64_t seed : {1, 2, 3}) {
+    Ask ask{.id = seed, .prompt = random_prompt(seed, 30, 997), .max_new_tokens = 1, .group = seed, .seed = seed};
+    ask.temperature = 0;
+    const Answer want = one.run({ask}).at(seed), got = generator.run({ask}).at(seed);
+    CHECK(std::abs(got.logprobs[0] - want.logprobs[0]) < 0.1);
+    ask.max_new_tokens = 80;
+    check_run(rank, generator, model, {ask}, 1);
+  }
+}
+
+const bool added = backend_test::add_scenarios({{"gpu_draws", gpu_draws}, {"gpu_one_sequence", gpu_one_sequence}});
+
+}  // namespace
+
+TEST_SUITE_BEGIN("gpu");
+
+TEST_CASE("native: GPUs that share a model draw with the full forward's log-probs, also after new weights and sleep") {
+  for (const int ranks : {2, 4}) rank_process::run("gpu_draws", ranks);
+}
+
+TEST_CASE("native: GPUs that share a model do so for one sequence") {
+  for (const int ranks : {2, 4}) rank_process::run("gpu_one_sequence", ranks);
+}
+
+TEST_SUITE_END();
