@@ -3,8 +3,9 @@
 //   gemm_ceiling [OUT.json] [--tokens 16384]
 //
 // Built by `ninja gemm_ceiling` (preset cuda). bf16 through cuBLAS (forward y = x w^T, gradients of x and of w) and fp8
-// (e4m3, one scale a tensor, products alone, without casts) through cuBLASLt; each result is checked against fp64 on a part
-// of its rows in the same run. Exits with 1 when one is further away than its rounding allows.
+// (e4m3, one scale a tensor or, as rollouts have it, one a row of both factors; products alone, without casts) through
+// cuBLASLt; each result is checked against fp64 on a part of its rows in the same run. Exits with 1 when one is further
+// away than its rounding allows. A decoding pass has as many tokens as sequences run: --tokens 512.
 #include <ATen/Functions.h>
 #include <nlohmann/json.hpp>
 
@@ -43,17 +44,25 @@ double error(const at::Tensor& got, const at::Tensor& a, const at::Tensor& b) {
   return ((got.slice(0, 0, kChecked).to(at::kDouble) - want).norm() / want.norm()).item<double>();
 }
 
-Json measure(const Product& p, bool fp8, bool& good) {
+enum class Kind { bf16, fp8, fp8_rows };
+
+const char* name_of(Kind kind) { return kind == Kind::bf16 ? "bf16" : kind == Kind::fp8 ? "fp8" : "fp8_rows"; }
+
+Json measure(const Product& p, Kind kind, bool& good) {
+  const bool fp8 = kind != Kind::bf16;
   const double flops = 2.0 * double(p.a[0].size(0)) * double(p.a[0].size(1)) * double(p.b[0].size(0));
   std::vector<at::Tensor> a = p.a, b = p.b;
-  const at::Tensor one = at::ones({}, at::TensorOptions(kGpu).dtype(at::kFloat));
+  const bool rows = kind == Kind::fp8_rows;
+  const auto scales = [&](at::IntArrayRef shape) { return at::ones(shape, at::TensorOptions(kGpu).dtype(at::kFloat)); };
+  const at::Tensor scale_a = rows ? scales({a[0].size(0), 1}) : scales({});
+  const at::Tensor scale_b = rows ? scales({1, b[0].size(0)}) : scales({});
   if (fp8) {  // both factors have to be contiguous along the sum
     for (at::Tensor& x : a) x = x.contiguous().to(at::kFloat8_e4m3fn);
     for (at::Tensor& x : b) x = x.contiguous().to(at::kFloat8_e4m3fn);
   }
   at::Tensor out;
   const auto call = [&](int i) {
-    out = fp8 ? at::_scaled_mm(a[i], b[i].t(), one, one, {}, {}, at::kBFloat16, /*use_fast_accum=*/true)
+    out = fp8 ? at::_scaled_mm(a[i], b[i].t(), scale_a, scale_b, {}, {}, at::kBFloat16, /*use_fast_accum=*/true)
               : at::mm(a[i], b[i].t());
   };
   call(0);
@@ -76,9 +85,9 @@ Json run(const Shape& shape, int64_t tokens, bool& good) {
   Json row = {{"shape", shape.name}, {"tokens", tokens}, {"in", shape.in}, {"out", shape.out}};
   std::printf("%-18s", shape.name);
   for (const Product* product : {&forward, &by_x, &by_w}) {
-    for (const bool fp8 : {false, true}) {
-      const Json result = row[product->name][fp8 ? "fp8" : "bf16"] = measure(*product, fp8, good);
-      std::printf("  %s %s %5.0f", product->name, fp8 ? "fp8" : "bf16", result["tflops"].get<double>());
+    for (const Kind kind : {Kind::bf16, Kind::fp8, Kind::fp8_rows}) {
+      const Json result = row[product->name][name_of(kind)] = measure(*product, kind, good);
+      std::printf("  %s %s %5.0f", product->name, name_of(kind), result["tflops"].get<double>());
     }
   }
   std::printf("\n");

@@ -7,8 +7,8 @@
 
 namespace hexad::native {
 
-// With fp8 the products of layers are those of fp8_linear.hpp: passes of more than kMostSkinnyRows rows cast what a product
-// reads, row by row; those of fewer keep it in bf16 and read the weights in FP8 alone.
+// With fp8 the products of layers are those of fp8_linear.hpp: passes of more than kMostSkinnyRows rows cast what a
+// product reads, row by row; in those of fewer the weights alone are in FP8.
 
 // Dense models of head_dim 64 or 128 in bf16, without biases but those of q, k and v, and without a sliding window
 // shorter than the longest sequence; deterministic and batch-invariant ones (invariant_decoder.hpp) with sizes that are

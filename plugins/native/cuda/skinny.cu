@@ -74,9 +74,14 @@ template <int kTiles, typename W>
 __device__ void partial_product(const __nv_bfloat16* x, const W* low, const W* high, const Shape& s,
                                 float (&sums)[kTiles][4]) {
   constexpr int kTake = kStep<W>;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = s.in / kTake;
-  const int first = steps * warp / kWarps, part = (steps * (warp + 1) / kWarps - first) * kTake;
-  const int64_t begin = int64_t(first) * kTake + lane % 4 * kNeighbours<W>;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int first = s.in / kWarps * warp, part = s.in / kWarps;  // in bf16 the warps' parts are equal: is_skinny()
+  if constexpr (sizeof(W) == 1) {
+    const int steps = s.in / kTake;
+    first = steps * warp / kWarps * kTake;
+    part = steps * (warp + 1) / kWarps * kTake - first;
+  }
+  const int64_t begin = int64_t(first) + lane % 4 * kNeighbours<W>;
   low += int64_t(lane / 4) * s.in + begin, high += int64_t(lane / 4) * s.in + begin;
   const __nv_bfloat16* from[kTiles];
 #pragma unroll
@@ -125,7 +130,8 @@ __device__ float total(const float (&sums)[kTiles][4]) {
 __device__ void write(__nv_bfloat16* to, float x) { *to = __float2bfloat16_rn(x); }
 __device__ void write(float* to, float x) { *to = x; }
 
-// scales: of the weight's rows in FP8, else null. With SwiGLU the block's columns are eight of gate and the same eight of up.
+// scales: of the weight's rows in FP8, else not read. With SwiGLU the block's columns are eight of gate and the same
+// eight of up.
 template <int kTiles, bool kSwiglu, typename W, typename T>
 __global__ void __launch_bounds__(kWarps * 32, 2)
     skinny_kernel(const __nv_bfloat16* x, const W* weight, const float* scales, const __nv_bfloat16* bias, T* y,
@@ -139,7 +145,7 @@ __global__ void __launch_bounds__(kWarps * 32, 2)
   const int row = threadIdx.x / kColumns, i = threadIdx.x % kColumns;
   const int64_t at = i < kHalf ? column + i : other + i - kHalf;
   float result = total(sums);
-  if (scales) result *= scales[at];
+  if constexpr (std::is_same_v<W, __nv_fp8_e4m3>) result *= scales[at];
   if constexpr (kSwiglu) result = result / (1.0f + __expf(-result)) * __shfl_down_sync(~0u, result, kHalf);
   if (row >= s.rows || (kSwiglu && i >= kHalf)) return;
   if (bias) result += __bfloat162float(bias[at]);

@@ -1,7 +1,7 @@
-// Matrices in FP8 (e4m3) with a scale for each row: value = round(x * q), q = 448 / max |x| of the row, scale = 1 / q, so
-// that x is about value * scale. A row of zeros has q = 1; a row with something infinite or not a number is not a number
-// throughout. Weights have a row for each output channel, activations one for each token: rows do not depend on each
-// other.
+// Matrices in FP8 (e4m3) with a scale for each row: value = round(x * q), q = 448 / max |x| of the row, scale =
+// 1 / q, so that x is about value * scale. A row of zeros has q = 1; one with something infinite or not a number makes products
+// that are not numbers. Weights have a row for each output channel, activations one for each token: rows do not depend
+// on each other.
 //
 // With precision fp8 these are the matrices of a model's layers; embedding, head, norms and biases keep bf16.
 #pragma once
