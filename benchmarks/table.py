@@ -1,20 +1,35 @@
 #!/usr/bin/env python3
 """The rows of docs/performance.md's table, each by its own script, one after the other; results as JSON files.
 
-    benchmarks/table.py --build build/cuda --out results/table [--rows train-1.5b,logprobs-8b] [--peers FOLDER] [--vllm SITE] [--list]
+    benchmarks/table.py --build build/cuda --out results/table [--rows train-1.5b,train-8b] [--peers FOLDER] [--vllm SITE] [--read] [--list]
 
 --peers: folder of peer_hf_train.py and peer_vllm.py, which then run beside ours; --vllm: folder with vLLM, put on PYTHONPATH.
-Prints a line for each row: what was measured, the mark to beat, the target, and whether its checks held. A row that fails
-leaves its error in RESULT.txt and the others go on. Exits with 1 when one failed.
+Prints a line for each measure: value, mark to beat (the peer's of the same run where it ran), target; and whether the row's
+checks held. A row that fails leaves its error in ROW.txt and the others go on. --read: nothing runs, the results that are in
+--out are read. summary.json has all lines; benchmarks/table_svg.py draws it. Exits with 1 when a row failed.
 """
 import argparse
+import dataclasses
 import json
 import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass
+class Measure:
+    name: str
+    unit: str
+    read: Callable  # from a row's result
+    mark: float  # published, or the peer's on the same kind of GPU in another run; 0: none
+    target: float  # times the mark, or with `absolute` a value
+    absolute: bool = False
+    less: bool = False  # less is better
+    peer: Callable | None = None  # the mark of the same run, from a row's result
 
 
 def train(*options, peer=True):
@@ -32,7 +47,7 @@ def rollouts(model, tests, running, peer_running, *options):
     return command
 
 
-def value(*path):
+def at(*path):
     def read(result):
         for key in path:
             result = result[key]
@@ -40,48 +55,81 @@ def value(*path):
     return read
 
 
-PACKED = ["--micro-batch", "12288", "--tokens", "65536"]
-# name: (GPUs, command, [(what is read from its result, unit, mark to beat, target), ...])
+PACKED = ["--micro-batch", "6144", "--tokens", "65536", "--steps", "4"]
+# name: (GPUs, command, measures)
 ROWS = {
-    "train-1.5b": (1, train("--rows", "packed,full"), [(value("packed", "tokens_per_second_per_gpu"), "tokens/s", "peer of the same run (42,600)", "1.25 x peer")]),
+    "train-1.5b": (1, train("--rows", "packed,full"), [
+        Measure("Qwen2.5-1.5B training, 1 GPU", "tokens/s", at("packed", "tokens_per_second_per_gpu"), 42600, 1.25, peer=at("peer", "tokens_per_second_per_gpu"))]),
     "train-8b": (4, train("--model", "llama-8b", "--gpus", "4", *PACKED, "--rows", "packed,packed-fp8", "--fp8", "hybrid"), [
-        (value("packed", "tflops_per_gpu"), "TFLOP/s/GPU", "peer of the same run (544)", "600"),
-        (value("packed-fp8", "tflops_per_gpu"), "TFLOP/s/GPU in fp8", "744-800 (published, H100)", "850"),
-        (value("packed", "logprob_tflops_per_gpu"), "TFLOP/s/GPU of log-probs", "455 (published, H100)", "640"),
-        (value("packed", "launch_to_first_step_s"), "s to the first step", "minutes", "60")]),
-    "logprobs-8b": (4, script("logprobs.py", "--rows", "packed"), [(value("packed", "tflops_per_gpu"), "TFLOP/s/GPU", "455 (published, H100)", "640")]),
+        Measure("Llama-8B training bf16, 4 GPUs", "TFLOP/s/GPU", at("packed", "tflops_per_gpu"), 544, 600, absolute=True, peer=at("peer", "tflops_per_gpu")),
+        Measure("Llama-8B training fp8, 4 GPUs", "TFLOP/s/GPU", at("packed-fp8", "tflops_per_gpu"), 744, 850, absolute=True),
+        Measure("log-probs, 8B, 4 GPUs", "TFLOP/s/GPU", at("packed", "logprob_tflops_per_gpu"), 455, 640, absolute=True),
+        Measure("launch to the first step, 8B", "s", at("packed", "launch_to_first_step_s"), 0, 60, absolute=True, less=True)]),
     "rollouts-8b": (1, rollouts("llama-8b", "d,a", "512", "512"), [
-        (value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (14,297)", "1.5 x vLLM"),
-        (value("ours", "d", "tok_s_per_seq"), "tokens/s each of eight", "vLLM of the same run (191)", "1.2 x vLLM"),
-        (value("ours", "engine", "start_to_first_token_s"), "s to the first token", "vLLM of the same run (40-57)", "10")]),
-    "rollouts-8b-fp8": (1, rollouts("llama-8b", "a", "512", "1024", "--fp8"), [(value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (16,996)", "1.5 x vLLM")]),
-    "rollouts-8b-tail": (1, rollouts("llama-8b", "b", "2048", "1024"), [(value("ours", "b", "out_tok_s"), "tokens/s", "vLLM of the same run (14,978)", "1.3 x vLLM")]),
-    "rollouts-1.5b": (1, rollouts("qwen2.5-1.5b", "a", "1024", "1024"), [(value("ours", "a", "out_tok_s"), "tokens/s", "vLLM of the same run (48,600)", "1.5 x vLLM")]),
-    "refit-8b": (4, script("refit.py", "--model", "llama-8b", "--gpus", "4"), [(value("refit_s"), "s", "5 (NeMo-RL)", "0.1")]),
-    "grpo-8b": (4, script("grpo_step.py"), [(value("gpu_seconds_per_sample"), "GPU s/sample", "0.4375 (NeMo-RL, 8 x H100)", "0.20")]),
-    "scaling-1.5b": (4, script("scaling.py", "--gpus", "1,4"), [(lambda result: result["efficiency"][-1], "of one GPU", "", "0.97")]),
-    "train-moe": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--rows", "packed", "--tokens", "65536", peer=False), [
-        (value("packed", "tflops_per_gpu"), "TFLOP/s/GPU, 24 of 48 layers", "203-299 (published)", "320")]),
+        Measure("generation 8B, 64 x 16", "tokens/s", at("ours", "a", "out_tok_s"), 14297, 1.5, peer=at("peer", "a", "out_tok_s")),
+        Measure("eight sequences, 8B", "tokens/s each", at("ours", "d", "tok_s_per_seq"), 191, 1.2, peer=at("peer", "d", "tok_s_per_seq")),
+        Measure("process start to first token, 8B", "s", at("ours", "engine", "start_to_first_token_s"), 40, 10, absolute=True, less=True)]),
+    "rollouts-8b-tail": (1, rollouts("llama-8b", "b", "2048", "1024"), [
+        Measure("generation 8B, long tail", "tokens/s", at("ours", "b", "out_tok_s"), 14978, 1.3, peer=at("peer", "b", "out_tok_s"))]),
+    "rollouts-1.5b": (1, rollouts("qwen2.5-1.5b", "a", "1024", "1024"), [
+        Measure("generation Qwen2.5-1.5B", "tokens/s", at("ours", "a", "out_tok_s"), 48600, 1.5, peer=at("peer", "a", "out_tok_s"))]),
+    "rollouts-8b-fp8": (1, rollouts("llama-8b", "a", "512", "1024", "--fp8"), [
+        Measure("generation 8B, fp8 weights", "tokens/s", at("ours", "a", "out_tok_s"), 16996, 1.5, peer=at("peer", "a", "out_tok_s"))]),
+    "refit-8b": (4, script("refit.py", "--model", "llama-8b", "--gpus", "4"), [Measure("refit 8B, 4 GPUs", "s", at("refit_s"), 5, 0.1, absolute=True, less=True)]),
+    "grpo-8b": (4, script("grpo_step.py", "--micro-batch", "6144"), [
+        Measure("GRPO step, 8B, 4 GPUs", "GPU s/sample", at("gpu_seconds_per_sample"), 0.4375, 0.2, absolute=True, less=True)]),
+    "scaling-1.5b": (4, script("scaling.py", "--gpus", "1,4"), [
+        Measure("Qwen2.5-1.5B, 1 to 4 GPUs", "of one GPU", lambda result: result["efficiency"][-1], 0, 0.97, absolute=True)]),
+    "train-moe": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--rows", "packed", "--tokens", "65536", "--steps", "4", peer=False), [
+        Measure("Qwen3-30B-A3B, 24 layers, 4 GPUs", "TFLOP/s/GPU", at("packed", "tflops_per_gpu"), 203, 320, absolute=True)]),
 }
 
 
+def short(number):
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+
+
+def line_of(row, measure, result):
+    """A measure of a result, as summary.json has it."""
+    value, mark, same_run = measure.read(result), measure.mark, False
+    if measure.peer and result.get("peer"):
+        mark, same_run = measure.peer(result), True
+    target = measure.target if measure.absolute else measure.target * mark
+    return {"row": row, "name": measure.name, "unit": measure.unit, "value": value, "mark": mark, "same_run": same_run, "target": target, "less": measure.less,
+            "reached": value <= target if measure.less else value >= target}
+
+
+def report(name, result, checks):
+    lines = [line_of(name, measure, result) for measure in ROWS[name][2]]
+    for line in lines:
+        mark = f"mark {short(line['mark'])}{' of the same run' if line['same_run'] else ''}, " if line["mark"] else ""
+        print(f"{line['name']}: {short(line['value'])} {line['unit']}; {mark}target {short(line['target'])}: {'reached' if line['reached'] else 'not reached'}", flush=True)
+    print(f"{name}: checks {'hold' if checks else 'FAIL'}", flush=True)
+    return lines
+
+
 def run(name, args):
-    _, command, readings = ROWS[name]
+    """The row's result, or None, and whether its checks held."""
     out = args.out / f"{name}.json"
-    full = [sys.executable, *command(args), "--out", str(out)]
-    full[1] = str(HERE / full[1])
     out.unlink(missing_ok=True)
+    full = [sys.executable, *ROWS[name][1](args), "--out", str(out)]
+    full[1] = str(HERE / full[1])
     started = time.time()
     done = subprocess.run(full, capture_output=True, text=True)
     (args.out / f"{name}.txt").write_text(" ".join(full) + "\n" + done.stdout + done.stderr)
-    if not out.exists():
-        print(f"{name}: exit {done.returncode} after {time.time() - started:.0f} s: {(done.stderr or done.stdout).strip()[-400:]}", flush=True)
-        return False
-    result = json.loads(out.read_text())
-    for read, unit, mark, target in readings:
-        print(f"{name}: {read(result):.4g} {unit}; mark {mark}; target {target}", flush=True)
-    print(f"{name}: checks {'hold' if done.returncode == 0 else 'FAIL'}; {time.time() - started:.0f} s", flush=True)
-    return done.returncode == 0
+    if out.exists():
+        return json.loads(out.read_text()), done.returncode == 0
+    print(f"{name}: exit {done.returncode} after {time.time() - started:.0f} s: {(done.stderr or done.stdout).strip()[-400:]}", flush=True)
+    return None, False
+
+
+def read(name, args):
+    path = args.out / f"{name}.json"
+    if not path.exists():
+        return None, True
+    result = json.loads(path.read_text())
+    checks = result.get("checks", result.get("run", result))
+    return result, checks.get("ok", True)
 
 
 def main():
@@ -91,7 +139,8 @@ def main():
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--vllm", default="")
-    parser.add_argument("--list", action="store_true", help="names, GPUs and marks, and nothing runs")
+    parser.add_argument("--read", action="store_true", help="nothing runs: read the results that are there")
+    parser.add_argument("--list", action="store_true", help="rows, GPUs and measures, and nothing runs")
     args = parser.parse_args()
     names = args.rows.split(",")
     for name in names:
@@ -99,12 +148,17 @@ def main():
             parser.error(f"no row {name}: there are {', '.join(ROWS)}")
     if args.list:
         for name in names:
-            gpus, _, readings = ROWS[name]
-            for _, unit, mark, target in readings:
-                print(f"{name}: {gpus} GPUs; {unit}; mark {mark}; target {target}")
+            print(f"{name}: {ROWS[name][0]} GPUs; {'; '.join(measure.name for measure in ROWS[name][2])}")
         return 0
     args.out.mkdir(parents=True, exist_ok=True)
-    return 0 if all([run(name, args) for name in names]) else 1
+    lines, ok = [], True
+    for name in names:
+        result, held = (read if args.read else run)(name, args)
+        ok = ok and held
+        if result:
+            lines += report(name, result, held)
+    (args.out / "summary.json").write_text(json.dumps(lines, indent=1))
+    return 0 if ok else 1
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "tests/run/first_party.hpp"
 
@@ -29,4 +30,33 @@ TEST_CASE("grpo_step measures whole steps of the lengths that it imposes") {
     const double seconds = step.at("total_step_time");
     CHECK(step.at("gpu_seconds_per_sample").get<double>() == doctest::Approx(seconds * 2 / 8));
   }
+}
+
+TEST_CASE("the table holds results against marks of the same run, and its picture shows them") {
+  const toy::TempDir dir;
+  std::ofstream(dir / "rollouts-8b.json")
+      << R"({"ok": true, "peer": {"a": {"out_tok_s": 14000}, "d": {"tok_s_per_seq": 190}},
+    "ours": {"a": {"out_tok_s": 22000}, "d": {"tok_s_per_seq": 200}, "engine": {"start_to_first_token_s": 2.5}}})";
+  std::ofstream(dir / "refit-8b.json") << R"({"refit_s": 0.25, "run": {"ok": true}})";
+  const std::string out = dir.path().string(), log = (dir / "log").string(), source = first_party::source();
+  const auto table = [&] {
+    return std::system(fmt::format("python3 -B {0}/benchmarks/table.py --read --out {1} > {2} 2>&1 && "
+                                   "python3 -B {0}/benchmarks/table_svg.py {1}/summary.json {1}/table.svg >> {2} 2>&1",
+                                   source, out, log)
+                           .c_str());
+  };
+  const int code = table();
+  INFO(toy::read_text(log));
+  REQUIRE(code == 0);
+  const Json lines = Json::parse(toy::read_text(dir / "summary.json"));
+  REQUIRE(lines.size() == 4);
+  const std::vector<bool> reached = {lines[0]["reached"], lines[1]["reached"], lines[2]["reached"],
+                                     lines[3]["reached"]};
+  CHECK(reached == std::vector<bool>{true, false, true, false});
+  CHECK(lines[0]["target"] == 21000);
+  CHECK(lines[0]["same_run"] == true);
+  CHECK(lines[3]["mark"] == 5);
+  CHECK(toy::read_text(dir / "table.svg").find("22,000") != std::string::npos);
+  std::ofstream(dir / "refit-8b.json") << R"({"refit_s": 0.05, "run": {"ok": false}})";
+  CHECK(table() != 0);
 }
