@@ -38,8 +38,8 @@ class Engine {
 
   // Starts a forward pass, if there is one to run, and takes in the draws of the oldest one when as many are in flight
   // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
-  // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is lost
-  // (c10::DistError), after which there is nothing left to do.
+  // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is
+  // lost (c10::DistError), after which there is nothing left to do.
   void step(const Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();

@@ -16,8 +16,8 @@
 
 namespace hexad::native {
 
-// Of a replica of several ranks every one is a Generator that gets the same calls and hands out the same completions. Rank
-// 0 decides when something takes effect (Lockstep): on the others poll, and whatever waits for a pause between two
+// Of a replica of several ranks every one is a Generator that gets the same calls and hands out the same completions.
+// Rank 0 decides when something takes effect (Lockstep): on the others poll, and whatever waits for a pause between two
 // passes, wait for it.
 class Generator {
  public:

@@ -15,7 +15,8 @@ struct CpuLayer {
 };
 
 struct CpuWeights {
-  // The shard's part of a model. Lets go of each matrix of `weights` (float or bfloat16) as soon as it has a packed copy.
+  // The shard's part of a model. Lets go of each matrix of `weights` (float or bfloat16) as soon as it has a packed
+  // copy.
   CpuWeights(const modeling::ModelConfig& config, WeightMap weights, const Shard& shard = {});
 
   // Copies of them in `dtype`, as they came.
