@@ -1,4 +1,5 @@
-// The linears of one layer of Llama-8B in training, bf16 beside FP8, casts counted, on one GPU.
+// The linears of one layer of Llama-8B in training, bf16 beside FP8 scaled by tensor and by strips and blocks of 128,
+// casts counted, on one GPU.
 //
 //   fp8_linear [OUT.json] [TOKENS]
 //
@@ -20,6 +21,7 @@
 #include <functional>
 
 #include "benchmarks/device_time.hpp"
+#include "modeling/op/fp8_blocks.hpp"
 #include "modeling/op/fp8_linear.hpp"
 #include "modeling/op/linear.hpp"
 
@@ -49,7 +51,8 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"bf16", Fp8::off, {5e-3, 5e-3, 5e-3}},
                            {"e4m3", Fp8::e4m3, {0.04, 0.04, 0.04}},
-                           {"hybrid", Fp8::hybrid, {0.04, 0.063, 0.063}}};
+                           {"hybrid", Fp8::hybrid, {0.04, 0.063, 0.063}},
+                           {"blockwise", Fp8::blockwise_e4m3, {0.04, 0.04, 0.04}}};
 
 // Leaves side by side with their sums in grad(): rows of one tensor, or [ranks, rows of a rank, K].
 struct Inputs {
@@ -142,7 +145,7 @@ Json measure(const Shape& shape, const Kind& kind, int64_t tokens, bool by_rank,
   return row;
 }
 
-// The casts alone: bytes read for the range, read again and written.
+// The casts alone: bytes read for the range, read again and written; by strips and blocks read once.
 Json casts(int64_t tokens) {
   Json all = Json::array();
   for (const int64_t width : {4096, 14336, 28672}) {
@@ -157,6 +160,13 @@ Json casts(int64_t tokens) {
                    {"both_tb_s", rate(4, Fp8Copies::both, known)},
                    {"rows_tb_s", rate(3, Fp8Copies::rows, known)},
                    {"columns_tb_s", rate(3, Fp8Copies::columns, known)}});
+    const auto scaled = [&](double each, const auto& cast) {
+      return each * bytes / device_ms([&](int) { cast(); }, 1) / 1e9;
+    };
+    all.back()["strips_both_tb_s"] = scaled(4, [&] { to_fp8_strips({x}, at::kFloat8_e4m3fn, Fp8Copies::both); });
+    all.back()["strips_rows_tb_s"] = scaled(3, [&] { to_fp8_strips({x}, at::kFloat8_e4m3fn, Fp8Copies::rows); });
+    all.back()["blocks_rows_tb_s"] = scaled(3, [&] { to_fp8_blocks({x}, Fp8Copies::rows); });
+    all.back()["blocks_columns_tb_s"] = scaled(3, [&] { to_fp8_blocks({x}, Fp8Copies::columns); });
     std::printf("casts %s\n", all.back().dump().c_str());
   }
   return all;

@@ -2,7 +2,7 @@
 """Log-prob passes of a backend on GPUs: model TFLOP/s beside NeMo-RL's published 455 (8B, H100).
 
     benchmarks/logprobs.py --build build/cuda --out RESULT.json [--model llama-8b] [--layers N] [--gpus 4] [--backend dtensor]
-        [--fp8 hybrid] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full,packed-fp8] [key=value ...]
+        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--passes 5] [--rows packed,full,packed-fp8] [key=value ...]
 
 Random weights at the real shapes. The correctness check is train_step.py's: fp32 log-probs against transformers in fp32,
 bf16 and FP8 against fp32. TFLOP/s count 2 * matrix parameters * tokens + 2 * layers * query width * sum of squared lengths. Exits
@@ -21,7 +21,8 @@ from train_step import add_model_arguments, check, flops, make_model, model_conf
 def main():
     parser = argparse.ArgumentParser()
     add_model_arguments(parser, "llama-8b", 4)
-    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8, scaled by tensor")
+    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
+    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of a pass and GPU")
     parser.add_argument("--passes", type=int, default=5)

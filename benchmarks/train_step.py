@@ -2,7 +2,7 @@
 """Training steps and log-prob passes of a backend on GPUs, beside transformers + FSDP2 + compile, in one run.
 
     benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
-        [--fp8 hybrid] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER]
+        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER]
         [--peer peer_hf_train.py] [key=value ...]
 
 Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that end
@@ -180,7 +180,7 @@ def flops(config, lengths):
 
 def fp8_keys(args, enabled):
     section = f"++policy.{args.backend}_cfg.fp8_cfg"
-    return [f"{section}.enabled={str(enabled).lower()}", f"{section}.fp8={args.fp8}", f"{section}.fp8_recipe=tensorwise"] if args.fp8 else []
+    return [f"{section}.enabled={str(enabled).lower()}", f"{section}.fp8={args.fp8}", f"{section}.fp8_recipe={args.fp8_recipe}"] if args.fp8 else []
 
 
 def run(args, model, scratch, lengths, name, steps, logprobs, precision="bfloat16", save=None):
@@ -263,7 +263,8 @@ def peer(args, config):
 def main():
     parser = argparse.ArgumentParser()
     add_model_arguments(parser, "qwen2.5-1.5b", 1)
-    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8, scaled by tensor")
+    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
+    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step and GPU")
     parser.add_argument("--steps", type=int, default=6)
@@ -279,7 +280,7 @@ def main():
     if any(rows.endswith("-fp8") for rows in rows_wanted) != bool(args.fp8):
         parser.error("rows in FP8 are named as packed-fp8, and --fp8 says their format")
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "micro_batch": args.micro_batch}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "fp8_recipe": args.fp8_recipe if args.fp8 else "", "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         scratch = pathlib.Path(temporary)
         result["checks"] = {"skipped": True, "ok": True}

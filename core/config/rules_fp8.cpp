@@ -14,10 +14,10 @@ void check_fp8_rules(RuleContext& c, const std::string& section) {
     return;
   }
   const std::string recipe = c.text(at + "fp8_recipe").value_or("tensorwise");
-  if (recipe != "tensorwise")
-    c.error(
-        at + "fp8_recipe",
-        fmt::format("the recipe {} is not available in this version, wanted tensorwise; nearest: tensorwise", recipe));
+  if (recipe != "tensorwise" && recipe != "blockwise")
+    c.error(at + "fp8_recipe",
+            fmt::format("the recipe {} is not available in this version, wanted tensorwise or blockwise; nearest: {}",
+                        recipe, recipe == "delayed" ? "tensorwise" : "blockwise"));
   if (parameters)
     c.error(at + "fp8_param", "parameters in FP8 are not available in this version, wanted false; nearest: false");
   if (c.flag(section + ".tp_comm_overlap"))

@@ -83,10 +83,12 @@ BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::v
 }
 
 BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
-                          std::optional<int64_t> bucket_size) {
+                          std::optional<int64_t> bucket_size, bool aligned) {
   check_members(params, members, bucket_size);
-  BufferBuilder builder(1);
+  const int64_t alignment = aligned ? kParamAlignment : 1;
+  BufferBuilder builder(alignment);
   for (auto member = members.rbegin(); member != members.rend(); ++member) {
+    builder.align(alignment);
     builder.place(*member, params[*member].numel);
     if (bucket_size && builder.bucket_numel() >= *bucket_size) builder.close();
   }
@@ -116,7 +118,7 @@ std::vector<BufferLayout> buffer_layouts(const std::vector<BufferParam>& params,
     BufferLayout layout = options.distributed_optimizer
                               ? sharded_buffer(params, members[i], options.bucket_size, shards,
                                                options.pad_for_high_bandwidth, options.bucket_per_unit)
-                              : plain_buffer(params, members[i], options.bucket_size);
+                              : plain_buffer(params, members[i], options.bucket_size, options.align_plain);
     layout.param_dtype = keys[i].dtype;
     layout.grad_dtype = keys[i].grad_dtype;
     layout.expert = keys[i].expert;

@@ -47,6 +47,9 @@ struct BufferOptions {
   bool distributed_optimizer = true;
   bool grad_reduce_in_fp32 = true;
   bool pad_for_high_bandwidth = false;  // pad_buckets_for_high_nccl_busbw: buckets of multiples of 2^16 elements
+  // Plain buffers too: their parameters begin, and buckets end, at multiples of 64 elements, where kernels read and
+  // write whole words. (Megatron-Core leaves no gaps there.)
+  bool align_plain = false;
 };
 
 // One buffer for every (parameter dtype, gradient dtype, expert or not), in the order in which the list meets them
@@ -61,11 +64,11 @@ std::optional<int64_t> default_bucket_size(int64_t data_parallel, bool overlap_g
 //   sharded: parameters begin at multiples of 64 elements, buckets end at multiples of lcm(shards, 128) (and 2^16), a
 //   shared embedding is alone in its bucket (distrib_optimizer.py:_compute_per_buffer_param_layout);
 //   by unit: a bucket ends where the parameters' unit does (Megatron-FSDP), and bucket_size means nothing;
-//   plain: no gaps (param_and_grad_buffer.py:_compute_default_per_buffer_param_layout).
+//   plain: no gaps (param_and_grad_buffer.py:_compute_default_per_buffer_param_layout), unless aligned.
 BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
                             std::optional<int64_t> bucket_size, int64_t shards, bool pad_for_high_bandwidth = false,
                             bool bucket_per_unit = false);
 BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
-                          std::optional<int64_t> bucket_size);
+                          std::optional<int64_t> bucket_size, bool aligned = false);
 
 }  // namespace hexad::modeling::layout

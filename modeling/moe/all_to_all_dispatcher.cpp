@@ -7,6 +7,7 @@
 #include "modeling/error.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/moe/permutation.hpp"
+#include "modeling/op/on_device.hpp"
 #include "modeling/parallel/host_copy.hpp"
 
 namespace hexad::modeling {
@@ -121,7 +122,7 @@ Permutation repeated(const Permutation& order, const std::vector<int64_t>& rows_
       for (int64_t row = begin; row < begin + rows; ++row) index.push_back(row);
     begin += rows;
   }
-  const at::Tensor rows = at::tensor(index, at::kLong).to(order.tokens.device());
+  const at::Tensor rows = on_device(at::tensor(index, at::kLong), order.tokens.device());
   return {order.num_tokens, order.ends, order.tokens.index_select(0, rows), order.slots.index_select(0, rows), {}};
 }
 

@@ -8,13 +8,12 @@
 #include "modeling/op/adjacent.hpp"
 #include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/fp8_blocks.hpp"
 
 namespace hexad::modeling {
 namespace {
 
 int64_t rounded_up(int64_t size) { return (size + kFp8Multiple - 1) / kFp8Multiple * kFp8Multiple; }
-
-double largest_number(at::ScalarType type) { return type == at::kFloat8_e5m2 ? 57344.0 : 448.0; }
 
 // Zeros of any type: ATen fills none of FP8.
 at::Tensor empty_fp8(at::IntArrayRef sizes, const at::Tensor& like, at::ScalarType type, bool zeroed) {
@@ -29,24 +28,33 @@ at::Tensor largest_of(const std::vector<at::Tensor>& parts) {
   return largest;
 }
 
-at::Tensor factor_of(const at::Tensor& largest, at::ScalarType type) {
-  const at::Tensor factor = at::full_like(largest, largest_number(type)) / largest;
-  return at::where(largest == 0, at::ones_like(largest), factor.clamp_max(std::numeric_limits<float>::max()));
-}
-
 // Into parts of the copies, of which either may be undefined; sets range.inverse, if that is defined.
 void cast(const at::Tensor& x, const Fp8Range& range, const at::Tensor& rows, const at::Tensor& columns) {
   if (cuda::has_kernels(x)) return cuda::fp8_cast(x, range, rows, columns);
   const at::ScalarType type = (rows.defined() ? rows : columns).scalar_type();
-  const at::Tensor factor = factor_of(range.largest, type), values = (x.to(at::kFloat) * factor).to(type);
+  const at::Tensor factor = fp8_factor(range.largest, type), values = (x.to(at::kFloat) * factor).to(type);
   if (range.inverse.defined()) range.inverse.copy_(factor.reciprocal());
   if (rows.defined()) rows.copy_(values);
   if (columns.defined()) columns.narrow(1, 0, x.size(0)).copy_(values.t());
 }
 
-at::Tensor wide(const Fp8Matrix& x) { return x.values.to(at::kFloat); }
+// Of the values, with the scales that are not the tensor's.
+at::Tensor wide(const Fp8Matrix& x) {
+  return x.scaling == Fp8Scaling::tensor ? x.values.to(at::kFloat) : without_scales(x);
+}
+
+// a b^T of fp32.
+at::Tensor plain_product(const Fp8Matrix& a, const Fp8Matrix& b) {
+  const at::Tensor y = at::mm(wide(a), wide(b).t()).narrow(0, 0, a.values.size(0) - a.zero_rows);
+  return a.scaling == Fp8Scaling::tensor ? y * (a.inverse * b.inverse) : y;
+}
 
 }  // namespace
+
+at::Tensor fp8_factor(const at::Tensor& largest, at::ScalarType type) {
+  const at::Tensor factor = at::full_like(largest, type == at::kFloat8_e5m2 ? 57344.0 : 448.0) / largest;
+  return at::where(largest == 0, at::ones_like(largest), factor.clamp_max(std::numeric_limits<float>::max()));
+}
 
 Fp8Tensor to_fp8(const std::vector<at::Tensor>& all, int64_t dim, at::ScalarType type, Fp8Copies copies,
                  const Fp8Range& known) {
@@ -80,6 +88,7 @@ Fp8Tensor to_fp8(const std::vector<at::Tensor>& all, int64_t dim, at::ScalarType
 
 at::Tensor fp8_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type, bool fast) {
   const at::NoGradGuard no_grad;
+  if (a.values.is_cuda() && a.scaling != Fp8Scaling::tensor) return cuda::fp8_scaled_product(a, b, bias, type);
   if (a.values.is_cuda()) {
     const bool fused =
         bias.defined() && type != at::kFloat && bias.scalar_type() == type && is_aligned(bias.const_data_ptr());
@@ -87,7 +96,7 @@ at::Tensor fp8_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor&
                                         fused ? std::optional(bias) : std::nullopt, {}, type, fast);
     return bias.defined() && !fused ? y + bias : y;
   }
-  at::Tensor y = at::mm(wide(a), wide(b).t()).mul_(a.inverse * b.inverse);
+  at::Tensor y = plain_product(a, b);
   if (bias.defined()) y.add_(bias);
   return y.to(type);
 }
@@ -95,8 +104,14 @@ at::Tensor fp8_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor&
 void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
   const at::NoGradGuard no_grad;
   if (g.values.is_cuda()) return cuda::accumulate_fp8_product(sum, g, x);
-  const at::Tensor product = at::mm(wide(g), wide(x).t()).mul_(g.inverse * x.inverse);
-  at::Tensor(sum).add_(product.view(sum.sizes()));
+  at::Tensor(sum).add_(plain_product(g, x).view(sum.sizes()));
+}
+
+Fp8Matrix rows_of(const Fp8Matrix& x, int64_t begin, int64_t count) {
+  if (begin == 0 && count == x.values.size(0)) return x;
+  const at::Tensor inverse =
+      x.scaling == Fp8Scaling::strips ? x.inverse.narrow(1, begin, count).contiguous() : x.inverse;
+  return {x.values.narrow(0, begin, count), inverse, x.scaling, 0};
 }
 
 }  // namespace hexad::modeling

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/adjacent.hpp"
+#include "modeling/op/fp8_blocks.hpp"
 #include "modeling/op/linear.hpp"
 
 namespace hexad::modeling {
@@ -47,10 +48,10 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
       if (weight) weights.push_back(*weight);
     for (const OptionalTensor& bias : {b0, b1, b2}) biases.push_back(bias.value_or(at::Tensor()));
     biases.resize(weights.size());
-    const at::ScalarType type = fp8_value_type(static_cast<Fp8>(fp8));
-    const Fp8Tensor input = to_fp8({x}, 0, type, any_wants_gradient(weights) ? Fp8Copies::both : Fp8Copies::rows);
-    const Fp8Tensor weight = to_fp8(weights, 0, type, Fp8Copies::rows);
-    variable_list saved = {input.columns, input.range.inverse, weight.range.largest, weight.range.inverse};
+    const Fp8Tensor input =
+        fp8_input(x, static_cast<Fp8>(fp8), any_wants_gradient(weights) ? Fp8Copies::both : Fp8Copies::rows);
+    const Fp8Tensor weight = fp8_weights(weights, static_cast<Fp8>(fp8), Fp8Copies::rows);
+    variable_list saved = {input.columns, by_columns(input).inverse, weight.range.largest, weight.range.inverse};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["biased"] = c10::List<bool>({b0.has_value(), b1.has_value(), b2.has_value()});
@@ -69,10 +70,12 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
     const Fp8Copies copies = !of_weights ? Fp8Copies::rows : of_input ? Fp8Copies::both : Fp8Copies::columns;
     variable_list result(8);
     if (of_input || of_weights) {
-      const Fp8Gradients gradients(grads, static_cast<Fp8>(ctx->saved_data["fp8"].toInt()), copies);
+      const Fp8 fp8 = static_cast<Fp8>(ctx->saved_data["fp8"].toInt());
+      const Fp8Gradients gradients(grads, fp8, copies);
       if (of_input) result[0] = gradients.of_input(weights, {saved[2], saved[3]});
       if (of_weights) {
-        const Tensors all = gradients.of_weights({saved[0], saved[1]}, weights);
+        const Fp8Scaling scaling = is_blockwise(fp8) ? Fp8Scaling::strips : Fp8Scaling::tensor;
+        const Tensors all = gradients.of_weights({saved[0], saved[1], scaling}, weights);
         std::copy(all.begin(), all.end(), result.begin() + 1);
       }
     }
@@ -84,6 +87,15 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
 };
 
 }  // namespace
+
+Fp8Tensor fp8_input(const at::Tensor& x, Fp8 fp8, Fp8Copies copies) {
+  return is_blockwise(fp8) ? to_fp8_strips({x}, fp8_value_type(fp8), copies)
+                           : to_fp8({x}, 0, fp8_value_type(fp8), copies);
+}
+
+Fp8Tensor fp8_weights(const Tensors& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range) {
+  return is_blockwise(fp8) ? to_fp8_blocks(weights, copies) : to_fp8(weights, 0, fp8_value_type(fp8), copies, range);
+}
 
 bool fits_fp8(const at::Tensor& x, const Tensors& weights) {
   const auto narrow = [](const at::Tensor& t) {
@@ -97,8 +109,7 @@ bool fits_fp8(const at::Tensor& x, const Tensors& weights) {
 
 Tensors fp8_linears(const at::Tensor& x, const Tensors& weights, const Tensors& biases, Fp8 fp8) {
   if (!at::GradMode::is_enabled()) {
-    const at::ScalarType type = fp8_value_type(fp8);
-    return products(to_fp8({x}, 0, type, Fp8Copies::rows), to_fp8(weights, 0, type, Fp8Copies::rows), weights, biases);
+    return products(fp8_input(x, fp8, Fp8Copies::rows), fp8_weights(weights, fp8, Fp8Copies::rows), weights, biases);
   }
   const auto at_index = [](const Tensors& all, size_t i) {
     return i < all.size() && all[i].defined() ? OptionalTensor(all[i]) : std::nullopt;
@@ -108,10 +119,13 @@ Tensors fp8_linears(const at::Tensor& x, const Tensors& weights, const Tensors& 
 }
 
 Fp8Gradients::Fp8Gradients(const Tensors& grads, Fp8 fp8, Fp8Copies copies)
-    : grads_(to_fp8(grads, 1, fp8_gradient_type(fp8), copies)), type_(grads[0].scalar_type()) {}
+    : fp8_(fp8),
+      grads_(is_blockwise(fp8) ? to_fp8_strips(grads, fp8_gradient_type(fp8), copies)
+                               : to_fp8(grads, 1, fp8_gradient_type(fp8), copies)),
+      type_(grads[0].scalar_type()) {}
 
 at::Tensor Fp8Gradients::of_input(const Tensors& weights, const Fp8Range& range) const {
-  const Fp8Tensor w = to_fp8(weights, 0, at::kFloat8_e4m3fn, Fp8Copies::columns, range);
+  const Fp8Tensor w = fp8_weights(weights, fp8_, Fp8Copies::columns, range);
   return fp8_product(by_rows(grads_), by_columns(w), {}, type_, /*fast=*/false);
 }
 
@@ -126,7 +140,7 @@ Tensors Fp8Gradients::of_weights(const Fp8Matrix& x, const Tensors& weights) con
   int64_t begin = 0;
   for (size_t i = 0; i < weights.size(); begin += weights[i++].size(0)) {
     if (!weights[i].requires_grad()) continue;
-    const Fp8Matrix part = {g.values.narrow(0, begin, weights[i].size(0)), g.inverse};
+    const Fp8Matrix part = rows_of(g, begin, weights[i].size(0));
     if (sums[i].defined()) {
       accumulate_fp8_product(sums[i], part, x);
     } else {

@@ -60,6 +60,8 @@ bool add_grouped_gradient(const std::vector<at::Tensor>&, const at::Tensor&, con
 bool add_products(const std::vector<at::Tensor>&, const at::Tensor&, const at::Tensor&) { return false; }
 at::Tensor fp8_largest(const std::vector<at::Tensor>&) { absent(); }
 void fp8_cast(const at::Tensor&, const Fp8Range&, const at::Tensor&, const at::Tensor&) { absent(); }
+void fp8_cast_scaled(const at::Tensor&, const Fp8Tensor&) { absent(); }
+at::Tensor fp8_scaled_product(const Fp8Matrix&, const Fp8Matrix&, const at::Tensor&, at::ScalarType) { absent(); }
 void accumulate_fp8_product(const at::Tensor&, const Fp8Matrix&, const Fp8Matrix&) { absent(); }
 
 }  // namespace hexad::modeling::cuda

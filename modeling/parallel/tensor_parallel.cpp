@@ -140,7 +140,7 @@ struct Column : torch::autograd::Function<Column> {
     const Fp8Gradients gradients(grads, fp8);
     const at::Tensor grad_x = gradients.of_input(weights), x = sequence ? whole.wait() : saved[0];
     Sum reduced = sequence ? start_reduce_scatter(grad_x, group) : start_all_reduce(grad_x, group);
-    const Fp8Tensor input = to_fp8({x}, 0, fp8_value_type(fp8), Fp8Copies::columns);
+    const Fp8Tensor input = fp8_input(x, fp8, Fp8Copies::columns);
     variable_list result = gradients.of_weights(by_columns(input), weights);
     result.insert(result.begin(), reduced.wait());
     result.resize(6);

@@ -98,6 +98,7 @@ void LocalWeights::add_buckets() {
   options.data_parallel = groups_.dp_cp_part.size();
   options.expert_data_parallel = groups_.edp_part.size();
   options.distributed_optimizer = settings_.sharding != Sharding::no_shard;
+  options.align_plain = true;
   for (const layout::BufferLayout& buffer : layout::buffer_layouts(params, options)) {
     const modeling::Group& owners = buffer.expert ? groups_.edp_part : groups_.dp_cp_part;
     const int64_t rank = buffer.shards > 1 ? owners.rank() : 0;

@@ -105,9 +105,9 @@ TEST_CASE("sequence parallelism without tensor parallelism is a notice") {
 }
 
 TEST_CASE("FP8 of the dtensor backend has the keys and rules of megatron's, and a recipe that is available") {
-  check_meshes(kDense, {{{"fp8_cfg={enabled: true, fp8_recipe: blockwise}"},
-                         "fp8_cfg.fp8_recipe: the recipe blockwise is not available in this version",
-                         {"fp8_cfg={enabled: true, fp8: hybrid}"}},
+  check_meshes(kDense, {{{"fp8_cfg={enabled: true, fp8_recipe: mxfp8}"},
+                         "fp8_cfg.fp8_recipe: the recipe mxfp8 is not available in this version",
+                         {"fp8_cfg={enabled: true, fp8: hybrid, fp8_recipe: blockwise}"}},
                         {{"fp8_cfg={fp8_param: true}"},
                          "fp8_cfg.fp8_param: needs fp8_cfg.enabled: true",
                          {"fp8_cfg={enabled: true, fp8_param: false}"}}});

@@ -212,10 +212,11 @@ TEST_CASE("types agree with policy.precision") {
         "optimizer.bf16: got true, but policy.precision is float32; nearest: false",
         {kOptimizer + "bf16=false", "/policy.precision=float32"}},
        {{"fp8_cfg.fp8_param=true"}, "fp8_cfg.fp8_param: needs fp8_cfg.enabled: true", {"fp8_cfg.fp8_param=false"}},
-       {{"fp8_cfg.enabled=true"},
-        "fp8_cfg.fp8_recipe: the recipe blockwise is not available in this version, wanted tensorwise; nearest: "
-        "tensorwise",
+       {{"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=delayed"},
+        "fp8_cfg.fp8_recipe: the recipe delayed is not available in this version, wanted tensorwise or blockwise; "
+        "nearest: tensorwise",
         {"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=tensorwise"}},
+       {{"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=mxfp8"}, "nearest: blockwise", {"fp8_cfg.enabled=true"}},
        {{"fp8_cfg.enabled=true", "fp8_cfg.fp8_recipe=tensorwise", "fp8_cfg.fp8_param=true"},
         "fp8_cfg.fp8_param: parameters in FP8 are not available in this version, wanted false; nearest: false",
         {"fp8_cfg={enabled: true, fp8_recipe: tensorwise, fp8: hybrid}"}},

@@ -15,7 +15,11 @@ void add_fp8(Schema& s, const std::string& section, const char* recipe, bool fil
   };
   key("enabled", kBool, "false", "train in FP8");
   key("fp8", kText, "e4m3", "format; hybrid: e5m2 for gradients of outputs").one_of({"e4m3", "hybrid"});
-  key("fp8_recipe", kText, recipe, "how values are scaled; available: tensorwise, by the largest of the tensor at hand")
+  key("fp8_recipe", kText, recipe,
+      "how values are scaled; available: tensorwise, by the largest of the tensor at hand, and blockwise, activations "
+      "and "
+      "gradients by strips of 128 channels of a token (of 128 tokens of a channel for weight gradients) and weights by "
+      "blocks of 128 x 128, with fp32 scales; on a GPU blockwise needs Hopper")
       .one_of({"tensorwise", "blockwise", "mxfp8", "delayed"});
   key("fp8_param", kBool, "false", "parameters in FP8 too; not available");
 }

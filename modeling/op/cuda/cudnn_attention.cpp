@@ -26,7 +26,7 @@ bool readable_in_place(const at::Tensor& x) {
   return x.stride(2) == 1 && stride_fits(0) && stride_fits(1) && is_aligned(x.const_data_ptr());
 }
 
-at::Tensor in_place_or_copied(const at::Tensor& x) { return readable_in_place(x) ? x : x.contiguous(); }
+at::Tensor in_place_or_copied(const at::Tensor& x) { return readable_in_place(x) ? x : aligned(x); }
 
 // The rows as a node of the graph keeps them.
 struct KeptRows : torch::CustomClassHolder {

@@ -1,11 +1,10 @@
 // FP8 copies, and FP8 products that add to fp32 sums.
 #include <ATen/Functions.h>
-#include <ATen/cuda/CUDAContextLight.h>
-#include <cublasLt.h>
 
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/binding.hpp"
-#include "modeling/op/cuda/fp8_kernel.hpp"
+#include "modeling/op/cuda/fp8_matmul.hpp"
+#include "modeling/op/cuda/fp8_scaled_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling::cuda {
@@ -15,92 +14,20 @@ Fp8Source source_of(const at::Tensor& x) {
   return {x.size(0), x.size(1), x.stride(0), x.const_data_ptr(), element_of(x)};
 }
 
-void check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail("FP8 weight gradient: {}: {}", what, cublasLtGetStatusString(status));
-}
-
-template <typename T, cublasStatus_t (*Destroy)(T)>
-struct Owned {
-  T handle = nullptr;
-  Owned() = default;
-  Owned(const Owned&) = delete;
-  ~Owned() {
-    if (handle) Destroy(handle);
-  }
-};
-
-struct Layout : Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> {
-  // Column-major; `count` of them, `distance` elements apart.
-  Layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t stride, int32_t count, int64_t distance) {
-    check(cublasLtMatrixLayoutCreate(&handle, type, uint64_t(rows), uint64_t(columns), stride), "layout");
-    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
-    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, distance);
-  }
-  template <typename V>
-  void set(cublasLtMatrixLayoutAttribute_t attribute, V value) {
-    check(cublasLtMatrixLayoutSetAttribute(handle, attribute, &value, sizeof value), "layout");
-  }
-};
-
-struct Operation : Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> {
-  Operation() { check(cublasLtMatmulDescCreate(&handle, CUBLAS_COMPUTE_32F, CUDA_R_32F), "operation"); }
-  template <typename V>
-  void set(cublasLtMatmulDescAttributes_t attribute, V value) {
-    check(cublasLtMatmulDescSetAttribute(handle, attribute, &value, sizeof value), "operation");
-  }
-};
-
-struct Preference : Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> {
-  explicit Preference(size_t workspace) {
-    check(cublasLtMatmulPreferenceCreate(&handle), "preference");
-    check(cublasLtMatmulPreferenceSetAttribute(handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                                               sizeof workspace),
-          "preference");
-    const uint32_t aligned =
-        16;  // bytes: what takes_products and the casts see to; kernels expect more unless they are told
-    for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      check(cublasLtMatmulPreferenceSetAttribute(handle, which, &aligned, sizeof aligned), "preference");
-  }
-};
-
-cudaDataType_t fp8_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat8_e5m2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
-}
-
-// sum [parts][rows, K] += g [parts * rows, T] times x [K, T] transposed. False where cuBLAS has no kernel for it.
-bool run_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
-  const int64_t rows = sum.size(-2), columns = sum.size(-1), tokens = x.values.size(1);
-  const int64_t distance = sum.dim() == 3 ? sum.stride(0) : 0;
-  const int32_t parts = sum.dim() == 3 ? static_cast<int32_t>(sum.size(0)) : 1;
-  // cuBLAS is column-major: sum^T [K, rows] = (x^T [T, K])^T times g^T [T, rows], the one form that Hopper has for FP8.
-  Operation operation;
-  operation.set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
-  operation.set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
-  operation.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, x.inverse.const_data_ptr());
-  operation.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, g.inverse.const_data_ptr());
-  const Layout a(fp8_type(x.values), tokens, columns, x.values.stride(0), parts, 0);
-  const Layout b(fp8_type(g.values), tokens, rows, g.values.stride(0), parts, rows * g.values.stride(0));
-  const Layout c(CUDA_R_32F, columns, rows, sum.stride(-2), parts, distance);
-  const size_t workspace = at::cuda::getCUDABlasLtWorkspaceSize();
-  const Preference preference(workspace);
-  cublasLtMatmulHeuristicResult_t found{};
-  int count = 0;
-  const cublasLtHandle_t handle = at::cuda::getCurrentCUDABlasLtHandle();
-  const cublasStatus_t asked = cublasLtMatmulAlgoGetHeuristic(handle, operation.handle, a.handle, b.handle, c.handle,
-                                                              c.handle, preference.handle, 1, &found, &count);
-  if (asked != CUBLAS_STATUS_SUCCESS || count == 0) return false;
-  const float one = 1;
-  check(cublasLtMatmul(handle, operation.handle, &one, x.values.const_data_ptr(), a.handle, g.values.const_data_ptr(),
-                       b.handle, &one, sum.const_data_ptr(), c.handle, sum.mutable_data_ptr(), c.handle, &found.algo,
-                       at::cuda::getCUDABlasLtWorkspace(), workspace, stream_of(sum)),
-        "product");
-  return true;
-}
-
 bool takes_products(const at::Tensor& sum) {
   return is_aligned(sum.const_data_ptr()) && sum.stride(-1) == 1 && sum.stride(-2) % 4 == 0 &&
          (sum.dim() == 2 || sum.stride(0) % 4 == 0);
+}
+
+// Part by part, each with its own rows of g: scales by strips have no distance between parts. False when nothing was done.
+bool add_parts(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
+  const int64_t rows = sum.size(1);
+  for (int64_t part = 0; part < sum.size(0); ++part) {
+    if (fp8_matmul(sum[part], rows_of(g, part * rows, rows), x, {.accumulate = true})) continue;
+    if (part == 0) return false;
+    fail("FP8 weight gradient: cuBLAS has no kernel for {} x {} x {}", rows, sum.size(2), x.values.size(1));
+  }
+  return true;
 }
 
 }  // namespace
@@ -129,17 +56,47 @@ void fp8_cast(const at::Tensor& part, const Fp8Range& range, const at::Tensor& r
   fp8_cast(call, stream_of(x));
 }
 
-void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
-  if (takes_products(sum) && run_product(sum, g, x)) return;
-  if (takes_products(sum) && sum.dim() == 3) {
-    int64_t part = 0;
-    const int64_t rows = sum.size(1);
-    while (part < sum.size(0) && run_product(sum[part], {g.values.narrow(0, part * rows, rows), g.inverse}, x)) ++part;
-    if (part == sum.size(0)) return;
-    if (part > 0)
-      fail("FP8 weight gradient: cuBLAS has no kernel for {} x {} x {}", rows, sum.size(2), x.values.size(1));
+void fp8_cast_scaled(const at::Tensor& source, const Fp8Tensor& to) {
+  const at::Tensor x = with_row_stride(source);
+  Fp8ScaledCastCall call;
+  call.source = source_of(x);
+  call.blocks = to.scaling == Fp8Scaling::blocks;
+  if (to.rows.defined()) {
+    call.by_rows = to.rows.mutable_data_ptr(), call.by_rows_stride = to.rows.stride(0);
+    call.padded_rows = to.rows.size(0);
+    call.row_inverse = to.row_inverse.mutable_data_ptr<float>(), call.row_inverse_stride = to.row_inverse.stride(0);
   }
-  const at::Tensor product = at::_scaled_mm(g.values, x.values.t(), g.inverse, x.inverse, {}, {}, at::kFloat, false);
+  if (to.columns.defined()) {
+    call.by_columns = to.columns.mutable_data_ptr(), call.by_columns_stride = to.columns.stride(0);
+    call.column_inverse = to.column_inverse.mutable_data_ptr<float>();
+    call.column_inverse_stride = to.column_inverse.stride(0);
+  }
+  call.to = (to.rows.defined() ? to.rows : to.columns).scalar_type() == at::kFloat8_e5m2 ? Fp8Element::e5m2
+                                                                                         : Fp8Element::e4m3;
+  fp8_cast_scaled(call, stream_of(x));
+}
+
+at::Tensor fp8_scaled_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type) {
+  const int64_t rows = a.values.size(0), columns = b.values.size(0);
+  at::Tensor y = at::empty({rows, columns}, a.values.options().dtype(type));
+  const bool fits = bias.defined() && type != at::kFloat && bias.scalar_type() == type && bias.is_contiguous() &&
+                    is_aligned(bias.const_data_ptr());
+  const bool fused = fits && fp8_matmul(y, a, b, {.bias = bias});
+  if (!fused && !fp8_matmul(y, a, b, {}))
+    fail(
+        "FP8 product by strips and blocks of 128: cuBLAS {} has no kernel for {} x {} x {} on this device; it has them "
+        "on "
+        "Hopper (compute capability 9.0) alone: set fp8_recipe: tensorwise",
+        cublas_version(), rows, columns, a.values.size(1));
+  if (a.zero_rows > 0) y = y.narrow(0, 0, rows - a.zero_rows).clone();
+  return bias.defined() && !fused ? y + bias : y;
+}
+
+void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
+  const bool whole = g.scaling == Fp8Scaling::tensor || sum.dim() == 2;
+  if (takes_products(sum) && whole && fp8_matmul(sum, g, x, {.accumulate = true})) return;
+  if (takes_products(sum) && sum.dim() == 3 && add_parts(sum, g, x)) return;
+  const at::Tensor product = fp8_product(g, x, {}, at::kFloat, /*fast=*/false);
   at::Tensor(sum).add_(product.view(sum.sizes()));
 }
 

@@ -1,16 +1,12 @@
-#include <cuda_fp8.h>
-
 #include <algorithm>
-#include <cfloat>
 
 #include "modeling/op/cuda/fp8_kernel.hpp"
-#include "modeling/op/cuda/vector.cuh"
+#include "modeling/op/cuda/fp8_tile.cuh"
 
 namespace hexad::modeling::cuda {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kWidth = 8;             // elements that a thread reads of a row
 constexpr int kMostBlocks = 132 * 8;  // of the search: two waves of an H200
 
 // Without their sign, bits of floating-point numbers are in the order of the numbers, with what is none at the end.
@@ -55,47 +51,14 @@ __global__ void __launch_bounds__(kBlock) largest_kernel(Fp8Source source, float
   if (threadIdx.x % 32 == 0) atomicMax(reinterpret_cast<unsigned*>(result), bits);
 }
 
-struct E4m3 {
-  static constexpr float kLargest = 448.0f;
-  static constexpr __nv_fp8_interpretation_t kType = __NV_E4M3;
-};
-struct E5m2 {
-  static constexpr float kLargest = 57344.0f;
-  static constexpr __nv_fp8_interpretation_t kType = __NV_E5M2;
-};
-
-template <typename F>
-__device__ inline float factor_of(float largest) {
-  if (largest == 0) return 1.0f;
-  const float factor = __fdiv_rn(F::kLargest, largest);
-  return factor > FLT_MAX ? FLT_MAX : factor;  // not a number stays so
-}
-
 // Four elements.
 template <typename F, typename T>
 __device__ inline uint32_t packed(const T* x, float factor) {
-  const auto pair = [&](int i) {
-    const float2 two = make_float2(__fmul_rn(to_float(x[i]), factor), __fmul_rn(to_float(x[i + 1]), factor));
-    return static_cast<uint32_t>(__nv_cvt_float2_to_fp8x2(two, __NV_SATFINITE, F::kType));
-  };
-  return pair(0) | pair(2) << 16;
+  return fp8_word<F>(__fmul_rn(to_float(x[0]), factor), __fmul_rn(to_float(x[1]), factor),
+                     __fmul_rn(to_float(x[2]), factor), __fmul_rn(to_float(x[3]), factor));
 }
 
-// Bytes j of four words become word j.
-__device__ inline void transpose_bytes(const uint32_t (&in)[4], uint32_t (&out)[4]) {
-  const uint32_t low_a = __byte_perm(in[0], in[1], 0x5140), high_a = __byte_perm(in[0], in[1], 0x7362);
-  const uint32_t low_b = __byte_perm(in[2], in[3], 0x5140), high_b = __byte_perm(in[2], in[3], 0x7362);
-  out[0] = __byte_perm(low_a, low_b, 0x5410), out[1] = __byte_perm(low_a, low_b, 0x7632);
-  out[2] = __byte_perm(high_a, high_b, 0x5410), out[3] = __byte_perm(high_a, high_b, 0x7632);
-}
-
-// A block casts a tile of 128 x 128. A thread holds 8 columns of 4 rows at a time; the transposed tile is words of 4
-// rows [128 columns][32], in which a word's place is xored with its group of columns: both ways, the 32 threads of a
-// warp (and the 16 of a half that read two words each) meet 32 banks.
-constexpr int kTile = 128, kGroups = kTile / kWidth, kWords = kTile / 4;
-
-__device__ inline int tile_word(int column, int word) { return column * kWords + (word ^ (2 * (column / kWidth))); }
-
+// A block casts a tile; a thread holds 8 columns of 4 rows at a time.
 template <typename T, typename F, bool kByRows, bool kByColumns>
 __global__ void __launch_bounds__(kBlock) cast_kernel(Fp8CastCall call) {
   __shared__ alignas(16) uint32_t tile[kByColumns ? kTile * kWords : 1];

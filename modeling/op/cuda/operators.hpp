@@ -50,6 +50,10 @@ at::Tensor fp8_largest(const std::vector<at::Tensor>& parts);
 // x [R, C], C a multiple of 16, into FP8 rows [R, C] and columns [C, at least R] (the rest zeros), views with any
 // distance between their rows that is a multiple of 16; either may be undefined. Sets range.inverse, if that is defined.
 void fp8_cast(const at::Tensor& x, const Fp8Range& range, const at::Tensor& rows, const at::Tensor& columns);
+// fp8_blocks.hpp. x into the copies of `to` that are defined.
+void fp8_cast_scaled(const at::Tensor& x, const Fp8Tensor& to);
+// fp8_product of strips and blocks: Hopper alone.
+at::Tensor fp8_scaled_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type);
 void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x);
 
 // One update of Adam or AdamW over flat fp32 tensors, in one pass; `rounded`: takes the new parameters in its own dtype, or

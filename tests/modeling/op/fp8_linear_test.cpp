@@ -13,7 +13,7 @@ namespace hexad::modeling {
 namespace {
 
 constexpr double kTwoE4m3 = 0.040, kWithE5m2 = 0.063;
-const Fp8 kFormats[] = {Fp8::e4m3, Fp8::hybrid};
+const Fp8 kFormats[] = {Fp8::e4m3, Fp8::hybrid, Fp8::blockwise_e4m3, Fp8::blockwise_hybrid};
 
 LinearOptions in_fp8(Fp8 format) {
   LinearOptions options;
@@ -86,7 +86,7 @@ TEST_CASE("linears in FP8 are near exact products, forward and backward, and no 
             CAPTURE(i);
             const double error = relative_distance(got[i], want[i]);
             CHECK(bool(got[i].scalar_type() == at::typeMetaToScalarType(options.dtype())));
-            CHECK(error <= (i > 0 && format == Fp8::hybrid ? kWithE5m2 : kTwoE4m3));
+            CHECK(error <= (i > 0 && fp8_gradient_type(format) == at::kFloat8_e5m2 ? kWithE5m2 : kTwoE4m3));
             CHECK(error >= 0.01);
           }
         }
@@ -119,10 +119,12 @@ TEST_CASE("a bias adds its gradient, as in fp32") {
 
 TEST_CASE("micro-batches add to the fp32 grad() of weights, whole or as ranks' parts, and autograd gets none") {
   everywhere([](const at::TensorOptions& options) {
-    for (const bool by_rank : {false, true}) {
+    for (const auto& [by_rank, format] :
+         {std::pair{false, Fp8::hybrid}, std::pair{true, Fp8::hybrid}, std::pair{false, Fp8::blockwise_hybrid},
+          std::pair{true, Fp8::blockwise_e4m3}}) {
       const Case c(65, 64, options);
       const std::vector<at::Tensor> weights = c.together();
-      const at::Tensor one = run(c, c.apart(), in_fp8(Fp8::hybrid))[2];
+      const at::Tensor one = run(c, c.apart(), in_fp8(format))[2];
       const at::Tensor sums = at::randn({160, 64}, options.dtype(at::kFloat)), before = sums.clone();
       at::Tensor ranked = at::randn({4, 160 / 4 * 64 + 32}, sums.options());
       std::vector<at::Tensor> slots;
@@ -135,7 +137,7 @@ TEST_CASE("micro-batches add to the fp32 grad() of weights, whole or as ranks' p
         at::Tensor(weights[i]).mutable_grad() = slots[i];
       }
       for (int i = 0; i < 2; ++i) {
-        const at::Tensor y = at::cat(apply_linears(c.x, weights, std::vector<at::Tensor>(3), in_fp8(Fp8::hybrid)), 1);
+        const at::Tensor y = at::cat(apply_linears(c.x, weights, std::vector<at::Tensor>(3), in_fp8(format)), 1);
         const auto none = torch::autograd::grad({y}, weights, {c.grad}, false, false, /*allow_unused=*/true);
         for (const at::Tensor& gradient : none) CHECK(!gradient.defined());
       }

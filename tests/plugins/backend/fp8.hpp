@@ -26,7 +26,9 @@ inline Weights write_fp8_model(const std::filesystem::path& dir) {
 }
 
 // `section` of the policy with FP8 on.
-inline json fp8_keys(const char* format) { return {{"enabled", true}, {"fp8", format}, {"fp8_recipe", "tensorwise"}}; }
+inline json fp8_keys(const char* format, const char* recipe = "tensorwise") {
+  return {{"enabled", true}, {"fp8", format}, {"fp8_recipe", recipe}};
+}
 
 constexpr double kFp8Temperature = 0.9, kFp8Normalizer = 30;
 
@@ -66,7 +68,7 @@ inline double fp8_bound(const std::string& format) { return format == "hybrid" ?
 
 // `config(model, precision, fp8_cfg)`: the policy. All of it is collective over the ranks there are.
 template <typename Config>
-void check_fp8_trains(const Config& config) {
+void check_fp8_trains(const Config& config, const char* recipe = "tensorwise") {
   const TemporaryDir dir;
   const Weights weights = write_fp8_model(dir.path());
   const std::vector<Sequence> data = make_sequences(12, 5);
@@ -75,7 +77,7 @@ void check_fp8_trains(const Config& config) {
     for (const char* precision : {"bfloat16", "float32"}) {
       CAPTURE(precision);
       Reference reference(dir.path(), weights);
-      Instance backend(config(dir.path(), precision, fp8_keys(format)));
+      Instance backend(config(dir.path(), precision, fp8_keys(format, recipe)));
       REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
       const double error = fp8_error(backend, reference, data);
       CHECK(error <= fp8_bound(format));
@@ -83,7 +85,7 @@ void check_fp8_trains(const Config& config) {
     }
   }
   const json off = {{"enabled", false}};
-  const std::vector<double> fp8 = losses(config(dir.path(), "bfloat16", fp8_keys("hybrid")), 12, 1e-2),
+  const std::vector<double> fp8 = losses(config(dir.path(), "bfloat16", fp8_keys("hybrid", recipe)), 12, 1e-2),
                             bf16 = losses(config(dir.path(), "bfloat16", off), 12, 1e-2);
   if (bf16.front() == 0) return;  // another rank counts
   const double gained = bf16.front() - bf16.back();
@@ -95,10 +97,10 @@ void check_fp8_trains(const Config& config) {
 
 // Log-probs of a batch are those that training sees, and gradients that are not finite skip the step.
 template <typename Config>
-void check_fp8_passes(const Config& config) {
+void check_fp8_passes(const Config& config, const char* recipe) {
   const TemporaryDir dir;
   write_fp8_model(dir.path());
-  Instance backend(config(dir.path(), "bfloat16", fp8_keys("e4m3")));
+  Instance backend(config(dir.path(), "bfloat16", fp8_keys("e4m3", recipe)));
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   Instance plain(config(dir.path(), "bfloat16", json{{"enabled", false}}));
   auto batches = backend.batches(make_sequences(4, 5), {4, false, false});
@@ -128,8 +130,8 @@ void check_fp8_errors(const Config& config, const std::string& section) {
   };
   const std::string at = "policy." + section + ".fp8_cfg.";
   CHECK(error({{"fp8", "e5m2"}}) == at + "fp8 is 'e5m2', wanted e4m3 or hybrid");
-  CHECK(error({{"fp8_recipe", "blockwise"}}) ==
-        at + "fp8_recipe is 'blockwise', which is not available: wanted tensorwise");
+  CHECK(error({{"fp8_recipe", "mxfp8"}}) ==
+        at + "fp8_recipe is 'mxfp8', which is not available: wanted tensorwise or blockwise");
   CHECK(error({{"fp8_param", true}}) == at + "fp8_param is true: parameters in FP8 are not available, wanted false");
 }
 

@@ -15,13 +15,14 @@ const auto plain = [](const std::filesystem::path& dir, const std::string& preci
 
 void trains(const Rank& rank) {
   start_runtime(rank);
-  check_fp8_trains(plain);
-  if (rank.world == 2) {
-    check_fp8_trains([](const auto& dir, const std::string& precision, const json& fp8) {
-      json config = plain(dir, precision, fp8);
-      config["dtensor_cfg"].update({{"tensor_parallel_size", 2}, {"sequence_parallel", true}});
-      return config;
-    });
+  const auto two = [](const auto& dir, const std::string& precision, const json& fp8) {
+    json config = plain(dir, precision, fp8);
+    config["dtensor_cfg"].update({{"tensor_parallel_size", 2}, {"sequence_parallel", true}});
+    return config;
+  };
+  for (const char* recipe : {"tensorwise", "blockwise"}) {
+    check_fp8_trains(plain, recipe);
+    if (rank.world == 2) check_fp8_trains(two, recipe);
   }
   runtime_test::runtime().stop();
 }
@@ -56,7 +57,7 @@ TEST_CASE("FP8 gradients with and without activation checkpointing agree") { ran
 
 TEST_CASE("FP8 log-probs repeat, and gradients that are not finite skip the step") {
   one_rank();
-  check_fp8_passes(plain);
+  for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_passes(plain, recipe);
 }
 
 TEST_CASE("FP8 keys that are wrong or not available are refused") {

@@ -20,12 +20,12 @@ const json kFp32Gradients = {{"distributed_data_parallel_config", {{"grad_reduce
 
 void trains(const Rank& rank) {
   start_runtime(rank);
-  check_fp8_trains(with(kFp32Gradients));
+  for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_trains(with(kFp32Gradients), recipe);
   if (rank.world == 2) {
     json sizes = {{"tensor_model_parallel_size", 2}, {"sequence_parallel", true}};
     check_fp8_trains(with(sizes));  // gradients in the parameters' type
     sizes.update(kFp32Gradients);
-    check_fp8_trains(with(sizes));
+    for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_trains(with(sizes), recipe);
     check_fp8_trains(with({{"tensor_model_parallel_size", 2}}));
   }
   runtime_test::runtime().stop();
@@ -65,7 +65,7 @@ TEST_CASE("FP8 gradients do not depend on what is recomputed") { rank_process::r
 
 TEST_CASE("FP8 log-probs repeat, and gradients that are not finite skip the step") {
   one_rank();
-  check_fp8_passes(with(kFp32Gradients));
+  for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_passes(with(kFp32Gradients), recipe);
 }
 
 TEST_CASE("FP8 keys that are wrong or not available are refused") {
