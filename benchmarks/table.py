@@ -82,6 +82,9 @@ ROWS = {
         Measure("Qwen2.5-1.5B, 1 to 4 GPUs", "of one GPU", lambda result: result["efficiency"][-1], 0, 0.97, absolute=True)]),
     "train-moe": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--rows", "packed", "--tokens", "65536", "--steps", "4", peer=False), [
         Measure("Qwen3-30B-A3B, 24 layers, 4 GPUs", "TFLOP/s/GPU", at("packed", "tflops_per_gpu"), 203, 320, absolute=True)]),
+    "train-moe-fp8": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--rows", "packed-fp8", "--tokens", "65536", "--steps", "4", "--fp8", "hybrid",
+                               peer=False), [
+        Measure("Qwen3-30B-A3B fp8, 24 layers, 4 GPUs", "TFLOP/s/GPU", at("packed-fp8", "tflops_per_gpu"), 203, 320, absolute=True)]),
 }
 
 

@@ -172,6 +172,7 @@ Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWei
     if (!config.has_experts(layer)) return mlp_part(weights, x, options);
     MoeRun run = moe_runs ? moe_runs(layer) : MoeRun();
     run.recompute = options.recompute;
+    run.fp8_experts = options.linear.fp8 != Fp8::off && !is_blockwise(options.linear.fp8);
     return moe_forward(config.moe->routing, weights.moe, x, run, options.linear.row_tile, options.tp);
   };
   const double eps = config.rms_norm_eps;

@@ -41,8 +41,9 @@ class Attention {
 
 // How a block is run.
 struct BlockOptions {
-  // Of the projections of attention and of dense MLPs; experts, shared ones too, take row_tile alone. A row_tile makes
-  // a token's result independent of what else is in the batch: the deterministic mode of a generator.
+  // Of the projections of attention and of dense MLPs; experts take row_tile and whether they are in FP8 (tensorwise
+  // alone), shared ones row_tile. A row_tile makes a token's result independent of what else is in the batch: the
+  // deterministic mode of a generator.
   LinearOptions linear;
   // The ranks that share every layer; the weights are this rank's parts (parallel/tensor_plan.hpp).
   TensorParallel tp = {};

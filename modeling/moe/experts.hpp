@@ -14,6 +14,7 @@ namespace hexad::modeling {
 struct ExpertWeights {
   Range local;
   std::vector<at::Tensor> gate, up, down;
+  bool fp8 = false;                   // grouped products in FP8 where sizes fit (fits_fp8_experts)
   bool recompute_activation = false;  // Recompute::expert_activation (op/checkpoint.hpp); grouped ones always do
 };
 

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "modeling/moe/fp8_experts.hpp"
 #include "modeling/moe/grouped_products.hpp"
 #include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/fp8.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -48,53 +50,71 @@ struct Saved {
         weights(leaves.vec()) {}
 };
 
+// Rows [N, in] times weights [E, out, in]; of gradients, [N, out].
+at::Tensor row_product(const at::Tensor& rows, const Saved& s, const at::Tensor& weights, bool fp8, bool of_gradients) {
+  if (fp8)
+    return fp8_grouped_product(to_fp8_rows(rows), to_fp8_stack(weights, of_gradients), s.ends, rows.scalar_type(),
+                               /*fast=*/!of_gradients);
+  return of_gradients ? grouped_input_gradient(rows, weights, s.ends) : grouped_product(rows, weights, s.ends);
+}
+
+// The same of tokens, each with a row for each of its experts: in FP8 they are cast first, and bytes travel.
+at::Tensor token_product(const at::Tensor& x, const Saved& s, const at::Tensor& weights, bool fp8, bool of_gradients) {
+  if (fp8)
+    return fp8_grouped_product(spread_rows(to_fp8_rows(x), s.tokens, s.rows), to_fp8_stack(weights, of_gradients),
+                               s.ends, x.scalar_type(), /*fast=*/!of_gradients);
+  return row_product(spread_rows(x, s.tokens, s.rows), s, weights, false, of_gradients);
+}
+
 struct GroupedExperts : torch::autograd::Function<GroupedExperts> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& probs,
-                            at::TensorList weights, const Permutation& order) {
+                            at::TensorList weights, const Permutation& order, bool fp8) {
     Saved s(x, probs ? probs->to(at::kFloat).flatten() : at::Tensor(), order, weights);
+    ctx->saved_data["fp8"] = fp8;
     if (probs) ctx->saved_data["probs"] = c10::IValue(static_cast<int64_t>(probs->scalar_type()));
     if (probs) ctx->saved_data["shape"] = probs->sizes().vec();
     if (s.tokens.numel() == 0) {
       s.keep(ctx);
       return at::zeros_like(x);
     }
-    s.gate_up =
-        grouped_product(spread_rows(x, s.tokens, s.rows), stacked(part(s.weights, 0), part(s.weights, 1)), s.ends);
+    s.gate_up = token_product(x, s, stacked(part(s.weights, 0), part(s.weights, 1)), fp8, false);
     const at::Tensor activation = weighted_swiglu(s.gate_up, s.probs, s.slots);
     s.keep(ctx);
-    return sum_rows(grouped_product(activation, stacked(part(s.weights, 2)), s.ends), s.rows);
+    return sum_rows(row_product(activation, s, stacked(part(s.weights, 2)), fp8, false), s.rows);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const Saved s(ctx->get_saved_variables());
     if (s.tokens.numel() == 0) return without_rows(ctx, s);
     const Weights gates = part(s.weights, 0), ups = part(s.weights, 1), downs = part(s.weights, 2);
+    const bool fp8 = ctx->saved_data["fp8"].toBool();
     const bool with_weights =
         std::any_of(s.weights.begin(), s.weights.end(), [](auto& w) { return w.requires_grad(); });
     variable_list result(2), of_down(downs.size());
     WeightedSwigluGradient between;
     {
-      const at::Tensor grad = spread_rows(grads[0], s.tokens, s.rows);
-      const at::Tensor grad_activation = grouped_input_gradient(grad, stacked(downs), s.ends);
+      const at::Tensor grad = fp8 && !with_weights ? at::Tensor() : spread_rows(grads[0], s.tokens, s.rows);
+      const at::Tensor grad_activation = fp8 ? token_product(grads[0], s, stacked(downs), true, true)
+                                             : grouped_input_gradient(grad, stacked(downs), s.ends);
       between = weighted_swiglu_gradient(grad_activation, s.gate_up, s.probs, s.slots);
       if (with_weights) of_down = grouped_weight_gradients(grad, between.activation, {downs}, s.ends);
       between.activation = at::Tensor();
     }
     if (ctx->needs_input_grad(0))
-      result[0] = sum_rows(grouped_input_gradient(between.gate_up, stacked(gates, ups), s.ends), s.rows);
+      result[0] = sum_rows(row_product(between.gate_up, s, stacked(gates, ups), fp8, true), s.rows);
     result[1] = given_probs(ctx, between.probs);
     Weights of_inputs(gates.size() + ups.size());
     if (with_weights)
       of_inputs = grouped_weight_gradients(between.gate_up, spread_rows(s.x, s.tokens, s.rows), {gates, ups}, s.ends);
     result.insert(result.end(), of_inputs.begin(), of_inputs.end());
     result.insert(result.end(), of_down.begin(), of_down.end());
-    result.emplace_back();  // of the order
+    result.resize(result.size() + 2);  // of the order and the type
     return result;
   }
 
   // No products, but a graph: what moves the rows may be a collective, whose backward pass needs every rank.
   static variable_list without_rows(AutogradContext* ctx, const Saved& s) {
-    variable_list result(s.weights.size() + 3);
+    variable_list result(s.weights.size() + 4);
     result[0] = at::zeros_like(s.x);
     result[1] = given_probs(ctx, s.probs);
     return result;
@@ -116,13 +136,19 @@ bool fits_grouped_experts(const at::Tensor& tokens, const ExpertWeights& weights
   return true;
 }
 
+bool fits_fp8_experts(const at::Tensor& tokens, const ExpertWeights& weights) {
+  const auto fits = [](const at::Tensor& w) { return w.size(0) % kFp8Multiple == 0 && w.size(1) % kFp8Multiple == 0; };
+  return weights.fp8 && !weights.gate.empty() && fits(weights.gate[0]) &&
+         (tokens.is_cpu() || fits_grouped_experts(tokens, weights));
+}
+
 at::Tensor grouped_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
                            const ExpertWeights& w) {
   Weights all = w.gate;
   all.insert(all.end(), w.up.begin(), w.up.end());
   all.insert(all.end(), w.down.begin(), w.down.end());
   const std::optional<at::Tensor> given = probs.defined() ? std::optional(probs) : std::nullopt;
-  return GroupedExperts::apply(tokens, given, at::TensorList(all), order);
+  return GroupedExperts::apply(tokens, given, at::TensorList(all), order, fits_fp8_experts(tokens, w));
 }
 
 at::Tensor weighted_swiglu(const at::Tensor& gate_up, const at::Tensor& probs, const at::Tensor& slots) {

@@ -10,10 +10,16 @@ namespace hexad::modeling {
 // Are these products grouped ones on this device (grouped_products.hpp)? The loop of experts.hpp takes the others.
 bool fits_grouped_experts(const at::Tensor& tokens, const ExpertWeights& weights);
 
+// Are they in FP8 (fp8_experts.hpp)? The weights ask for it, H and F are multiples of 16, and the products are grouped
+// ones or on a CPU, where the same is computed in plain ATen.
+bool fits_fp8_experts(const at::Tensor& tokens, const ExpertWeights& weights);
+
 // tokens [T, H], probs of any shape (undefined: 1), order with `rows`, over the experts of `weights` -> [T, H]: the sum
 // of down(silu(gate x) * up x * prob) over a token's rows. The activation is weighted, so that the sum is plain, and
-// rounded once. For the backward pass are kept: tokens, probs, and gate x and up x; rows and activations are made again.
-// An expert without rows gets a gradient of zero, or nothing is added to its sum.
+// rounded once. In FP8, where that fits, are the products forward and those of the inputs' gradients; the weights'
+// gradients are not: they contract over the rows of an expert, which may be any number. For the backward pass are kept:
+// tokens, probs, and gate x and up x; rows and activations are made again. An expert without rows gets a gradient of
+// zero, or nothing is added to its sum.
 at::Tensor grouped_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
                            const ExpertWeights& weights);
 

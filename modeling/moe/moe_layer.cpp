@@ -49,6 +49,7 @@ at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, cons
   const int64_t num_experts = weights.router.size(0);
   ExpertWeights experts = weights.experts;
   experts.recompute_activation = run.recompute.expert_activation;
+  experts.fp8 = run.fp8_experts;
   const Routing routing = route_tokens(options, weights, x, run, row_tile);
   if (run.chosen) run.chosen(routing.experts);
   at::Tensor shared;
@@ -66,7 +67,7 @@ at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, cons
 
 at::Tensor run_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
                        const ExpertWeights& weights, int64_t row_tile) {
-  if (row_tile > 0 || !fits_grouped_experts(tokens, weights)) {
+  if (row_tile > 0 || !(fits_grouped_experts(tokens, weights) || fits_fp8_experts(tokens, weights))) {
     const at::Tensor row_probs = permute_probs(probs, order);
     return unpermute(grouped_mlp(permute(tokens, order), order.counts_on_host(), weights, row_probs, row_tile), order);
   }

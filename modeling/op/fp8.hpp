@@ -72,8 +72,8 @@ inline Fp8Matrix by_columns(const Fp8Tensor& x) {
 Fp8Matrix rows_of(const Fp8Matrix& x, int64_t begin, int64_t count);
 
 // a [M, K] times b [N, K] transposed, plus bias [N] if that is defined -> [M without its padding, N] of `type`; N and K
-// are multiples of 16. Both are scaled by tensor, or one has strips and the other strips or blocks. Sums are fp32; `fast`
-// lets the tensor cores keep fewer bits of partial sums, as is usual forward, and means nothing for strips and blocks.
+// are multiples of 16. Both are scaled by tensor, or one has strips and the other strips or blocks. Sums are fp32;
+// `fast` lets the tensor cores keep fewer bits of partial sums, as is usual forward; it is for scales by tensor alone.
 at::Tensor fp8_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type, bool fast);
 
 // sum += g x^T of g [N, T] and x [K, T]: transposed copies; sum as accumulate_product's (linear.hpp).

@@ -1,14 +1,14 @@
 // Linears in FP8, forward and backward: y = x W^T, dx = dy W, dW = dy^T x. What is kept for the backward pass is x in
 // FP8, transposed, in place of x.
 //
-// Scales are by tensor (fp8.hpp) or by strips and blocks (fp8_blocks.hpp). The weights of one input are one tensor, and so
-// are the gradients of their outputs: results are the same, whether weights lie side by side or apart. A scale covers all
-// tokens at hand, or 128 that follow each other: results depend, in the last bits that FP8 holds, on which tokens share a
-// micro-batch and, under tensor parallelism, on how weights are cut.
+// Scales are by tensor (fp8.hpp) or by strips and blocks (fp8_blocks.hpp). The weights of one input are one tensor, and
+// so are the gradients of their outputs: results are the same, whether weights lie side by side or apart. A scale covers
+// all tokens at hand, or 128 that follow each other: results depend, in the last bits that FP8 holds, on which tokens
+// share a micro-batch and, under tensor parallelism, on how weights are cut.
 //
 // Weights are cast where they are used, for full weights come and go under FSDP: forward they are read twice (by blocks
-// once) and written once (5 bytes a 16-bit weight), backward read and written transposed once, with the scale from before
-// (3 bytes).
+// once) and written once (5 bytes a 16-bit weight), backward read and written transposed once, with the scale from
+// before (3 bytes).
 #pragma once
 #include <vector>
 
@@ -26,7 +26,7 @@ bool fits_fp8(const at::Tensor& x, const std::vector<at::Tensor>& weights);
 std::vector<at::Tensor> fp8_linears(const at::Tensor& x, const std::vector<at::Tensor>& weights,
                                     const std::vector<at::Tensor>& biases, Fp8 fp8);
 
-// x [T, K] and weights [N_i, K] as the recipe scales them; `range` as in to_fp8 (fp8.hpp), of no use to the blockwise one.
+// x [T, K] and weights [N_i, K] as the recipe scales them; `range`: as in to_fp8 (fp8.hpp), for tensorwise alone.
 Fp8Tensor fp8_input(const at::Tensor& x, Fp8 fp8, Fp8Copies copies);
 Fp8Tensor fp8_weights(const std::vector<at::Tensor>& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range = {});
 

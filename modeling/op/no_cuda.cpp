@@ -58,6 +58,8 @@ bool add_grouped_gradient(const std::vector<at::Tensor>&, const at::Tensor&, con
   return false;
 }
 bool add_products(const std::vector<at::Tensor>&, const at::Tensor&, const at::Tensor&) { return false; }
+void fp8_cast_rows(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+void fp8_cast_stack(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, bool) { absent(); }
 at::Tensor fp8_largest(const std::vector<at::Tensor>&) { absent(); }
 void fp8_cast(const at::Tensor&, const Fp8Range&, const at::Tensor&, const at::Tensor&) { absent(); }
 void fp8_cast_scaled(const at::Tensor&, const Fp8Tensor&) { absent(); }

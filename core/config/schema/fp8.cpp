@@ -6,8 +6,12 @@ void add_fp8(Schema& s, const std::string& section, const char* recipe, bool fil
   const std::string at = section + ".fp8_cfg";
   s.section(
       at,
-      "FP8 training: products of attention's projections and of dense MLPs, in log-prob passes too; embedding, head, "
-      "norms, routers and experts keep policy.precision, and so do weights whose sizes are no multiples of 16",
+      "FP8 training: products of attention's projections and of dense MLPs, and with tensorwise of routed experts, in "
+      "log-prob passes too; embedding, head, norms, routers and shared experts keep policy.precision, and so do "
+      "weights "
+      "whose sizes are no multiples of 16. Experts have e4m3 everywhere, a scale for each token and one for each "
+      "expert's "
+      "weight, and gradients of their weights in policy.precision",
       kMap | kNull);
   const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
     Schema::Entry entry = s.add(at + "." + name, kinds, value, meaning);

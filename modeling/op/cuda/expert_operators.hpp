@@ -29,6 +29,12 @@ struct WeightedSwigluGradient {
 WeightedSwigluGradient weighted_swiglu_gradient(const at::Tensor& grad, const at::Tensor& gate_up,
                                                 const at::Tensor& probs, const at::Tensor& slots);
 
+// moe/fp8_experts.hpp. x [N, K] into values [N, K] and inverse [N]; N > 0.
+void fp8_cast_rows(const at::Tensor& x, const at::Tensor& values, const at::Tensor& inverse);
+// weights [E, out, in], whose largest magnitudes are fp32 [E], into values [E, out, in], or turned [E, in, out].
+void fp8_cast_stack(const at::Tensor& weights, const at::Tensor& largest, const at::Tensor& values,
+                    const at::Tensor& inverse, bool turned);
+
 // sums[e] += grad^T x of the rows of expert e: grad [N, out], whose rows may have a stride, and x [N, in], both bf16. The
 // fp32 sums are [out, in], or [parts, out / parts, in] whose parts lie anywhere. False, and nothing done, when they do not
 // lie at one distance from each other, or sizes are not multiples of 8, or the device is no Hopper.

@@ -3,7 +3,9 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/binding.hpp"
+#include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/fp8_matmul.hpp"
+#include "modeling/op/cuda/fp8_rows_kernel.hpp"
 #include "modeling/op/cuda/fp8_scaled_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
@@ -19,7 +21,8 @@ bool takes_products(const at::Tensor& sum) {
          (sum.dim() == 2 || sum.stride(0) % 4 == 0);
 }
 
-// Part by part, each with its own rows of g: scales by strips have no distance between parts. False when nothing was done.
+// Part by part, each with its own rows of g: scales by strips have no distance between parts. False when nothing was
+// done.
 bool add_parts(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x) {
   const int64_t rows = sum.size(1);
   for (int64_t part = 0; part < sum.size(0); ++part) {
@@ -54,6 +57,30 @@ void fp8_cast(const at::Tensor& part, const Fp8Range& range, const at::Tensor& r
     call.padded_rows = columns.size(1);
   }
   fp8_cast(call, stream_of(x));
+}
+
+void fp8_cast_rows(const at::Tensor& source, const at::Tensor& values, const at::Tensor& inverse) {
+  const at::Tensor x = with_row_stride(source);
+  fp8_cast_rows(source_of(x), values.mutable_data_ptr(), inverse.mutable_data_ptr<float>(), stream_of(x));
+}
+
+void fp8_cast_stack(const at::Tensor& weights, const at::Tensor& largest, const at::Tensor& values,
+                    const at::Tensor& inverse, bool turned) {
+  const auto in_words = [&](int64_t dim) { return weights.stride(dim) * weights.element_size() % 16 == 0; };
+  const bool readable = weights.stride(2) == 1 && in_words(0) && in_words(1) && is_aligned(weights.const_data_ptr());
+  const at::Tensor w = readable ? weights : aligned(weights);
+  Fp8CastCall call;
+  call.source = {w.size(1), w.size(2), w.stride(1), w.const_data_ptr(), element_of(w)};
+  call.count = static_cast<int>(w.size(0)), call.source_distance = w.stride(0);
+  call.largest = largest.const_data_ptr<float>(), call.inverse = inverse.mutable_data_ptr<float>();
+  if (turned) {
+    call.by_columns = values.mutable_data_ptr(), call.by_columns_stride = call.padded_rows = values.stride(1);
+    call.by_columns_distance = values.stride(0);
+  } else {
+    call.by_rows = values.mutable_data_ptr(), call.by_rows_stride = values.stride(1);
+    call.by_rows_distance = values.stride(0);
+  }
+  fp8_cast(call, stream_of(w));
 }
 
 void fp8_cast_scaled(const at::Tensor& source, const Fp8Tensor& to) {

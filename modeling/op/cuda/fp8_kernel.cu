@@ -62,13 +62,14 @@ __device__ inline uint32_t packed(const T* x, float factor) {
 template <typename T, typename F, bool kByRows, bool kByColumns>
 __global__ void __launch_bounds__(kBlock) cast_kernel(Fp8CastCall call) {
   __shared__ alignas(16) uint32_t tile[kByColumns ? kTile * kWords : 1];
-  const float factor = factor_of<F>(*call.largest);
-  if (call.inverse && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *call.inverse = __frcp_rn(factor);
+  const float factor = factor_of<F>(call.largest[blockIdx.z]);
+  if (call.inverse && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0)
+    call.inverse[blockIdx.z] = __frcp_rn(factor);
   const int group = threadIdx.x % kGroups;
   const int64_t first_column = int64_t(blockIdx.x) * kTile, first_row = int64_t(blockIdx.y) * kTile;
   const int64_t column = first_column + group * kWidth;
-  const T* x = static_cast<const T*>(call.source.x);
-  uint8_t* by_rows = static_cast<uint8_t*>(call.by_rows);
+  const T* x = static_cast<const T*>(call.source.x) + blockIdx.z * call.source_distance;
+  uint8_t* by_rows = static_cast<uint8_t*>(call.by_rows) + blockIdx.z * call.by_rows_distance;
 #pragma unroll
   for (int pass = 0; pass < kWords / (kBlock / kGroups); ++pass) {
     const int word = pass * (kBlock / kGroups) + threadIdx.x / kGroups;
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kBlock) cast_kernel(Fp8CastCall call) {
   }
   if constexpr (kByColumns) {
     __syncthreads();
-    uint8_t* by_columns = static_cast<uint8_t*>(call.by_columns);
+    uint8_t* by_columns = static_cast<uint8_t*>(call.by_columns) + blockIdx.z * call.by_columns_distance;
     const int pair = threadIdx.x % (kWords / 2);  // of words: eight rows
     const int64_t row = first_row + pair * 8;
     if (row >= call.padded_rows) return;
@@ -114,7 +115,7 @@ __global__ void __launch_bounds__(kBlock) cast_kernel(Fp8CastCall call) {
 template <typename T, typename F>
 void launch(const Fp8CastCall& call, CUstream_st* stream) {
   const int64_t rows = call.by_columns ? call.padded_rows : call.source.rows;
-  const dim3 grid(blocks_for(call.source.columns, kTile), blocks_for(rows, kTile));
+  const dim3 grid(blocks_for(call.source.columns, kTile), blocks_for(rows, kTile), call.count);
   const auto kernel = !call.by_columns ? cast_kernel<T, F, true, false>
                       : !call.by_rows  ? cast_kernel<T, F, false, true>
                                        : cast_kernel<T, F, true, true>;

@@ -21,10 +21,12 @@ struct Fp8Source {
 void fp8_largest(const Fp8Source& source, float* largest, CUstream_st* stream);
 
 struct Fp8CastCall {
-  Fp8Source source;
+  Fp8Source source;  // the first of `count`
   Fp8Element to = Fp8Element::e4m3;
-  const float* largest = nullptr;  // of the tensor that this is a part of
-  float* inverse = nullptr;        // takes 1 / factor, unless null
+  const float* largest = nullptr;  // [count]: of the tensor that this is a part of
+  float* inverse = nullptr;        // [count]: takes 1 / factor, unless null
+  int count = 1;                   // matrices of one size, with these elements between them, all multiples of 8
+  int64_t source_distance = 0, by_rows_distance = 0, by_columns_distance = 0;
   // Either may be null. by_rows [rows, columns]; by_columns [columns, padded_rows] with zeros behind the rows. Strides
   // and padded_rows are multiples of 8, both begin on 8 bytes.
   void* by_rows = nullptr;

@@ -41,8 +41,8 @@ __device__ inline void transpose_bytes(const uint32_t (&in)[4], uint32_t (&out)[
 }
 
 // A tile is 128 x 128; threads hold kWidth columns of it. The transposed tile is words of 4 rows [128 columns][32], in
-// which a word's place is xored with its group of columns: both ways, the 32 threads of a warp (and the 16 of a half that
-// read two words each) meet 32 banks.
+// which a word's place is xored with its group of columns: both ways, the 32 threads of a warp (and the 16 of a half
+// that read two words each) meet 32 banks.
 constexpr int kWidth = 8;
 constexpr int kTile = 128, kGroups = kTile / kWidth, kWords = kTile / 4;
 

@@ -1,5 +1,5 @@
-// FP8 by strips and blocks of 128: scales and values by hand, the layouts that cuBLASLt takes, products; on GPUs the same
-// bits as on the CPU.
+// FP8 by strips and blocks of 128: scales and values by hand, the layouts that cuBLASLt takes, products; on GPUs the
+// same bits as on the CPU.
 #include "modeling/op/fp8_blocks.hpp"
 
 #include "modeling/op/linear.hpp"

@@ -1,7 +1,7 @@
 // FP8 linears under tensor, pipeline and data parallelism.
 #include "tests/plugins/backend/fp8.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/megatron/megatron_policy.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -53,12 +53,59 @@ void recomputes(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-const bool registered = add_scenarios({{"fp8_trains", trains}, {"fp8_recomputes", recomputes}});
+// Routed experts too, on one rank and over two. Routers see what FP8 has changed, so some tokens go elsewhere.
+void trains_experts(const Rank& rank) {
+  start_runtime(rank);
+  const TemporaryDir dir;
+  json model = expert_model("qwen3_moe");
+  model.update({{"hidden_size", 64},
+                {"num_attention_heads", 4},
+                {"num_key_value_heads", 2},
+                {"head_dim", 16},
+                {"moe_intermediate_size", 32}});
+  Weights weights = write_model(dir.path(), model);
+  for (auto& [name, weight] : weights)
+    if (weight.dim() == 2) weight.mul_(0.3);
+  write_weights(dir.path(), weights);
+  const auto policy = [&](const json& fp8) {
+    json sizes = kFp32Gradients;
+    if (rank.world == 2) sizes.update({{"expert_model_parallel_size", 2}, {"moe_token_dispatcher_type", "alltoall"}});
+    return with(sizes)(dir.path(), "bfloat16", fp8);
+  };
+  const auto gradients = [&](const json& fp8) {
+    Instance backend(policy(fp8));
+    REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+    auto batches = backend.batches(make_sequences(12, 5), {2, false, false});
+    backend.train(batches, kFp8Normalizer, kFp8Temperature);
+    return backend.weights(HEXAD_WEIGHTS_GRADIENTS);
+  };
+  const json off = {{"enabled", false}};
+  const Weights plain = gradients(off);
+  for (const char* recipe : {"tensorwise", "blockwise"}) {
+    CAPTURE(recipe);
+    Weights difference = gradients(fp8_keys("e4m3", recipe));
+    for (auto& [name, grad] : difference) grad = grad.to(at::kDouble) - plain.at(name).to(at::kDouble);
+    const double error = norm_of(difference) / norm_of(plain);
+    CHECK(error <= 0.4);
+    CHECK(error >= 0.02);
+  }
+  const std::vector<double> fp8 = losses(policy(fp8_keys("hybrid")), 12, 1e-2), bf16 = losses(policy(off), 12, 1e-2);
+  INFO("bf16 from " << bf16.front() << " to " << bf16.back() << ", fp8 to " << fp8.back());
+  if (bf16.front() != 0) CHECK(std::abs(fp8.back() - bf16.back()) <= 0.1 * (bf16.front() - bf16.back()));
+  runtime_test::runtime().stop();
+}
+
+const bool registered =
+    add_scenarios({{"fp8_trains", trains}, {"fp8_recomputes", recomputes}, {"fp8_trains_experts", trains_experts}});
 
 }  // namespace
 
 TEST_CASE("FP8 trains near bf16 and fp32 on one and two ranks") {
   for (int world : {1, 2}) rank_process::run("fp8_trains", world);
+}
+
+TEST_CASE("FP8 trains models with experts near bf16, on one and two ranks") {
+  for (int world : {1, 2}) rank_process::run("fp8_trains_experts", world);
 }
 
 TEST_CASE("FP8 gradients do not depend on what is recomputed") { rank_process::run("fp8_recomputes", 1); }

@@ -100,6 +100,15 @@ const std::vector<int64_t> kMixed = {3, 127, 1, 128, 129, 0, 700, 64, 65, 2, 255
 
 TEST_SUITE_BEGIN("gpu");
 
+TEST_CASE("cuDNN attention takes a gradient that begins inside of a word") {
+  at::manual_seed(8);
+  const Offsets offsets = offsets_of(kMixed);
+  Inputs in = fused_inputs(offsets.back(), {8, 2, 64, 64}, at::kBFloat16);
+  const at::Tensor flat = at::randn({in.grad_out.numel() + 1}, in.grad_out.options());
+  in.grad_out = flat.slice(0, 1).view(in.grad_out.sizes());
+  check_pack(in, offsets, 0, AttentionKernel::cudnn);
+}
+
 TEST_CASE("cuDNN attention: heads that share keys, widths, 16-bit types") {
   check(kMixed, {8, 8, 64, 64});
   check(kMixed, {8, 2, 128, 128});
