@@ -48,6 +48,7 @@ class Ranks {
     join(port);
   }
   ~Ranks() {
+    if (count_ > 1) native_test::rank_runtime()->stop();  // not at exit, when CUDA is on its way out
     for (const pid_t child : children_) waitpid(child, nullptr, 0);
   }
   Ranks(const Ranks&) = delete;

@@ -144,9 +144,10 @@ void keeps_frozen(const Rank& rank) {
   const auto moves = make(true), stays = make(true), trains = make(false);
   int64_t routers = 0;
   for (const auto& [name, weight] : read_weights(folder.path()))
-    if (name.ends_with(".gate.weight")) routers += weight.numel();
+    if (name.ends_with(".gate.weight")) routers += (weight.numel() + 63) / 64 * 64;
   CHECK(routers > 0);
-  // Four bytes of fp32; a trained one has two of bfloat16 and four of its master.
+  // Four bytes of fp32; a trained one has two of bfloat16 and four of its master, in buffers whose parameters begin on 64
+  // elements.
   CHECK(trains->memory().parameter_bytes - stays->memory().parameter_bytes == 2 * routers);
   const auto kept_by = [](Instance& backend) {
     const int64_t before = backend.memory().parameter_bytes;

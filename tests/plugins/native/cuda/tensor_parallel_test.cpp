@@ -57,11 +57,11 @@ void gpu_draws(const Rank& rank) {
       check_run(rank, generator, model, many, 1 + level);
     }
   }
+  runtime_test::runtime().stop();  // not at exit, when CUDA is on its way out
 }
 
 // With so few rows that products have kernels of their own, and one sequence alone.
-void gpu_one_sequence(const Rank& rank) {
-  become(rank);
+void check_one_sequence(const Rank& rank) {
   const GpuModel model("llama", 64, kWidth, sizes(4));
   const Json section = model.section(150, 4, 64);
   Harness one(section, device_of(rank)), generator(shared_by(section, model.config, rank.world), device_of(rank));
@@ -74,6 +74,12 @@ void gpu_one_sequence(const Rank& rank) {
     ask.max_new_tokens = 80;
     check_run(rank, generator, model, {ask}, 1);
   }
+}
+
+void gpu_one_sequence(const Rank& rank) {
+  become(rank);
+  check_one_sequence(rank);
+  runtime_test::runtime().stop();
 }
 
 const bool added = backend_test::add_scenarios({{"gpu_draws", gpu_draws}, {"gpu_one_sequence", gpu_one_sequence}});
