@@ -17,10 +17,11 @@ setup:
 quickstart: build
 	$(HEXAD) train configs/quickstart.yaml
 
-# The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores.
+# The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores; with PRESET=cuda on
+# two-digit addition, about a minute on one H200.
 smollm2: build
 	@test -e results/SmolLM2-135M-Instruct || $(HEXAD) convert "$$(tools/fetch_smollm2.sh)" results/SmolLM2-135M-Instruct
-	$(HEXAD) train configs/smollm2_arithmetic.yaml
+	$(HEXAD) train configs/smollm2_arithmetic$(if $(filter cuda,$(PRESET)),_gpu).yaml
 
 test: build lint
 	@tools/setup.sh --tests
