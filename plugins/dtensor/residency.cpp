@@ -19,25 +19,34 @@ Residency::Residency(ShardedModel& model, const modeling::MemoryMeter& meter, co
     : model_(model), meter_(meter), wishes_(wishes) {}
 
 Residency::Call::Call(Residency& owner, Kind kind, std::span<const hexad_batch* const> batches)
-    : owner_(owner),
-      kind_(kind),
-      count_(static_cast<int64_t>(batches.size())),
-      allocated_(owner.meter_.allocated_bytes()) {
-  for (const hexad_batch* batch : batches) most_tokens_ = std::max(most_tokens_, batch->num_tokens);
-}
+    : owner_(owner), kind_(kind), batches_(batches), allocated_(owner.meter_.allocated_bytes()) {}
 
 Residency::Call::~Call() {
-  double& known = owner_.bytes_per_token_[static_cast<size_t>(kind_)];
-  if (most_tokens_ > 0) known = std::max(known, double(used()) / double(most_tokens_));
+  owner_.needs_[static_cast<size_t>(kind_)].learn(used(), most_tokens(std::ssize(batches_)));
   for (ShardedUnit& unit : owner_.model_.units()) {
     unit.stay({});
     unit.reshard();
   }
 }
 
-int64_t Residency::Call::used() const {
-  return std::max<int64_t>(1, owner_.meter_.highest_bytes() - allocated_ - staying_);
+void Residency::Need::learn(int64_t used, int64_t most_tokens) {
+  known = true;
+  if (used <= bytes) return;
+  bytes = used, tokens = std::max<int64_t>(1, most_tokens);
 }
+
+double Residency::Need::of(int64_t most_tokens) const {
+  return double(bytes) * std::max(1.0, double(most_tokens) / double(tokens));
+}
+
+int64_t Residency::Call::most_tokens(int64_t batches) const {
+  int64_t most = 0;
+  for (const hexad_batch* batch : batches_.first(static_cast<size_t>(batches)))
+    most = std::max(most, batch->num_tokens);
+  return most;
+}
+
+int64_t Residency::Call::used() const { return owner_.meter_.highest_bytes() - allocated_ - staying_; }
 
 void Residency::Call::before(int64_t index) {
   if (decided_) return;
@@ -45,12 +54,15 @@ void Residency::Call::before(int64_t index) {
   int64_t budget = 0;
   if (!owner_.model_.options().compute_device.is_cpu() &&
       !(wishes.reshard_after_forward && (wishes.defer_grad_sync || kind_ == Kind::logprobs))) {
-    double& known = owner_.bytes_per_token_[static_cast<size_t>(kind_)];
-    if (index > 0 && most_tokens_ > 0) known = std::max(known, double(used()) / double(most_tokens_));
-    if (index == 0 && known == 0) return;
-    budget = owner_.free_bytes(most_tokens_, kind_);
+    Need& need = owner_.needs_[static_cast<size_t>(kind_)];
+    if (index == 0 && !need.known) {
+      staying_ = owner_.choose(kind_, std::ssize(batches_), 0);
+      return;
+    }
+    if (index > 0) need.learn(used(), most_tokens(index));
+    budget = owner_.free_bytes(most_tokens(std::ssize(batches_)), kind_);
   }
-  staying_ = owner_.choose(kind_, count_, budget);
+  staying_ = owner_.choose(kind_, std::ssize(batches_), budget);
   decided_ = true;
 }
 
@@ -59,8 +71,8 @@ int64_t Residency::free_bytes(int64_t most_tokens, Kind kind) const {
   const at::Device device = model_.options().compute_device;
   const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
   const int64_t unused = static_cast<int64_t>(free) + meter_.reserved_bytes() - meter_.allocated_bytes();
-  const double needed = bytes_per_token_[static_cast<size_t>(kind)] * double(most_tokens);
-  const double left = double(unused) - needed - double(kMargin) - kMarginPart * double(total);
+  const double left = double(unused) - needs_[static_cast<size_t>(kind)].of(most_tokens) - double(kMargin) -
+                      kMarginPart * double(total);
   const at::Tensor least = at::full({1}, -left, at::TensorOptions(device).dtype(at::kDouble));
   model_.groups().world.all_reduce(least, modeling::Reduce::max).wait();
   return static_cast<int64_t>(-least.item<double>());

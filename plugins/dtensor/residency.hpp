@@ -23,7 +23,7 @@ class Residency {
   // Both outlive it. One span of the meter lasts through every call.
   Residency(ShardedModel& model, const modeling::MemoryMeter& meter, const Wishes& wishes);
 
-  // A call of the backend: what stays is given up at its end.
+  // A call of the backend, which outlives it: what stays is given up at its end.
   class Call {
    public:
     Call(Residency& owner, Kind kind, std::span<const hexad_batch* const> batches);
@@ -35,23 +35,33 @@ class Residency {
     void before(int64_t index);
 
    private:
-    int64_t used() const;  // at the peak of this call, beside what stays
+    int64_t used() const;                        // at the peak of this call, beside what stays
+    int64_t most_tokens(int64_t batches) const;  // of the first ones
 
     Residency& owner_;
     Kind kind_;
-    int64_t count_, most_tokens_ = 0, allocated_;
+    std::span<const hexad_batch* const> batches_;
+    int64_t allocated_;
     bool decided_ = false;
     int64_t staying_ = 0;  // bytes
   };
 
  private:
+  // What calls of a kind use at their peak, of the one that used most.
+  struct Need {
+    bool known = false;  // on every rank at once, whatever its micro-batches were
+    int64_t tokens = 1;  // of its longest micro-batch
+    int64_t bytes = 0;
+    void learn(int64_t used, int64_t most_tokens);
+    double of(int64_t most_tokens) const;  // more tokens use more in proportion; fewer may not use less
+  };
   int64_t free_bytes(int64_t most_tokens, Kind kind) const;
   int64_t choose(Kind kind, int64_t batches, int64_t budget);
 
   ShardedModel& model_;
   const modeling::MemoryMeter& meter_;
   Wishes wishes_;
-  std::array<double, 2> bytes_per_token_{};  // of a micro-batch, by kind; 0: not measured
+  std::array<Need, 2> needs_;  // by kind
 };
 
 }  // namespace hexad::dtensor
