@@ -8,6 +8,17 @@
 #include "plugins/native/device_scope.hpp"
 
 namespace hexad::native {
+namespace {
+
+std::string text_of_failure(const std::string& replica, const std::string& reason) {
+  return fmt::format(
+      "a pass of the model failed on one rank of {}, and the others cannot tell: {}; restart the generator, with less "
+      "in "
+      "a pass (max_num_seqs, max_num_batched_tokens) if it was out of memory",
+      replica, reason);
+}
+
+}  // namespace
 
 Engine::Engine(const EngineOptions& options, std::unique_ptr<Executor> executor, KvCache cache, bool has_weights)
     : options_(options),
@@ -78,6 +89,7 @@ void Engine::start_pass(const Step& step) {
   } catch (const c10::DistError&) {
     throw;
   } catch (const std::exception& error) {
+    lose_replica(error);
     scheduler_.commit(step);
     scheduler_.flush_prompts();
     std::vector<uint64_t> ids;
@@ -103,12 +115,19 @@ void Engine::start_pass(const Step& step) {
   in_flight_.push_back(std::move(pass));
 }
 
+// The others have this pass's sums under way: the next ones here would meet them.
+void Engine::lose_replica(const std::exception& error) const {
+  if (options_.replica.empty()) return;
+  throw c10::DistBackendError({__func__, __FILE__, __LINE__}, text_of_failure(options_.replica, text_of(error)));
+}
+
 void Engine::fetch(Pass& pass) {
   try {
     pass.draws = executor_->finish();
   } catch (const c10::DistError&) {
     throw;
   } catch (const std::exception& error) {
+    lose_replica(error);
     pass.failure = text_of(error);
   }
 }

@@ -20,6 +20,7 @@ struct EngineOptions {
   SchedulerOptions schedule;
   int64_t max_length = 0;  // prompt + response
   std::vector<int64_t> eos;
+  std::string replica = {};  // the ranks that run each pass together; empty: this one alone
 };
 
 class Engine {
@@ -39,7 +40,7 @@ class Engine {
   // Starts a forward pass, if there is one to run, and takes in the draws of the oldest one when as many are in flight
   // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
   // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is
-  // lost (c10::DistError), after which there is nothing left to do.
+  // lost, or its pass failed while the others' went on (c10::DistError), after which there is nothing left to do.
   void step(const Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();
@@ -71,7 +72,9 @@ class Engine {
   };
 
   void start_pass(const Step& step);
-  void fetch(Pass& pass);  // waits for the draws of the oldest pass in flight
+  void fetch(Pass& pass);
+  void lose_replica(const std::exception& error)
+      const;  // throws, unless this rank is alone  // waits for the draws of the oldest pass in flight
   // Fetches the draws of every pass in flight: before weights or cache go. They are taken in by the next step().
   void drain();
   void take_in(const Pass& pass, const Detokenize& detokenize);

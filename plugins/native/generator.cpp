@@ -61,8 +61,9 @@ void Generator::create(const sdk::Call& call) {
                                   .share_prompts = settings_.share_prompts};
   KvCache cache(local, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes,
                 executor->key_layout());
-  engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids}, std::move(executor),
-                  std::move(cache), ever_had_weights_);
+  engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids,
+                                replica.alone() ? std::string() : replica.name()},
+                  std::move(executor), std::move(cache), ever_had_weights_);
   if (blocks * settings_.block_size < settings_.max_length) {
     call.log(HEXAD_LOG_WARN,
              fmt::format("the KV cache holds {} tokens, less than one sequence of max_total_sequence_length {}",

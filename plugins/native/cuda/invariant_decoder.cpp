@@ -189,7 +189,8 @@ void InvariantDecoder::draw(const PassSizes& n, const PassArrays& arrays) {
   sample(logits_.const_data_ptr<float>(), int(config_.vocab_size), arrays.tasks(), tokens_.data_ptr<int32_t>(),
          logprobs_.data_ptr<float>(), draws, stream_);
   describe_draws(arrays.tasks(), tokens(),
-                 {source_.data_ptr<int32_t>(), scale_.data_ptr<float>(), targets_.data_ptr<int64_t>()}, draws, stream_);
+                 {source_.data_ptr<int32_t>(), scale_.data_ptr<float>(), targets_.data_ptr<int64_t>()},
+                 int(config_.vocab_size), draws, stream_);
   kernels::SoftmaxStatisticsCall call;
   call.logits = logits_.const_data_ptr<float>();
   call.source = source_.const_data_ptr<int32_t>(), call.scale = scale_.const_data_ptr<float>();

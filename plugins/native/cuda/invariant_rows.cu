@@ -1,5 +1,6 @@
 #include "plugins/native/cuda/check.hpp"
 #include "plugins/native/cuda/invariant_rows.hpp"
+#include "plugins/native/cuda/is_filtered.cuh"
 
 namespace hexad::native::cuda {
 namespace {
@@ -29,14 +30,15 @@ __global__ void __launch_bounds__(kBlock) append_kernel(const __nv_bfloat16* qkv
 }
 
 __global__ void __launch_bounds__(kBlock)
-    describe_kernel(const DrawTask* tasks, const int32_t* tokens, DrawnRows to, int count) {
+    describe_kernel(const DrawTask* tasks, const int32_t* tokens, DrawnRows to, int vocab, int count) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= count) return;
   const DrawTask task = tasks[i];
   const bool there = task.row >= 0;
   to.source[i] = there ? task.row : 0;
   to.scale[i] = there && task.temperature > 0 ? __frcp_rn(float(task.temperature)) : 1.0f;
-  to.targets[i] = there ? tokens[i] : -1;
+  // A filtered draw keeps the log-prob that sample() gave it: of the distribution that it was drawn from.
+  to.targets[i] = there && !is_filtered(task, vocab) ? tokens[i] : -1;
 }
 
 __global__ void __launch_bounds__(kBlock) finish_kernel(const float* target_logits, const float* log_sums,
@@ -65,9 +67,10 @@ void append_keys_values(const __nv_bfloat16* qkv, const int32_t* slots, __nv_bfl
   check(cudaGetLastError(), "cache append");
 }
 
-void describe_draws(const DrawTask* tasks, const int32_t* tokens, const DrawnRows& to, int count, cudaStream_t stream) {
+void describe_draws(const DrawTask* tasks, const int32_t* tokens, const DrawnRows& to, int vocab, int count,
+                    cudaStream_t stream) {
   if (count == 0) return;
-  describe_kernel<<<blocks_for(count), kBlock, 0, stream>>>(tasks, tokens, to, count);
+  describe_kernel<<<blocks_for(count), kBlock, 0, stream>>>(tasks, tokens, to, vocab, count);
   check(cudaGetLastError(), "log-probs of draws");
 }
 

@@ -25,7 +25,8 @@ struct DrawnRows {
   float* scale;
   int64_t* targets;
 };
-void describe_draws(const DrawTask* tasks, const int32_t* tokens, const DrawnRows& to, int count, cudaStream_t stream);
+void describe_draws(const DrawTask* tasks, const int32_t* tokens, const DrawnRows& to, int vocab, int count,
+                    cudaStream_t stream);
 
 // logprobs[i] = target_logits[i] - log_sums[i] where there is a token.
 void finish_logprobs(const float* target_logits, const float* log_sums, const int64_t* targets, float* logprobs,

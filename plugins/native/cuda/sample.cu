@@ -1,4 +1,5 @@
 #include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/is_filtered.cuh"
 #include "plugins/native/cuda/sample_filter.cuh"
 
 namespace hexad::native::cuda {
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(kThreads)
   if (task.row < 0) return;
   const Row row{logits + int64_t(task.row) * vocab, vocab};
   const bool greedy = task.temperature == 0;
-  const bool filtered = !greedy && (task.top_p < 1 || task.min_p > 0 || (task.top_k > 0 && task.top_k < vocab));
+  const bool filtered = is_filtered(task, vocab);
   const float scale = greedy ? 1.0f : float(1.0 / task.temperature);
   const bool sound = summarize(row, scale, !filtered, segments);
   float largest = -INFINITY;

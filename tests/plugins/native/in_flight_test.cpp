@@ -51,6 +51,22 @@ class LateExecutor : public Executor {
   std::deque<std::vector<Draw>> passes_;
 };
 
+// Its passes go wrong, when they start or when they are waited for.
+class FailingExecutor : public Executor {
+ public:
+  explicit FailingExecutor(bool late) : late_(late) {}
+  void set_weights(WeightMap) override {}
+  WeightMap weights() const override { return {}; }
+  at::Tensor forward(const Step&, KvCache&) override { return {}; }
+  void start(const Step&, KvCache&) override {
+    if (!late_) throw std::runtime_error("no memory for the pass");
+  }
+  std::vector<Draw> finish() override { throw std::runtime_error("no memory for the pass"); }
+
+ private:
+  bool late_;
+};
+
 struct Outcome {
   int32_t finish;
   std::vector<int32_t> tokens;
@@ -124,6 +140,36 @@ TEST_CASE("two passes in flight draw what one at a time draws, through stops, le
     }
     CHECK(stopped > 3);
     CHECK(long_enough > 3);
+  }
+}
+
+TEST_CASE("a pass that fails ends its sequences, but among the ranks of a replica the generator") {
+  const TinyModel model("llama");
+  const SchedulerOptions schedule{.block_size = 3, .num_blocks = 60, .max_sequences = 9, .max_tokens = 13};
+  const auto detokenize = [](const int32_t* ids, int64_t count) { return letters({ids, size_t(count)}); };
+  for (const bool late : {false, true}) {
+    for (const std::string replica : {"", "group 'tp.generator0' of ranks [0, 1]"}) {
+      CAPTURE(late);
+      CAPTURE(replica);
+      Engine engine({schedule, 512, {0}, replica}, std::make_unique<FailingExecutor>(late),
+                    KvCache(model.config, 3, 60, at::kFloat, at::kCPU), true);
+      auto sequence = std::make_unique<Sequence>();
+      sequence->request.id = 1, sequence->request.prompt = {1, 2, 3}, sequence->request.max_new_tokens = 4;
+      sequence->tokens = sequence->request.prompt;
+      engine.add(std::move(sequence));
+      const auto steps = [&] {
+        for (int i = 0; i < 4 && !engine.idle(); ++i) engine.step(detokenize);
+      };
+      if (replica.empty()) {
+        steps();
+        const auto events = engine.take_events();
+        REQUIRE(events.size() == 1);
+        CHECK(events[0]->completion.finish == HEXAD_FINISH_ERROR);
+        CHECK(engine.idle());
+      } else {
+        CHECK_THROWS_WITH_AS(steps(), doctest::Contains("failed on one rank of group 'tp.generator0'"), c10::DistError);
+      }
+    }
   }
 }
 
