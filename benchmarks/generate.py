@@ -43,7 +43,7 @@ def peer(args):
         environment["PYTHONPATH"] = args.peer_path
     command = [sys.executable, args.peer, "--model", PEER_MODELS[args.model], "--tests", args.tests, "--max-num-seqs", str(args.peer_running),
                *(["--quantization", "fp8"] if args.fp8 else []), *args.peer_argument]
-    return lines_of(command, args.peer_timeout, environment, "RESULT ")[0]
+    return lines_of(command, args.peer_timeout, environment, "RESULT ")
 
 
 def main():
@@ -72,10 +72,12 @@ def main():
         result["batch_invariant"] = {line["kind"]: line for line in lines}
         result["ok"] = result["ok"] and code == 0
         result["of_usual_speed"] = {kind: line["out_tok_s"] / result["ours"][kind]["out_tok_s"]
-                                    for kind, line in result["batch_invariant"].items() if "out_tok_s" in line}
+                                    for kind, line in result["batch_invariant"].items() if "out_tok_s" in line and "out_tok_s" in result["ours"].get(kind, {})}
         print("batch-invariant, of the usual speed:", json.dumps(result["of_usual_speed"]), flush=True)
+    pathlib.Path(args.out).write_text(json.dumps(result, indent=1))  # the peer may take long, or fail
     if args.peer:
-        result["peer"] = {line["kind"]: line for line in peer(args)}
+        lines, code = peer(args)
+        result["peer"], result["ok"] = {line["kind"]: line for line in lines}, result["ok"] and code == 0
         result["times_peer"] = {kind: line["out_tok_s"] / result["peer"][kind]["out_tok_s"] for kind, line in result["ours"].items()
                                 if "out_tok_s" in line and "out_tok_s" in result["peer"].get(kind, {})}
         print("times the peer:", json.dumps(result["times_peer"]))

@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 
-from train_step import add_model_arguments, check, flops, make_model, model_config, run, step_lengths, weights_of
+from train_step import add_model_arguments, check, flops, make_model, model_config, rows_of, run, step_lengths, weights_of
 
 
 def main():
@@ -32,12 +32,13 @@ def main():
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     args.trace = ""
+    rows_wanted = rows_of(parser, args)
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "published_nemo_rl_h100": 455}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "fp8_recipe": args.fp8_recipe if args.fp8 else "", "published_nemo_rl_h100": 455}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         scratch = pathlib.Path(temporary)
         result["checks"] = {"skipped": True, "ok": True} if args.no_check else check(args, model, scratch)
-        for rows in args.rows.split(","):
+        for rows in rows_wanted:
             lengths = step_lengths(args, rows)
             seconds = run(args, model, scratch, lengths, rows, 0, args.passes)["logprobs_s"][1:]
             result[rows] = {"tokens": sum(lengths), "seconds": seconds,

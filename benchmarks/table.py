@@ -104,12 +104,18 @@ def line_of(row, measure, result):
 
 
 def report(name, result, checks):
-    lines = [line_of(name, measure, result) for measure in ROWS[name][2]]
+    lines = []
+    for measure in ROWS[name][2]:
+        try:
+            lines.append(line_of(name, measure, result))
+        except KeyError as missing:
+            checks = False
+            print(f"{measure.name}: the result of {name} has no {missing}", flush=True)
     for line in lines:
         mark = f"mark {short(line['mark'])}{' of the same run' if line['same_run'] else ''}, " if line["mark"] else ""
         print(f"{line['name']}: {short(line['value'])} {line['unit']}; {mark}target {short(line['target'])}: {'reached' if line['reached'] else 'not reached'}", flush=True)
     print(f"{name}: checks {'hold' if checks else 'FAIL'}", flush=True)
-    return lines
+    return lines, checks
 
 
 def run(name, args):
@@ -130,7 +136,8 @@ def run(name, args):
 def read(name, args):
     path = args.out / f"{name}.json"
     if not path.exists():
-        return None, True
+        print(f"{name}: no result")
+        return None, not args.rows  # asked for by name
     result = json.loads(path.read_text())
     checks = result.get("checks", result.get("run", result))
     return result, checks.get("ok", True)
@@ -140,13 +147,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/cuda"))
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("results/table"))
-    parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--rows", default="", help="all of them by default")
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--vllm", default="")
     parser.add_argument("--read", action="store_true", help="nothing runs: read the results that are there")
     parser.add_argument("--list", action="store_true", help="rows, GPUs and measures, and nothing runs")
     args = parser.parse_args()
-    names = args.rows.split(",")
+    names = args.rows.split(",") if args.rows else list(ROWS)
     for name in names:
         if name not in ROWS:
             parser.error(f"no row {name}: there are {', '.join(ROWS)}")
@@ -158,9 +165,10 @@ def main():
     lines, ok = [], True
     for name in names:
         result, held = (read if args.read else run)(name, args)
-        ok = ok and held
         if result:
-            lines += report(name, result, held)
+            more, held = report(name, result, held)
+            lines += more
+        ok = ok and held
     (args.out / "summary.json").write_text(json.dumps(lines, indent=1))
     return 0 if ok else 1
 

@@ -117,6 +117,14 @@ def model_config(args):
     return config
 
 
+def rows_of(parser, args):
+    """The kinds of rows that are asked for; what is in FP8 says so in its name."""
+    rows_wanted = args.rows.split(",")
+    if any(rows.endswith("-fp8") for rows in rows_wanted) != bool(args.fp8):
+        parser.error("rows in FP8 are named as packed-fp8, and --fp8 says their format")
+    return rows_wanted
+
+
 def step_lengths(args, rows):
     """Lengths of --tokens a GPU, packed RL lengths or full rows, as many a GPU."""
     tokens = args.tokens * args.gpus
@@ -276,9 +284,7 @@ def main():
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
-    rows_wanted = args.rows.split(",")
-    if any(rows.endswith("-fp8") for rows in rows_wanted) != bool(args.fp8):
-        parser.error("rows in FP8 are named as packed-fp8, and --fp8 says their format")
+    rows_wanted = rows_of(parser, args)
     config = model_config(args)
     result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "fp8_recipe": args.fp8_recipe if args.fp8 else "", "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
