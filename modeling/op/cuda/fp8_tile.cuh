@@ -1,36 +1,9 @@
-// What the FP8 casts share: formats, factors, and the transposition of a tile.
+// What the FP8 casts of tiles share: their shape and their transposition.
 #pragma once
-#include <cuda_fp8.h>
-
-#include <cfloat>
-
+#include "modeling/op/cuda/fp8_format.cuh"
 #include "modeling/op/cuda/vector.cuh"
 
 namespace hexad::modeling::cuda {
-
-struct E4m3 {
-  static constexpr float kLargest = 448.0f;
-  static constexpr __nv_fp8_interpretation_t kType = __NV_E4M3;
-};
-struct E5m2 {
-  static constexpr float kLargest = 57344.0f;
-  static constexpr __nv_fp8_interpretation_t kType = __NV_E5M2;
-};
-
-template <typename F>
-__device__ inline float factor_of(float largest) {
-  if (largest == 0) return 1.0f;
-  const float factor = __fdiv_rn(F::kLargest, largest);
-  return factor > FLT_MAX ? FLT_MAX : factor;  // not a number stays so
-}
-
-// Four numbers, rounded to nearest even.
-template <typename F>
-__device__ inline uint32_t fp8_word(float a, float b, float c, float d) {
-  const uint32_t low = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, F::kType);
-  const uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, F::kType);
-  return low | high << 16;
-}
 
 // Bytes j of four words become word j.
 __device__ inline void transpose_bytes(const uint32_t (&in)[4], uint32_t (&out)[4]) {

@@ -1,9 +1,8 @@
 // A block's row on its way to FP8: its largest magnitude, the factor that follows from it, and the cast.
 #pragma once
-#include <cuda_fp8.h>
-
-#include <cfloat>
 #include <cstdint>
+
+#include "modeling/op/cuda/fp8_format.cuh"
 
 namespace hexad::native::cuda {
 
@@ -24,18 +23,13 @@ __device__ inline uint32_t block_largest(uint32_t bits) {
 
 // value = x * factor; the row's scale is its reciprocal. What is not finite makes all of its row so.
 __device__ inline float fp8_factor(uint32_t largest) {
-  if (largest == 0) return 1.0f;
-  const float factor = __fdiv_rn(448.0f, __uint_as_float(largest));
-  return factor > FLT_MAX ? FLT_MAX : factor;  // not a number stays so
+  return modeling::cuda::factor_of<modeling::cuda::E4m3>(__uint_as_float(largest));
 }
 
 // Four values, the first in the lowest byte.
 __device__ inline uint32_t fp8_word(float a, float b, float c, float d, float factor) {
-  const auto pair = [factor](float x, float y) {
-    const float2 two = make_float2(__fmul_rn(x, factor), __fmul_rn(y, factor));
-    return static_cast<uint32_t>(__nv_cvt_float2_to_fp8x2(two, __NV_SATFINITE, __NV_E4M3));
-  };
-  return pair(a, b) | pair(c, d) << 16;
+  return modeling::cuda::fp8_word<modeling::cuda::E4m3>(__fmul_rn(a, factor), __fmul_rn(b, factor),
+                                                        __fmul_rn(c, factor), __fmul_rn(d, factor));
 }
 
 }  // namespace hexad::native::cuda
