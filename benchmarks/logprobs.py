@@ -15,21 +15,14 @@ import statistics
 import sys
 import tempfile
 
-from train_step import add_model_arguments, check, flops, make_model, model_config, rows_of, run, step_lengths, weights_of
+from train_step import add_model_arguments, add_pass_arguments, check, flops, make_model, model_config, rows_of, run, step_lengths, weights_of
 
 
 def main():
     parser = argparse.ArgumentParser()
     add_model_arguments(parser, "llama-8b", 4)
-    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
-    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
-    parser.add_argument("--micro-batch", type=int, default=16384)
-    parser.add_argument("--tokens", type=int, default=131072, help="of a pass and GPU")
+    add_pass_arguments(parser)
     parser.add_argument("--passes", type=int, default=5)
-    parser.add_argument("--rows", default="packed,full")
-    parser.add_argument("--timeout", type=float, default=240)
-    parser.add_argument("--no-check", action="store_true")
-    parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     args.trace = ""
     rows_wanted = rows_of(parser, args)

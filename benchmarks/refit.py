@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from train_step import MODELS, make_model, model_config, weights_of
+from train_step import add_model_arguments, make_model, model_config, weights_of
 
 BUS, MEMORY = 290e9, 4.2e12  # bytes a second: all-gather over 4 H200s; copy on one, read and written bytes together
 
@@ -41,13 +41,7 @@ def run(args, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--model", choices=MODELS, default="llama-8b")
-    parser.add_argument("--layers", type=int, help="cut the model to so many")
-    parser.add_argument("--gpus", type=int, default=4, help="ranks")
-    parser.add_argument("--backend", default="dtensor")
-    parser.add_argument("--weights", type=pathlib.Path, help="folder of the random weights: used if it has them, made and kept if not")
+    add_model_arguments(parser, "llama-8b", 4)
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--sleep-level", type=int, default=0)
     parser.add_argument("--trace", help="Chrome trace of one more update, a file for each rank")

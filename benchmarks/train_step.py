@@ -94,8 +94,20 @@ def add_model_arguments(parser, model, gpus):
     parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
     parser.add_argument("--gpus", type=int, default=gpus)
     parser.add_argument("--backend", default="dtensor")
-    parser.add_argument("--batch-invariant", action="store_true", help="bf16 passes in policy.batch_invariant")
     parser.add_argument("--weights", type=pathlib.Path, help="folder of the random weights: used if it has them, made and kept if not")
+
+
+def add_pass_arguments(parser):
+    """Of what run() measures, besides: kinds of rows, their size and precision."""
+    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
+    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
+    parser.add_argument("--batch-invariant", action="store_true", help="bf16 passes in policy.batch_invariant")
+    parser.add_argument("--micro-batch", type=int, default=16384)
+    parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step, or a pass, and GPU")
+    parser.add_argument("--rows", default="packed,full")
+    parser.add_argument("--timeout", type=float, default=240)
+    parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("override", nargs="*")
 
 
 @contextlib.contextmanager
@@ -271,18 +283,11 @@ def peer(args, config):
 def main():
     parser = argparse.ArgumentParser()
     add_model_arguments(parser, "qwen2.5-1.5b", 1)
-    parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
-    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
-    parser.add_argument("--micro-batch", type=int, default=16384)
-    parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step and GPU")
+    add_pass_arguments(parser)
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--rows", default="packed,full")
     parser.add_argument("--peer", default="", help="path of peer_hf_train.py")
     parser.add_argument("--peer-micro-batch", type=int, default=4)
     parser.add_argument("--trace", default="", help="folder for a Chrome trace of one more step of each kind of rows, a file for each rank")
-    parser.add_argument("--timeout", type=float, default=240)
-    parser.add_argument("--no-check", action="store_true")
-    parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     rows_wanted = rows_of(parser, args)
     config = model_config(args)
