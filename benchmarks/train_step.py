@@ -267,17 +267,20 @@ def check(args, model_folder, scratch):
     return result
 
 
-def peer(args, config):
-    accumulate = max(1, args.tokens // (args.peer_micro_batch * 4096))
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer, "--model", args.model, "--seq", "4096", "--mbs",
-               str(args.peer_micro_batch), "--accum", str(accumulate), "--steps", str(args.steps), "--compile"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout, env=os.environ | {"LD_LIBRARY_PATH": ""})
-    found = re.search(r"([\d.]+) tok/s/GPU, ([\d.]+) TFLOP/s/GPU, peak ([\d.]+) GiB", result.stdout)
-    if not found:
-        # Of several processes: what the first one said, before torchrun's summary of them all.
-        reasons = [line for line in result.stderr.splitlines() if re.match(r"(\[rank\d+\]: *)?[\w.]*Error\b", line)]
-        raise RuntimeError(f"the peer printed no result: {reasons[0] if reasons else (result.stderr + result.stdout)[-800:]}")
-    return {"tokens_per_second_per_gpu": float(found[1]), "tflops_per_gpu": float(found[2]), "peak_gib": float(found[3]), "command": " ".join(command[1:])}
+def peer(args):
+    """The peer's numbers, with the largest micro-batch that fits, from --peer-micro-batch down."""
+    for micro_batch in (args.peer_micro_batch >> k for k in range(args.peer_micro_batch.bit_length())):
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer, "--model", args.model, "--seq", "4096", "--mbs",
+                   str(micro_batch), "--accum", str(max(1, args.tokens // (micro_batch * 4096))), "--steps", str(args.steps), "--compile"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout, env=os.environ | {"LD_LIBRARY_PATH": ""})
+        found = re.search(r"([\d.]+) tok/s/GPU, ([\d.]+) TFLOP/s/GPU, peak ([\d.]+) GiB", result.stdout)
+        if found:
+            return {"tokens_per_second_per_gpu": float(found[1]), "tflops_per_gpu": float(found[2]), "peak_gib": float(found[3]), "command": " ".join(command[1:])}
+        if "out of memory" not in result.stderr:
+            break
+    # Of several processes: what the first one said, before torchrun's summary of them all.
+    reasons = [line for line in result.stderr.splitlines() if re.match(r"(\[rank\d+\]: *)?[\w.]*Error\b", line)]
+    raise RuntimeError(f"the peer printed no result: {reasons[0] if reasons else (result.stderr + result.stdout)[-800:]}")
 
 
 def main():
@@ -313,8 +316,9 @@ def main():
                             "launch_to_first_step_s": got["start_s"] + got["logprobs_s"][0] + got["train_s"][0], "parameters": got["parameters"],
                             "train_s": got["train_s"], "loss": got["loss"], "grad_norm": got["grad_norm"]}
             print(rows, json.dumps(result[rows]), flush=True)
+        pathlib.Path(args.out).write_text(json.dumps(result, indent=1))  # kept when the peer fails
         if args.peer:
-            result["peer"] = peer(args, config)
+            result["peer"] = peer(args)
             print("peer", json.dumps(result["peer"]), flush=True)
             for rows in rows_wanted:
                 result[rows]["times_peer"] = result[rows]["tokens_per_second_per_gpu"] / result["peer"]["tokens_per_second_per_gpu"]

@@ -1,5 +1,6 @@
 #include "plugins/dtensor/residency.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
@@ -53,7 +54,7 @@ void Residency::Call::before(int64_t index) {
   const Wishes& wishes = owner_.wishes_;
   int64_t budget = 0;
   if (!owner_.model_.options().compute_device.is_cpu() &&
-      !(wishes.reshard_after_forward && (wishes.defer_grad_sync || kind_ == Kind::logprobs))) {
+      !(wishes.reshard_after_forward && (owner_.defer_wish() || kind_ == Kind::logprobs))) {
     Need& need = owner_.needs_[static_cast<size_t>(kind_)];
     if (index == 0 && !need.known) {
       staying_ = owner_.choose(kind_, std::ssize(batches_), 0);
@@ -78,6 +79,12 @@ int64_t Residency::free_bytes(int64_t most_tokens, Kind kind) const {
   return static_cast<int64_t>(-least.item<double>());
 }
 
+// A deterministic run's sums must not go by the memory that others have left.
+std::optional<bool> Residency::defer_wish() const {
+  if (!wishes_.defer_grad_sync && at::globalContext().deterministicAlgorithms()) return false;
+  return wishes_.defer_grad_sync;
+}
+
 // Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one.
 int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
   const bool again = kind == Kind::training || batches > 1;
@@ -91,7 +98,7 @@ int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
       wishes_.reshard_after_forward ? std::optional<bool>(!*wishes_.reshard_after_forward) : std::nullopt;
   for (size_t u = 0; again && u < stays.size(); ++u) take(stays[u].weights, model_.units()[u].full_bytes(), weights);
   for (size_t u = 0; kind == Kind::training && batches > 1 && u < stays.size(); ++u)
-    take(stays[u].gradients, model_.units()[u].unreduced_bytes(), wishes_.defer_grad_sync);
+    take(stays[u].gradients, model_.units()[u].unreduced_bytes(), defer_wish());
   for (size_t u = 0; u < stays.size(); ++u) model_.units()[u].stay(stays[u]);
   return taken;
 }

@@ -18,7 +18,7 @@ class Residency {
  public:
   enum class Kind { logprobs, training };
   struct Wishes {
-    std::optional<bool> reshard_after_forward, defer_grad_sync;  // absent: as much as fits, and on a CPU nothing
+    std::optional<bool> reshard_after_forward, defer_grad_sync;  // absent: as much as fits; on a CPU nothing
   };
   // Both outlive it. One span of the meter lasts through every call.
   Residency(ShardedModel& model, const modeling::MemoryMeter& meter, const Wishes& wishes);
@@ -55,6 +55,7 @@ class Residency {
     void learn(int64_t used, int64_t most_tokens);
     double of(int64_t most_tokens) const;  // more tokens use more in proportion; fewer may not use less
   };
+  std::optional<bool> defer_wish() const;
   int64_t free_bytes(int64_t most_tokens, Kind kind) const;
   int64_t choose(Kind kind, int64_t batches, int64_t budget);
 

@@ -50,11 +50,10 @@ void add_dtensor(Schema& s) {
         "free a block's gathered weights when it has computed; false keeps them through all micro-batches of a step "
         "(ZeRO "
         "2), null keeps as many as a GPU's free memory allows, on a CPU none (a key of Hexad)");
-  s.add(
-      "policy.dtensor_cfg.defer_fsdp_grad_sync", kBool | kNull, "null",
-      "add gradients up over the micro-batches of a step and reduce them with the last; null does so for as many "
-      "blocks as a GPU's free memory allows, on a CPU for none. The order of sums follows: set it where steps have to "
-      "repeat bit for bit");
+  s.add("policy.dtensor_cfg.defer_fsdp_grad_sync", kBool | kNull, "null",
+        "add gradients up over the micro-batches of a step and reduce them with the last; null does so for as many "
+        "blocks as a GPU's free memory allows, on a CPU and with policy.deterministic for none: the order of sums "
+        "follows");
   s.add("policy.dtensor_cfg.tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
   s.add("policy.dtensor_cfg.context_parallel_size", kInt, "1", "ranks that share each sequence").at_least(1);
   s.add("policy.dtensor_cfg.cp_comm_type", kText | kList, "p2p",

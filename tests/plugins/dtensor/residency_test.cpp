@@ -71,6 +71,12 @@ void counted(const Rank& rank) {
   const Counts chosen = in_three(nullptr, nullptr, true);
   CHECK(chosen.gathers == (gpu ? 2 * units - 3 + units : plain.gathers));
   CHECK(chosen.reductions == (gpu ? 2 * units : plain.reductions));
+  {
+    const FixedOrder order;  // sums that go by free memory would not repeat
+    const Counts fixed = in_three(nullptr, nullptr, true);
+    CHECK(fixed.gathers == chosen.gathers);
+    CHECK(fixed.reductions == plain.reductions);
+  }
   CHECK(in_three(nullptr, true, true).reductions == units);
   CHECK(in_three(false, nullptr, true).gathers == units);
   CHECK(in_three(false, nullptr, true).reductions == chosen.reductions);
