@@ -4,7 +4,7 @@
     benchmarks/table.py --build build/cuda --out results/table [--rows train-1.5b,train-8b] [--peers FOLDER] [--vllm SITE] [--read] [--list]
 
 --peers: folder of peer_hf_train.py and peer_vllm.py, which then run beside ours; --vllm: folder with vLLM, put on PYTHONPATH.
-Prints a line for each measure: value, mark to beat (the peer's of the same run where it ran), target; and whether the row's
+Prints a line for each measure: value, mark to beat (the peer's of the same run, or of a better one before), target; and whether the row's
 checks held. A row that fails leaves its error in ROW.txt and the others go on. --read: nothing runs, the results that are in
 --out are read. summary.json has all lines; benchmarks/table_svg.py draws it. Exits with 1 when a row failed.
 """
@@ -96,7 +96,7 @@ def short(number):
 def line_of(row, measure, result):
     """A measure of a result, as summary.json has it."""
     value, mark, same_run = measure.read(result), measure.mark, False
-    if measure.peer and result.get("peer"):
+    if measure.peer and result.get("peer") and measure.peer(result) >= mark:  # a peer that ran worse than before lowers no bar
         mark, same_run = measure.peer(result), True
     target = measure.target if measure.absolute else measure.target * mark
     return {"row": row, "name": measure.name, "unit": measure.unit, "value": value, "mark": mark, "same_run": same_run, "target": target, "less": measure.less,

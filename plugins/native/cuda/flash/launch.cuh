@@ -17,7 +17,7 @@ namespace hexad::native::cuda {
 template <int kTile, int kDim>
 constexpr uint32_t key_tiles() {
   if (kTile == 16) return kDim == 128 ? 1 : 2;
-  return kTile == 64 ? 8 : 4;
+  return 4;
 }
 
 template <int kTile, int kDim, bool kCausal>
