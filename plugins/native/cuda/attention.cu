@@ -1,5 +1,5 @@
 #include "plugins/native/cuda/attention.hpp"
-#include "plugins/native/cuda/check.hpp"
+#include "plugins/native/cuda/early_launch.cuh"
 
 namespace hexad::native::cuda {
 
@@ -36,6 +36,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     merge_kernel(const __nv_bfloat16* partials, const float* log_sums, const MergeRow* merge, __nv_bfloat16* out,
                  int heads, int64_t tasks) {
   constexpr int kPairs = kDim / 64;
+  start_next(), after_earlier();
   const int64_t task = int64_t(blockIdx.x) * kWarps + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   if (task >= tasks) return;
@@ -70,10 +71,9 @@ void merge_partials(const __nv_bfloat16* partials, const float* log_sums, const 
                     int rows, int heads, int dim, cudaStream_t stream) {
   const int64_t tasks = int64_t(rows) * heads;
   if (tasks == 0) return;
-  const auto launch = dim == 128 ? merge_kernel<128> : merge_kernel<64>;
-  launch<<<unsigned((tasks + kWarps - 1) / kWarps), kWarps * 32, 0, stream>>>(partials, log_sums, merge, out, heads,
-                                                                              tasks);
-  check(cudaGetLastError(), "merging of attention");
+  const auto kernel = dim == 128 ? merge_kernel<128> : merge_kernel<64>;
+  launch_early("merging of attention", kernel, unsigned((tasks + kWarps - 1) / kWarps), kWarps * 32, stream, partials,
+               log_sums, merge, out, heads, tasks);
 }
 
 }  // namespace hexad::native::cuda

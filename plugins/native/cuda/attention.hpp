@@ -38,12 +38,19 @@ void attend_own(const AttentionShape& shape, const LevelArrays& level, const __n
 void attend_shared(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                    __nv_bfloat16* partials, float* log_sums, cudaStream_t stream);
 
+// The same as attend_own(), for is_row_shape(): quicker where rows are few. A tile has to be all heads that share keys.
+// Launched early (early_launch.cuh).
+bool is_row_shape(const AttentionShape& shape);
+void attend_rows(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
+                 __nv_bfloat16* partials, float* log_sums, cudaStream_t stream);
+
 // Chunks of prompts: the last row of a request sees all of its positions, the one before it one less, and so on. Tiles
 // of 128 rows x heads, one chunk each; results go to rows o_indptr[request] ... of out, bf16 [rows, heads, dim].
 void attend_causal(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                    __nv_bfloat16* out, cudaStream_t stream);
 
-// out[r] bf16 [rows, heads, dim] = the attention over the union of the partials' keys; 0 where there are none.
+// out[r] bf16 [rows, heads, dim] = the attention over the union of the partials' keys; 0 where there are none. Launched
+// early: everything that it reads comes from `stream`.
 void merge_partials(const __nv_bfloat16* partials, const float* log_sums, const MergeRow* merge, __nv_bfloat16* out,
                     int rows, int heads, int dim, cudaStream_t stream);
 

@@ -95,7 +95,9 @@ void Decoder::attend(const PassSizes& n, const PassArrays& arrays, const KvCache
       attend_shared(shape_, arrays.shared(n.decode_rows, n.shared_items), q, pools, partials, log_sums,
                     beside_.stream());
     }
-    attend_own(shape_, arrays.own(n.decode_rows, n.own_items), q, pools, partials, log_sums, stream);
+    const bool few = n.decode_rows <= kMostSkinnyRows && is_row_shape(shape_);
+    const auto attend_own_keys = few ? attend_rows : attend_own;
+    attend_own_keys(shape_, arrays.own(n.decode_rows, n.own_items), q, pools, partials, log_sums, stream);
   }
   attend_causal(shape_, arrays.prompt(n.prompt_requests, n.prompt_items), q, pools, out, stream);
   beside_.join(stream);

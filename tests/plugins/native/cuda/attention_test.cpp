@@ -46,7 +46,7 @@ at::Tensor expected(const Case& c, const at::Tensor& q, const at::Tensor& keys, 
 }
 
 // `padding`: requests and items that do nothing, as in a CUDA graph of a larger size.
-void check_attention(const Case& c, int32_t blocks, int64_t padding) {
+void check_attention(const Case& c, int32_t blocks, int64_t padding, decltype(&attend_own) attend) {
   CAPTURE(c.heads);
   CAPTURE(c.kv_heads);
   CAPTURE(c.dim);
@@ -93,8 +93,8 @@ void check_attention(const Case& c, int32_t blocks, int64_t padding) {
   const LayerPools pools{bf16(keys), bf16(values)};
   attend_shared(shape, arrays.shared(padded.decode_rows, padded.shared_items), bf16(qkv), pools, bf16(partials),
                 sums.data_ptr<float>(), nullptr);
-  attend_own(shape, arrays.own(padded.decode_rows, padded.own_items), bf16(qkv), pools, bf16(partials),
-             sums.data_ptr<float>(), nullptr);
+  attend(shape, arrays.own(padded.decode_rows, padded.own_items), bf16(qkv), pools, bf16(partials),
+         sums.data_ptr<float>(), nullptr);
   merge_partials(bf16(partials), sums.const_data_ptr<float>(), arrays.merge(), bf16(out), int(counts.decode_rows),
                  shape.heads, shape.dim, nullptr);
   attend_causal(shape, arrays.prompt(plan.prompt.requests(), plan.prompt.items()), bf16(qkv), pools, bf16(out),
@@ -124,14 +124,18 @@ TEST_CASE("native: attention of rows alone, in groups and of prompts, for odd sh
       add_group(c, next, 320, {321, 330, 700, 450, 322});
       add_group(c, next, 640, std::vector<int32_t>(19, 660));
       add_group(c, next, 0, {1500});
-      check_attention(c, next, 0);
-      check_attention(c, next, 13);
+      const bool rows = is_row_shape({int(heads), int(kv_heads), int(dim), int(block_size), 8});
+      CHECK(rows == (heads / kv_heads <= 8));
+      for (const auto attend : {attend_own, rows ? attend_rows : attend_own}) {
+        check_attention(c, next, 0, attend);
+        check_attention(c, next, 13, attend);
+      }
       for (const auto& [count, before] : {std::pair{2, 0}, {33, 0}, {128, 70}, {7, 300}}) {
         std::vector<int32_t>& table = c.tables.emplace_back();
         c.counts.push_back(count), c.lengths.push_back(count + before);
         while (int64_t(table.size()) * block_size < c.lengths.back()) table.push_back(next++);
       }
-      check_attention(c, next, 0);
+      check_attention(c, next, 0, attend_own);
     }
   }
 }
