@@ -45,6 +45,7 @@ void Generator::create(const sdk::Call& call) {
                                 .max_sequences = settings_.max_sequences,
                                 .max_tokens = settings_.max_tokens,
                                 .fp8 = settings_.fp8,
+                                .fp8_cache = settings_.fp8_cache,
                                 .batch_invariant = settings_.batch_invariant,
                                 .replica = replica};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
@@ -59,7 +60,7 @@ void Generator::create(const sdk::Call& call) {
                                   .max_tokens = settings_.max_tokens,
                                   .chunked_prefill = settings_.chunked_prefill,
                                   .share_prompts = settings_.share_prompts};
-  KvCache cache(local, settings_.block_size, blocks, settings_.dtype, settings_.device, settings_.keep_routes,
+  KvCache cache(local, settings_.block_size, blocks, settings_.cache_dtype(), settings_.device, settings_.keep_routes,
                 executor->key_layout());
   engine_.emplace(EngineOptions{schedule, settings_.max_length, model_.eos_token_ids,
                                 replica.alone() ? std::string() : replica.name()},

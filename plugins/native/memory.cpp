@@ -44,7 +44,7 @@ double bytes_to_use(const Settings& settings) {
 }  // namespace
 
 int64_t count_blocks(const Settings& settings, const modeling::ModelConfig& config) {
-  const double block = double(KvCache::bytes_per_block(config, settings.block_size, settings.dtype));
+  const double block = double(KvCache::bytes_per_block(config, settings.block_size, settings.cache_dtype()));
   const int64_t longest = (settings.max_length + settings.block_size - 1) / settings.block_size;
   const double bytes = bytes_to_use(settings);
   double blocks = bytes / block;

@@ -19,6 +19,16 @@ void read_precision(const sdk::Config& config, Settings& s) {
               own.empty() ? " or float16" : ", float16 or fp8");
 }
 
+// As vLLM names it, whose fp8 is e4m3 too.
+bool read_fp8_cache(const sdk::Config& config) {
+  const std::string name = config.get("native_cfg.kv_cache_dtype", "auto");
+  if (name != "auto" && name != "fp8" && name != "fp8_e4m3") {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "native_cfg.kv_cache_dtype: got '%s', wanted auto, fp8 or fp8_e4m3",
+              name.c_str());
+  }
+  return name != "auto";
+}
+
 // Counts stay small enough for their products to fit.
 constexpr int64_t kMost = int64_t{1} << 30;
 
@@ -46,6 +56,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   if (device.device_type == kDLCUDA) s.device = at::Device(at::kCUDA, static_cast<int8_t>(device.device_id));
   s.max_length = at_least(config, "max_total_sequence_length", s.max_length, 0);
   s.block_size = at_least(config, "native_cfg.kv_block_size", s.block_size, 1);
+  s.fp8_cache = read_fp8_cache(config);
   s.kv_cache_gib = config.find<double>("native_cfg.kv_cache_gb");
   if (s.kv_cache_gib && !(*s.kv_cache_gib > 0)) {
     sdk::fail(HEXAD_INVALID_ARGUMENT, "native_cfg.kv_cache_gb: got %g, wanted more than 0", *s.kv_cache_gib);

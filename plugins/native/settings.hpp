@@ -19,6 +19,7 @@ struct Settings {
 
   // native_cfg
   int64_t block_size = 16;             // kv_block_size: positions of a block of the KV cache
+  bool fp8_cache = false;              // kv_cache_dtype fp8: keys and values in e4m3
   std::optional<double> kv_cache_gib;  // kv_cache_gb; absent: what the run can use, within a share of the free memory
   int64_t max_sequences = 256;         // max_num_seqs: that run at once
   int64_t max_tokens = 2048;           // max_num_batched_tokens: rows of a forward pass
@@ -28,6 +29,8 @@ struct Settings {
   bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
   bool batch_invariant = false;        // batch_invariant, beside native_cfg: policy.batch_invariant
   int64_t tensor_parallel_size = 1;    // neighbouring ranks that run one copy of the model together
+
+  at::ScalarType cache_dtype() const { return fp8_cache ? at::kFloat8_e4m3fn : dtype; }  // of keys and values
 };
 
 // Throws sdk::Error (invalid argument) naming the key, what it holds and what it may hold.

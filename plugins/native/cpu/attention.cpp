@@ -35,8 +35,10 @@ void kernel_base(const AttentionShape& shape, const QueryTile& tile, int queries
 template <int W, typename T>
 Kernel<T> kernel_of_isa() {
 #if defined(HEXAD_TARGET_V4)
-  if (isa() == Isa::v4) return kernel_v4<W, T>;
-  if (isa() == Isa::v3) return kernel_v3<std::min(W, 8), T>;
+  if constexpr (sizeof(T) > 1) {  // a cache in e4m3 is there to compare with a GPU's: not worth its compile time thrice
+    if (isa() == Isa::v4) return kernel_v4<W, T>;
+    if (isa() == Isa::v3) return kernel_v3<std::min(W, 8), T>;
+  }
 #endif
   return kernel_base<std::min(W, 4), T>;
 }
@@ -130,9 +132,13 @@ template void attend<float>(const AttentionShape&, std::span<const SequenceRows>
                             const LayerCache<float>&);
 template void attend<BFloat16>(const AttentionShape&, std::span<const SequenceRows>, const float*, float*,
                                const LayerCache<BFloat16>&);
+template void attend<Float8>(const AttentionShape&, std::span<const SequenceRows>, const float*, float*,
+                             const LayerCache<Float8>&);
 template void write_cache<float>(const AttentionShape&, std::span<const SequenceRows>, const float*, const float*,
                                  const LayerCache<float>&);
 template void write_cache<BFloat16>(const AttentionShape&, std::span<const SequenceRows>, const float*, const float*,
                                     const LayerCache<BFloat16>&);
+template void write_cache<Float8>(const AttentionShape&, std::span<const SequenceRows>, const float*, const float*,
+                                  const LayerCache<Float8>&);
 
 }  // namespace hexad::native::cpu

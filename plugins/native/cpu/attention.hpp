@@ -15,7 +15,7 @@ struct AttentionShape {
 };
 
 // One layer's cache: keys [blocks, kv_heads, head_dim, block_size] (transposed, so that a vector holds one dimension of
-// several keys), values [blocks, kv_heads, block_size, head_dim]. T: float or BFloat16.
+// several keys), values [blocks, kv_heads, block_size, head_dim]. T: float, BFloat16 or Float8.
 template <typename T>
 struct LayerCache {
   T* keys;

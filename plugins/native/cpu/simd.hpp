@@ -17,12 +17,18 @@ struct BFloat16 {
   uint16_t bits;
 };
 
+// An e4m3: a sign, an exponent of four bits (bias 7), three bits behind it. 0x7f is not a number; none is infinite.
+struct Float8 {
+  uint8_t bits;
+};
+
 template <int N>
 struct Vector {
   typedef float F __attribute__((vector_size(N * 4)));
   typedef int32_t I __attribute__((vector_size(N * 4)));
   typedef uint32_t U __attribute__((vector_size(N * 4)));
   typedef uint16_t H __attribute__((vector_size(N * 2)));
+  typedef uint8_t B __attribute__((vector_size(N)));
 };
 template <int N>
 using VecF = typename Vector<N>::F;
@@ -36,12 +42,29 @@ HEXAD_INLINE float to_float(BFloat16 x) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
+// Moves the bits to a float's place and the exponent to its bias.
+HEXAD_INLINE float to_float(Float8 x) {
+  const uint32_t bits = uint32_t(x.bits & 0x80) << 24 | uint32_t(x.bits & 0x7f) << 20;
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return (x.bits & 0x7f) == 0x7f ? __builtin_nanf("") : value * 0x1p120f;
+}
 HEXAD_INLINE void from_float(float value, float& x) { x = value; }
 // Rounds to nearest even.
 HEXAD_INLINE void from_float(float value, BFloat16& x) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   x.bits = uint16_t(value == value ? (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 : 0x7fc0);
+}
+// Rounds to nearest even; magnitudes above 448, the largest, become it.
+HEXAD_INLINE void from_float(float value, Float8& x) {
+  const float size = __builtin_fabsf(value), magnitude = size < 448.0f ? size : 448.0f;
+  const bool tiny = magnitude < 0x1p-6f;  // there steps are 2^-9, those of a float beside 2^14
+  const float shifted = tiny ? magnitude + 0x1p14f : magnitude;
+  uint32_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  const uint32_t rounded = tiny ? bits & 0xf : ((bits + 0x7ffff + ((bits >> 20) & 1)) >> 20) - (120 << 3);
+  x.bits = uint8_t((value == value ? rounded : 0x7f) | (__builtin_signbit(value) ? 0x80 : 0));
 }
 
 template <int N>
@@ -55,6 +78,15 @@ HEXAD_INLINE VecF<N> load(const BFloat16* p) {
   typename Vector<N>::H half;
   std::memcpy(&half, p, sizeof half);
   return (VecF<N>)(__builtin_convertvector(half, typename Vector<N>::U) << 16);
+}
+template <int N>
+HEXAD_INLINE VecF<N> load(const Float8* p) {
+  typename Vector<N>::B bytes;
+  std::memcpy(&bytes, p, sizeof bytes);
+  const auto bits = __builtin_convertvector(bytes, typename Vector<N>::U);
+  const auto magnitude = bits & 0x7f;
+  const VecF<N> value = (VecF<N>)((bits & 0x80) << 24 | magnitude << 20) * 0x1p120f;
+  return magnitude == 0x7f ? VecF<N>{} + __builtin_nanf("") : value;
 }
 // The first n < N elements, zeros after them.
 template <int N, typename T>

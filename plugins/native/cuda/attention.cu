@@ -1,29 +1,43 @@
+#include <cuda_fp8.h>
+
 #include "plugins/native/cuda/attention.hpp"
 #include "plugins/native/cuda/early_launch.cuh"
 
 namespace hexad::native::cuda {
 
 // flash/launch.cuh, each instantiated in a file of its own
-template <int kTile, int kDim, bool kCausal>
+template <int kTile, int kDim, bool kCausal, typename Kv>
 void launch_attention(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                       __nv_bfloat16* out, float* log_sums, cudaStream_t stream);
 
+namespace {
+
+template <int kTile, bool kCausal, typename Kv>
+auto launcher_of(int dim) {
+  return dim == 128 ? launch_attention<kTile, 128, kCausal, Kv> : launch_attention<kTile, 64, kCausal, Kv>;
+}
+
+template <int kTile, bool kCausal>
+auto launcher(const AttentionShape& shape, const LayerPools& pools) {
+  return pools.fp8 ? launcher_of<kTile, kCausal, __nv_fp8_e4m3>(shape.dim)
+                   : launcher_of<kTile, kCausal, __nv_bfloat16>(shape.dim);
+}
+
+}  // namespace
+
 void attend_own(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                 __nv_bfloat16* partials, float* log_sums, cudaStream_t stream) {
-  const auto launch = shape.dim == 128 ? launch_attention<16, 128, false> : launch_attention<16, 64, false>;
-  launch(shape, level, q, pools, partials, log_sums, stream);
+  launcher<16, false>(shape, pools)(shape, level, q, pools, partials, log_sums, stream);
 }
 
 void attend_shared(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                    __nv_bfloat16* partials, float* log_sums, cudaStream_t stream) {
-  const auto launch = shape.dim == 128 ? launch_attention<64, 128, false> : launch_attention<64, 64, false>;
-  launch(shape, level, q, pools, partials, log_sums, stream);
+  launcher<64, false>(shape, pools)(shape, level, q, pools, partials, log_sums, stream);
 }
 
 void attend_causal(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                    __nv_bfloat16* out, cudaStream_t stream) {
-  const auto launch = shape.dim == 128 ? launch_attention<128, 128, true> : launch_attention<128, 64, true>;
-  launch(shape, level, q, pools, out, nullptr, stream);
+  launcher<128, true>(shape, pools)(shape, level, q, pools, out, nullptr, stream);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "plugins/native/cuda/layer_pools.hpp"
 #include "plugins/native/model/attention_plan.hpp"
 
 namespace hexad::native::cuda {
@@ -24,11 +25,6 @@ struct AttentionShape {
   int64_t q_stride;                      // elements from a query row to the next
 };
 
-// The cache of one layer, bf16 [blocks, kv_heads, block_size, dim] each.
-struct LayerPools {
-  __nv_bfloat16 *keys, *values;
-};
-
 // Query rows that see the whole of their blocks. An item attends to one chunk of the keys of one tile of 16 (`own`) or
 // 64 (`shared`) rows x heads, and writes a partial result: bf16 [partials, heads, dim] and the base-2 logarithm of its
 // sum of exponentials, fp32 [partials, heads]. The partial of row r (counted in its request) and chunk c of n lies at
@@ -38,8 +34,8 @@ void attend_own(const AttentionShape& shape, const LevelArrays& level, const __n
 void attend_shared(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                    __nv_bfloat16* partials, float* log_sums, cudaStream_t stream);
 
-// The same as attend_own(), for is_row_shape(): quicker where rows are few. A tile has to be all heads that share keys.
-// Launched early (early_launch.cuh).
+// The same as attend_own(), for is_row_shape() and a cache in bf16: quicker where rows are few. A tile is all the heads
+// that share keys. Launched early (early_launch.cuh).
 bool is_row_shape(const AttentionShape& shape);
 void attend_rows(const AttentionShape& shape, const LevelArrays& level, const __nv_bfloat16* q, LayerPools pools,
                  __nv_bfloat16* partials, float* log_sums, cudaStream_t stream);

@@ -254,7 +254,7 @@ class CudaExecutor : public Executor {
 
 bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   if (!options.device.is_cuda() || options.dtype != at::kBFloat16) return false;
-  if (is_invariant(options) && (options.fp8 || !options.replica.alone() ||
+  if (is_invariant(options) && (options.fp8 || options.fp8_cache || !options.replica.alone() ||
                                 !modeling::batch_invariant_obstacle(config, options.dtype, options.device).empty()))
     return false;
   const bool dense = !config.moe && !config.mla, plain = !config.output_bias && !config.mlp_bias;

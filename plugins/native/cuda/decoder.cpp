@@ -32,6 +32,10 @@ void multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& b
   }
 }
 
+LayerPools pools_of(const KvCache& cache, int64_t layer) {
+  return {cache.keys(layer).data_ptr(), cache.values(layer).data_ptr(), cache.dtype() == at::kFloat8_e4m3fn};
+}
+
 }  // namespace
 
 Decoder::Decoder(const modeling::ModelConfig& config, const ExecutorOptions& options)
@@ -85,7 +89,7 @@ void Decoder::release() {
 
 void Decoder::attend(const PassSizes& n, const PassArrays& arrays, const KvCache& cache, int64_t layer,
                      cudaStream_t stream) {
-  const LayerPools pools{bf16(cache.keys(layer)), bf16(cache.values(layer))};
+  const LayerPools pools = pools_of(cache, layer);
   __nv_bfloat16 *q = bf16(qkv_), *partials = bf16(partials_), *out = bf16(attended_);
   float* log_sums = log_sums_.data_ptr<float>();
   if (n.decode_rows > 0) {
@@ -95,7 +99,7 @@ void Decoder::attend(const PassSizes& n, const PassArrays& arrays, const KvCache
       attend_shared(shape_, arrays.shared(n.decode_rows, n.shared_items), q, pools, partials, log_sums,
                     beside_.stream());
     }
-    const bool few = n.decode_rows <= kMostSkinnyRows && is_row_shape(shape_);
+    const bool few = n.decode_rows <= kMostSkinnyRows && is_row_shape(shape_) && !pools.fp8;
     const auto attend_own_keys = few ? attend_rows : attend_own;
     attend_own_keys(shape_, arrays.own(n.decode_rows, n.own_items), q, pools, partials, log_sums, stream);
   }
@@ -160,7 +164,7 @@ void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& c
     const FusedLayer& layer = w.layers[i];
     product(x, layer.qkv, layer.qkv_scales, layer.qkv_bias, rows_of(qkv_, n.rows));
     rope_append(bf16(qkv_), {bf16(layer.q_norm), bf16(layer.k_norm)}, cos_.data_ptr<float>(), sin_.data_ptr<float>(),
-                arrays.positions(), arrays.slots(), bf16(cache.keys(i)), bf16(cache.values(i)), qkv, stream);
+                arrays.positions(), arrays.slots(), pools_of(cache, i), qkv, stream);
     attend(n, arrays, cache, i, stream);
     if (attended.is_fp8()) cast_rows(rows_of(attended_, n.rows), attended.values, attended.scales);
     product(attended, layer.output, layer.output_scales, {}, delta);

@@ -39,11 +39,12 @@ void swiglu(const __nv_bfloat16* gate_up, __nv_bfloat16* out, int rows, int widt
                reinterpret_cast<const uint4*>(gate_up), reinterpret_cast<uint4*>(out), width / kVector, count);
 }
 
-void copy_blocks(__nv_bfloat16* cache, int pools, int64_t pool_stride, int64_t block_elements, const int32_t* pairs,
-                 int count, cudaStream_t stream) {
+void copy_blocks(void* cache, int pools, int64_t pool_bytes, int64_t block_bytes, const int32_t* pairs, int count,
+                 cudaStream_t stream) {
   if (count == 0) return;
+  constexpr int64_t kBytes = sizeof(uint4);
   copy_blocks_kernel<<<dim3(unsigned(count), unsigned(pools)), kThreads, 0, stream>>>(
-      reinterpret_cast<uint4*>(cache), pool_stride / kVector, block_elements / kVector, pairs);
+      static_cast<uint4*>(cache), pool_bytes / kBytes, block_bytes / kBytes, pairs);
   check(cudaGetLastError(), "copies of cache blocks");
 }
 

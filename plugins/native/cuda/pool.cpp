@@ -36,7 +36,8 @@ at::Tensor pool_tensor(at::IntArrayRef shape, at::ScalarType dtype, at::Device d
 
 void copy_pool_blocks(const at::Tensor& pools, const std::vector<std::pair<int32_t, int32_t>>& pairs) {
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(pools.device().index());
-  const int64_t elements = pools.stride(1);
+  const int64_t pool_bytes = pools.stride(0) * pools.element_size(),
+                block_bytes = pools.stride(1) * pools.element_size();
   for (size_t begin = 0; begin < pairs.size();) {
     // The kernel knows no order: a run ends before a block that the run has touched is written, or is read once written.
     std::unordered_set<int32_t> read, written;
@@ -53,8 +54,8 @@ void copy_pool_blocks(const at::Tensor& pools, const std::vector<std::pair<int32
       host.mutable_data_ptr<int32_t>()[2 * i + 1] = pairs[begin + i].second;
     }
     const at::Tensor list = host.to(pools.device(), at::kInt, /*non_blocking=*/true);
-    copy_blocks(static_cast<__nv_bfloat16*>(pools.data_ptr()), int(pools.size(0)), pools.stride(0), elements,
-                list.const_data_ptr<int32_t>(), int(count), stream);
+    copy_blocks(pools.data_ptr(), int(pools.size(0)), pool_bytes, block_bytes, list.const_data_ptr<int32_t>(),
+                int(count), stream);
     begin = end;
   }
 }

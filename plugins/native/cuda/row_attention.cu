@@ -112,8 +112,8 @@ struct Softmax {
 
 template <int kDim>
 __global__ void __launch_bounds__(kWarps * 32)
-    row_attention_kernel(AttentionShape shape, LevelArrays level, const __nv_bfloat16* q, LayerPools pools,
-                         __nv_bfloat16* partials, float* log_sums, float scale) {
+    row_attention_kernel(AttentionShape shape, LevelArrays level, const __nv_bfloat16* q, const __nv_bfloat16* keys,
+                         const __nv_bfloat16* values, __nv_bfloat16* partials, float* log_sums, float scale) {
   constexpr int kParts = kDim / 32, kHeads = 8;
   start_next();
   const int item = int(blockIdx.x) / shape.kv_heads, kv_head = int(blockIdx.x) % shape.kv_heads;
@@ -131,11 +131,11 @@ __global__ void __launch_bounds__(kWarps * 32)
     const auto wanted = [&](int position) { return !newest_alone || position >= length - 1; };
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      if (wanted(at + row + 8 * i)) tile.load_key(i, pools.keys, places, min(at + row + 8 * i, end - 1));
+      if (wanted(at + row + 8 * i)) tile.load_key(i, keys, places, min(at + row + 8 * i, end - 1));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int position = at + pair + i % 2 + i / 2 * 8;
-      if (wanted(position)) tile.load_value(i, pools.values, places, min(position, end - 1));
+      if (wanted(position)) tile.load_value(i, values, places, min(position, end - 1));
     }
   };
   int at = begin + warp * kKeys;
@@ -203,7 +203,8 @@ void attend_rows(const AttentionShape& shape, const LevelArrays& level, const __
   const auto kernel = shape.dim == 128 ? row_attention_kernel<128> : row_attention_kernel<64>;
   const float scale = float(1.4426950408889634 / std::sqrt(double(shape.dim)));
   launch_early("attention of rows", kernel, unsigned(level.items * shape.kv_heads), kWarps * 32, stream, shape, level,
-               q, pools, partials, log_sums, scale);
+               q, static_cast<const __nv_bfloat16*>(pools.keys), static_cast<const __nv_bfloat16*>(pools.values),
+               partials, log_sums, scale);
 }
 
 }  // namespace hexad::native::cuda

@@ -1,7 +1,7 @@
 // The decoder on a CPU in its own kernels: the same function as modeling::forward_hidden with a cache, row by row the
-// same whatever the batch. Weights and cache have the model's dtype, activations are fp32 also in bf16: two
-// computations that round alike, and sum in another order, soon round independently, and differ by more than one of
-// them does from the exact result.
+// same whatever the batch. Weights have the model's dtype, as has the cache where it is not in e4m3; activations are fp32
+// also in bf16: two computations that round alike, and sum in another order, soon round independently, and differ by more
+// than one of them does from the exact result.
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
@@ -132,13 +132,18 @@ class CpuExecutor : public Executor {
     }
     rotate(b.q.data(), count, config_.num_heads);
     rotate(b.k.data(), count, config_.num_kv_heads);
-    const cpu::AttentionShape shape{config_.num_heads, config_.num_kv_heads, dim, cache.block_size(),
-                                    config_.sliding_window[layer]};
-    const cpu::LayerCache<T> pages{static_cast<T*>(cache.keys(layer).data_ptr()),
-                                   static_cast<T*>(cache.values(layer).data_ptr())};
-    cpu::write_cache<T>(shape, rows.sequences, b.k.data(), b.v.data(), pages);
-    cpu::attend<T>(shape, rows.sequences, b.q.data(), b.attended.data(), pages);
+    cache.dtype() == at::kFloat8_e4m3fn ? attend<cpu::Float8>(layer, rows, cache) : attend<T>(layer, rows, cache);
     add_product(b.attended.data(), count, q_width, w.o, w.o_bias);
+  }
+
+  template <typename C>  // what the cache holds
+  void attend(int64_t layer, const Rows& rows, KvCache& cache) {
+    const cpu::AttentionShape shape{config_.num_heads, config_.num_kv_heads, config_.head_dim, cache.block_size(),
+                                    config_.sliding_window[layer]};
+    const cpu::LayerCache<C> pages{static_cast<C*>(cache.keys(layer).data_ptr()),
+                                   static_cast<C*>(cache.values(layer).data_ptr())};
+    cpu::write_cache<C>(shape, rows.sequences, buffers_.k.data(), buffers_.v.data(), pages);
+    cpu::attend<C>(shape, rows.sequences, buffers_.q.data(), buffers_.attended.data(), pages);
   }
 
   // hidden += x [count, width] * weight^T + bias, over the columns of the weight that all ranks have.

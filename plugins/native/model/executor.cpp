@@ -50,6 +50,7 @@ namespace {
 [[noreturn]] void refuse_batch_invariant(const modeling::ModelConfig& config, const ExecutorOptions& options) {
   std::string obstacle = modeling::batch_invariant_obstacle(config, options.dtype, options.device);
   if (options.fp8) obstacle = "native_cfg.precision is fp8, wanted bfloat16";
+  if (options.fp8_cache) obstacle = "native_cfg.kv_cache_dtype is fp8, wanted auto";
   if (!options.replica.alone()) obstacle = "native_cfg.tensor_parallel_size is above 1, wanted 1";
   if (obstacle.empty())
     obstacle =

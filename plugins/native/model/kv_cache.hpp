@@ -14,6 +14,8 @@ namespace hexad::native {
 // columns: the keys of a block and head are a matrix [head_dim, block_size]. rows: [block_size, head_dim], like values.
 enum class KeyLayout { columns, rows };
 
+// In dtype e4m3 (kv_cache_dtype fp8) they are what was made, cast as it is: the scale is 1, as vLLM's without
+// calibration, and magnitudes above 448 become 448.
 class KvCache {
  public:
   // Allocates nothing yet. keep_routes: of a model with experts, where its routers sent each position too.

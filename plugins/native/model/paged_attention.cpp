@@ -14,6 +14,11 @@ namespace {
 // Of the gathered fp32 keys and values of one group.
 constexpr int64_t kGroupBytes = int64_t{512} << 20;
 
+// Of a row's keys or values, as the cache holds them.
+at::Tensor stored_as(const at::Tensor& x, at::ScalarType dtype) {
+  return dtype == at::kFloat8_e4m3fn ? x.clamp(-448, 448).to(dtype) : x.to(dtype);
+}
+
 }  // namespace
 
 PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& step, KvCache& cache,
@@ -49,8 +54,8 @@ PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& 
 
 at::Tensor PagedAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   const at::Tensor &keys = cache_.keys(layer), &values = cache_.values(layer);
-  keys.permute({0, 1, 3, 2}).index_put_({blocks_, heads_, offsets_}, k.to(keys.scalar_type()));
-  at::Tensor(values).index_put_({blocks_, heads_, offsets_}, v.to(values.scalar_type()));
+  keys.permute({0, 1, 3, 2}).index_put_({blocks_, heads_, offsets_}, stored_as(k, keys.scalar_type()));
+  at::Tensor(values).index_put_({blocks_, heads_, offsets_}, stored_as(v, values.scalar_type()));
   std::vector<at::Tensor> outputs;
   for (const Group& group : groups_) outputs.push_back(attend_group(group, layer, q));
   return at::cat(outputs, 0).index_select(0, order_).to(q.scalar_type());

@@ -10,7 +10,9 @@ using namespace hexad::native::cpu;
 namespace {
 
 template <typename T>
-constexpr at::ScalarType kType = sizeof(T) == 4 ? at::kFloat : at::kBFloat16;
+constexpr at::ScalarType kType = sizeof(T) == 4   ? at::kFloat
+                                 : sizeof(T) == 2 ? at::kBFloat16
+                                                  : at::kFloat8_e4m3fn;
 
 // `terms`: sums of the absolute values of what was summed, so that cancellation does not count against the kernel.
 double relative_error(const at::Tensor& got, const at::Tensor& want, const at::Tensor& terms) {
@@ -109,7 +111,37 @@ TEST_CASE("attention over a paged cache") {
       for (const int64_t window : {0, 1, 7, 30, 1000}) {
         check_attention<float>(dim, block_size, window);
         check_attention<BFloat16>(dim, block_size, window);
+        check_attention<Float8>(dim, block_size, window);
       }
     }
   }
+}
+
+TEST_CASE("e4m3 has the bits of ATen's, and 448 where ATen has no number") {
+  for (int code = 0; code < 256; ++code) {
+    CAPTURE(code);
+    const Float8 x{uint8_t(code)};
+    const float want = at::full({1}, code, at::kByte).view(at::kFloat8_e4m3fn).to(at::kFloat).item<float>();
+    CHECK((to_float(x) == want || (std::isnan(want) && std::isnan(to_float(x)))));
+    const VecF<4> lanes = load<4>(std::array<Float8, 4>{x, {0x38}, x, {0xb8}}.data());
+    CHECK((lanes[0] == want || (std::isnan(want) && std::isnan(lanes[0]))));
+    CHECK((lanes[1] == 1 && lanes[3] == -1));
+  }
+  // Every number, the halves between neighbours, what lies beside both, and all magnitudes.
+  const at::Tensor codes = at::arange(0x7f, at::kByte).view(at::kFloat8_e4m3fn).to(at::kFloat);
+  const at::Tensor halves = (codes.slice(0, 0, -1) + codes.slice(0, 1)) / 2;
+  at::Tensor values = at::cat({codes, halves, at::tensor(std::vector<float>{464, 480, 1e9, INFINITY, 1e-40})});
+  values = at::cat({values, values * (1 + 1e-6), values * (1 - 1e-6), at::randn({1000}) * at::logspace(-4, 4, 1000)});
+  values = at::cat({values, -values}).to(at::kFloat).contiguous();
+  const at::Tensor want = values.clamp(-448, 448).to(at::kFloat8_e4m3fn).view(at::kByte);
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    const float value = values.const_data_ptr<float>()[i];
+    CAPTURE(value);
+    Float8 got;
+    from_float(value, got);
+    CHECK(got.bits == want.const_data_ptr<uint8_t>()[i]);
+  }
+  Float8 none;
+  from_float(NAN, none);
+  CHECK((none.bits & 0x7f) == 0x7f);
 }

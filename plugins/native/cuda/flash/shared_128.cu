@@ -2,7 +2,8 @@
 
 namespace hexad::native::cuda {
 
-template void launch_attention<64, 128, false>(const AttentionShape&, const LevelArrays&, const __nv_bfloat16*,
-                                               LayerPools, __nv_bfloat16*, float*, cudaStream_t);
+template void launch_attention<64, 128, false, nv_bfloat16>(const AttentionShape&, const LevelArrays&,
+                                                            const __nv_bfloat16*, LayerPools, __nv_bfloat16*, float*,
+                                                            cudaStream_t);
 
 }  // namespace hexad::native::cuda

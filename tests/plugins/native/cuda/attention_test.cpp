@@ -1,4 +1,5 @@
-// Plans and kernels together: attention over a paged cache whose unwritten places are nan, against double precision.
+// Plans and kernels together: attention over a paged cache, in bf16 and e4m3, whose unwritten places are nan, against
+// double precision.
 #include "plugins/native/cuda/attention.hpp"
 #include "plugins/native/cuda/pass_arrays.hpp"
 #include "tests/plugins/native/cuda/support.hpp"
@@ -46,12 +47,13 @@ at::Tensor expected(const Case& c, const at::Tensor& q, const at::Tensor& keys, 
 }
 
 // `padding`: requests and items that do nothing, as in a CUDA graph of a larger size.
-void check_attention(const Case& c, int32_t blocks, int64_t padding, decltype(&attend_own) attend) {
+void check_attention(const Case& c, int32_t blocks, int64_t padding, bool fp8, decltype(&attend_own) attend) {
   CAPTURE(c.heads);
   CAPTURE(c.kv_heads);
   CAPTURE(c.dim);
   CAPTURE(c.block_size);
   CAPTURE(padding);
+  CAPTURE(fp8);
   const PlanShape plan_shape{c.heads, c.kv_heads, c.block_size};
   std::vector<DecodeRow> decodes;
   std::vector<PromptRows> prompts;
@@ -67,7 +69,8 @@ void check_attention(const Case& c, int32_t blocks, int64_t padding, decltype(&a
       unwritten.mutable_data_ptr<bool>()[c.tables[i][at / c.block_size] * c.block_size + at % c.block_size] = false;
   }
   const auto pool = [&] {
-    return random({blocks, c.kv_heads, c.block_size, c.dim}).masked_fill(unwritten.to(kGpu), NAN);
+    const at::Tensor all = random({blocks, c.kv_heads, c.block_size, c.dim}).masked_fill(unwritten.to(kGpu), NAN);
+    return fp8 ? all.to(at::kFloat8_e4m3fn) : all;
   };
   const at::Tensor keys = pool(), values = pool();
   AttentionPlan plan;
@@ -90,7 +93,7 @@ void check_attention(const Case& c, int32_t blocks, int64_t padding, decltype(&a
                    partials = poisoned({plan.partials + 1, c.heads, c.dim});
   const at::Tensor sums = poisoned({plan.partials + 1, c.heads}, at::kFloat);
   const AttentionShape shape{int(c.heads), int(c.kv_heads), int(c.dim), int(c.block_size), width * c.dim};
-  const LayerPools pools{bf16(keys), bf16(values)};
+  const LayerPools pools{keys.data_ptr(), values.data_ptr(), fp8};
   attend_shared(shape, arrays.shared(padded.decode_rows, padded.shared_items), bf16(qkv), pools, bf16(partials),
                 sums.data_ptr<float>(), nullptr);
   attend(shape, arrays.own(padded.decode_rows, padded.own_items), bf16(qkv), pools, bf16(partials),
@@ -101,7 +104,7 @@ void check_attention(const Case& c, int32_t blocks, int64_t padding, decltype(&a
                 nullptr);
   synchronize();
   // Probabilities are rounded to bf16 before they meet the values.
-  const at::Tensor want = expected(c, q, keys, values);
+  const at::Tensor want = expected(c, q, keys.to(at::kBFloat16), values.to(at::kBFloat16));
   CHECK(distance(out.slice(0, 0, rows), want) < 6e-3);
   const at::Tensor got = wide(out.slice(0, 0, rows));
   CHECK(((got - want).norm(2, {1, 2}) / want.norm(2, {1, 2})).max().item<double>() < 1.5e-2);
@@ -126,16 +129,20 @@ TEST_CASE("native: attention of rows alone, in groups and of prompts, for odd sh
       add_group(c, next, 0, {1500});
       const bool rows = is_row_shape({int(heads), int(kv_heads), int(dim), int(block_size), 8});
       CHECK(rows == (heads / kv_heads <= 8));
-      for (const auto attend : {attend_own, rows ? attend_rows : attend_own}) {
-        check_attention(c, next, 0, attend);
-        check_attention(c, next, 13, attend);
-      }
+      Case with_prompts = c;
+      int32_t last = next;
       for (const auto& [count, before] : {std::pair{2, 0}, {33, 0}, {128, 70}, {7, 300}}) {
-        std::vector<int32_t>& table = c.tables.emplace_back();
-        c.counts.push_back(count), c.lengths.push_back(count + before);
-        while (int64_t(table.size()) * block_size < c.lengths.back()) table.push_back(next++);
+        std::vector<int32_t>& table = with_prompts.tables.emplace_back();
+        with_prompts.counts.push_back(count), with_prompts.lengths.push_back(count + before);
+        while (int64_t(table.size()) * block_size < with_prompts.lengths.back()) table.push_back(last++);
       }
-      check_attention(c, next, 0, attend_own);
+      for (const bool fp8 : {false, true}) {
+        check_attention(c, next, 0, fp8, attend_own);
+        check_attention(c, next, 13, fp8, attend_own);
+        check_attention(with_prompts, last, 0, fp8, attend_own);
+      }
+      for (const int64_t padding : {0, 13})
+        if (rows) check_attention(c, next, padding, false, attend_rows);
     }
   }
 }

@@ -40,9 +40,13 @@ void check_rope(int rows, int heads, int kv_heads, int dim, int block_size, bool
   for (int row = 0; row < rows; ++row) positions.push_back(int32_t(rng() % 500)), slots[row] = places[row];
   if (rows > 1) slots[rows / 2] = -1;
   const at::Tensor keys = poisoned({blocks, kv_heads, block_size, dim}), values = keys.clone(), mine = qkv.clone();
-  rope_append(bf16(mine), {bf16(q_norm), bf16(k_norm)}, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(),
-              on_gpu(positions).const_data_ptr<int32_t>(), on_gpu(slots).const_data_ptr<int32_t>(), bf16(keys),
-              bf16(values), {rows, heads, kv_heads, dim, block_size, 1e-5f}, nullptr);
+  const at::Tensor device_positions = on_gpu(positions), device_slots = on_gpu(slots);
+  const auto run = [&](const at::Tensor& in, const LayerPools& pools) {
+    rope_append(bf16(in), {bf16(q_norm), bf16(k_norm)}, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(),
+                device_positions.const_data_ptr<int32_t>(), device_slots.const_data_ptr<int32_t>(), pools,
+                {rows, heads, kv_heads, dim, block_size, 1e-5f}, nullptr);
+  };
+  run(mine, {keys.data_ptr(), values.data_ptr()});
   synchronize();
   const at::Tensor x = wide(qkv);
   at::Tensor q = x.slice(1, 0, heads), k = x.slice(1, heads, heads + kv_heads);
@@ -65,6 +69,25 @@ void check_rope(int rows, int heads, int kv_heads, int dim, int block_size, bool
   // Nothing else was written.
   CHECK(keys.isnan().sum().item<int64_t>() == keys.numel() - int64_t(row_of.size()) * kv_heads * dim);
   CHECK(values.isnan().sum().item<int64_t>() == values.numel() - int64_t(row_of.size()) * kv_heads * dim);
+
+  // In e4m3: the bits of ATen's cast of what is there in bf16, of large and small numbers too.
+  const at::Tensor powers = at::logspace(-5, 4, all, 10, at::TensorOptions(at::kFloat).device(kGpu)).view({all, 1});
+  const at::Tensor scaled =
+      (qkv * powers.index_select(0, at::randperm(all, powers.options().dtype(at::kLong)))).to(at::kBFloat16);
+  const at::Tensor in_bf16 = scaled.clone(), in_fp8 = scaled.clone();
+  const at::Tensor narrow_keys = at::full_like(keys, 0x5a, at::TensorOptions(at::kByte)),
+                   narrow_values = narrow_keys.clone();
+  keys.fill_(NAN), values.fill_(NAN);
+  run(in_bf16, {keys.data_ptr(), values.data_ptr()});
+  run(in_fp8, {narrow_keys.data_ptr(), narrow_values.data_ptr(), /*fp8=*/true});
+  synchronize();
+  CHECK(at::equal(in_fp8, in_bf16));
+  for (const auto& [narrow, pool] : {std::pair{narrow_keys, keys}, {narrow_values, values}}) {
+    const at::Tensor cast = pool.to(at::kFloat).clamp(-448, 448).to(at::kFloat8_e4m3fn).view(at::kByte);
+    const at::Tensor want = cast.masked_fill(pool.isnan(), 0x5a);
+    CHECK(at::equal(narrow, want));
+    CHECK(((narrow.bitwise_and(0x7f) == 0x7f).sum().item<int64_t>() == 0));
+  }
 }
 
 }  // namespace
@@ -165,13 +188,16 @@ TEST_CASE("native: products of few rows, plain and with SwiGLU") {
 }
 
 TEST_CASE("native: block copies keep their order where one block is read and written") {
-  const at::Tensor pools = random({6, 40, 2, 4, 8}), want = pools.clone();
   const std::vector<std::pair<int32_t, int32_t>> pairs = {{0, 10},  {0, 11}, {1, 12}, {2, 0},
                                                           {12, 13}, {3, 12}, {5, 39}};
-  for (const auto& [from, to] : pairs) want.select(1, to).copy_(want.select(1, from).clone());
-  copy_pool_blocks(pools, pairs);
-  synchronize();
-  CHECK(at::equal(pools, want));
+  const at::Tensor words = random({6, 40, 2, 4, 8}), bytes = (words * 100).to(at::kChar);  // as large as e4m3
+  for (const at::Tensor& pools : {words, bytes}) {
+    const at::Tensor want = pools.clone();
+    for (const auto& [from, to] : pairs) want.select(1, to).copy_(want.select(1, from).clone());
+    copy_pool_blocks(pools, pairs);
+    synchronize();
+    CHECK(at::equal(pools, want));
+  }
 }
 
 TEST_SUITE_END();

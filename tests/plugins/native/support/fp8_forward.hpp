@@ -10,6 +10,7 @@
 #include "modeling/op/rms_norm.hpp"
 #include "modeling/op/swiglu.hpp"
 #include "plugins/native/model/fp8_rows.hpp"
+#include "tests/plugins/native/support/fp8_cache.hpp"
 
 namespace native_test {
 
@@ -25,14 +26,16 @@ struct Fp8Forward {
   hexad::modeling::WeightLookup lookup;  // of bf16 values, in any type
   // Rows from the first on whose products read casts; those behind read what was made, as passes of few rows do.
   int64_t casts = std::numeric_limits<int64_t>::max();
-  bool rounds = false;  // what products and attention make is rounded to bf16
+  bool rounds = false;     // what products and attention make is rounded to bf16
+  bool fp8_cache = false;  // keys and values by way of e4m3 too
 
   // Hidden states [T, H] of one sequence, after the final norm. Under c10::InferenceMode.
   at::Tensor hidden(const at::Tensor& ids) const {
     using namespace hexad::modeling;
     const int64_t tokens = ids.size(0);
     const PackedLayout layout = packed_layout(at::tensor(std::vector<int64_t>{0, tokens}, at::kLong), ids.device());
-    PackedAttention attention(config, layout);
+    PackedAttention plain(config, layout);
+    Fp8CacheAttention attention(plain, fp8_cache);
     const Rope rope = make_rope(config.rope, config.head_dim, layout.positions);
     const auto norm = [&](const at::Tensor& x, const at::Tensor& w) {
       return rms_norm(x, w.to(at::kFloat), config.rms_norm_eps);

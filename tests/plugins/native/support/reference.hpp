@@ -7,29 +7,33 @@
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "tests/plugins/native/support/fp8_cache.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
 
 namespace native_test {
 
 // Hidden states [T, H] of a whole sequence, after the final norm. Under c10::InferenceMode.
 inline at::Tensor full_hidden(const hexad::modeling::ModelConfig& config, const Weights& weights,
-                              const std::vector<int32_t>& tokens, const hexad::modeling::MoeRuns& moe_runs = {}) {
+                              const std::vector<int32_t>& tokens, const hexad::modeling::MoeRuns& moe_runs = {},
+                              bool fp8_cache = false) {
   const at::Tensor ids = at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), at::kLong);
   const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, ids.size(0)}, at::kLong);
   const hexad::modeling::PackedLayout layout = hexad::modeling::packed_layout(offsets, at::kCPU);
-  hexad::modeling::PackedAttention attention(config, layout);
+  hexad::modeling::PackedAttention plain(config, layout);
+  Fp8CacheAttention attention(plain, fp8_cache);
   const auto lookup = [&](const std::string& name) { return weights.at(name); };
   return hexad::modeling::forward_hidden(config, lookup, ids, layout.positions, attention, {}, moe_runs);
 }
 
-// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0.
+// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0. fp8_cache: with keys and values by way
+// of e4m3.
 inline std::vector<float> full_forward(const hexad::modeling::ModelConfig& config, const Weights& weights,
                                        const std::vector<int32_t>& tokens,
-                                       const hexad::modeling::LogprobOptions& options = {}) {
+                                       const hexad::modeling::LogprobOptions& options = {}, bool fp8_cache = false) {
   const c10::InferenceMode inference;
   const at::Tensor ids = at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), at::kLong);
   const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, ids.size(0)}, at::kLong);
-  const at::Tensor hidden = full_hidden(config, weights, tokens);
+  const at::Tensor hidden = full_hidden(config, weights, tokens, {}, fp8_cache);
   const at::Tensor targets = hexad::modeling::next_token_targets(ids, offsets);
   const at::Tensor head = weights.at(hexad::modeling::head_weight_name(config));
   const auto result = hexad::modeling::head_logprobs(hidden, head, targets, options);

@@ -1,0 +1,191 @@
+// kv_cache_dtype fp8 on a CPU: keys and values in e4m3, against a full forward pass with the same casts.
+#include <random>
+
+#include "tests/modeling/support/devices.hpp"
+#include "tests/plugins/native/support/forced_run.hpp"
+#include "tests/plugins/native/support/harness.hpp"
+#include "tests/plugins/native/support/tight.hpp"
+
+using namespace native_test;
+using hexad::native::ExecutorOptions;
+using hexad::native::KvCache;
+
+namespace {
+
+Json in_fp8(Json section) {
+  section["native_cfg"]["kv_cache_dtype"] = "fp8";
+  return section;
+}
+
+std::vector<ForcedText> texts_in_groups(int count) {
+  std::vector<ForcedText> texts;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t group = uint64_t(i) / 3;
+    ForcedText text{random_prompt(group, 5 + 9 * int64_t(group) % 31), 0, group};
+    text.prompt_size = static_cast<int64_t>(text.tokens.size());
+    const std::vector<int32_t> rest = random_prompt(100 + uint64_t(i), 10 + i % 25);
+    text.tokens.insert(text.tokens.end(), rest.begin(), rest.end());
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+// How far log-probs lie from two passes: with the casts of the cache, and without.
+struct Gaps {
+  Gap same, plain;
+  int64_t exact = 0;  // tokens that rounding alone tells from the pass with the casts
+
+  void add(float got, float with_casts, float without) {
+    same.add(got, with_casts), plain.add(got, without);
+    exact += std::abs(double(got) - double(with_casts)) < 2e-5;
+  }
+  // In fp32 two orders of a sum now and then fall on both sides of what lies between two neighbours of e4m3.
+  void check() const {
+    MESSAGE(same.count, " tokens, exact ", exact, ", largest ", same.largest, "; without casts ", plain.largest,
+            ", error ", plain.mult_prob_error());
+    CHECK(same.count > 100);
+    CHECK(double(exact) > 0.9 * double(same.count));
+    CHECK(same.largest < 0.1);
+    CHECK(plain.mult_prob_error() > 1.01);
+  }
+};
+
+using Make = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&, const ExecutorOptions&);
+
+// Text decoded token by token with chunks in between, in a cache that is too small for all that run.
+void check_executor(const TinyModel& model, Make make, bool deterministic, int64_t block_size,
+                    at::Device device = at::kCPU) {
+  CAPTURE(model.config.family);
+  CAPTURE(deterministic);
+  CAPTURE(block_size);
+  CAPTURE(device.str());
+  const std::vector<ForcedText> texts = texts_in_groups(12);
+  const hexad::native::SchedulerOptions schedule{
+      .block_size = block_size, .num_blocks = 80 / block_size, .max_sequences = 7, .max_tokens = 11};
+  ForcedRun run(make(model.config, {at::kFloat, device, deterministic, 128}), model.config, at::kFloat8_e4m3fn,
+                schedule, device);
+  Weights weights;
+  for (const auto& [name, tensor] : model.weights) weights[name] = tensor.to(device);
+  run.executor->set_weights(std::move(weights));
+  std::mt19937_64 rng(3);
+  run.advance = [&] { return rng() % 3 ? int64_t{1} : int64_t(1 + rng() % 6); };
+  const auto logprobs = run.run(texts);
+  CHECK(run.preemptions > 0);
+  CHECK((run.cache.keys(0).scalar_type() == at::kFloat8_e4m3fn));
+  Gaps gaps;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto with_casts = full_forward(model.config, model.weights, texts[i].tokens, {}, /*fp8_cache=*/true);
+    const auto without = full_forward(model.config, model.weights, texts[i].tokens);
+    for (size_t t = size_t(texts[i].prompt_size); t < without.size(); ++t)
+      if (!std::isnan(logprobs[i][t])) gaps.add(logprobs[i][t], with_casts[t], without[t]);
+  }
+  gaps.check();
+}
+
+int64_t capacity(const Json& section) {
+  Harness generator(section);
+  hexad_generator_info info{};
+  generator->describe(generator.service(), info);
+  return info.kv_capacity;
+}
+
+}  // namespace
+
+TEST_CASE("every executor gives the log-probs of a forward pass whose keys and values went by way of e4m3") {
+  for (const std::string& family : families()) {
+    const TinyModel model(family, /*with_weights=*/false);
+    for (const int64_t block_size : {1, 4, 16})
+      check_executor(model, hexad::native::make_cpu_executor, false, block_size);
+    for (const at::Device device : hexad::modeling::test_devices())
+      for (const bool deterministic : {false, true})
+        check_executor(model, hexad::native::make_aten_executor, deterministic, 4, device);
+  }
+  check_executor(TinyModel("qwen3_moe", false), hexad::native::make_aten_executor, false, 4);
+}
+
+TEST_CASE("samples over a cache in e4m3, in shared prompts, chunks and preempted, have those log-probs") {
+  for (const std::string family : {"llama", "mistral", "qwen2_moe"}) {
+    CAPTURE(family);
+    const TinyModel model(family);
+    Json section = in_fp8(tight(model));
+    section["native_cfg"]["kv_cache_gb"] = section["native_cfg"]["kv_cache_gb"].get<double>() / 4;
+    Harness generator(section);
+    const std::vector<Ask> asks = groups_of_samples(8, 4);
+    const auto answers = generator.run(asks);
+    CHECK(generator->preemptions() > 0);
+    Gaps gaps;
+    for (const Ask& ask : asks) {
+      const Answer& answer = answers.at(ask.id);
+      std::vector<int32_t> tokens = ask.prompt;
+      tokens.insert(tokens.end(), answer.tokens.begin(), answer.tokens.end());
+      const auto with_casts = full_forward(model.config, model.weights, tokens, {}, /*fp8_cache=*/true);
+      const auto without = full_forward(model.config, model.weights, tokens);
+      for (size_t t = 0; t < answer.tokens.size(); ++t)
+        gaps.add(answer.logprobs[t], with_casts[ask.prompt.size() + t], without[ask.prompt.size() + t]);
+    }
+    gaps.check();
+  }
+}
+
+TEST_CASE("keys and values above 448 become 448 in the cache, and samples stay finite") {
+  TinyModel model("llama", /*with_weights=*/false);
+  for (auto& [name, weight] : model.weights)
+    if (name.ends_with("k_proj.weight") || name.ends_with("v_proj.weight")) weight.mul_(2000);
+  const hexad::native::SchedulerOptions schedule{
+      .block_size = 4, .num_blocks = 40, .max_sequences = 4, .max_tokens = 64};
+  for (const Make make : {hexad::native::make_cpu_executor, hexad::native::make_aten_executor}) {
+    ForcedRun run(make(model.config, {at::kFloat, at::kCPU, false, 128}), model.config, at::kFloat8_e4m3fn, schedule);
+    run.executor->set_weights(model.weights);
+    run.cache.allocate();
+    for (int64_t layer = 0; layer < model.config.num_layers; ++layer)
+      for (const at::Tensor& part : {run.cache.keys(layer), run.cache.values(layer)}) part.view(at::kByte).zero_();
+    const std::vector<ForcedText> texts = {{random_prompt(1, 40), 30}};
+    const std::vector<float> logprobs = run.run(texts)[0];
+    for (size_t i = 30; i < logprobs.size(); ++i) CHECK(std::isfinite(logprobs[i]));
+    const at::Tensor keys = run.cache.keys(1).to(at::kFloat);
+    CHECK(keys.isfinite().all().item<bool>());
+    CHECK(keys.abs().max().item<float>() == 448);
+  }
+}
+
+TEST_CASE("a sample over a cache in e4m3 does not depend, bit for bit, on the batch") {
+  for (const std::string precision : {"float32", "bfloat16"}) {
+    CAPTURE(precision);
+    const TinyModel model("qwen3");
+    Json section = in_fp8(tight(model, precision));
+    section["native_cfg"]["deterministic"] = true;
+    const std::vector<Ask> asks = groups_of_samples(5, 3);
+    Harness batch(section), alone(section);
+    const auto expected = batch.run(asks);
+    for (const uint64_t id : {0, 7, 14}) CHECK(alone.run({asks[id]}).at(id) == expected.at(id));
+  }
+}
+
+TEST_CASE("kv_cache_dtype fp8 holds twice the tokens of bfloat16 in the same memory, and auto is the model's type") {
+  const TinyModel model("llama");
+  const auto with = [&](const char* precision, const char* dtype) {
+    const double bytes = 400.9 * double(KvCache::bytes_per_block(model.config, 16, at::kByte));
+    return Json{{"model_name", model.path()},
+                {"precision", precision},
+                {"native_cfg", {{"kv_cache_dtype", dtype}, {"kv_cache_gb", bytes / (1024.0 * 1024.0 * 1024.0)}}}};
+  };
+  CHECK(capacity(with("bfloat16", "fp8")) == 400 * 16);
+  CHECK(capacity(with("bfloat16", "fp8_e4m3")) == 400 * 16);
+  CHECK(capacity(with("bfloat16", "auto")) == 200 * 16);
+  CHECK(capacity(with("float32", "auto")) == 100 * 16);
+}
+
+TEST_CASE("a kv_cache_dtype that is none is refused, and fp8 with the batch-invariant mode") {
+  const TinyModel model("llama");
+  const auto refused = [&](const char* dtype, bool batch_invariant, hexad_code code) {
+    return refusal(code, [&] {
+      Harness generator({{"model_name", model.path()},
+                         {"batch_invariant", batch_invariant},
+                         {"native_cfg", {{"kv_cache_dtype", dtype}}}});
+    });
+  };
+  CHECK(refused("fp8_e5m2", false, HEXAD_INVALID_ARGUMENT) ==
+        "native_cfg.kv_cache_dtype: got 'fp8_e5m2', wanted auto, fp8 or fp8_e4m3");
+  CHECK(refused("fp8", true, HEXAD_UNIMPLEMENTED) ==
+        "policy.batch_invariant is true, but native_cfg.kv_cache_dtype is fp8, wanted auto; or set it to false");
+}
