@@ -38,6 +38,8 @@ void check_sampling(RuleContext& c) {
   const std::string backend = c.text(section + "backend").value_or("native");
   const std::string native_precision = c.text(section + "native_cfg.precision").value_or("bfloat16");
   want_value(c, native_precision == "bfloat16", section + "native_cfg.precision", native_precision, "bfloat16");
+  const std::string cache = c.text(section + "native_cfg.kv_cache_dtype").value_or("auto");
+  want_value(c, cache == "auto", section + "native_cfg.kv_cache_dtype", cache, "auto");
   want_value(c, backend == "native", section + "backend", backend, "native");
   const double top_p = c.number(section + "top_p").value_or(1), min_p = c.number(section + "min_p").value_or(0);
   const int64_t top_k = c.integer(section + "top_k").value_or(-1);

@@ -37,10 +37,14 @@ void check_cispo(RuleContext& c) {
 
 // Samples in FP8 are further from the policy than rounding explains; NeMo-RL asks for the same of vLLM's.
 void check_fp8_rollouts(RuleContext& c) {
-  const std::string key = "policy.generation.native_cfg.precision";
-  if (c.text(key) != "fp8" || c.text("policy.generation.backend").value_or("native") != "native") return;
-  if (!c.flag("loss_fn.use_importance_sampling_correction"))
-    c.error(key, "'fp8' needs loss_fn.use_importance_sampling_correction: true; nearest: bfloat16");
+  if (c.text("policy.generation.backend").value_or("native") != "native") return;
+  if (c.flag("loss_fn.use_importance_sampling_correction")) return;
+  for (const auto& [name, nearest] : {std::pair{"precision", "bfloat16"}, {"kv_cache_dtype", "auto"}}) {
+    const std::string key = std::string("policy.generation.native_cfg.") + name, value = c.text(key).value_or("");
+    if (!value.starts_with("fp8")) continue;
+    c.error(key,
+            fmt::format("'{}' needs loss_fn.use_importance_sampling_correction: true; nearest: {}", value, nearest));
+  }
 }
 
 }  // namespace

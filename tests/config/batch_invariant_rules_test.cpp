@@ -38,6 +38,7 @@ TEST_CASE("batch_invariant is refused with what changes log-probs or the order o
   check_refused("policy.generation.top_k", "20", "null");
   check_refused("policy.generation.min_p", "0.1", "null");
   check_refused("policy.generation.native_cfg.precision", "fp8", "bfloat16");
+  check_refused("policy.generation.native_cfg.kv_cache_dtype", "fp8", "auto");
   check_refused("policy.generation.backend", "vllm", "native");
 }
 

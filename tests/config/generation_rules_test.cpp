@@ -14,6 +14,15 @@ TEST_CASE("rollouts in FP8 need the correction for samples of another policy") {
                 "policy.generation.native_cfg.precision: got 'fp4', wanted",
                 {"/policy.generation.native_cfg.precision=float32"}},
                {{fp8}, "'fp8' needs", {fp8, "/policy.generation.backend=vllm"}}});
+  const std::string cache = "/policy.generation.native_cfg.kv_cache_dtype=";
+  check_rules(
+      kDense,
+      {{{cache + "fp8_e4m3"},
+        "policy.generation.native_cfg.kv_cache_dtype: 'fp8_e4m3' needs "
+        "loss_fn.use_importance_sampling_correction: true; nearest: auto",
+        {cache + "fp8_e4m3", "/loss_fn.use_importance_sampling_correction=true"}},
+       {{cache + "fp8_e5m2"}, "policy.generation.native_cfg.kv_cache_dtype: got 'fp8_e5m2', wanted", {cache + "auto"}},
+       {{cache + "fp8"}, "'fp8' needs", {cache + "fp8", "/policy.generation.backend=vllm"}}});
 }
 
 TEST_CASE("the native generator's precision is the policy's unless it is said") {

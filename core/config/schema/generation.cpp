@@ -42,6 +42,11 @@ void add_native(Schema& s) {
         "type of the weights; fp8: matrices of layers in e4m3 with a scale a row, all else in bfloat16, on a GPU")
       .one_of({"float32", "bfloat16", "float16", "fp8"});
   s.add(at + ".kv_block_size", kInt, "16", "tokens in a block of the KV cache").at_least(1).at_most(1024);
+  s.add(at + ".kv_cache_dtype", kText, "auto",
+        "type of keys and values in the cache; auto: that of the model; fp8 (or fp8_e4m3): e4m3 without a scale, half "
+        "of "
+        "bfloat16's memory")
+      .one_of({"auto", "fp8", "fp8_e4m3"});
   s.add(at + ".kv_cache_gb", kFloat | kNull, "null", "size of the KV cache in GB; null: what max_num_seqs needs")
       .above(0);
   s.add(at + ".max_num_seqs", kInt, "256", "most sequences generated at once").at_least(1);
