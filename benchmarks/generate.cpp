@@ -1,8 +1,8 @@
 // How fast the native generator samples on a GPU, beside what the hardware allows; log-probs of what it generated are
 // checked against modeling's forward pass in the same run. Random weights, made on the device.
 //
-//   generate [--model llama-8b] [--precision bfloat16|fp8] [--tests d,a,b] [--running 512] [--rows 8192] [--kv-gb 85]
-//            [--block 16] [--batch-invariant 0|1] [--tensor-parallel 1] [--launched UNIX_TIME]
+//   generate [--model llama-8b] [--precision bfloat16|fp8] [--kv-cache-dtype auto|fp8] [--tests d,a,b] [--running 512]
+//            [--rows 8192] [--kv-gb 85] [--block 16] [--batch-invariant 0|1] [--tensor-parallel 1] [--launched UNIX_TIME]
 //            [--trace FILE --trace-test a --trace-after 560]
 //
 // Built by `ninja generate` in a CUDA build. The tests are those of the peer's script for vLLM: a: 64 prompts of 1024
@@ -42,11 +42,14 @@ constexpr double kRoom = 1.25;
 constexpr size_t kCheckedSequences = 4;
 
 struct Options {
-  std::string model = "llama-8b", precision = "bfloat16", tests = "d,a", trace, trace_test = "a";
+  std::string model = "llama-8b", precision = "bfloat16", cache = "auto", tests = "d,a", trace, trace_test = "a";
   int64_t running = 512, rows = 8192, block = 16, trace_after = 500, tensor_parallel = 1;
   double kv_gb = 85;
   std::optional<double> launched;  // seconds since 1970
   bool batch_invariant = false;
+
+  bool fp8() const { return precision == "fp8"; }
+  bool fp8_cache() const { return cache != "auto"; }
 };
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -66,6 +69,7 @@ class Bench {
                           {"batch_invariant", options.batch_invariant},
                           {"native_cfg",
                            {{"precision", options.precision},
+                            {"kv_cache_dtype", options.cache},
                             {"kv_cache_gb", options.kv_gb},
                             {"kv_block_size", options.block},
                             {"max_num_seqs", options.running},
@@ -147,8 +151,9 @@ class Bench {
   }
 
   // Random weights magnify rounding, the more the deeper the model: how far bf16 lies from fp32 is told by the training
-  // code's own forward pass in bf16, and the generator may lie no farther than a quarter more. In FP8 the measure is a
-  // pass in fp32 with the casts alone, and bf16's rounding beside them.
+  // code's own forward pass in bf16, and the generator may lie no farther than a quarter more. In FP8 (weights and what
+  // they meet, keys and values, or both) the measure is a pass in fp32 with the casts alone, and bf16's rounding beside
+  // them.
   Json check(const std::vector<Finished>& kept, int64_t rows) const {
     const std::vector<float> got = generated_logprobs(kept);
     const std::vector<float> fp32 = forward_logprobs(model_, weights_, at::kFloat, kept);
@@ -157,8 +162,11 @@ class Bench {
     Json result = {{"generator_to_fp32", json_of(ours)},
                    {"training_bf16_to_fp32", json_of(training)},
                    {"generator_to_training_bf16", json_of(both)}};
-    if (options_.precision == "fp8") {
-      const std::vector<float> casts = fp8_logprobs(model_, weights_, kept, rows <= native::cuda::kMostSkinnyRows);
+    if (options_.fp8() || options_.fp8_cache()) {
+      const bool few_rows = rows <= native::cuda::kMostSkinnyRows, cache = options_.fp8_cache();
+      const std::vector<float> casts = options_.fp8()
+                                           ? fp8_logprobs(model_, weights_, kept, few_rows, cache)
+                                           : forward_logprobs(model_, weights_, at::kFloat, kept, false, cache);
       const Agreement alone = agreement(casts, fp32), apart = agreement(got, casts);
       result["casts_in_fp32_to_fp32"] = json_of(alone), result["generator_to_casts_in_fp32"] = json_of(apart);
       result["passed"] = got.size() == fp32.size() && is_fp8(ours, alone, training, apart);
@@ -242,6 +250,8 @@ Options parse(int argc, char** argv) {
       options.model = value;
     else if (key == "--precision")
       options.precision = value;
+    else if (key == "--kv-cache-dtype")
+      options.cache = value;
     else if (key == "--launched")
       options.launched = std::stod(value);
     else if (key == "--tests")
@@ -292,6 +302,7 @@ int main(int argc, char** argv) {
   Json engine = {{"kind", "engine"},
                  {"model", options.model},
                  {"precision", options.precision},
+                 {"kv_cache_dtype", options.cache},
                  {"running", options.running},
                  {"rows", options.rows},
                  {"kv_gb", options.kv_gb},
@@ -313,9 +324,9 @@ int main(int argc, char** argv) {
     Json line = bench.run(work, kept);
     if (ranks.rank() != 0) continue;  // they draw what rank 0 draws
     const double gpus = ranks.count();
-    const Ceiling ceiling = ceiling_of(bench.model(), work, options.running, options.precision == "fp8");
+    const Ceiling ceiling = ceiling_of(bench.model(), work, options.running, options.fp8(), options.fp8_cache());
     line["kind"] = name, line["model"] = options.model, line["running"] = options.running;
-    line["precision"] = options.precision;
+    line["precision"] = options.precision, line["kv_cache_dtype"] = options.cache;
     line["tensor_parallel"] = options.tensor_parallel;
     line["ceiling"] = {{"cascade", gpus * ceiling.cascade}, {"plain", gpus * ceiling.plain}};
     line["of_ceiling"] = line["out_tok_s"].get<double>() / (gpus * ceiling.cascade);

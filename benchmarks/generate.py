@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Rollout speed of the native generator on one GPU beside vLLM's, one after the other in one run.
 
-    benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--fp8] [--tests d,a,b] [--running 512]
-        [--batch-invariant] [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--kv-dtype=fp8 ...]] [-- OPTION ...]
+    benchmarks/generate.py --program build/cuda/bin/generate --out RESULT.json [--model llama-8b] [--fp8] [--kv-cache-dtype fp8] [--tests d,a,b]
+        [--running 512] [--batch-invariant] [--peer peer_vllm.py --peer-running 512 [--peer-path SITE] [--peer-argument=--mem=0.9 ...]] [-- OPTION ...]
 
 The tests are described in benchmarks/generate.cpp, whose program checks its log-probs against full forward passes in the
 same run and prints the ceiling by the GPU's memory and arithmetic beside each result; what follows `--` is handed to it. The
-peer gets the same work with dummy weights of the same shapes. --fp8: weights of both in FP8. --batch-invariant runs the work a second
+peer gets the same work with dummy weights of the same shapes. --fp8: weights of both in FP8. --kv-cache-dtype fp8: keys and values of both. --batch-invariant runs the work a second
 time in that mode, where log-probs must have the forward pass's bits, and gives its speed as a part of the usual one's. --peer-path: folder with vLLM, put on PYTHONPATH. Exits with 1
 when a check does not hold.
 """
@@ -33,6 +33,7 @@ def lines_of(command, timeout, environment, prefix=""):
 
 def ours(args, *options):
     command = [str(args.program), "--model", args.model, "--tests", args.tests, "--running", str(args.running), *(["--precision", "fp8"] if args.fp8 else []),
+               "--kv-cache-dtype", args.kv_cache_dtype,
                "--launched", repr(time.time()), *options, *args.option]
     return lines_of(command, args.timeout, os.environ)
 
@@ -42,7 +43,7 @@ def peer(args):
     if args.peer_path:
         environment["PYTHONPATH"] = args.peer_path
     command = [sys.executable, args.peer, "--model", PEER_MODELS[args.model], "--tests", args.tests, "--max-num-seqs", str(args.peer_running),
-               *(["--quantization", "fp8"] if args.fp8 else []), *args.peer_argument]
+               *(["--quantization", "fp8"] if args.fp8 else []), "--kv-dtype", args.kv_cache_dtype, *args.peer_argument]
     return lines_of(command, args.peer_timeout, environment, "RESULT ")
 
 
@@ -52,6 +53,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--model", default="llama-8b", choices=sorted(PEER_MODELS))
     parser.add_argument("--fp8", action="store_true")
+    parser.add_argument("--kv-cache-dtype", default="auto", choices=("auto", "fp8"))
     parser.add_argument("--tests", default="d,a,b")
     parser.add_argument("--running", type=int, default=512)
     parser.add_argument("--timeout", type=float, default=300)

@@ -16,9 +16,9 @@ struct Ceiling {
   double cascade, plain;  // tokens/s, a group's prompt read once a group or once a sample
 };
 
-// fp8: the matrices of layers, with what they read; the head stays in bf16.
+// fp8: the matrices of layers, with what they read; the head stays in bf16. fp8_cache: keys and values.
 inline Ceiling ceiling_of(const hexad::modeling::ModelConfig& config, const Workload& work, int64_t running, bool fp8,
-                          const Hardware& gpu = {}) {
+                          bool fp8_cache, const Hardware& gpu = {}) {
   double tokens = 0, prompt = 0, prompts = 0, own = 0;
   for (const Sample& sample : work.samples) {
     tokens += double(sample.new_tokens);
@@ -28,7 +28,8 @@ inline Ceiling ceiling_of(const hexad::modeling::ModelConfig& config, const Work
   for (const auto& ids : work.prompts) prompts += double(ids.size());
   const double narrow = fp8 ? parameters_of_layers(config) : 0, wide = parameters_read(config) - narrow,
                group = double(work.samples.size()) / double(work.prompts.size());
-  const double kv = 4.0 * double(config.num_layers * config.num_kv_heads * config.head_dim);
+  const double kv =  // bytes of a position
+      (fp8_cache ? 2.0 : 4.0) * double(config.num_layers * config.num_kv_heads * config.head_dim);
   const double batch = std::min(double(running), double(work.samples.size()));
   const double products = (std::max(2 * wide / gpu.bandwidth, 2 * wide * batch / gpu.flops) +
                            std::max(narrow / gpu.bandwidth, 2 * narrow * batch / gpu.fp8_flops)) /

@@ -35,10 +35,10 @@ inline Agreement agreement(const std::vector<float>& got, const std::vector<floa
 }
 
 // Log-probs of the generated tokens of all sequences, one after the other. fp32 computes in fp32 from the same bf16
-// weights, converted layer by layer.
+// weights, converted layer by layer. fp8_cache: with keys and values by way of e4m3.
 inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& config, const Weights& weights,
                                            at::ScalarType dtype, const std::vector<Finished>& sequences,
-                                           bool batch_invariant = false) {
+                                           bool batch_invariant = false, bool fp8_cache = false) {
   using namespace hexad::modeling;
   const c10::InferenceMode inference;
   const auto lookup = [&](const std::string& name) { return weights.at(name).to(dtype); };
@@ -55,7 +55,8 @@ inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& c
     const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, int64_t(tokens.size())}, at::kLong);
     const at::Tensor ids = at::tensor(tokens, at::kLong).to(device);
     const PackedLayout layout = packed_layout(offsets, device);
-    PackedAttention attention(config, layout, kernel);
+    PackedAttention plain(config, layout, kernel);
+    native_test::Fp8CacheAttention attention(plain, fp8_cache);
     const at::Tensor hidden = forward_hidden(config, lookup, ids, layout.positions, attention, block);
     const at::Tensor targets = next_token_targets(ids, offsets);
     const at::Tensor logprobs =
@@ -68,14 +69,14 @@ inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& c
 
 // In fp32 with the casts of precision fp8: of all tokens or, in passes of few rows, of the prompts' alone.
 inline std::vector<float> fp8_logprobs(const hexad::modeling::ModelConfig& config, const Weights& weights,
-                                       const std::vector<Finished>& sequences, bool few_rows) {
+                                       const std::vector<Finished>& sequences, bool few_rows, bool fp8_cache) {
   const auto lookup = [&](const std::string& name) { return weights.at(name); };
   std::vector<float> result;
   for (const Finished& sequence : sequences) {
     std::vector<int32_t> tokens = sequence.prompt;
     tokens.insert(tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
     const auto casts = int64_t(few_rows ? sequence.prompt.size() : tokens.size());
-    const native_test::Fp8Forward forward{config, lookup, casts};
+    const native_test::Fp8Forward forward{config, lookup, casts, /*rounds=*/false, fp8_cache};
     const std::vector<float> all = forward.logprobs(tokens, weights.begin()->second.device());
     result.insert(result.end(), all.begin() + int64_t(sequence.prompt.size()), all.end());
   }
