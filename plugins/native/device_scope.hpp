@@ -18,15 +18,9 @@ inline std::string text_of(const std::exception& error) {
   return torch ? torch->what_without_backtrace() : error.what();
 }
 
-// Runs `body` with the call's stream as LibTorch's current one. What LibTorch and modeling throw leaves as sdk::Error.
+// Runs `body`. What LibTorch and modeling throw leaves as sdk::Error.
 template <typename Body>
-void on_device(const sdk::Call& call, at::Device device, Body&& body) {
-  std::optional<c10::StreamGuard> stream;
-  if (device.is_cuda()) {
-    // c10 names an external stream by its address.
-    const auto id = reinterpret_cast<intptr_t>(call.stream({kDLCUDA, device.index()}));
-    stream.emplace(c10::Stream(c10::Stream::UNSAFE, device, static_cast<c10::StreamId>(id)));
-  }
+void with_sdk_errors(Body&& body) {
   try {
     body();
   } catch (const modeling::Error& error) {
@@ -38,6 +32,18 @@ void on_device(const sdk::Call& call, at::Device device, Body&& body) {
   } catch (const c10::Error& error) {
     throw sdk::Error(HEXAD_INTERNAL, text_of(error));
   }
+}
+
+// The same with the call's stream as LibTorch's current one.
+template <typename Body>
+void on_device(const sdk::Call& call, at::Device device, Body&& body) {
+  std::optional<c10::StreamGuard> stream;
+  if (device.is_cuda()) {
+    // c10 names an external stream by its address.
+    const auto id = reinterpret_cast<intptr_t>(call.stream({kDLCUDA, device.index()}));
+    stream.emplace(c10::Stream(c10::Stream::UNSAFE, device, static_cast<c10::StreamId>(id)));
+  }
+  with_sdk_errors(body);
 }
 
 // Waits for what LibTorch's current stream of the device has been given.

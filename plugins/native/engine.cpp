@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "plugins/native/device_scope.hpp"
 
@@ -16,6 +17,21 @@ std::string text_of_failure(const std::string& replica, const std::string& reaso
       "in "
       "a pass (max_num_seqs, max_num_batched_tokens) if it was out of memory",
       replica, reason);
+}
+
+// Differs where a value does.
+uint64_t mixed(uint64_t digest, uint64_t value) { return (digest ^ value) * 0x9E3779B97F4A7C15u; }
+
+// All that decides what is drawn for it.
+uint64_t mixed(uint64_t digest, const Request& request) {
+  const SamplingParams& sampling = request.sampling;
+  for (const uint64_t value :
+       {request.id, request.seed, static_cast<uint64_t>(request.max_new_tokens), static_cast<uint64_t>(sampling.top_k)})
+    digest = mixed(digest, value);
+  for (const double value : {sampling.temperature, sampling.top_p, sampling.min_p})
+    digest = mixed(digest, std::bit_cast<uint64_t>(value));
+  for (const int32_t token : request.prompt) digest = mixed(digest, static_cast<uint64_t>(token));
+  return digest;
 }
 
 }  // namespace
@@ -46,6 +62,7 @@ std::string Engine::why_never(const Sequence& sequence) const {
 
 void Engine::add(std::unique_ptr<Sequence> sequence) {
   sequence->arrival = arrivals_++;
+  digest_ = mixed(digest_, sequence->request);
   if (std::string reason = why_never(*sequence); !reason.empty()) {
     events_.push_back(make_event(*sequence, HEXAD_FINISH_ERROR, std::move(reason)));
     return;
@@ -133,9 +150,11 @@ void Engine::fetch(Pass& pass) {
 }
 
 void Engine::drain() {
-  for (; !in_flight_.empty(); in_flight_.pop_front()) {
-    fetch(in_flight_.front());
-    fetched_.push_back(std::move(in_flight_.front()));
+  while (!in_flight_.empty()) {
+    Pass pass = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    fetch(pass);
+    fetched_.push_back(std::move(pass));
   }
 }
 
@@ -153,7 +172,7 @@ void Engine::take_in(const Pass& pass, const Detokenize& detokenize) {
 
 void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize) {
   const int64_t position = sequence.known();
-  digest_ = (digest_ ^ (sequence.request.id << 20) ^ static_cast<uint32_t>(draw.token)) * 0x9E3779B97F4A7C15u;
+  digest_ = mixed(digest_, (sequence.request.id << 20) ^ static_cast<uint32_t>(draw.token));
   if (draw.token < 0) {
     return finish(sequence, HEXAD_FINISH_ERROR,
                   fmt::format("the logits at position {} are not finite: nan or inf in the weights (version {})",
@@ -198,6 +217,7 @@ std::vector<std::unique_ptr<Event>> Engine::take_events() {
 
 void Engine::set_weights(WeightMap weights, int64_t version) {
   drain();
+  has_weights_ = false;
   executor_->set_weights(std::move(weights));
   has_weights_ = true;
   version_ = version;
@@ -209,9 +229,13 @@ void Engine::sleep(bool weights_too) {
   drain();
   scheduler_.preempt_all();
   cache_.release();
-  if (!weights_too) return;
-  executor_->set_weights({});
+  if (weights_too) drop_weights();
+}
+
+void Engine::drop_weights() {
+  drain();
   has_weights_ = false;
+  executor_->set_weights({});
 }
 
 void Engine::wake() { awake_ = true; }

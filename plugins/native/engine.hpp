@@ -49,14 +49,16 @@ class Engine {
   WeightMap places() { return has_weights_ ? WeightMap() : executor_->places(); }
   WeightMap weights() const { return has_weights_ ? executor_->weights() : WeightMap(); }
   // Tokens are drawn under `version` from now on. Running sequences keep what they have in the cache.
+  // Should it fail there are none.
   void set_weights(WeightMap weights, int64_t version);
+  void drop_weights();
   void flush_prompts() { scheduler_.flush_prompts(); }
   // Gives back the cache (running sequences are computed again later), and with it the weights.
   void sleep(bool weights_too);
   void wake();
 
   const Scheduler& scheduler() const { return scheduler_; }
-  uint64_t digest() const { return digest_; }           // of all tokens drawn so far, in order
+  uint64_t digest() const { return digest_; }           // of all requests and tokens drawn so far, in order
   int64_t preemptions() const { return preemptions_; }  // of sequences that have ended
 
  private:
@@ -72,9 +74,8 @@ class Engine {
   };
 
   void start_pass(const Step& step);
-  void fetch(Pass& pass);
-  void lose_replica(const std::exception& error)
-      const;  // throws, unless this rank is alone  // waits for the draws of the oldest pass in flight
+  void fetch(Pass& pass);                                // waits for the draws of the oldest pass in flight
+  void lose_replica(const std::exception& error) const;  // throws, unless this rank is alone
   // Fetches the draws of every pass in flight: before weights or cache go. They are taken in by the next step().
   void drain();
   void take_in(const Pass& pass, const Detokenize& detokenize);

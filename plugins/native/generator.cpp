@@ -34,6 +34,7 @@ void Generator::create(const sdk::Call& call) {
   require_one_width(model_, settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const Replica& replica = lockstep_.emplace(make_replica(call, settings_.tensor_parallel_size)).replica();
+  agreement_.emplace(replica);
   const modeling::ModelConfig local = local_config(model_, replica.shard());
   int64_t blocks = count_blocks(settings_, local);
   if (!replica.alone()) blocks = replica.smallest(blocks);
@@ -182,10 +183,11 @@ int64_t Generator::poll(const sdk::Call& call, std::span<const hexad_completion*
   constexpr auto kSlice = std::chrono::milliseconds(50);  // of waiting, between looks at `cancelled`
   if (events.empty()) return 0;
   for (;;) {
+    if (is_called_off(call)) sdk::fail(HEXAD_CANCELLED, "poll was cancelled");
     if (const int64_t count = hand_out(events)) return count;
-    if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "poll was cancelled");
     stuck_ = false;
     const bool ran = waiting_for_engine_ == 0 && run_once(call);
+    if (called_off_) continue;
     if (const int64_t count = hand_out(events)) return count;
     const auto now = Clock::now();
     if (now >= deadline && stuck_) {

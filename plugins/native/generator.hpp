@@ -1,6 +1,7 @@
 // The plugin's face to the host: the members of hexad_generator_vtable (abi.h), for any thread.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "plugins/native/engine.hpp"
+#include "plugins/native/parallel/agreement.hpp"
 #include "plugins/native/parallel/lockstep.hpp"
 #include "plugins/native/settings.hpp"
 
@@ -18,7 +20,8 @@ namespace hexad::native {
 
 // Of a replica of several ranks every one is a Generator that gets the same calls and hands out the same completions.
 // Rank 0 decides when something takes effect (Lockstep): on the others poll, and whatever waits for a pause between two
-// passes, wait for it.
+// passes, wait for it. A poll that is cancelled on one rank ends so on every one; an update that one rank refuses is
+// refused by all, with that rank's error.
 class Generator {
  public:
   Generator(const sdk::Call& call, const sdk::Config& config);
@@ -38,13 +41,15 @@ class Generator {
   // weights, and take their place in update_end(commit), between two passes. Where none are, after sleep(2) or before
   // the first update, they go to their place at once; if such an update breaks off there are still none in force.
   // Running sequences go on with the keys and values that they have; shared prompts are forgotten. Nothing waits for
-  // the device but update_end(commit), which returns when the new weights are there.
+  // the device but update_end(commit), which returns when the new weights are there. Should they fail to take their
+  // place, none are in force. Among several ranks update_end tells what was wrong with a bucket, and not update_bucket:
+  // a trainer whose ranks export together goes on, and so do all of them.
   void update_begin(const sdk::Call& call, int64_t version);
   void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
   void update_end(const sdk::Call& call, bool commit);
   // Reports weight_sums() of the weights in force too, as metrics weight_sum/NAME: what a trainer sent can be compared.
   // Of a matrix in FP8 they are those of the cast and, as NAME_scale, of its scales: equal to another generator's with
-  // the same weights, not to the trainer's.
+  // the same weights, not to the trainer's; with as many ranks, too, where its columns are cut (weight_sums.hpp).
   void weight_layout(const sdk::Call& call, hexad_weight_list& out);
 
   // pause keeps everything; sleep gives memory back, and running sequences are computed again after wake.
@@ -72,17 +77,26 @@ class Generator {
   // nothing when their hosts are to act first.
   std::optional<Turn> next_turn(const sdk::Call& call);
   bool run_turn(const sdk::Call& call, const Turn& turn);
+  // Of rank 0: sends it, and asks about cancellation when it is time.
+  void lead(const sdk::Call& call, Turn& turn);
+  // Whether the poll is to end: the call of this rank, or of any, was cancelled. Tells it once.
+  bool is_called_off(const sdk::Call& call);
   std::vector<std::unique_ptr<Sequence>> take_from_inbox(const std::vector<uint64_t>& ids);
   // Until it is this call's turn to be alone with the engine.
   void come_apart(const sdk::Call& call);
   template <typename Function>
   void exclusively(const sdk::Call& call, Function&& function);
+  template <typename Function>
+  void all_or_none(Function&& function);
   void signal();
 
   Settings settings_;
   modeling::ModelConfig model_;  // the whole one
   std::optional<Lockstep> lockstep_;
-  std::atomic<bool> apart_ = false;  // rank 0 has said so, and this rank's host has not come yet
+  std::optional<Agreement> agreement_;
+  std::atomic<bool> apart_ = false;       // rank 0 has said so, and this rank's host has not come yet
+  std::atomic<bool> called_off_ = false;  // of several ranks: a poll's call was cancelled on one
+  std::chrono::steady_clock::time_point next_question_ = {};  // of rank 0
   std::optional<Engine> engine_;
   std::mutex engine_mutex_;
   std::atomic<int> waiting_for_engine_{0};  // the poller leaves the engine to others between passes

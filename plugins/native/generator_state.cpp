@@ -19,9 +19,22 @@ void Generator::exclusively(const sdk::Call& call, Function&& function) {
   signal();
 }
 
+// Without weights in force: what fails on one rank leaves none on any.
+template <typename Function>
+void Generator::all_or_none(Function&& function) {
+  try {
+    agreement_->together(function);
+  } catch (const c10::DistError&) {  // what the others do is not known, and a pass may never end
+    throw;
+  } catch (const std::exception&) {
+    engine_->drop_weights();
+    throw;
+  }
+}
+
 void Generator::update_begin(const sdk::Call& call, int64_t version) {
   WeightMap places;
-  if (!engine_->has_weights()) exclusively(call, [&] { places = engine_->places(); });
+  if (!engine_->has_weights()) exclusively(call, [&] { all_or_none([&] { places = engine_->places(); }); });
   update_.emplace(model_, settings_.dtype, settings_.device, std::move(places), settings_.fp8,
                   lockstep_->replica().shard());
   update_failure_.clear();
@@ -31,11 +44,13 @@ void Generator::update_begin(const sdk::Call& call, int64_t version) {
 
 void Generator::update_bucket(const sdk::Call& call, const hexad_weight_list& bucket) {
   if (!update_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_bucket without update_begin");
+  const bool alone = lockstep_->replica().alone();
+  if (!alone && !update_failure_.empty()) return;
   try {
     on_device(call, settings_.device, [&] { update_->add(bucket); });
   } catch (const std::exception& error) {
     update_failure_ = error.what();
-    throw;
+    if (alone) throw;
   }
 }
 
@@ -46,14 +61,19 @@ void Generator::update_end(const sdk::Call& call, bool commit) {
     ~End() { updating = false; }
   } end{updating_};
   WeightUpdate update = *std::exchange(update_, std::nullopt);
-  if (!commit) return;
-  if (!update_failure_.empty()) {
-    sdk::fail(HEXAD_FAILED_PRECONDITION, "the weight update cannot be committed, a bucket of it was refused: %s",
-              update_failure_.c_str());
-  }
-  WeightMap weights = update.finish();
+  if (!commit) return agreement_->decline("the weight update was broken off");
+  WeightMap weights;
+  with_sdk_errors([&] {
+    agreement_->together([&] {
+      if (!update_failure_.empty()) {
+        sdk::fail(HEXAD_FAILED_PRECONDITION, "the weight update cannot be committed, a bucket of it was refused: %s",
+                  update_failure_.c_str());
+      }
+      weights = update.finish();
+    });
+  });
   exclusively(call, [&] {
-    engine_->set_weights(std::move(weights), update_version_);
+    all_or_none([&] { engine_->set_weights(std::move(weights), update_version_); });
     ever_had_weights_ = true;
   });
   on_device(call, settings_.device, [&] { wait_for_stream(settings_.device); });

@@ -2,17 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/generator.hpp"
 
 namespace hexad::native {
+namespace {
+
+constexpr auto kAskEvery = std::chrono::milliseconds(50);
+
+}  // namespace
 
 std::optional<Turn> Generator::next_turn(const sdk::Call& call) {
   if (lockstep_->follows()) {
     if (apart_) return std::nullopt;
     Turn turn;
-    on_device(call, settings_.device, [&] { turn = lockstep_->receive(engine_->digest()); });
+    on_device(call, settings_.device, [&] {
+      turn = lockstep_->receive(engine_->digest());
+      if (turn.asks && lockstep_->any(call.cancelled())) called_off_ = true;
+    });
     const std::lock_guard lock(state_mutex_);
     dirty_ = false;
     if (!turn.apart) return turn;
@@ -27,8 +36,22 @@ std::optional<Turn> Generator::next_turn(const sdk::Call& call) {
     turn.cancelled.swap(cancelled_);
     dirty_ = false;
   }
-  if (lockstep_->leads()) on_device(call, settings_.device, [&] { lockstep_->send(turn); });
+  if (lockstep_->leads()) on_device(call, settings_.device, [&] { lead(call, turn); });
   return turn;
+}
+
+void Generator::lead(const sdk::Call& call, Turn& turn) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool cancelled = call.cancelled();
+  turn.asks = cancelled || now >= next_question_;
+  lockstep_->send(turn);
+  if (!turn.asks) return;
+  next_question_ = now + kAskEvery;
+  if (lockstep_->any(cancelled)) called_off_ = true;
+}
+
+bool Generator::is_called_off(const sdk::Call& call) {
+  return lockstep_->replica().alone() ? call.cancelled() : called_off_.exchange(false);
 }
 
 std::vector<std::unique_ptr<Sequence>> Generator::take_from_inbox(const std::vector<uint64_t>& ids) {

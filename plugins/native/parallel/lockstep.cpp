@@ -12,6 +12,7 @@ namespace {
 
 // A turn is one message of this many numbers, and a second one for ids that it has no room for.
 constexpr size_t kNumbers = 64, kHead = 4;
+constexpr int64_t kApart = 1, kAsks = 2;
 
 using Numbers = std::vector<int64_t>;
 
@@ -20,8 +21,8 @@ void broadcast(const Replica& replica, Numbers& numbers) {
 }
 
 Numbers numbers_of(const Turn& turn) {
-  Numbers numbers = {turn.apart, static_cast<int64_t>(turn.digest), static_cast<int64_t>(turn.arrived.size()),
-                     static_cast<int64_t>(turn.cancelled.size())};
+  Numbers numbers = {(turn.apart ? kApart : 0) | (turn.asks ? kAsks : 0), static_cast<int64_t>(turn.digest),
+                     static_cast<int64_t>(turn.arrived.size()), static_cast<int64_t>(turn.cancelled.size())};
   for (const auto* ids : {&turn.arrived, &turn.cancelled}) numbers.insert(numbers.end(), ids->begin(), ids->end());
   return numbers;
 }
@@ -45,13 +46,18 @@ Turn Lockstep::receive(uint64_t digest) const {
     broadcast(replica_, rest);
     numbers.insert(numbers.end(), rest.begin(), rest.end());
   }
-  Turn turn{.apart = numbers[0] != 0, .digest = static_cast<uint64_t>(numbers[1]), .arrived = {}, .cancelled = {}};
+  Turn turn{.apart = (numbers[0] & kApart) != 0,
+            .asks = (numbers[0] & kAsks) != 0,
+            .digest = static_cast<uint64_t>(numbers[1]),
+            .arrived = {},
+            .cancelled = {}};
   const auto ids = numbers.begin() + kHead;
   turn.arrived.assign(ids, ids + static_cast<int64_t>(arrived));
   turn.cancelled.assign(ids + static_cast<int64_t>(arrived), ids + static_cast<int64_t>(arrived + cancelled));
   if (turn.digest == digest) return turn;
   const std::string text = fmt::format(
-      "{}: rank {} of it has drawn other tokens than rank 0: its weights, requests or settings are not the same",
+      "{}: rank {} of it was given other requests than rank 0, or has drawn other tokens: its requests, weights or "
+      "settings are not the same",
       replica_.name(), replica_.shard().rank);
   throw sdk::Error(HEXAD_INTERNAL, text);
 }

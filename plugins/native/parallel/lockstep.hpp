@@ -1,7 +1,7 @@
 // How the ranks of a replica do the same in every pass. Each has an engine of its own, is given the same requests, and
 // draws the same tokens; what depends on time is decided by rank 0: when a request joins, when one is cancelled, and
 // between which passes a set of weights, a pause or sleep takes effect. It says so in a turn before each pass, and the
-// others follow.
+// others follow. Now and then a turn asks them: what one rank's host has called off ends on all.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,8 @@ namespace hexad::native {
 
 struct Turn {
   bool apart = false;                        // no pass: what the hosts of all ranks have asked for comes now
-  uint64_t digest = 0;                       // of all tokens drawn so far
+  bool asks = false;                         // any() comes next
+  uint64_t digest = 0;                       // of all requests and tokens drawn so far
   std::vector<uint64_t> arrived, cancelled;  // ids of requests, in order
 };
 
@@ -26,9 +27,11 @@ class Lockstep {
 
   // Waits until the other ranks are here, or throws at the group's timeout.
   void send(const Turn& turn) const;
-  // The next turn of rank 0. Throws (sdk::Error, internal) when it has drawn other tokens than this rank, whose digest
-  // is given.
+  // The next turn of rank 0. Throws (sdk::Error, internal) when it was given other requests or has drawn other tokens
+  // than this rank, whose digest is given.
   Turn receive(uint64_t digest) const;
+  // After a turn that asks: whether any rank says so.
+  bool any(bool says_so) const { return replica_.smallest(says_so ? 0 : 1) == 0; }
 
  private:
   Replica replica_;

@@ -20,9 +20,10 @@ Replica make_replica(const sdk::Call& call, int64_t ranks) {
     auto& list = lists.emplace_back();
     for (int64_t rank = first; rank < first + ranks; ++rank) list.push_back(static_cast<int32_t>(rank));
   }
-  const modeling::Group group = groups.make(lists, "tp");
-  return {group, fmt::format("group 'tp{}' of ranks [{}]", groups.suffix(),
-                             fmt::join(lists[static_cast<size_t>(groups.rank() / ranks)], ", "))};
+  const modeling::Group group = groups.make(lists, "tp"), aside = groups.make(lists, "tp.aside");
+  return {group, aside,
+          fmt::format("group 'tp{}' of ranks [{}]", groups.suffix(),
+                      fmt::join(lists[static_cast<size_t>(groups.rank() / ranks)], ", "))};
 }
 
 }  // namespace hexad::native

@@ -24,20 +24,35 @@ void Replica::sum(const at::Tensor& x) const {
   for (int64_t rank = 1; rank < group_.size(); ++rank) total.add_(parts[rank]);
 }
 
+void Replica::largest(const at::Tensor& x) const {
+  if (x.is_cuda()) {
+    c10d::AllreduceOptions options;
+    options.reduceOp = c10d::ReduceOp::MAX, options.asyncOp = false;
+    std::vector<at::Tensor> tensors = {x};
+    group_.native()->allreduce(tensors, options);
+  } else {
+    group_.all_reduce(x, modeling::Reduce::max).wait();
+  }
+}
+
+void Replica::gather(const at::Tensor& mine, const at::Tensor& all) const {
+  if (mine.is_cuda()) {
+    c10d::AllgatherOptions options;
+    options.asyncOp = false;
+    at::Tensor out = all.view({-1}), in = mine.view({-1});
+    group_.native()->_allgather_base(out, in, options);
+  } else {
+    group_.all_gather(all, mine).wait();
+  }
+}
+
 void Replica::join_columns(const at::Tensor& mine, at::Tensor room, const at::Tensor& out) const {
   const int64_t ranks = group_.size(), rows = out.size(0), vocabulary = out.size(1);
   const int64_t widest = modeling::chunk_length(vocabulary, ranks), part = rows * widest;
   if (rows == 0) return;
   if (!room.defined()) room = at::empty({ranks * part}, out.options());
-  at::Tensor all = room.view({-1}).narrow(0, 0, ranks * part);
-  at::Tensor sent = mine.as_strided({part}, {1});
-  if (mine.is_cuda()) {
-    c10d::AllgatherOptions options;
-    options.asyncOp = false;
-    group_.native()->_allgather_base(all, sent, options);
-  } else {
-    group_.all_gather(all, sent).wait();
-  }
+  const at::Tensor all = room.view({-1}).narrow(0, 0, ranks * part);
+  gather(mine.as_strided({part}, {1}), all);
   for (int64_t rank = 0; rank < ranks; ++rank) {
     const modeling::Range columns = modeling::chunk_range(vocabulary, ranks, rank);
     const at::Tensor from = all.narrow(0, rank * part, rows * columns.size()).view({rows, columns.size()});
@@ -49,7 +64,7 @@ void Replica::broadcast(const at::Tensor& x) const { group_.broadcast(x, 0).wait
 
 int64_t Replica::smallest(int64_t value) const {
   const at::Tensor negative = at::full({1}, -value, at::kLong);
-  group_.all_reduce(negative, modeling::Reduce::max).wait();
+  largest(negative);
   return -negative.item<int64_t>();
 }
 

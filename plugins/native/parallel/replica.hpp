@@ -16,7 +16,9 @@ class Replica {
  public:
   Replica() = default;  // one rank
   // `name`: for messages, "group 'tp.generator0' of ranks [0, 1]".
-  Replica(modeling::Group group, std::string name) : group_(group), name_(std::move(name)) {}
+  // `aside`: another group of the same ranks.
+  Replica(modeling::Group group, modeling::Group aside, std::string name)
+      : group_(group), aside_(aside), name_(std::move(name)) {}
 
   bool alone() const { return group_.size() == 1; }
   Shard shard() const { return {group_.rank(), group_.size()}; }
@@ -26,6 +28,10 @@ class Replica {
   // x becomes the sum over the ranks, on a GPU in the order of LibTorch's current stream, also in a CUDA graph. The same
   // bits on every rank, and on a CPU whatever other rows x has: the ranks' parts are added in their order.
   void sum(const at::Tensor& x) const;
+  // x becomes the largest of the ranks'; on a GPU likewise.
+  void largest(const at::Tensor& x) const;
+  // all: [ranks, as many numbers as `mine` has], in the order of ranks, both contiguous; on a GPU likewise.
+  void gather(const at::Tensor& mine, const at::Tensor& all) const;
   // mine: [rows, this rank's columns] at the beginning of a contiguous piece of memory that has room for as many columns
   // as the widest part has. out: [rows, vocabulary], of all ranks' columns. room: memory for all parts, or undefined.
   void join_columns(const at::Tensor& mine, at::Tensor room, const at::Tensor& out) const;
@@ -34,8 +40,11 @@ class Replica {
   void broadcast(const at::Tensor& x) const;  // rank 0's
   int64_t smallest(int64_t value) const;
 
+  // For what has no place in the order of passes: a thread may use it while another one runs them.
+  const modeling::Group& aside() const { return aside_; }
+
  private:
-  modeling::Group group_;
+  modeling::Group group_, aside_;
   std::string name_;
 };
 

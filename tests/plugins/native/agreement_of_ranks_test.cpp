@@ -1,0 +1,193 @@
+// Ranks of a replica end an update, or a poll that is called off, alike and at once.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "plugins/native/parallel/agreement.hpp"
+#include "plugins/native/parallel/make_replica.hpp"
+#include "tests/plugins/native/support/ranks.hpp"
+
+using namespace native_test;
+using namespace hexad::native;
+using rank_process::run;
+
+namespace {
+
+// Far below the group's timeout.
+constexpr double kAtOnce = 15;
+
+struct Stopwatch {
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  ~Stopwatch() { CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() < kAtOnce); }
+};
+
+nlohmann::json sizes() {
+  return {{"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"head_dim", 6}, {"intermediate_size", 60}};
+}
+
+// A generator of this rank's replica beside one that is alone.
+struct Both {
+  TinyModel model{"qwen2", true, sizes()};
+  Weights other = random_weights(model.config, 8);
+  Harness one, many;
+  explicit Both(int64_t ranks) : one(tight(model)), many(shared_by(tight(model), model.config, ranks)) {}
+
+  void check_equal() {
+    const std::vector<Ask> asks = groups_of_samples(3, 3);
+    check_same(many.run(asks), one.run(asks));
+    CHECK(reported_sums(many) == reported_sums(one));
+  }
+};
+
+constexpr const char* kGroup = "group 'tp.generator0' of ranks [0, 1]";
+
+void together(const Rank& rank) {
+  become(rank);
+  const TinyModel model("llama", true, sizes());
+  Harness generator(tight(model));
+  const Agreement agreement(make_replica(generator.service(), rank.world));
+  const std::string group = kGroup;
+  int ran = 0;
+  agreement.together([&] { ++ran; });
+  CHECK(ran == 1);
+  const Stopwatch watch;
+  CHECK(refusal(HEXAD_RESOURCE_EXHAUSTED, [&] {
+          agreement.together([&] {
+            if (rank.rank == 1) TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory on rank 1");
+          });
+        }) == "rank 1 of " + group + ": no memory on rank 1");
+  CHECK(refusal(HEXAD_UNIMPLEMENTED, [&] {
+          agreement.together([&] { hexad::sdk::fail(HEXAD_UNIMPLEMENTED, "%s", std::string(900, 'x').c_str()); });
+        }) == "rank 0 of " + group + ": " + std::string(900, 'x'));
+  // Twice, before anyone listens.
+  if (rank.rank == 0) agreement.decline("no"), agreement.decline("not now");
+  for (const std::string reason : {"no", "not now"}) {
+    if (rank.rank == 0) continue;
+    CHECK(refusal(HEXAD_CANCELLED, [&] { agreement.together([] {}); }) == "rank 0 of " + group + ": " + reason);
+  }
+  agreement.together([&] { ++ran; });
+  CHECK(ran == 2);
+}
+
+// The update of `weights` as the second rank meets it, which has trouble of a kind.
+void troubled_update(Harness& generator, const Weights& weights, const Rank& rank, const std::string& trouble) {
+  const std::string victim = "model.layers.1.mlp.up_proj.weight";
+  generator->update_begin(generator.service(), 5);
+  for (const auto& [name, weight] : weights) {
+    const bool here = rank.rank == 1 && name == victim;
+    if (here && trouble == "missing") continue;
+    if (here && trouble == "called off") return generator->update_end(generator.service(), false);
+    generator.send(name, here && trouble == "shape" ? weight.narrow(0, 1, 3) : weight);
+  }
+  generator->update_end(generator.service(), true);
+}
+
+void refused(const Rank& rank) {
+  become(rank);
+  Both both(rank.world);
+  const std::vector<std::pair<std::string, std::string>> troubles = {
+      {"missing", "weight update: 1 of 39 weights did not arrive in full: model.layers.1.mlp.up_proj.weight"},
+      {"shape",
+       "the weight update cannot be committed, a bucket of it was refused: weight update: "
+       "model.layers.1.mlp.up_proj.weight: shape [3, 36], the model's is [60, 36]"},
+      {"called off", "the weight update was broken off"}};
+  for (const auto& [trouble, text] : troubles) {
+    CAPTURE(trouble);
+    const Stopwatch watch;
+    const auto update = [&] { troubled_update(both.many, both.other, rank, trouble); };
+    const bool off = trouble == "called off";
+    if (off && rank.rank == 1) {
+      update();
+    } else {
+      CHECK(refusal(off ? HEXAD_CANCELLED : HEXAD_FAILED_PRECONDITION, update) ==
+            std::string("rank 1 of ") + kGroup + ": " + text);
+    }
+    both.check_equal();  // the old weights
+  }
+  both.many.update(both.other, 6), both.one.update(both.other, 6);
+  both.check_equal();
+}
+
+// Of this process: bytes of address space in use.
+rlim_t address_space() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// The second rank has no memory for what the weights become when they take their place.
+void no_memory(const Rank& rank) {
+  become(rank);
+  nlohmann::json large = sizes();
+  large["vocab_size"] = 300000;  // an embedding of 43 MB
+  const TinyModel model("llama", true, large);
+  Harness generator(shared_by(tight(model), model.config, rank.world));
+  const auto sums = reported_sums(generator);
+  generator->sleep(generator.service(), 2);
+  generator->wake(generator.service());
+  generator->update_begin(generator.service(), 3);
+  for (const auto& [name, weight] : model.weights) generator.send(name, weight);
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit tight{address_space() + (rlim_t{20} << 20), before.rlim_max};
+  if (rank.rank == 1) setrlimit(RLIMIT_AS, &tight);
+  const std::string error = refusal(HEXAD_INTERNAL, [&] { generator->update_end(generator.service(), true); });
+  setrlimit(RLIMIT_AS, &before);
+  MESSAGE(error);
+  CHECK(error.starts_with(std::string("rank 1 of ") + kGroup + ": "));
+  CHECK(error.find("can't allocate memory") != std::string::npos);
+  CHECK(reported_sums(generator).empty());  // nobody has any
+  generator.update(model.weights, 4);
+  CHECK(reported_sums(generator) == sums);
+}
+
+// The poll of one rank is cancelled, while they run or wait for work; told once, it ends no later one.
+void called_off(const Rank& rank) {
+  become(rank);
+  Both both(rank.world);
+  for (int victim = 0; victim < rank.world; ++victim) {
+    for (const bool busy : {false, true}) {
+      CAPTURE(victim);
+      CAPTURE(busy);
+      std::vector<Ask> asks = groups_of_samples(8, 4);
+      if (busy) both.many.submit(asks);
+      const std::atomic<bool> cancelled{rank.rank == victim};
+      both.many.context().cancelled = &cancelled;
+      {
+        const Stopwatch watch;
+        CHECK(refusal(HEXAD_CANCELLED, [&] {
+                for (;;) both.many.poll(100000);
+              }) == "poll was cancelled");
+      }
+      both.many.context().cancelled = nullptr;
+      if (!busy) continue;
+      both.many.run();
+      both.one.answers.clear();
+      check_same(both.many.answers, both.one.run(asks));
+      both.many.answers.clear();
+    }
+  }
+}
+
+const bool added = backend_test::add_scenarios(
+    {{"together", together}, {"refused", refused}, {"no_memory", no_memory}, {"called_off", called_off}});
+
+}  // namespace
+
+TEST_CASE(
+    "ranks take a step together, or each has the error of the one that could not; who declines waits for nobody") {
+  run("together", 2);
+}
+
+TEST_CASE("an update that one rank refuses, or whose host calls it off, is refused by all, who keep the old weights") {
+  run("refused", 2);
+}
+
+TEST_CASE("where new weights cannot take their place on one rank, none has any until the next update") {
+  run("no_memory", 2);
+}
+
+TEST_CASE("a poll that is cancelled on one rank ends so on every rank, and their samples go on in the next") {
+  for (const int ranks : {2, 4}) run("called_off", ranks);
+}
