@@ -22,14 +22,27 @@ at::Tensor sum_of(const at::Tensor& weight, int64_t row, int64_t column) {
          (columns * (places(column, columns.size(0)) * kColumnFactor)).sum();
 }
 
+// Of an FP8 matrix's scales. One whose columns are cut has a scale for each row of each part: a column of them each.
+WeightPart scales_part(const WeightPart& part) {
+  const auto& whole = part.global_shape;
+  return {scales_name(part.name),
+          {whole[0], whole[1] / part.shape[1]},
+          {part.offsets[0], part.offsets[1] / part.shape[1]},
+          {part.shape[0], 1},
+          part.counts};
+}
+
 }  // namespace
 
 std::map<std::string, int64_t> weight_sums(const WeightMap& weights, const std::vector<WeightPart>& parts,
                                            const Replica& replica) {
   if (weights.empty()) return {};
   std::map<std::string, WeightPart> cut;
-  for (const WeightPart& part : parts)
-    if (!part.whole()) cut[part.name] = part;
+  for (const WeightPart& part : parts) {
+    if (part.whole()) continue;
+    cut[part.name] = part;
+    if (weights.contains(scales_name(part.name))) cut[scales_name(part.name)] = scales_part(part);
+  }
   std::vector<at::Tensor> whole, shared;  // sums; of those that are cut, in the order of `cut`
   for (const auto& [name, weight] : weights)
     if (!cut.contains(name)) whole.push_back(sum_of(weight, 0, 0));

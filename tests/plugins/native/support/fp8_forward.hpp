@@ -28,6 +28,7 @@ struct Fp8Forward {
   int64_t casts = std::numeric_limits<int64_t>::max();
   bool rounds = false;     // what products and attention make is rounded to bf16
   bool fp8_cache = false;  // keys and values by way of e4m3 too
+  int64_t ranks = 1;       // that share the model: each casts and multiplies its columns of o_proj and down_proj
 
   // Hidden states [T, H] of one sequence, after the final norm. Under c10::InferenceMode.
   at::Tensor hidden(const at::Tensor& ids) const {
@@ -50,9 +51,9 @@ struct Fp8Forward {
       if (config.qk_norm) q = norm(q, w.q_norm), k = norm(k, w.k_norm);
       const auto [turned_q, turned_k, same_v] = rotate_heads(q, k, v, rope);
       const at::Tensor attended = rounded(attention.attend(layer, turned_q, turned_k, same_v));
-      stream = stream + linear(attended.reshape({tokens, -1}), w.o_proj, {});
+      stream = stream + sum_of_ranks(attended.reshape({tokens, -1}), w.o_proj);
       x = norm(stream, w.post_attention_norm);
-      stream = stream + linear(swiglu(linear(x, w.gate_proj, {}), linear(x, w.up_proj, {})), w.down_proj, {});
+      stream = stream + sum_of_ranks(swiglu(linear(x, w.gate_proj, {}), linear(x, w.up_proj, {})), w.down_proj);
     }
     return norm(stream, lookup(kFinalNormName));
   }
@@ -71,6 +72,13 @@ struct Fp8Forward {
 
  private:
   at::Tensor rounded(const at::Tensor& x) const { return rounds ? x.to(at::kBFloat16).to(at::kFloat) : x; }
+
+  at::Tensor sum_of_ranks(const at::Tensor& x, const at::Tensor& weight) const {
+    const auto parts = x.chunk(ranks, 1), weights = weight.chunk(ranks, 1);
+    at::Tensor sum = linear(parts[0], weights[0], {});
+    for (size_t rank = 1; rank < parts.size(); ++rank) sum = sum + linear(parts[rank], weights[rank], {});
+    return sum;
+  }
 
   at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {
     const int64_t cast = std::min(casts, x.size(0));
