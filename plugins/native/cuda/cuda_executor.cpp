@@ -189,6 +189,7 @@ class CudaExecutor : public Executor {
     const int32_t block_size = static_cast<int32_t>(cache.block_size());
     decodes_.clear(), prompts_.clear();
     PassSizes sizes;
+    sizes.joins = !draws && !options_.replica.alone();
     std::vector<int64_t> last_row(step.chunks.size());
     for (const bool decoding : {true, false}) {
       for (size_t i = 0; i < step.chunks.size(); ++i) {
@@ -214,7 +215,10 @@ class CudaExecutor : public Executor {
       const auto row = static_cast<int32_t>(sizes.logit_rows++);
       host.logit_rows[row] = static_cast<int32_t>(last_row[i]);
       if (!draws) continue;
-      for (const Sequence* sampler : step.chunks[i].samplers) host.tasks[sizes.draws++] = task_of(*sampler, row);
+      for (const Sequence* sampler : step.chunks[i].samplers) {
+        host.tasks[sizes.draws++] = task_of(*sampler, row);
+        sizes.joins |= !options_.replica.alone() && sampler->request.sampling.filtered();
+      }
     }
     plan_attention(shape_, decodes_, prompts_, plan_);
     sizes.decode_rows = static_cast<int64_t>(decodes_.size());

@@ -32,7 +32,7 @@ PassSizes DecodeGraphs::padded(const PlanShape& shape, int64_t max_rows, const P
 }
 
 void DecodeGraphs::launch(const PassSizes& sizes, const std::function<void()>& run, cudaStream_t stream) {
-  const Key key{sizes.rows, sizes.shared_items};
+  const Key key{sizes.rows, sizes.shared_items, sizes.joins};
   if (const auto found = graphs_.find(key); found != graphs_.end()) {
     check(cudaGraphLaunch(found->second, stream), "launch of a decode graph");
     return;

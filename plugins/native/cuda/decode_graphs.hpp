@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include "plugins/native/cuda/decoder.hpp"
 
@@ -24,7 +25,7 @@ class DecodeGraphs {
   void clear();
 
  private:
-  using Key = std::pair<int64_t, int64_t>;  // rows, items of shared beginnings
+  using Key = std::tuple<int64_t, int64_t, bool>;  // rows, items of shared beginnings, whether logits are joined
   std::map<Key, cudaGraphExec_t> graphs_;
 };
 

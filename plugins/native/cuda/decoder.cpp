@@ -75,6 +75,7 @@ void Decoder::allocate(const ArrayLimits& limits) {
   if (const int64_t ranks = options_.replica.shard().ranks; ranks > 1) {
     own_logits_ = buffer(limits.sequences, modeling::chunk_length(config_.vocab_size, ranks), at::kFloat);
     parts_ = buffer(ranks, own_logits_.numel(), at::kFloat);
+    part_draws_.emplace(options_.replica, config_.vocab_size, limits.sequences, options_.device);
   }
   if (tokens_.defined()) return;  // the next pass reads what the last one has drawn
   tokens_ = at::zeros({limits.sequences}, at::TensorOptions(at::kInt).device(options_.device));
@@ -85,6 +86,7 @@ void Decoder::release() {
   for (at::Tensor* buffer : {&residual_, &normed_, &qkv_, &attended_, &gate_up_, &activated_, &delta_, &last_, &logits_,
                              &partials_, &log_sums_, &casts_, &cast_scales_, &own_logits_, &parts_})
     buffer->reset();
+  part_draws_.reset();
 }
 
 void Decoder::attend(const PassSizes& n, const PassArrays& arrays, const KvCache& cache, int64_t layer,
@@ -131,12 +133,27 @@ void Decoder::make_activated(const FusedLayer& layer, const Rows& x, const Rows&
   }
 }
 
-void Decoder::make_logits(int64_t rows, cudaStream_t stream) {
-  const at::Tensor last = rows_of(last_, rows), logits = rows_of(logits_, rows), &head = weights_->head;
-  if (options_.replica.alone()) return multiply(last, head, {}, logits, stream);
+at::Tensor Decoder::make_own_logits(int64_t rows, cudaStream_t stream) {
+  const at::Tensor& head = weights_->head;
   const at::Tensor own = own_logits_.view({-1}).narrow(0, 0, rows * head.size(0)).view({rows, head.size(0)});
-  multiply(last, head, {}, own, stream);
-  options_.replica.join_columns(own, parts_, logits);
+  multiply(rows_of(last_, rows), head, {}, own, stream);
+  return own;
+}
+
+void Decoder::make_logits(int64_t rows, cudaStream_t stream) {
+  const at::Tensor logits = rows_of(logits_, rows);
+  if (options_.replica.alone()) return multiply(rows_of(last_, rows), weights_->head, {}, logits, stream);
+  options_.replica.join_columns(make_own_logits(rows, stream), parts_, logits);
+}
+
+void Decoder::make_draws(const PassSizes& n, const PassArrays& arrays, cudaStream_t stream) {
+  auto* const tokens = tokens_.data_ptr<int32_t>();
+  auto* const logprobs = logprobs_.data_ptr<float>();
+  if (part_draws_ && !n.joins)
+    return part_draws_->draw(make_own_logits(n.logit_rows, stream), arrays.tasks(), tokens, logprobs, n.draws, stream);
+  make_logits(n.logit_rows, stream);
+  sample(logits_.const_data_ptr<float>(), int(config_.vocab_size), arrays.tasks(), tokens, logprobs, int(n.draws),
+         stream);
 }
 
 void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& cache) {
@@ -178,9 +195,7 @@ void Decoder::run(const PassSizes& n, const PassArrays& arrays, const KvCache& c
   if (n.logit_rows == 0) return;
   add_norm_of_rows(arrays.logit_rows(), bf16(delta), bf16(w.final_norm), residual, bf16(last_),
                    {int(n.logit_rows), hidden, norm.eps}, stream);
-  make_logits(n.logit_rows, stream);
-  sample(logits_.const_data_ptr<float>(), int(config_.vocab_size), arrays.tasks(), tokens_.data_ptr<int32_t>(),
-         logprobs_.data_ptr<float>(), int(n.draws), stream);
+  make_draws(n, arrays, stream);
 }
 
 }  // namespace hexad::native::cuda

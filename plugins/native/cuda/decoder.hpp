@@ -6,6 +6,7 @@
 
 #include "plugins/native/cuda/fp8_linear.hpp"
 #include "plugins/native/cuda/fused_weights.hpp"
+#include "plugins/native/cuda/part_draws.hpp"
 #include "plugins/native/cuda/pass_arrays.hpp"
 #include "plugins/native/cuda/side_stream.hpp"
 #include "plugins/native/model/executor.hpp"
@@ -15,6 +16,7 @@ namespace hexad::native::cuda {
 // What is launched: at least what the pass has.
 struct PassSizes : PassArrays::Counts {
   int64_t prompt_requests = 0, prompt_items = 0;
+  bool joins = false;  // of several ranks: rows of logits are made whole on each, as a filter wants to see them
   bool operator==(const PassSizes&) const = default;
 };
 
@@ -33,15 +35,19 @@ class Decoder {
   // On LibTorch's current stream. Decode rows come first, then those of prompts; every draw reads its task.
   virtual void run(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache);
 
-  at::Tensor logits(int64_t rows) const { return logits_.narrow(0, 0, rows); }  // fp32 [rows, vocab] of the last pass
-  const int32_t* tokens() const { return tokens_.const_data_ptr<int32_t>(); }   // of its draws
+  // fp32 [rows, vocab] of the last pass, which joined them if several ranks run it.
+  at::Tensor logits(int64_t rows) const { return logits_.narrow(0, 0, rows); }
+  const int32_t* tokens() const { return tokens_.const_data_ptr<int32_t>(); }  // of its draws
   const float* logprobs() const { return logprobs_.const_data_ptr<float>(); }
 
  protected:
   void attend(const PassSizes& sizes, const PassArrays& arrays, const KvCache& cache, int64_t layer,
               cudaStream_t stream);
-  // Logits of last_, of all ranks' parts of the vocabulary.
+  // Logits of last_: this rank's columns, contiguous; and of all ranks' parts of the vocabulary.
+  at::Tensor make_own_logits(int64_t rows, cudaStream_t stream);
   void make_logits(int64_t rows, cudaStream_t stream);
+  // Draws from the logits of last_.
+  void make_draws(const PassSizes& sizes, const PassArrays& arrays, cudaStream_t stream);
   at::Tensor rows_of(const at::Tensor& buffer, int64_t rows) const { return buffer.narrow(0, 0, rows); }
   // What a product of the layers reads: rows of a buffer, or with fp8, and many of them, their casts.
   Rows input(const at::Tensor& buffer, int64_t rows) const;
@@ -58,7 +64,8 @@ class Decoder {
   at::Tensor casts_, cast_scales_;  // with fp8: what the next product reads, e4m3 [rows * widest] and fp32 [rows]
   at::Tensor partials_, log_sums_;  // of attention
   at::Tensor own_logits_, parts_;   // of a replica of several ranks: this one's, and everyone's; fp32
-  at::Tensor tokens_, logprobs_;    // int32, fp32 [sequences]
+  std::optional<PartDraws> part_draws_;
+  at::Tensor tokens_, logprobs_;  // int32, fp32 [sequences]
 };
 
 }  // namespace hexad::native::cuda

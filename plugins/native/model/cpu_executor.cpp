@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "modeling/op/cpu/rms_norm_kernel.hpp"
@@ -75,6 +76,25 @@ class CpuExecutor : public Executor {
   }
 
   at::Tensor forward(const Step& step, KvCache& cache) override {
+    const at::Tensor own = own_logits(step, cache);
+    if (replica_.alone()) return own;
+    at::Tensor logits = at::empty({own.size(0), config_.vocab_size}, at::kFloat);
+    replica_.join_columns(own, {}, logits);
+    return logits;
+  }
+
+  // Ranks exchange rows of logits only where a filter has to see them.
+  void start(const Step& step, KvCache& cache) override {
+    const std::vector<WantedDraw> wanted = wanted_draws(step);
+    const bool filtered = std::ranges::any_of(wanted, [](const WantedDraw& draw) { return draw.params->filtered(); });
+    if (replica_.alone() || filtered) return Executor::start(step, cache);
+    const int64_t first = head_rows(config_, replica_.shard()).begin;
+    draws_ = draw_over_ranks(own_logits(step, cache), first, wanted, replica_);
+  }
+
+ private:
+  // [R, this rank's columns], at the beginning of memory that has room for the widest part's.
+  at::Tensor own_logits(const Step& step, KvCache& cache) {
     cache.copy(step.copies);
     const Rows rows(step);
     buffers_.resize(config_, rows.count());
@@ -83,10 +103,9 @@ class CpuExecutor : public Executor {
       attention_part(layer, rows, cache);
       mlp_part(weights_->layers[layer], rows.count());
     }
-    return logits(rows);
+    return head_logits(rows);
   }
 
- private:
   void embed(const Rows& rows) {
     const int64_t width = config_.hidden_size, half = config_.head_dim / 2;
     const T* table = static_cast<const T*>(weights_->embedding);
@@ -177,21 +196,18 @@ class CpuExecutor : public Executor {
     add_product(b.gate.data(), count, width, w.down, w.down_bias);
   }
 
-  at::Tensor logits(const Rows& rows) {
+  at::Tensor head_logits(const Rows& rows) {
     const int64_t count = static_cast<int64_t>(rows.sampled.size()), width = config_.hidden_size;
     for (int64_t i = 0; i < count; ++i) {
       std::copy_n(buffers_.hidden.data() + rows.sampled[i] * width, width, buffers_.normed.data() + i * width);
     }
     norm(buffers_.normed.data(), weights_->final_norm, buffers_.normed.data(), count, width);
-    if (!logits_.defined() || logits_.size(0) < count) logits_ = at::empty({count, config_.vocab_size}, at::kFloat);
-    const at::Tensor logits = logits_.narrow(0, 0, count);
-    const int64_t ranks = replica_.shard().ranks, columns = head_rows(config_, replica_.shard()).size();
-    at::Tensor part = logits;
-    if (ranks > 1) part = at::empty({count, modeling::chunk_length(config_.vocab_size, ranks)}, at::kFloat);
-    const cpu::Product head[] = {{weights_->head, nullptr, part.data_ptr<float>(), columns, false}};
+    const int64_t columns = head_rows(config_, replica_.shard()).size();
+    const int64_t widest = modeling::chunk_length(config_.vocab_size, replica_.shard().ranks);
+    if (!logits_.defined() || logits_.numel() < count * widest) logits_ = at::empty({count * widest}, at::kFloat);
+    const cpu::Product head[] = {{weights_->head, nullptr, logits_.data_ptr<float>(), columns, false}};
     cpu::multiply<T>(buffers_.normed.data(), count, width, head);
-    if (ranks > 1) replica_.join_columns(part, {}, logits);
-    return logits;
+    return logits_.narrow(0, 0, count * columns).view({count, columns});
   }
 
   Replica replica_;

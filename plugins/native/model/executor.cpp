@@ -10,26 +10,27 @@
 
 namespace hexad::native {
 
+std::vector<WantedDraw> Executor::wanted_draws(const Step& step) {
+  std::vector<WantedDraw> wanted;
+  int64_t row = 0;
+  for (const Chunk& chunk : step.chunks) {
+    for (const Sequence* sampler : chunk.samplers) {
+      const double u = uniform(sampler->request.seed, static_cast<uint64_t>(sampler->size()));
+      wanted.push_back({&sampler->request.sampling, u, row});
+    }
+    row += chunk.samplers.empty() ? 0 : 1;
+  }
+  return wanted;
+}
+
 void Executor::start(const Step& step, KvCache& cache) {
   const at::Tensor logits = forward(step, cache);
-  struct Wanted {
-    const Sequence* sequence;
-    const float* row;
-  };
-  std::vector<Wanted> wanted;
+  const std::vector<WantedDraw> wanted = wanted_draws(step);
   const int64_t vocab = logits.size(1);
-  const float* row = logits.const_data_ptr<float>();
-  for (const Chunk& chunk : step.chunks) {
-    for (const Sequence* sampler : chunk.samplers) wanted.push_back({sampler, row});
-    row += chunk.samplers.empty() ? 0 : vocab;
-  }
   draws_.resize(wanted.size());
   cpu::parallel_for(static_cast<int64_t>(wanted.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Sequence& sequence = *wanted[i].sequence;
-      const double u = uniform(sequence.request.seed, static_cast<uint64_t>(sequence.size()));
-      draws_[i] = draw(wanted[i].row, vocab, sequence.request.sampling, u);
-    }
+    for (int64_t i = begin; i < end; ++i)
+      draws_[i] = draw(logits.const_data_ptr<float>() + wanted[i].row * vocab, vocab, *wanted[i].params, wanted[i].u);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "modeling/family/model_config.hpp"
 #include "plugins/native/model/kv_cache.hpp"
 #include "plugins/native/model/weights.hpp"
+#include "plugins/native/parallel/part_draws.hpp"
 #include "plugins/native/parallel/replica.hpp"
 #include "plugins/native/sample/sampler.hpp"
 #include "plugins/native/schedule/scheduler.hpp"
@@ -41,8 +42,11 @@ class Executor {
 
   virtual KeyLayout key_layout() const { return KeyLayout::columns; }
 
- private:
-  std::vector<Draw> draws_;
+ protected:
+  // Of the step's samplers, in order.
+  static std::vector<WantedDraw> wanted_draws(const Step& step);
+
+  std::vector<Draw> draws_;  // what finish() returns
 };
 
 struct ExecutorOptions {

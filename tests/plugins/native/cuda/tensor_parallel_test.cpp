@@ -33,6 +33,20 @@ void check_run(const Rank& rank, Harness& generator, const GpuModel& model, cons
   CHECK(gap.largest < 0.15);
 }
 
+// Draws with a filter see whole rows of logits: of one token each its log-prob is 0, and it is the greedy draw's.
+void check_filtered(Harness& generator, std::vector<Ask> asks) {
+  for (Ask& ask : asks) ask.temperature = 0;
+  generator->flush_cache(generator.service());
+  const auto greedy = generator.run(asks);
+  for (Ask& ask : asks) ask.temperature = 1, ask.top_k = 1;
+  generator->flush_cache(generator.service());
+  const auto filtered = generator.run(asks);
+  for (const Ask& ask : asks) {
+    CHECK(filtered.at(ask.id).tokens == greedy.at(ask.id).tokens);
+    for (const float logprob : filtered.at(ask.id).logprobs) CHECK(std::abs(logprob) < 1e-5);
+  }
+}
+
 // Rank 0's tokens are checked; that the others draw the same is checked in every pass (Lockstep).
 void gpu_draws(const Rank& rank) {
   become(rank);
@@ -48,6 +62,7 @@ void gpu_draws(const Rank& rank) {
     CHECK(generator->preemptions() > 0);
     check_run(rank, generator, model, few, 1);
     check_run(rank, generator, model, few, 1);  // every size has its graph now
+    check_filtered(generator, few);
     for (const int32_t level : {1, 2}) {
       generator->sleep(generator.service(), level);
       generator->wake(generator.service());
