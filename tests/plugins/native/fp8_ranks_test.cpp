@@ -3,6 +3,7 @@
 #include "plugins/native/model/weight_sums.hpp"
 #include "plugins/native/parallel/make_replica.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"
+#include "tests/plugins/native/support/fp8_kept.hpp"
 #include "tests/plugins/native/support/ranks.hpp"
 #include "tests/plugins/native/support/reference.hpp"
 
@@ -14,34 +15,6 @@ namespace {
 nlohmann::json wide_sizes() {
   return {{"hidden_size", 256},       {"intermediate_size", 512}, {"head_dim", 64},
           {"num_attention_heads", 8}, {"num_key_value_heads", 2}, {"vocab_size", 997}};
-}
-
-bool is_cut_by_columns(const std::string& name) {
-  return name.find("o_proj") != std::string::npos || name.find("down_proj") != std::string::npos;
-}
-
-Fp8Rows cast(const at::Tensor& weight) {
-  const at::Tensor x = weight.to(at::kBFloat16).contiguous();
-  const Fp8Rows rows = empty_fp8_rows(x.size(0), x.size(1), at::kCPU);
-  to_fp8_rows(x, rows);
-  return rows;
-}
-
-// Of a generator whose `ranks` hold the weights together: bits of the whole matrices, and a column of scales a part.
-WeightMap kept_by(int64_t ranks, const Weights& weights) {
-  WeightMap kept;
-  for (const auto& [name, weight] : weights) {
-    kept[name] = weight.to(at::kBFloat16);
-    if (!is_fp8_weight(name, weight.sizes())) continue;
-    std::vector<at::Tensor> values, scales;
-    for (const at::Tensor& part : weight.chunk(is_cut_by_columns(name) ? ranks : 1, 1)) {
-      const Fp8Rows rows = cast(part);
-      values.push_back(rows.values.view(at::kByte)), scales.push_back(rows.scales);
-    }
-    kept[name] = at::cat(values, 1);
-    kept[scales_name(name)] = at::stack(scales, 1);
-  }
-  return kept;
 }
 
 WeightMap arrived(const TinyModel& model, const Shard& shard) {
@@ -78,7 +51,7 @@ void fp8_sums(const Rank& rank) {
     const std::string name = "model.layers.1.mlp.down_proj.weight";
     const at::Tensor whole = model.weights.at(name).to(at::kBFloat16).to(at::kFloat);
     const at::Tensor part = whole.chunk(rank.world, 1)[rank.rank],
-                     alone = from_fp8_rows(cast(whole)).chunk(rank.world, 1)[rank.rank];
+                     alone = from_fp8_rows(cast_in_fp8(whole)).chunk(rank.world, 1)[rank.rank];
     const at::Tensor back = from_fp8_rows({own.at(name), own.at(scales_name(name))});
     CHECK((back - part).norm().item<double>() < 1.05 * (alone - part).norm().item<double>());
   }

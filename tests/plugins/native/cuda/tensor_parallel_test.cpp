@@ -1,6 +1,8 @@
 // Several GPUs run one copy of the model: through graphs, cascades, preemption, passes in flight, new weights and sleep.
 #include "plugins/native/model/weight_sums.hpp"
 #include "tests/plugins/native/cuda/gpu_model.hpp"
+#include "tests/plugins/native/support/fp8_forward.hpp"
+#include "tests/plugins/native/support/fp8_kept.hpp"
 #include "tests/plugins/native/support/ranks.hpp"
 
 using namespace native_test;
@@ -97,7 +99,39 @@ void gpu_one_sequence(const Rank& rank) {
   runtime_test::runtime().stop();
 }
 
-const bool added = backend_test::add_scenarios({{"gpu_draws", gpu_draws}, {"gpu_one_sequence", gpu_one_sequence}});
+// In FP8 each rank casts its columns of o_proj and down_proj, and of what they read.
+void gpu_fp8(const Rank& rank) {
+  become(rank);
+  const GpuModel model("llama", 128, 512, sizes(4));
+  Json section = shared_by(model.section(900, 48, 256), model.config, rank.world);
+  section["native_cfg"]["precision"] = "fp8";
+  Harness generator(section, device_of(rank));
+  generator.update(model.weights, 1);
+  CHECK(reported_sums(generator) == hexad::native::weight_sums(kept_by(rank.world, model.weights)));
+  const std::vector<Ask> asks = groups(6, 8, 150, 60, 997);
+  const auto answers = generator.run(asks);
+  if (rank.rank == 0) {
+    Gap gap, plain;
+    const auto lookup = [&](const std::string& name) { return model.weights.at(name); };
+    const Fp8Forward same{model.config, lookup, int64_t{1} << 40, /*rounds=*/true, rank.world};
+    for (size_t i = 0; i < asks.size(); i += 5) {
+      const Answer& answer = answers.at(asks[i].id);
+      REQUIRE(answer.error == "");
+      std::vector<int32_t> tokens = asks[i].prompt;
+      tokens.insert(tokens.end(), answer.tokens.begin(), answer.tokens.end());
+      const std::vector<float> want = same.logprobs(tokens, at::kCPU);
+      for (size_t t = 0; t < answer.tokens.size(); ++t) gap.add(answer.logprobs[t], want[asks[i].prompt.size() + t]);
+    }
+    compare(model, asks, answers, plain, 5);
+    MESSAGE(rank.world, " ranks in FP8: ", gap.count, " tokens, error ", gap.mult_prob_error(), "; without casts ",
+            plain.mult_prob_error());
+    CHECK(gap.mult_prob_error() - 1 < 0.8 * (plain.mult_prob_error() - 1));
+  }
+  runtime_test::runtime().stop();
+}
+
+const bool added = backend_test::add_scenarios(
+    {{"gpu_draws", gpu_draws}, {"gpu_one_sequence", gpu_one_sequence}, {"gpu_fp8", gpu_fp8}});
 
 }  // namespace
 
@@ -109,6 +143,10 @@ TEST_CASE("native: GPUs that share a model draw with the full forward's log-prob
 
 TEST_CASE("native: GPUs that share a model do so for one sequence") {
   for (const int ranks : {2, 4}) rank_process::run("gpu_one_sequence", ranks);
+}
+
+TEST_CASE("native: GPUs that share a model in FP8 draw with the log-probs of a forward pass with their casts") {
+  for (const int ranks : {2, 4}) rank_process::run("gpu_fp8", ranks);
 }
 
 TEST_SUITE_END();
