@@ -49,7 +49,7 @@ std::vector<json> run_layout(size_t index, int64_t layers, bool quick) {
   const backend_test::TemporaryDir folder;
   backend_test::write_json(folder / "config.json", model_of(layout, layers));
   const std::string argument = fmt::format("{} {} {}", folder.path().string(), index, quick ? 1 : 0);
-  const int port = rank_process::free_port();
+  const int port = test_support::free_port();
   std::vector<rank_process::Child> ranks;
   for (int rank = 0; rank < layout.world; ++rank)
     ranks.push_back(rank_process::start("layout_bytes", {rank, layout.world, port, argument}, folder.path()));

@@ -3,9 +3,7 @@
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,21 +14,9 @@
 #include <vector>
 
 #include "tests/plugins/native/support/device_runtime.hpp"
+#include "tests/support/free_port.hpp"
 
 namespace generate {
-
-inline int free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  if (!bound) std::fprintf(stderr, "no free port\n"), std::exit(2);
-  return ntohs(address.sin_port);
-}
 
 class Ranks {
  public:
@@ -42,7 +28,7 @@ class Ranks {
     if (place) {
       std::sscanf(place, "%d %d", &rank_, &port);
     } else {
-      port = free_port();
+      port = test_support::free_port();
       for (int rank = 1; rank < count; ++rank) start(rank, port, arguments);
     }
     join(port);

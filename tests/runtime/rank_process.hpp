@@ -3,10 +3,8 @@
 #pragma once
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/free_port.hpp"
 #include "tests/support/test_device.hpp"
 
 namespace rank_process {
@@ -37,18 +36,6 @@ inline std::string environment(const char* name) {
   const char* value = std::getenv(name);
   REQUIRE_MESSAGE(value, std::string(name) << " is not set");
   return value;
-}
-
-inline int free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 struct Child {
@@ -111,7 +98,7 @@ inline bool run(const std::string& scenario, int world, const std::string& argum
                 const std::vector<int>& missing = {}, std::chrono::seconds limit = std::chrono::seconds(480)) {
   if (!test_device::fits(world, scenario + " on " + std::to_string(world) + " ranks")) return false;
   const std::filesystem::path dir = temporary_dir();
-  const int port = free_port();
+  const int port = test_support::free_port();
   std::vector<Child> children;
   for (int rank = 0; rank < world; ++rank)
     if (std::find(missing.begin(), missing.end(), rank) == missing.end())

@@ -139,7 +139,7 @@ struct Run {
   std::vector<rank_process::Child> children;
 
   Run(size_t layout, const std::string& fault) : layout(layout), fault(fault) {
-    const int port = rank_process::free_port();
+    const int port = test_support::free_port();
     const std::string argument = std::to_string(layout) + " " + fault;
     for (int rank = 0; rank < 2; ++rank)
       children.push_back(rank_process::start("fails", {rank, 2, port, argument}, dir));

@@ -1,11 +1,7 @@
 // Workers that host the toy plugins, for tests of what is built on them.
 #pragma once
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "core/cluster/worker_group.hpp"
+#include "tests/support/free_port.hpp"
 #include "tests/support/toy/toy.hpp"
 
 namespace toy {
@@ -32,24 +28,12 @@ inline Message start_message(const std::string& fault = "", const std::string& g
   return message;
 }
 
-inline int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
 // Starts the toys on every rank; `fault` is the backend's on the last one, `first_fault` on the first. A build with LibTorch makes a process group
 // of them; without it every rank is a world of its own, which the toys do not notice.
 inline void start_all(hexad::cluster::WorkerGroup& group, const std::string& fault = "",
                       const std::string& first_fault = "") {
   const bool runtime = fs::exists(hexad().parent_path().parent_path() / "lib/libhexad_runtime.so");
-  const int port = free_port();
+  const int port = test_support::free_port();
   group.call_all("start", [&](int rank) {
     Message message = start_message(rank == group.size() - 1 ? fault : rank == 0 ? first_fault : "");
     if (runtime) message.header["world_size"] = group.size(), message.header["master_port"] = port;
