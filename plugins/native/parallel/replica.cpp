@@ -31,7 +31,9 @@ void Replica::largest(const at::Tensor& x) const {
     std::vector<at::Tensor> tensors = {x};
     group_.native()->allreduce(tensors, options);
   } else {
-    group_.all_reduce(x, modeling::Reduce::max).wait();
+    const at::Tensor parts = at::empty({group_.size(), x.numel()}, x.options());
+    gather(x, parts);  // as in sum(): a lost rank shows to all others at once
+    x.view({-1}).copy_(parts.amax(0));
   }
 }
 
