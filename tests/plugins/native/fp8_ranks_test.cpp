@@ -84,7 +84,8 @@ TEST_CASE("in FP8 ranks that cast their own parts are about as near to exact wei
     const std::vector<float> plain = full_forward(model.config, weights, tokens);
     for (const int64_t casts : {int64_t{0}, int64_t{1} << 40}) {
       const auto logprobs = [&](int64_t ranks) {
-        return Fp8Forward{model.config, lookup, casts, false, ranks}.logprobs(tokens, at::kCPU);
+        return Fp8Forward{model.config, lookup, casts, /*rounds=*/false, /*fp8_cache=*/false, ranks}.logprobs(tokens,
+                                                                                                              at::kCPU);
       };
       const std::vector<float> one = logprobs(1);
       for (const int64_t ranks : {2, 4}) {

@@ -113,7 +113,7 @@ void gpu_fp8(const Rank& rank) {
   if (rank.rank == 0) {
     Gap gap, plain;
     const auto lookup = [&](const std::string& name) { return model.weights.at(name); };
-    const Fp8Forward same{model.config, lookup, int64_t{1} << 40, /*rounds=*/true, rank.world};
+    const Fp8Forward same{model.config, lookup, int64_t{1} << 40, /*rounds=*/true, /*fp8_cache=*/false, rank.world};
     for (size_t i = 0; i < asks.size(); i += 5) {
       const Answer& answer = answers.at(asks[i].id);
       REQUIRE(answer.error == "");
