@@ -173,6 +173,7 @@ Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWei
     MoeRun run = moe_runs ? moe_runs(layer) : MoeRun();
     run.recompute = options.recompute;
     run.fp8_experts = options.linear.fp8 != Fp8::off && !is_blockwise(options.linear.fp8);
+    run.fp8_casts = options.linear.fp8_casts;
     return moe_forward(config.moe->routing, weights.moe, x, run, options.linear.row_tile, options.tp);
   };
   const double eps = config.rms_norm_eps;

@@ -9,12 +9,15 @@
 
 namespace hexad::modeling {
 
+class Fp8Casts;
+
 // Weights of the experts [local.begin, local.end) that this rank holds, one entry each: gate and up [F, H], down [H, F].
 // With expert tensor parallelism F is this rank's part of the width, and the outputs are summands.
 struct ExpertWeights {
   Range local;
   std::vector<at::Tensor> gate, up, down;
   bool fp8 = false;                   // grouped products in FP8 where sizes fit (fits_fp8_experts)
+  Fp8Casts* fp8_casts = nullptr;      // LinearOptions::fp8_casts
   bool recompute_activation = false;  // Recompute::expert_activation (op/checkpoint.hpp); grouped ones always do
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "modeling/moe/grouped_products.hpp"
 #include "modeling/moe/permutation.hpp"
 #include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
@@ -15,6 +16,11 @@ constexpr at::ScalarType kType = at::kFloat8_e4m3fn;
 
 at::Tensor empty_fp8(at::IntArrayRef sizes, const at::Tensor& like) {
   return at::empty(sizes, like.options().dtype(at::kByte)).view(kType);
+}
+
+at::Tensor largest_of(const at::Tensor& weights) {
+  const at::NoGradGuard no_grad;
+  return at::linalg_vector_norm(weights, INFINITY, at::IntArrayRef{1, 2}, false, at::kFloat);
 }
 
 }  // namespace
@@ -37,10 +43,10 @@ Fp8Rows spread_rows(const Fp8Rows& x, const at::Tensor& tokens, const at::Tensor
   return {spread_rows(pairs, tokens, rows).view(kType), x.inverse.index_select(0, tokens)};
 }
 
-Fp8Stack to_fp8_stack(const at::Tensor& weights, bool turned) {
+Fp8Stack to_fp8_stack(const at::Tensor& weights, bool turned, const at::Tensor& known) {
   const at::NoGradGuard no_grad;
   const int64_t experts = weights.size(0), out = weights.size(1), in = weights.size(2);
-  const at::Tensor largest = at::linalg_vector_norm(weights, INFINITY, at::IntArrayRef{1, 2}, false, at::kFloat);
+  const at::Tensor largest = known.defined() ? known : largest_of(weights);
   if (cuda::has_kernels(weights)) {
     const Fp8Stack stack = {empty_fp8(turned ? at::IntArrayRef{experts, in, out} : weights.sizes(), weights),
                             at::empty_like(largest)};
@@ -50,6 +56,24 @@ Fp8Stack to_fp8_stack(const at::Tensor& weights, bool turned) {
   const at::Tensor factor = fp8_factor(largest, kType);
   const at::Tensor values = (weights.to(at::kFloat) * factor.view({experts, 1, 1})).to(kType);
   return {turned ? values.transpose(1, 2).contiguous() : values.contiguous(), factor.reciprocal()};
+}
+
+Fp8Stack fp8_experts(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second, bool turned,
+                     Fp8Casts* casts) {
+  if (!casts) return to_fp8_stack(stacked(first, second), turned);
+  std::vector<at::Tensor> weights = first;
+  weights.insert(weights.end(), second.begin(), second.end());
+  const Fp8Tensor cast = casts->get(weights, turned ? Fp8Copies::columns : Fp8Copies::rows, [&](const Fp8Range& known) {
+    const at::Tensor whole = stacked(first, second);
+    const at::Tensor largest = known.largest.defined() ? known.largest : largest_of(whole);
+    const Fp8Stack stack = to_fp8_stack(whole, turned, largest);
+    Fp8Tensor made;
+    made.range = {largest, stack.inverse};
+    (turned ? made.columns : made.rows) = stack.values;
+    (turned ? made.column_inverse : made.row_inverse) = stack.inverse;
+    return made;
+  });
+  return turned ? Fp8Stack{cast.columns, cast.column_inverse} : Fp8Stack{cast.rows, cast.row_inverse};
 }
 
 at::Tensor fp8_grouped_product(const Fp8Rows& x, const Fp8Stack& weights, const at::Tensor& ends, at::ScalarType type,

@@ -2,7 +2,11 @@
 // weight, both from the values at hand. The rounding, and what is not finite, are those of op/fp8.hpp. Outside of
 // autograd.
 #pragma once
+#include <vector>
+
 #include <ATen/core/Tensor.h>
+
+#include "modeling/op/fp8_casts.hpp"
 
 namespace hexad::modeling {
 
@@ -19,8 +23,12 @@ struct Fp8Stack {
   at::Tensor values;   // e4m3 [E, out, in], contiguous
   at::Tensor inverse;  // fp32 [E]
 };
-// weights [E, out, in] with any distance between experts, out and in multiples of 16; turned: [E, in, out].
-Fp8Stack to_fp8_stack(const at::Tensor& weights, bool turned);
+// weights [E, out, in] with any distance between experts, out and in multiples of 16; turned: [E, in, out]. `largest`:
+// fp32 [E], the largest magnitude of each, where it is known.
+Fp8Stack to_fp8_stack(const at::Tensor& weights, bool turned, const at::Tensor& largest = {});
+// The same of stacked(first, second) (grouped_products.hpp), which stays in `casts` unless that is null.
+Fp8Stack fp8_experts(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second, bool turned,
+                     Fp8Casts* casts);
 
 // Each row x [N, in] times the weight [out, in] of its expert, whose rows end at ends (int32 [E]), -> [N, out] of
 // `type`: on a GPU bf16, by one CUTLASS kernel on Hopper (at::_scaled_grouped_mm). `fast` as in fp8_product.

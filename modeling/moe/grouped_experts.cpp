@@ -50,58 +50,72 @@ struct Saved {
         weights(leaves.vec()) {}
 };
 
+// What stacked() takes.
+struct Stacked {
+  Weights first, second = {};
+};
+struct Precision {
+  bool fp8;
+  Fp8Casts* casts;
+};
+
 // Rows [N, in] times weights [E, out, in]; of gradients, [N, out].
-at::Tensor row_product(const at::Tensor& rows, const Saved& s, const at::Tensor& weights, bool fp8, bool of_gradients) {
-  if (fp8)
-    return fp8_grouped_product(to_fp8_rows(rows), to_fp8_stack(weights, of_gradients), s.ends, rows.scalar_type(),
-                               /*fast=*/!of_gradients);
-  return of_gradients ? grouped_input_gradient(rows, weights, s.ends) : grouped_product(rows, weights, s.ends);
+at::Tensor row_product(const at::Tensor& rows, const Saved& s, const Stacked& weights, const Precision& in,
+                       bool of_gradients) {
+  if (in.fp8)
+    return fp8_grouped_product(to_fp8_rows(rows), fp8_experts(weights.first, weights.second, of_gradients, in.casts),
+                               s.ends, rows.scalar_type(), /*fast=*/!of_gradients);
+  const at::Tensor whole = stacked(weights.first, weights.second);
+  return of_gradients ? grouped_input_gradient(rows, whole, s.ends) : grouped_product(rows, whole, s.ends);
 }
 
 // The same of tokens, each with a row for each of its experts: in FP8 they are cast first, and bytes travel.
-at::Tensor token_product(const at::Tensor& x, const Saved& s, const at::Tensor& weights, bool fp8, bool of_gradients) {
-  if (fp8)
-    return fp8_grouped_product(spread_rows(to_fp8_rows(x), s.tokens, s.rows), to_fp8_stack(weights, of_gradients),
-                               s.ends, x.scalar_type(), /*fast=*/!of_gradients);
-  return row_product(spread_rows(x, s.tokens, s.rows), s, weights, false, of_gradients);
+at::Tensor token_product(const at::Tensor& x, const Saved& s, const Stacked& weights, const Precision& in,
+                         bool of_gradients) {
+  if (in.fp8)
+    return fp8_grouped_product(spread_rows(to_fp8_rows(x), s.tokens, s.rows),
+                               fp8_experts(weights.first, weights.second, of_gradients, in.casts), s.ends,
+                               x.scalar_type(), /*fast=*/!of_gradients);
+  return row_product(spread_rows(x, s.tokens, s.rows), s, weights, in, of_gradients);
 }
 
 struct GroupedExperts : torch::autograd::Function<GroupedExperts> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& probs,
-                            at::TensorList weights, const Permutation& order, bool fp8) {
+                            at::TensorList weights, const Permutation& order, const Precision& in) {
     Saved s(x, probs ? probs->to(at::kFloat).flatten() : at::Tensor(), order, weights);
-    ctx->saved_data["fp8"] = fp8;
+    ctx->saved_data["fp8"] = in.fp8;
+    ctx->saved_data["casts"] = reinterpret_cast<int64_t>(in.casts);
     if (probs) ctx->saved_data["probs"] = c10::IValue(static_cast<int64_t>(probs->scalar_type()));
     if (probs) ctx->saved_data["shape"] = probs->sizes().vec();
     if (s.tokens.numel() == 0) {
       s.keep(ctx);
       return at::zeros_like(x);
     }
-    s.gate_up = token_product(x, s, stacked(part(s.weights, 0), part(s.weights, 1)), fp8, false);
+    s.gate_up = token_product(x, s, {part(s.weights, 0), part(s.weights, 1)}, in, false);
     const at::Tensor activation = weighted_swiglu(s.gate_up, s.probs, s.slots);
     s.keep(ctx);
-    return sum_rows(row_product(activation, s, stacked(part(s.weights, 2)), fp8, false), s.rows);
+    return sum_rows(row_product(activation, s, {part(s.weights, 2)}, in, false), s.rows);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const Saved s(ctx->get_saved_variables());
     if (s.tokens.numel() == 0) return without_rows(ctx, s);
     const Weights gates = part(s.weights, 0), ups = part(s.weights, 1), downs = part(s.weights, 2);
-    const bool fp8 = ctx->saved_data["fp8"].toBool();
+    const Precision in = {ctx->saved_data["fp8"].toBool(),
+                          reinterpret_cast<Fp8Casts*>(ctx->saved_data["casts"].toInt())};
     const bool with_weights =
         std::any_of(s.weights.begin(), s.weights.end(), [](auto& w) { return w.requires_grad(); });
     variable_list result(2), of_down(downs.size());
     WeightedSwigluGradient between;
     {
-      const at::Tensor grad = fp8 && !with_weights ? at::Tensor() : spread_rows(grads[0], s.tokens, s.rows);
-      const at::Tensor grad_activation = fp8 ? token_product(grads[0], s, stacked(downs), true, true)
-                                             : grouped_input_gradient(grad, stacked(downs), s.ends);
+      const at::Tensor grad = in.fp8 && !with_weights ? at::Tensor() : spread_rows(grads[0], s.tokens, s.rows);
+      const at::Tensor grad_activation =
+          in.fp8 ? token_product(grads[0], s, {downs}, in, true) : grouped_input_gradient(grad, stacked(downs), s.ends);
       between = weighted_swiglu_gradient(grad_activation, s.gate_up, s.probs, s.slots);
       if (with_weights) of_down = grouped_weight_gradients(grad, between.activation, {downs}, s.ends);
       between.activation = at::Tensor();
     }
-    if (ctx->needs_input_grad(0))
-      result[0] = sum_rows(row_product(between.gate_up, s, stacked(gates, ups), fp8, true), s.rows);
+    if (ctx->needs_input_grad(0)) result[0] = sum_rows(row_product(between.gate_up, s, {gates, ups}, in, true), s.rows);
     result[1] = given_probs(ctx, between.probs);
     Weights of_inputs(gates.size() + ups.size());
     if (with_weights)
@@ -148,7 +162,8 @@ at::Tensor grouped_experts(const at::Tensor& tokens, const at::Tensor& probs, co
   all.insert(all.end(), w.up.begin(), w.up.end());
   all.insert(all.end(), w.down.begin(), w.down.end());
   const std::optional<at::Tensor> given = probs.defined() ? std::optional(probs) : std::nullopt;
-  return GroupedExperts::apply(tokens, given, at::TensorList(all), order, fits_fp8_experts(tokens, w));
+  return GroupedExperts::apply(tokens, given, at::TensorList(all), order,
+                               Precision{fits_fp8_experts(tokens, w), w.fp8_casts});
 }
 
 at::Tensor weighted_swiglu(const at::Tensor& gate_up, const at::Tensor& probs, const at::Tensor& slots) {

@@ -50,6 +50,7 @@ at::Tensor run_layer(const TopkOptions& options, const MoeWeights& weights, cons
   ExpertWeights experts = weights.experts;
   experts.recompute_activation = run.recompute.expert_activation;
   experts.fp8 = run.fp8_experts;
+  experts.fp8_casts = run.fp8_casts;
   const Routing routing = route_tokens(options, weights, x, run, row_tile);
   if (run.chosen) run.chosen(routing.experts);
   at::Tensor shared;

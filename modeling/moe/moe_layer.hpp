@@ -54,8 +54,9 @@ struct MoeRun {
   std::function<void(const at::Tensor& experts)> chosen{};
   // What the logits are computed in; absent: the type of the tokens.
   std::optional<at::ScalarType> router_dtype = at::kFloat;
-  bool fp8_experts = false;  // see ExpertWeights
-  Recompute recompute{};     // moe, expert_activation and shared_experts
+  bool fp8_experts = false;       // see ExpertWeights
+  Fp8Casts* fp8_casts = nullptr;  // likewise
+  Recompute recompute{};          // moe, expert_activation and shared_experts
 };
 
 // x [T, H] -> [T, H]. `tp` shares the shared experts, whose weights are then this rank's parts; x is this rank's tokens

@@ -42,7 +42,7 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
   // Autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w0,
                                const OptionalTensor& w1, const OptionalTensor& w2, const OptionalTensor& b0,
-                               const OptionalTensor& b1, const OptionalTensor& b2, int64_t fp8) {
+                               const OptionalTensor& b1, const OptionalTensor& b2, int64_t fp8, Fp8Casts* casts) {
     Tensors weights = {w0}, biases;
     for (const OptionalTensor& weight : {w1, w2})
       if (weight) weights.push_back(*weight);
@@ -50,13 +50,14 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
     biases.resize(weights.size());
     const Fp8Tensor input =
         fp8_input(x, static_cast<Fp8>(fp8), any_wants_gradient(weights) ? Fp8Copies::both : Fp8Copies::rows);
-    const Fp8Tensor weight = fp8_weights(weights, static_cast<Fp8>(fp8), Fp8Copies::rows);
+    const Fp8Tensor weight = fp8_weights(weights, static_cast<Fp8>(fp8), Fp8Copies::rows, {}, casts);
     variable_list saved = {input.columns, by_columns(input).inverse, weight.range.largest, weight.range.inverse};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["biased"] = c10::List<bool>({b0.has_value(), b1.has_value(), b2.has_value()});
     ctx->saved_data["tokens"] = x.size(0);
     ctx->saved_data["fp8"] = fp8;
+    ctx->saved_data["casts"] = reinterpret_cast<int64_t>(casts);
     return products(input, weight, weights, biases);
   }
 
@@ -68,11 +69,12 @@ struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
         grads[i] = at::zeros({ctx->saved_data["tokens"].toInt(), weights[i].size(0)}, weights[i].options());
     const bool of_input = ctx->needs_input_grad(0), of_weights = saved[0].defined();
     const Fp8Copies copies = !of_weights ? Fp8Copies::rows : of_input ? Fp8Copies::both : Fp8Copies::columns;
-    variable_list result(8);
+    variable_list result(9);
     if (of_input || of_weights) {
       const Fp8 fp8 = static_cast<Fp8>(ctx->saved_data["fp8"].toInt());
       const Fp8Gradients gradients(grads, fp8, copies);
-      if (of_input) result[0] = gradients.of_input(weights, {saved[2], saved[3]});
+      auto* const casts = reinterpret_cast<Fp8Casts*>(ctx->saved_data["casts"].toInt());
+      if (of_input) result[0] = gradients.of_input(weights, {saved[2], saved[3]}, casts);
       if (of_weights) {
         const Fp8Scaling scaling = is_blockwise(fp8) ? Fp8Scaling::strips : Fp8Scaling::tensor;
         const Tensors all = gradients.of_weights({saved[0], saved[1], scaling}, weights);
@@ -93,8 +95,12 @@ Fp8Tensor fp8_input(const at::Tensor& x, Fp8 fp8, Fp8Copies copies) {
                            : to_fp8({x}, 0, fp8_value_type(fp8), copies);
 }
 
-Fp8Tensor fp8_weights(const Tensors& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range) {
-  return is_blockwise(fp8) ? to_fp8_blocks(weights, copies) : to_fp8(weights, 0, fp8_value_type(fp8), copies, range);
+Fp8Tensor fp8_weights(const Tensors& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range, Fp8Casts* casts) {
+  const auto make = [&](const Fp8Range& known) {
+    return is_blockwise(fp8) ? to_fp8_blocks(weights, copies)
+                             : to_fp8(weights, 0, fp8_value_type(fp8), copies, known.largest.defined() ? known : range);
+  };
+  return casts ? casts->get(weights, copies, make) : make({});
 }
 
 bool fits_fp8(const at::Tensor& x, const Tensors& weights) {
@@ -107,15 +113,16 @@ bool fits_fp8(const at::Tensor& x, const Tensors& weights) {
   });
 }
 
-Tensors fp8_linears(const at::Tensor& x, const Tensors& weights, const Tensors& biases, Fp8 fp8) {
+Tensors fp8_linears(const at::Tensor& x, const Tensors& weights, const Tensors& biases, Fp8 fp8, Fp8Casts* casts) {
   if (!at::GradMode::is_enabled()) {
-    return products(fp8_input(x, fp8, Fp8Copies::rows), fp8_weights(weights, fp8, Fp8Copies::rows), weights, biases);
+    const Fp8Tensor weight = fp8_weights(weights, fp8, Fp8Copies::rows, {}, casts);
+    return products(fp8_input(x, fp8, Fp8Copies::rows), weight, weights, biases);
   }
   const auto at_index = [](const Tensors& all, size_t i) {
     return i < all.size() && all[i].defined() ? OptionalTensor(all[i]) : std::nullopt;
   };
   return Fp8Linears::apply(x, weights[0], at_index(weights, 1), at_index(weights, 2), at_index(biases, 0),
-                           at_index(biases, 1), at_index(biases, 2), static_cast<int64_t>(fp8));
+                           at_index(biases, 1), at_index(biases, 2), static_cast<int64_t>(fp8), casts);
 }
 
 Fp8Gradients::Fp8Gradients(const Tensors& grads, Fp8 fp8, Fp8Copies copies)
@@ -124,8 +131,8 @@ Fp8Gradients::Fp8Gradients(const Tensors& grads, Fp8 fp8, Fp8Copies copies)
                                : to_fp8(grads, 1, fp8_gradient_type(fp8), copies)),
       type_(grads[0].scalar_type()) {}
 
-at::Tensor Fp8Gradients::of_input(const Tensors& weights, const Fp8Range& range) const {
-  const Fp8Tensor w = fp8_weights(weights, fp8_, Fp8Copies::columns, range);
+at::Tensor Fp8Gradients::of_input(const Tensors& weights, const Fp8Range& range, Fp8Casts* casts) const {
+  const Fp8Tensor w = fp8_weights(weights, fp8_, Fp8Copies::columns, range, casts);
   return fp8_product(by_rows(grads_), by_columns(w), {}, type_, /*fast=*/false);
 }
 

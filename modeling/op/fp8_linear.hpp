@@ -8,13 +8,13 @@
 //
 // Weights are cast where they are used, for full weights come and go under FSDP: forward they are read twice (by blocks
 // once) and written once (5 bytes a 16-bit weight), backward read and written transposed once, with the scale from
-// before (3 bytes).
+// before (3 bytes). With an Fp8Casts that is done once for all micro-batches of a call, as far as memory goes.
 #pragma once
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8_casts.hpp"
 
 namespace hexad::modeling {
 
@@ -24,11 +24,13 @@ bool fits_fp8(const at::Tensor& x, const std::vector<at::Tensor>& weights);
 
 // apply_linears (linear.hpp) in FP8, with its in-place weight gradients; x and weights fit.
 std::vector<at::Tensor> fp8_linears(const at::Tensor& x, const std::vector<at::Tensor>& weights,
-                                    const std::vector<at::Tensor>& biases, Fp8 fp8);
+                                    const std::vector<at::Tensor>& biases, Fp8 fp8, Fp8Casts* casts = nullptr);
 
-// x [T, K] and weights [N_i, K] as the recipe scales them; `range`: as in to_fp8 (fp8.hpp), for tensorwise alone.
+// x [T, K] and weights [N_i, K] as the recipe scales them; `range`: as in to_fp8 (fp8.hpp), for tensorwise alone. With
+// `casts` the copies of weights are rows or columns, and may be those from before.
 Fp8Tensor fp8_input(const at::Tensor& x, Fp8 fp8, Fp8Copies copies);
-Fp8Tensor fp8_weights(const std::vector<at::Tensor>& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range = {});
+Fp8Tensor fp8_weights(const std::vector<at::Tensor>& weights, Fp8 fp8, Fp8Copies copies, const Fp8Range& range = {},
+                      Fp8Casts* casts = nullptr);
 
 // The gradients of linears, for operators that make their own backward pass of them: grads [T, N_i] of the outputs.
 class Fp8Gradients {
@@ -36,7 +38,8 @@ class Fp8Gradients {
   Fp8Gradients(const std::vector<at::Tensor>& grads, Fp8 fp8, Fp8Copies copies = Fp8Copies::both);
 
   // [T, K]; needs the rows. `range`: of the weights, where it is known, which the tensorwise recipe then does not seek.
-  at::Tensor of_input(const std::vector<at::Tensor>& weights, const Fp8Range& range = {}) const;
+  at::Tensor of_input(const std::vector<at::Tensor>& weights, const Fp8Range& range = {},
+                      Fp8Casts* casts = nullptr) const;
   // Of each weight, in its type; undefined where it has been added to grad() or is not wanted. Needs the columns; x:
   // the columns of the input.
   std::vector<at::Tensor> of_weights(const Fp8Matrix& x, const std::vector<at::Tensor>& weights) const;

@@ -147,7 +147,8 @@ std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at:
     for (size_t i = 0; i < weights.size(); ++i) out.push_back(tiled_linear(x, weights[i], biases[i], options.row_tile));
     return out;
   }
-  if (options.fp8 != Fp8::off && fits_fp8(x, weights)) return fp8_linears(x, weights, biases, options.fp8);
+  if (options.fp8 != Fp8::off && fits_fp8(x, weights))
+    return fp8_linears(x, weights, biases, options.fp8, options.fp8_casts);
   if (!at::GradMode::is_enabled()) return products(x, weights, biases, options.batch_invariant);
   const auto weight = [&](size_t i) { return i < weights.size() ? OptionalTensor(weights[i]) : std::nullopt; };
   const auto bias = [&](size_t i) { return i < weights.size() ? optional(biases[i]) : std::nullopt; };

@@ -8,6 +8,8 @@
 
 namespace hexad::modeling {
 
+class Fp8Casts;
+
 // How linears are run.
 struct LinearOptions {
   LinearOptions(int64_t tile = 0) : row_tile(tile) {}
@@ -16,6 +18,8 @@ struct LinearOptions {
   int64_t row_tile;
   // Products in FP8 where sizes fit (fp8_linear.hpp), in the weights' own type elsewhere.
   Fp8 fp8 = Fp8::off;
+  Fp8Casts* fp8_casts =
+      nullptr;  // where weights in FP8 stay (fp8_casts.hpp), as long as the graph; null: cast every time
   // On a GPU in bf16: a row's result has the same bits whatever T is, in training and in generation; the backward pass is
   // the usual one. Never in FP8.
   bool batch_invariant = false;

@@ -97,6 +97,7 @@ struct Column : torch::autograd::Function<Column> {
     const at::Tensor whole = tp.sequence_parallel ? start_gather(x, tp.group).wait() : x;
     const bool fp8 = options.row_tile == 0 && fits_fp8(whole, weights);
     ctx->saved_data["fp8"] = static_cast<int64_t>(fp8 ? options.fp8 : Fp8::off);
+    ctx->saved_data["casts"] = reinterpret_cast<int64_t>(options.fp8_casts);
     return apply_linears(whole, weights, variable_list(weights.size()), options);
   }
 
@@ -138,7 +139,8 @@ struct Column : torch::autograd::Function<Column> {
       if (!grads[i].defined()) grads[i] = at::zeros({tokens, weights[i].size(0)}, saved[0].options());
     grads.resize(weights.size());
     const Fp8Gradients gradients(grads, fp8);
-    const at::Tensor grad_x = gradients.of_input(weights), x = sequence ? whole.wait() : saved[0];
+    auto* const casts = reinterpret_cast<Fp8Casts*>(ctx->saved_data["casts"].toInt());
+    const at::Tensor grad_x = gradients.of_input(weights, {}, casts), x = sequence ? whole.wait() : saved[0];
     Sum reduced = sequence ? start_reduce_scatter(grad_x, group) : start_all_reduce(grad_x, group);
     const Fp8Tensor input = fp8_input(x, fp8, Fp8Copies::columns);
     variable_list result = gradients.of_weights(by_columns(input), weights);

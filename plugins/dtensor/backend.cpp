@@ -29,13 +29,15 @@ Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   return settings;
 }
 
-RunnerOptions runner_options(const Settings& settings, const Groups& groups, modeling::RouterReplay* replay) {
+RunnerOptions runner_options(const Settings& settings, const Groups& groups, modeling::RouterReplay* replay,
+                             modeling::Fp8Casts& casts) {
   return {settings.activation_checkpointing,
           {groups.tp, settings.sequence_parallel},
           groups.cp,
           settings.gather_tokens,
           replay,
           settings.fp8,
+          &casts,
           settings.batch_invariant};
 }
 
@@ -66,8 +68,9 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modelin
       memory_(device_),
       model_(settings_.model, make_groups(call, settings_), unit_options(settings_, device_)),
       replay_(router_replay(settings_, model_.groups(), device_)),
-      runner_(model_, runner_options(settings_, model_.groups(), replay_ ? &*replay_ : nullptr)),
-      residency_(model_, memory_.meter(), {settings_.reshard_after_forward, settings_.defer_grad_sync}),
+      runner_(model_, runner_options(settings_, model_.groups(), replay_ ? &*replay_ : nullptr, casts_)),
+      residency_(model_, casts_, memory_.meter(),
+                 {settings_.reshard_after_forward, settings_.defer_grad_sync, settings_.fp8 != modeling::Fp8::off}),
       sums_(model_, settings_.sequence_parallel),
       optimizer_(settings_.optimizer),
       export_(model_) {

@@ -48,6 +48,7 @@ class Backend {
   modeling::MemoryReport memory_;
   ShardedModel model_;
   std::optional<modeling::RouterReplay> replay_;
+  modeling::Fp8Casts casts_;
   Runner runner_;
   Residency residency_;
   GradientSums sums_;

@@ -2,42 +2,27 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
-#include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace hexad::dtensor {
-namespace {
 
-// Left alone: libraries' own memory, and what the allocator cannot use for lack of a whole piece.
-constexpr int64_t kMargin = int64_t(4) << 30;
-constexpr double kMarginPart = 0.03;
-
-}  // namespace
-
-Residency::Residency(ShardedModel& model, const modeling::MemoryMeter& meter, const Wishes& wishes)
-    : model_(model), meter_(meter), wishes_(wishes) {}
+Residency::Residency(ShardedModel& model, modeling::Fp8Casts& casts, const modeling::MemoryMeter& meter,
+                     const Wishes& wishes)
+    : model_(model), casts_(casts), meter_(meter), wishes_(wishes) {}
 
 Residency::Call::Call(Residency& owner, Kind kind, std::span<const hexad_batch* const> batches)
     : owner_(owner), kind_(kind), batches_(batches), allocated_(owner.meter_.allocated_bytes()) {}
 
 Residency::Call::~Call() {
   owner_.needs_[static_cast<size_t>(kind_)].learn(used(), most_tokens(std::ssize(batches_)));
+  owner_.casts_.clear();
   for (ShardedUnit& unit : owner_.model_.units()) {
     unit.stay({});
     unit.reshard();
   }
-}
-
-void Residency::Need::learn(int64_t used, int64_t most_tokens) {
-  known = true;
-  if (used <= bytes) return;
-  bytes = used, tokens = std::max<int64_t>(1, most_tokens);
-}
-
-double Residency::Need::of(int64_t most_tokens) const {
-  return double(bytes) * std::max(1.0, double(most_tokens) / double(tokens));
 }
 
 int64_t Residency::Call::most_tokens(int64_t batches) const {
@@ -47,16 +32,16 @@ int64_t Residency::Call::most_tokens(int64_t batches) const {
   return most;
 }
 
-int64_t Residency::Call::used() const { return owner_.meter_.highest_bytes() - allocated_ - staying_; }
+int64_t Residency::Call::used() const {
+  return owner_.meter_.highest_bytes() - allocated_ - staying_ - owner_.casts_.bytes();
+}
 
 void Residency::Call::before(int64_t index) {
   if (decided_) return;
-  const Wishes& wishes = owner_.wishes_;
   int64_t budget = 0;
-  if (!owner_.model_.options().compute_device.is_cpu() &&
-      !(wishes.reshard_after_forward && (owner_.defer_wish() || kind_ == Kind::logprobs))) {
-    Need& need = owner_.needs_[static_cast<size_t>(kind_)];
-    if (index == 0 && !need.known) {
+  if (owner_.by_memory(kind_)) {
+    modeling::MemoryNeed& need = owner_.needs_[static_cast<size_t>(kind_)];
+    if (index == 0 && !need.known()) {
       staying_ = owner_.choose(kind_, std::ssize(batches_), 0);
       return;
     }
@@ -67,13 +52,15 @@ void Residency::Call::before(int64_t index) {
   decided_ = true;
 }
 
+bool Residency::by_memory(Kind kind) const {
+  const bool weights = !wishes_.reshard_after_forward, gradients = !defer_wish() && kind == Kind::training;
+  return !model_.options().compute_device.is_cpu() && (weights || gradients || wishes_.casts);
+}
+
 // The least of any rank: all of them have to choose alike.
 int64_t Residency::free_bytes(int64_t most_tokens, Kind kind) const {
   const at::Device device = model_.options().compute_device;
-  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
-  const int64_t unused = static_cast<int64_t>(free) + meter_.reserved_bytes() - meter_.allocated_bytes();
-  const double left = double(unused) - needs_[static_cast<size_t>(kind)].of(most_tokens) - double(kMargin) -
-                      kMarginPart * double(total);
+  const double left = modeling::unused_bytes(meter_, device) - needs_[static_cast<size_t>(kind)].of(most_tokens);
   const at::Tensor least = at::full({1}, -left, at::TensorOptions(device).dtype(at::kDouble));
   model_.groups().world.all_reduce(least, modeling::Reduce::max).wait();
   return static_cast<int64_t>(-least.item<double>());
@@ -85,7 +72,8 @@ std::optional<bool> Residency::defer_wish() const {
   return wishes_.defer_grad_sync;
 }
 
-// Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one.
+// Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one. Casts last: a byte
+// of them saves four, but in the GPU's own memory. The forward pass comes first, whose casts save most.
 int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
   const bool again = kind == Kind::training || batches > 1;
   std::vector<ShardedUnit::Stays> stays(model_.units().size());
@@ -100,6 +88,8 @@ int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
   for (size_t u = 0; kind == Kind::training && batches > 1 && u < stays.size(); ++u)
     take(stays[u].gradients, model_.units()[u].unreduced_bytes(), defer_wish());
   for (size_t u = 0; u < stays.size(); ++u) model_.units()[u].stay(stays[u]);
+  const bool all = model_.options().compute_device.is_cpu();
+  casts_.keep(batches == 1 ? 0 : all ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(0, budget - taken));
   return taken;
 }
 

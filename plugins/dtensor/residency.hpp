@@ -1,6 +1,7 @@
 // What stays on a device between the micro-batches of a call: full weights, which are otherwise gathered twice a
-// micro-batch, and gradients, which are otherwise reduced once a micro-batch (torch's FSDP2 calls it
-// set_reshard_after_backward and set_requires_gradient_sync). The config says so, or a GPU's free memory does.
+// micro-batch, gradients, which are otherwise reduced once a micro-batch (torch's FSDP2 calls it
+// set_reshard_after_backward and set_requires_gradient_sync), and weights cast to FP8, which are otherwise cast twice a
+// micro-batch. The config says so, or a GPU's free memory does; of casts the memory alone.
 #pragma once
 #include <hexad/abi.h>
 
@@ -9,7 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory_room.hpp"
+#include "modeling/op/fp8_casts.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {
@@ -19,9 +21,10 @@ class Residency {
   enum class Kind { logprobs, training };
   struct Wishes {
     std::optional<bool> reshard_after_forward, defer_grad_sync;  // absent: as much as fits; on a CPU nothing
+    bool casts = false;  // are there any? As many as fit; on a CPU, where FP8 is there to be tested, all
   };
-  // Both outlive it. One span of the meter lasts through every call.
-  Residency(ShardedModel& model, const modeling::MemoryMeter& meter, const Wishes& wishes);
+  // All outlive it. One span of the meter lasts through every call.
+  Residency(ShardedModel& model, modeling::Fp8Casts& casts, const modeling::MemoryMeter& meter, const Wishes& wishes);
 
   // A call of the backend, which outlives it: what stays is given up at its end.
   class Call {
@@ -47,22 +50,17 @@ class Residency {
   };
 
  private:
-  // What calls of a kind use at their peak, of the one that used most.
-  struct Need {
-    bool known = false;  // on every rank at once, whatever its micro-batches were
-    int64_t tokens = 1;  // of its longest micro-batch
-    int64_t bytes = 0;
-    void learn(int64_t used, int64_t most_tokens);
-    double of(int64_t most_tokens) const;  // more tokens use more in proportion; fewer may not use less
-  };
+  bool by_memory(Kind kind) const;  // does memory decide anything?
   std::optional<bool> defer_wish() const;
   int64_t free_bytes(int64_t most_tokens, Kind kind) const;
+  // Returns what weights and gradients take; casts count themselves.
   int64_t choose(Kind kind, int64_t batches, int64_t budget);
 
   ShardedModel& model_;
+  modeling::Fp8Casts& casts_;
   const modeling::MemoryMeter& meter_;
   Wishes wishes_;
-  std::array<Need, 2> needs_;  // by kind
+  std::array<modeling::MemoryNeed, 2> needs_;  // by kind; known on every rank at once, whatever its micro-batches were
 };
 
 }  // namespace hexad::dtensor

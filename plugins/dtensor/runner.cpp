@@ -85,6 +85,7 @@ modeling::Residual Runner::run_block(const modeling::MicroBatch& batch, int64_t 
   const modeling::LayerWeights weights = modeling::layer_weights(model_.config(), layer, lookup, experts_);
   modeling::BlockOptions block;
   block.linear.fp8 = options_.fp8;
+  block.linear.fp8_casts = options_.fp8_casts;
   block.linear.batch_invariant = options_.batch_invariant;
   block.tp = options_.tp;
   const auto moe_run = [&](int64_t moe_layer) {

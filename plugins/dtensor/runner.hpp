@@ -20,6 +20,7 @@ struct RunnerOptions {
   bool gather_tokens = false;             // where experts are shared out (Settings)
   modeling::RouterReplay* replay = nullptr;  // null: routers choose in every pass
   modeling::Fp8 fp8 = modeling::Fp8::off;    // of linears
+  modeling::Fp8Casts* fp8_casts = nullptr;   // LinearOptions::fp8_casts
   bool batch_invariant = false;              // LinearOptions::batch_invariant
 };
 

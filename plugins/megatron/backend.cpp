@@ -55,7 +55,8 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modelin
       gradients_(settings_, groups_, weights_),
       optimizer_(settings_, groups_, weights_, gradients_),
       routers_(settings_, groups_, placement_, weights_, device_),
-      pipeline_(settings_, groups_, placement_, weights_, gradients_, routers_, device_),
+      casts_(settings_, memory_.meter(), device_),
+      pipeline_(settings_, groups_, placement_, weights_, gradients_, routers_, casts_.casts(), device_),
       transfer_(settings_, groups_, grid_, placement_, weights_, optimizer_) {
   on_device(call, [&] {
     modeling::load_or_make_weights(
@@ -127,6 +128,10 @@ void Backend::forward(const sdk::Call& call, const hexad_forward_args& args) {
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[0][k].name, options);
     const MicroBatches batches = micro_batches(args.batches, args.num_batches);
     const Routers::Batches with_tokens = filled(batches, args.batches, args.num_batches);
+    const CastResidency::Call stays(
+        casts_,
+        args.which == HEXAD_WEIGHTS_CURRENT ? CastResidency::Kind::logprobs : CastResidency::Kind::kept_logprobs,
+        {args.batches, static_cast<size_t>(args.num_batches)});
     modeling::RouterReplay* const replay = args.which == HEXAD_WEIGHTS_CURRENT ? routers_.replay() : nullptr;
     try {
       if (replay) replay->begin_logprobs({args.batches, static_cast<size_t>(args.num_batches)});
@@ -155,6 +160,8 @@ void Backend::train(const sdk::Call& call, const hexad_train_args& args) {
     const modeling::MemoryMeter::Span measured(memory_.meter());
     modeling::LogprobOptions options = modeling::head_options(args, settings_);
     for (int64_t k = 0; k < args.num_outputs; ++k) modeling::request_output(args.outputs[k], options);
+    const CastResidency::Call stays(casts_, CastResidency::Kind::training,
+                                    {args.batches, static_cast<size_t>(args.num_batches)});
     try {
       const MicroBatches batches = micro_batches(args.batches, args.num_batches);
       const Routers::Batches with_tokens = filled(batches, args.batches, args.num_batches);

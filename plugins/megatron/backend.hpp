@@ -6,6 +6,7 @@
 
 #include "modeling/backend/device_scope.hpp"
 #include "modeling/backend/memory_report.hpp"
+#include "plugins/megatron/cast_residency.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"
 
@@ -51,6 +52,7 @@ class Backend {
   GradientBuckets gradients_;
   ShardedOptimizer optimizer_;
   Routers routers_;
+  CastResidency casts_;
   Pipeline pipeline_;
   WeightTransfer transfer_;
   bool trained_ = false;  // gradients are waiting for step

@@ -15,7 +15,8 @@ using MicroBatches = std::vector<std::optional<modeling::MicroBatch>>;
 class Pipeline {
  public:
   Pipeline(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
-           LocalWeights& weights, GradientBuckets& gradients, Routers& routers, at::Device device);
+           LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts,
+           at::Device device);
 
   // Does this rank hold the last stage?
   bool has_loss() const;

@@ -52,7 +52,7 @@ class OfferedSums {
 }  // namespace
 
 StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-                         LocalWeights& weights, GradientBuckets& gradients, Routers& routers)
+                         LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts)
     : settings_(settings),
       tp_{groups.tp, settings.sequence_parallel, settings.token_runs},
       ends_(settings.model, tp_, groups.cp),
@@ -60,6 +60,7 @@ StageRunner::StageRunner(const Settings& settings, const Groups& groups, const m
       weights_(weights),
       gradients_(gradients),
       routers_(routers),
+      casts_(casts),
       units_(layer_units(settings.recompute, stage.layers)) {
   for (const LayerUnit& unit : units_) {
     unit_weights_.emplace_back();
@@ -92,6 +93,7 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
   const auto lookup = [&](const std::string& name) { return weights_.leaf(which, name); };
   modeling::BlockOptions options;
   options.linear.fp8 = settings_.fp8;
+  options.linear.fp8_casts = &casts_;
   options.linear.batch_invariant = settings_.batch_invariant;
   options.tp = tp_;
   options.recompute = settings_.recompute.modules;

@@ -7,6 +7,7 @@
 #include "modeling/backend/model_ends.hpp"
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
+#include "modeling/op/fp8_casts.hpp"
 #include "plugins/megatron/gradient_buckets.hpp"
 #include "plugins/megatron/routers.hpp"
 
@@ -25,7 +26,7 @@ struct StageRecord {
 class StageRunner {
  public:
   StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-              LocalWeights& weights, GradientBuckets& gradients, Routers& routers);
+              LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts);
 
   const modeling::layout::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
@@ -73,6 +74,7 @@ class StageRunner {
   LocalWeights& weights_;
   GradientBuckets& gradients_;
   Routers& routers_;
+  modeling::Fp8Casts& casts_;
   std::vector<LayerUnit> units_;                            // of the stage's layers
   std::vector<Weights> unit_weights_;                       // of each, those that learn
   Weights head_weights_;                                    // likewise; last stage

@@ -106,7 +106,7 @@ void add_megatron_training(Schema& s) {
   add_checkpoint(s);
   add_fp8(s, kAt, "blockwise", /*filled=*/false);
   megatron_key(s, "fp8_cfg.force_clear_fp8_caches", kBool, "false", "drop FP8 copies before a weight update")
-      .accepted("weights are cast where they are used; no FP8 copy outlives that");
+      .accepted("an FP8 copy outlives neither its call nor its weights");
 }
 
 }  // namespace hexad::config

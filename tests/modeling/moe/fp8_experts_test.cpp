@@ -190,6 +190,33 @@ TEST_CASE("experts in FP8 are near exact ones, forward and backward, and no near
   }
 }
 
+TEST_CASE("casts of experts that stay have the bits of those made every time, and are read in place of the weights") {
+  at::manual_seed(10);
+  for (const at::Device device : test_devices()) {
+    Case c(routings()[0], device, at::kBFloat16);
+    const Tensors want = c.run(true);
+    Fp8Casts casts;
+    c.weights.fp8_casts = &casts;
+    const auto same = [](const Tensors& a, const Tensors& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) { return x.equal(y); });
+    };
+    const auto elements = static_cast<int64_t>(c.weights.gate.size()) * 3 * kHidden * kWidth;
+    for (const int64_t most : {int64_t{0}, elements, 4 * elements}) {
+      casts.keep(most);
+      for (int i = 0; i < 3; ++i) CHECK(same(c.run(true), want));
+      CHECK(casts.bytes() <= most);
+      CHECK((casts.bytes() >= 2 * elements) == (most > elements));
+      if (most > elements) {
+        const at::NoGradGuard no_grad;
+        for (const at::Tensor& weight : c.weights.gate) at::Tensor(weight).fill_(NAN);
+      }
+      if (most > elements) CHECK(same(c.run(true), want));
+      casts.clear();
+    }
+    CHECK(c.run(true)[0].isnan().any().item<bool>());
+  }
+}
+
 TEST_CASE("experts whose sizes do not fit FP8 stay in their own type") {
   at::manual_seed(9);
   for (const at::Device device : test_devices()) {

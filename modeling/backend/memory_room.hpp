@@ -1,0 +1,26 @@
+// Room on a GPU for what a call may keep beside what it needs.
+#pragma once
+#include <cstdint>
+
+#include "modeling/backend/memory_meter.hpp"
+
+namespace hexad::modeling {
+
+// What calls of a kind use at their peak, of the one that used most.
+class MemoryNeed {
+ public:
+  bool known() const { return known_; }
+  // `used` bytes, in a call whose longest micro-batch had so many tokens.
+  void learn(int64_t used, int64_t most_tokens);
+  double of(int64_t most_tokens) const;  // more tokens use more in proportion; fewer may not use less
+
+ private:
+  bool known_ = false;
+  int64_t tokens_ = 1, bytes_ = 0;
+};
+
+// Bytes of a GPU that are free or held without use, but for a margin: libraries' own memory, and what the allocator cannot
+// use for lack of a whole piece.
+double unused_bytes(const MemoryMeter& meter, at::Device device);
+
+}  // namespace hexad::modeling
