@@ -3,19 +3,14 @@
 
 #include "tests/modeling/support/devices.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
-#include "tests/plugins/native/support/harness.hpp"
-#include "tests/plugins/native/support/tight.hpp"
+#include "tests/plugins/native/support/fp8_cache_gaps.hpp"
+#include "tests/plugins/native/support/ranks.hpp"
 
 using namespace native_test;
 using hexad::native::ExecutorOptions;
 using hexad::native::KvCache;
 
 namespace {
-
-Json in_fp8(Json section) {
-  section["native_cfg"]["kv_cache_dtype"] = "fp8";
-  return section;
-}
 
 std::vector<ForcedText> texts_in_groups(int count) {
   std::vector<ForcedText> texts;
@@ -29,26 +24,6 @@ std::vector<ForcedText> texts_in_groups(int count) {
   }
   return texts;
 }
-
-// How far log-probs lie from two passes: with the casts of the cache, and without.
-struct Gaps {
-  Gap same, plain;
-  int64_t exact = 0;  // tokens that rounding alone tells from the pass with the casts
-
-  void add(float got, float with_casts, float without) {
-    same.add(got, with_casts), plain.add(got, without);
-    exact += std::abs(double(got) - double(with_casts)) < 2e-5;
-  }
-  // In fp32 two orders of a sum now and then fall on both sides of what lies between two neighbours of e4m3.
-  void check() const {
-    MESSAGE(same.count, " tokens, exact ", exact, ", largest ", same.largest, "; without casts ", plain.largest,
-            ", error ", plain.mult_prob_error());
-    CHECK(same.count > 100);
-    CHECK(double(exact) > 0.9 * double(same.count));
-    CHECK(same.largest < 0.1);
-    CHECK(plain.mult_prob_error() > 1.01);
-  }
-};
 
 using Make = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&, const ExecutorOptions&);
 
@@ -72,14 +47,12 @@ void check_executor(const TinyModel& model, Make make, bool deterministic, int64
   const auto logprobs = run.run(texts);
   CHECK(run.preemptions > 0);
   CHECK((run.cache.keys(0).scalar_type() == at::kFloat8_e4m3fn));
-  Gaps gaps;
+  CacheGaps gaps;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const auto with_casts = full_forward(model.config, model.weights, texts[i].tokens, {}, /*fp8_cache=*/true);
-    const auto without = full_forward(model.config, model.weights, texts[i].tokens);
-    for (size_t t = size_t(texts[i].prompt_size); t < without.size(); ++t)
-      if (!std::isnan(logprobs[i][t])) gaps.add(logprobs[i][t], with_casts[t], without[t]);
+    const auto first = size_t(texts[i].prompt_size);
+    gaps.add({model.config, model.weights}, texts[i].tokens, first, logprobs[i].data() + first);
   }
-  gaps.check();
+  gaps.check_fp32();
 }
 
 int64_t capacity(const Json& section) {
@@ -88,6 +61,23 @@ int64_t capacity(const Json& section) {
   generator->describe(generator.service(), info);
   return info.kv_capacity;
 }
+
+void of_ranks(const Rank& rank) {
+  become(rank);
+  const TinyModel model("llama", true,
+                        {{"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"intermediate_size", 60}});
+  Json section = in_fp8_cache(tight(model));
+  section["native_cfg"]["kv_cache_gb"] = section["native_cfg"]["kv_cache_gb"].get<double>() / 4;
+  Harness generator(shared_by(section, model.config, rank.world));
+  const std::vector<Ask> asks = groups_of_samples(8, 4);
+  const auto answers = generator.run(asks);
+  CHECK(generator->preemptions() > 0);
+  CacheGaps gaps;
+  for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
+  gaps.check_fp32();
+}
+
+const bool added = backend_test::add_scenarios({{"fp8_cache", of_ranks}});
 
 }  // namespace
 
@@ -107,25 +97,19 @@ TEST_CASE("samples over a cache in e4m3, in shared prompts, chunks and preempted
   for (const std::string family : {"llama", "mistral", "qwen2_moe"}) {
     CAPTURE(family);
     const TinyModel model(family);
-    Json section = in_fp8(tight(model));
+    Json section = in_fp8_cache(tight(model));
     section["native_cfg"]["kv_cache_gb"] = section["native_cfg"]["kv_cache_gb"].get<double>() / 4;
     Harness generator(section);
     const std::vector<Ask> asks = groups_of_samples(8, 4);
     const auto answers = generator.run(asks);
     CHECK(generator->preemptions() > 0);
-    Gaps gaps;
-    for (const Ask& ask : asks) {
-      const Answer& answer = answers.at(ask.id);
-      std::vector<int32_t> tokens = ask.prompt;
-      tokens.insert(tokens.end(), answer.tokens.begin(), answer.tokens.end());
-      const auto with_casts = full_forward(model.config, model.weights, tokens, {}, /*fp8_cache=*/true);
-      const auto without = full_forward(model.config, model.weights, tokens);
-      for (size_t t = 0; t < answer.tokens.size(); ++t)
-        gaps.add(answer.logprobs[t], with_casts[ask.prompt.size() + t], without[ask.prompt.size() + t]);
-    }
-    gaps.check();
+    CacheGaps gaps;
+    for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
+    gaps.check_fp32();
   }
 }
+
+TEST_CASE("two ranks that share a model do so too") { rank_process::run("fp8_cache", 2); }
 
 TEST_CASE("keys and values above 448 become 448 in the cache, and samples stay finite") {
   TinyModel model("llama", /*with_weights=*/false);
@@ -152,7 +136,7 @@ TEST_CASE("a sample over a cache in e4m3 does not depend, bit for bit, on the ba
   for (const std::string precision : {"float32", "bfloat16"}) {
     CAPTURE(precision);
     const TinyModel model("qwen3");
-    Json section = in_fp8(tight(model, precision));
+    Json section = in_fp8_cache(tight(model, precision));
     section["native_cfg"]["deterministic"] = true;
     const std::vector<Ask> asks = groups_of_samples(5, 3);
     Harness batch(section), alone(section);
