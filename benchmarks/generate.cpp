@@ -2,8 +2,8 @@
 // checked against modeling's forward pass in the same run. Random weights, made on the device.
 //
 //   generate [--model llama-8b] [--precision bfloat16|fp8] [--kv-cache-dtype auto|fp8] [--tests d,a,b] [--running 512]
-//            [--rows 8192] [--kv-gb 85] [--block 16] [--batch-invariant 0|1] [--tensor-parallel 1] [--launched UNIX_TIME]
-//            [--trace FILE --trace-test a --trace-after 560]
+//            [--rows 8192] [--kv-gb 85] [--block 16] [--batch-invariant 0|1] [--tensor-parallel 1]
+//            [--launched UNIX_TIME] [--trace FILE --trace-test a --trace-after 560]
 //
 // Built by `ninja generate` in a CUDA build. The tests are those of the peer's script for vLLM: a: 64 prompts of 1024
 // tokens x 16 samples of 1024; b: 64 prompts of 150-250 x 32, lognormal lengths with mean 595, cut at 4096; d: 8 of 128,

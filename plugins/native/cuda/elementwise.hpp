@@ -11,8 +11,8 @@ namespace hexad::native::cuda {
 // width is a multiple of 8.
 void swiglu(const __nv_bfloat16* gate_up, __nv_bfloat16* out, int rows, int width, cudaStream_t stream);
 
-// In each of `pools` pools, which lie `pool_bytes` apart, copies block pairs[2 * i] to pairs[2 * i + 1] for i < count, in
-// no order. Blocks have block_bytes, and all begin on 16; pairs is on the device.
+// In each of `pools` pools, which lie `pool_bytes` apart, copies block pairs[2 * i] to pairs[2 * i + 1] for i < count,
+// in no order. Blocks have block_bytes, and all begin on 16; pairs is on the device.
 void copy_blocks(void* cache, int pools, int64_t pool_bytes, int64_t block_bytes, const int32_t* pairs, int count,
                  cudaStream_t stream);
 

@@ -21,8 +21,8 @@ struct HeadNorms {
 };
 
 // qkv bf16 [rows, (heads + 2 * kv_heads) * dim]: queries are normed and rotated in place; keys, normed and rotated, and
-// values go to pools[block][kv_head][offset][dim] with block * block_size + offset = slots[row] (below 0: nowhere); e4m3
-// is the cast of the bf16 that would be there, saturated at 448. cos and sin fp32 [positions, dim / 2].
+// values go to pools[block][kv_head][offset][dim] with block * block_size + offset = slots[row] (below 0: nowhere);
+// e4m3 is the cast of the bf16 that would be there, saturated at 448. cos and sin fp32 [positions, dim / 2].
 void rope_append(__nv_bfloat16* qkv, const HeadNorms& norms, const float* cos, const float* sin,
                  const int32_t* positions, const int32_t* slots, const LayerPools& pools, const QkvShape& shape,
                  cudaStream_t stream);

@@ -1,7 +1,7 @@
 // The decoder on a CPU in its own kernels: the same function as modeling::forward_hidden with a cache, row by row the
-// same whatever the batch. Weights have the model's dtype, as has the cache where it is not in e4m3; activations are fp32
-// also in bf16: two computations that round alike, and sum in another order, soon round independently, and differ by more
-// than one of them does from the exact result.
+// same whatever the batch. Weights have the model's dtype, as has the cache where it is not in e4m3; activations are
+// fp32 also in bf16: two computations that round alike, and sum in another order, soon round independently, and differ
+// by more than one of them does from the exact result.
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 

@@ -63,11 +63,11 @@ struct ExecutorOptions {
   Replica replica = {};          // the ranks that run the model together
 };
 
-// The CPU's own kernels in fp32 and bf16 for dense models, a GPU's in bf16 for what runs_on_cuda() says; ATen operators,
-// through modeling's blocks, for everything else, on one rank. All take a cache in e4m3. `config` is of the whole model;
-// weights are the parts that weight_parts() gives the rank, and the cache is of its local_config(). Throws sdk::Error for
-// FP8 (invalid argument) and batch-invariant passes (unimplemented) without those of a GPU, and for these with fp8_cache;
-// modeling::Error for what ranks cannot share.
+// The CPU's own kernels in fp32 and bf16 for dense models, a GPU's in bf16 for what runs_on_cuda() says; ATen
+// operators, through modeling's blocks, for everything else, on one rank. All take a cache in e4m3. `config` is of the
+// whole model; weights are the parts that weight_parts() gives the rank, and the cache is of its local_config(). Throws
+// sdk::Error for FP8 (invalid argument) and batch-invariant passes (unimplemented) without those of a GPU, and for
+// these with fp8_cache; modeling::Error for what ranks cannot share.
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);

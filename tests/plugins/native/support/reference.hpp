@@ -25,8 +25,8 @@ inline at::Tensor full_hidden(const hexad::modeling::ModelConfig& config, const 
   return hexad::modeling::forward_hidden(config, lookup, ids, layout.positions, attention, {}, moe_runs);
 }
 
-// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0. fp8_cache: with keys and values by way
-// of e4m3.
+// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0. fp8_cache: with keys and values by
+// way of e4m3.
 inline std::vector<float> full_forward(const hexad::modeling::ModelConfig& config, const Weights& weights,
                                        const std::vector<int32_t>& tokens,
                                        const hexad::modeling::LogprobOptions& options = {}, bool fp8_cache = false) {
