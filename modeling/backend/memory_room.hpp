@@ -19,7 +19,7 @@ class MemoryNeed {
   int64_t tokens_ = 1, bytes_ = 0;
 };
 
-// Bytes of a GPU that are free or held without use, but for a margin: libraries' own memory, and what the allocator cannot
+// Bytes of a GPU that are free or held without use, less a margin: libraries' own memory, and what the allocator cannot
 // use for lack of a whole piece.
 double unused_bytes(const MemoryMeter& meter, at::Device device);
 

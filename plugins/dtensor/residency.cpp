@@ -72,8 +72,8 @@ std::optional<bool> Residency::defer_wish() const {
   return wishes_.defer_grad_sync;
 }
 
-// Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one. Casts last: a byte
-// of them saves four, but in the GPU's own memory. The forward pass comes first, whose casts save most.
+// Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one. Casts last: each
+// byte saves four, but in the GPU's own memory. The forward pass comes first, whose casts save most.
 int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
   const bool again = kind == Kind::training || batches > 1;
   std::vector<ShardedUnit::Stays> stays(model_.units().size());

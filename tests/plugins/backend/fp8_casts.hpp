@@ -77,7 +77,7 @@ inline void check_casts_stay(const json& config, const std::filesystem::path& sh
   }
 }
 
-// The casts do stay: the peak of a call of equal micro-batches is higher than that of a call of one, by their bytes but for
+// The casts do stay: the peak of a call of equal micro-batches is above that of a call of one, by their bytes but for
 // the one cast that a call of one may hold at its peak. `share`: of the matrices, on this rank.
 inline void check_casts_are_counted(const json& config, double share) {
   Instance backend(config);
@@ -145,7 +145,7 @@ class StaleCasts {
     REQUIRE_MESSAGE(instance.load(saved, HEXAD_CHECKPOINT_MODEL) == HEXAD_OK, instance.error());
     return MicroBatchCalls(instance, data_).logprobs_apart();
   }
-  void check(const char* after, bool changed) {
+  void check(const std::string& after, bool changed) {
     CAPTURE(after);
     const std::filesystem::path saved = shared_ / ("after_" + std::to_string(checks_++));
     backend_.save(saved, HEXAD_CHECKPOINT_MODEL);

@@ -18,9 +18,9 @@ void with_recipes(const Rank& rank, Body&& body) {
   start_runtime(rank);
   const TemporaryDir dir;
   write_fp8_model(dir.path());
-  for (const char* recipe : {"tensorwise", "blockwise"}) {
+  for (const std::string recipe : {"tensorwise", "blockwise"}) {
     CAPTURE(recipe);
-    body(dir.path(), recipe, std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
+    body(dir.path(), recipe.c_str(), std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
   }
   runtime_test::runtime().stop();
 }

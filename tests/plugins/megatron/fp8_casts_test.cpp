@@ -30,9 +30,9 @@ void with_recipes(const Rank& rank, Body&& body) {
   for (auto& [name, weight] : weights)
     if (weight.dim() == 2) weight.mul_(0.3);
   write_weights(dir.path(), weights);
-  for (const char* recipe : {"tensorwise", "blockwise"}) {
+  for (const std::string recipe : {"tensorwise", "blockwise"}) {
     CAPTURE(recipe);
-    body(dir.path(), recipe, std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
+    body(dir.path(), recipe.c_str(), std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
   }
   runtime_test::runtime().stop();
 }
