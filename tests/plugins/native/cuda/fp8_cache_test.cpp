@@ -122,7 +122,7 @@ TEST_CASE("native: a cache in e4m3 beside weights in FP8") {
 }
 
 TEST_CASE("native: the invariant decoder does not take a cache in e4m3") {
-  const GpuModel model("llama", 64);
+  const GpuModel model("llama", 64, 328, {{"vocab_size", 1000}});
   ExecutorOptions options = options_of(4, 64);
   options.deterministic = true;
   CHECK(!runs_on_cuda(model.config, options));  // ATen's operators do
