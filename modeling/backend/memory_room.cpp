@@ -13,7 +13,7 @@ constexpr double kMarginPart = 0.03;
 }  // namespace
 
 void MemoryNeed::learn(int64_t used, int64_t most_tokens) {
-  known_ = true;
+  known_ = measured_ = true;
   if (used <= bytes_) return;
   bytes_ = used, tokens_ = std::max<int64_t>(1, most_tokens);
 }

@@ -9,13 +9,16 @@ namespace hexad::modeling {
 // What calls of a kind use at their peak, of the one that used most.
 class MemoryNeed {
  public:
-  bool known() const { return known_; }
+  bool known() const { return known_; }        // a call has ended
+  bool measured() const { return measured_; }  // and one of them did not fail
   // `used` bytes, in a call whose longest micro-batch had so many tokens.
   void learn(int64_t used, int64_t most_tokens);
+  // A call that failed may not have come to its peak.
+  void fail() { known_ = true; }
   double of(int64_t most_tokens) const;  // more tokens use more in proportion; fewer may not use less
 
  private:
-  bool known_ = false;
+  bool known_ = false, measured_ = false;
   int64_t tokens_ = 1, bytes_ = 0;
 };
 

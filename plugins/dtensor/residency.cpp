@@ -4,6 +4,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <vector>
 
@@ -14,10 +15,19 @@ Residency::Residency(ShardedModel& model, modeling::Fp8Casts& casts, const model
     : model_(model), casts_(casts), meter_(meter), wishes_(wishes) {}
 
 Residency::Call::Call(Residency& owner, Kind kind, std::span<const hexad_batch* const> batches)
-    : owner_(owner), kind_(kind), batches_(batches), allocated_(owner.meter_.allocated_bytes()) {}
+    : owner_(owner),
+      kind_(kind),
+      batches_(batches),
+      allocated_(owner.meter_.allocated_bytes()),
+      exceptions_(std::uncaught_exceptions()) {}
 
 Residency::Call::~Call() {
-  owner_.needs_[static_cast<size_t>(kind_)].learn(used(), most_tokens(std::ssize(batches_)));
+  modeling::MemoryNeed& need = owner_.needs_[static_cast<size_t>(kind_)];
+  if (std::uncaught_exceptions() == exceptions_) {
+    need.learn(used(), most_tokens(std::ssize(batches_)));
+  } else {
+    need.fail();
+  }
   owner_.casts_.clear();
   for (ShardedUnit& unit : owner_.model_.units()) {
     unit.stay({});
@@ -60,7 +70,8 @@ bool Residency::by_memory(Kind kind) const {
 // The least of any rank: all of them have to choose alike.
 int64_t Residency::free_bytes(int64_t most_tokens, Kind kind) const {
   const at::Device device = model_.options().compute_device;
-  const double left = modeling::unused_bytes(meter_, device) - needs_[static_cast<size_t>(kind)].of(most_tokens);
+  const modeling::MemoryNeed& need = needs_[static_cast<size_t>(kind)];
+  const double left = need.measured() ? modeling::unused_bytes(meter_, device) - need.of(most_tokens) : 0;
   const at::Tensor least = at::full({1}, -left, at::TensorOptions(device).dtype(at::kDouble));
   model_.groups().world.all_reduce(least, modeling::Reduce::max).wait();
   return static_cast<int64_t>(-least.item<double>());

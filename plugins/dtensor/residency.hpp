@@ -45,6 +45,7 @@ class Residency {
     Kind kind_;
     std::span<const hexad_batch* const> batches_;
     int64_t allocated_;
+    int exceptions_;  // under way when it began
     bool decided_ = false;
     int64_t staying_ = 0;  // bytes
   };

@@ -14,15 +14,14 @@ namespace {
 std::string text_of_failure(const std::string& replica, const std::string& reason) {
   return fmt::format(
       "a pass of the model failed on one rank of {}, and the others cannot tell: {}; restart the generator, with less "
-      "in "
-      "a pass (max_num_seqs, max_num_batched_tokens) if it was out of memory",
+      "in a pass (max_num_seqs, max_num_batched_tokens) if it was out of memory",
       replica, reason);
 }
 
 // Differs where a value does.
 uint64_t mixed(uint64_t digest, uint64_t value) { return (digest ^ value) * 0x9E3779B97F4A7C15u; }
 
-// All that decides what is drawn for it.
+// All that decides what is drawn for it, and when it ends.
 uint64_t mixed(uint64_t digest, const Request& request) {
   const SamplingParams& sampling = request.sampling;
   for (const uint64_t value :
@@ -31,6 +30,9 @@ uint64_t mixed(uint64_t digest, const Request& request) {
   for (const double value : {sampling.temperature, sampling.top_p, sampling.min_p})
     digest = mixed(digest, std::bit_cast<uint64_t>(value));
   for (const int32_t token : request.prompt) digest = mixed(digest, static_cast<uint64_t>(token));
+  digest = mixed(digest, static_cast<uint64_t>(request.ignore_eos));
+  for (const int32_t token : request.stop_token_ids) digest = mixed(digest, static_cast<uint64_t>(token));
+  for (const std::string& text : request.stop_strings) digest = mixed(digest, std::hash<std::string>()(text));
   return digest;
 }
 

@@ -48,8 +48,7 @@ void add_dtensor(Schema& s) {
   s.add("policy.dtensor_cfg.activation_checkpointing", kBool, "false", "recompute activations block by block");
   s.add("policy.dtensor_cfg.reshard_after_forward", kBool | kNull, "null",
         "free a block's gathered weights when it has computed; false keeps them through all micro-batches of a step "
-        "(ZeRO "
-        "2), null keeps as many as a GPU's free memory allows, on a CPU none (a key of Hexad)");
+        "(ZeRO 2), null keeps as many as a GPU's free memory allows, on a CPU none (a key of Hexad)");
   s.add("policy.dtensor_cfg.defer_fsdp_grad_sync", kBool | kNull, "null",
         "add gradients up over the micro-batches of a step and reduce them with the last; null does so for as many "
         "blocks as a GPU's free memory allows, on a CPU and with policy.deterministic for none: the order of sums "

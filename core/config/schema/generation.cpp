@@ -44,8 +44,7 @@ void add_native(Schema& s) {
   s.add(at + ".kv_block_size", kInt, "16", "tokens in a block of the KV cache").at_least(1).at_most(1024);
   s.add(at + ".kv_cache_dtype", kText, "auto",
         "type of keys and values in the cache; auto: that of the model; fp8 (or fp8_e4m3): e4m3 without a scale, half "
-        "of "
-        "bfloat16's memory")
+        "of bfloat16's memory")
       .one_of({"auto", "fp8", "fp8_e4m3"});
   s.add(at + ".kv_cache_gb", kFloat | kNull, "null", "size of the KV cache in GB; null: what max_num_seqs needs")
       .above(0);

@@ -56,9 +56,9 @@ Turn Lockstep::receive(uint64_t digest) const {
   turn.cancelled.assign(ids + static_cast<int64_t>(arrived), ids + static_cast<int64_t>(arrived + cancelled));
   if (turn.digest == digest) return turn;
   const std::string text = fmt::format(
-      "{}: rank {} of it was given other requests than rank 0, or has drawn other tokens: its requests, weights or "
-      "settings are not the same",
-      replica_.name(), replica_.shard().rank);
+      "{}: rank {} of it was given other requests than rank 0, or has drawn other tokens (digest {:016x}, rank 0 has "
+      "{:016x}): submit the same requests to every rank, with the same weights and settings",
+      replica_.name(), replica_.shard().rank, digest, turn.digest);
   throw sdk::Error(HEXAD_INTERNAL, text);
 }
 

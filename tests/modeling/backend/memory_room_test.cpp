@@ -13,9 +13,11 @@ namespace {
 TEST_CASE("a call is taken to need what the largest of its kind used, in proportion to its tokens, and no less") {
   MemoryNeed need;
   CHECK_FALSE(need.known());
+  need.fail();
+  CHECK((need.known() && !need.measured()));
   CHECK(need.of(100) == 0);
   need.learn(1000, 50);
-  CHECK(need.known());
+  CHECK((need.known() && need.measured()));
   CHECK(need.of(50) == 1000);
   CHECK(need.of(100) == 2000);
   CHECK(need.of(10) == 1000);

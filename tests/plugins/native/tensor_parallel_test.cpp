@@ -228,12 +228,13 @@ void lose_one(const Rank& rank) {
         std::string::npos);
 }
 
-// The second rank was given a request with another seed; or one fewer.
+// The second rank was given a request with another seed, or another end; or one fewer.
 void differ(const Rank& rank) {
   become(rank, kTimeoutMs);
   Both both("llama", 4, rank.world);
   std::vector<Ask> asks = groups_of_samples(2, 4);
   if (rank.rank == 1 && rank.argument == "seed") ++asks[3].seed;
+  if (rank.rank == 1 && rank.argument == "stop") asks[3].stop_token_ids = {1 << 20};  // which is never drawn
   if (rank.rank == 1 && rank.argument == "request") asks.pop_back();
   both.many.submit(asks);
   const std::string error = end_of(both.many);
@@ -241,10 +242,10 @@ void differ(const Rank& rank) {
   const std::string group = "group 'tp.generator0' of ranks [0, 1]";
   if (rank.rank == 0) {
     CHECK(error.find("over " + group + " failed; missing: rank 1") != std::string::npos);
-  } else if (rank.argument == "seed") {
-    CHECK(error == group +
-                       ": rank 1 of it was given other requests than rank 0, or has drawn other tokens: its requests, "
-                       "weights or settings are not the same");
+  } else if (rank.argument != "request") {
+    CHECK(error.starts_with(group +
+                            ": rank 1 of it was given other requests than rank 0, or has drawn other tokens (digest "));
+    CHECK(error.ends_with("): submit the same requests to every rank, with the same weights and settings"));
   } else {
     CHECK(error == group +
                        ": rank 0 of it runs request 7, which rank 1 was not given: submit the same requests to every "
@@ -314,7 +315,7 @@ TEST_CASE("a rank that ends is named, with its group, within the deadline") {
 }
 
 TEST_CASE("a rank that draws other tokens, or lacks a request, is named") {
-  for (const char* difference : {"seed", "request"}) run("differ", 2, difference);
+  for (const char* difference : {"seed", "stop", "request"}) run("differ", 2, difference);
 }
 
 TEST_CASE("what ranks cannot share is refused") { run("refusals", 2); }
