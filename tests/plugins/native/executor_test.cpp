@@ -9,24 +9,9 @@ using hexad::native::ExecutorOptions;
 
 namespace {
 
-std::vector<ForcedText> texts_in_groups(int count) {
-  std::vector<ForcedText> texts;
-  for (int i = 0; i < count; ++i) {
-    const uint64_t group = uint64_t(i) / 3;
-    ForcedText text{random_prompt(group, 5 + 9 * int64_t(group) % 31), 0, group};
-    text.prompt_size = static_cast<int64_t>(text.tokens.size());
-    const std::vector<int32_t> rest = random_prompt(100 + uint64_t(i), 10 + i % 25);
-    text.tokens.insert(text.tokens.end(), rest.begin(), rest.end());
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
-using Make = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&, const ExecutorOptions&);
-
 struct Variant {
   const char* name;
-  Make make;
+  MakeExecutor make;
   bool deterministic;
 };
 const Variant kKernels{"cpu", hexad::native::make_cpu_executor, false};

@@ -12,23 +12,8 @@ using hexad::native::KvCache;
 
 namespace {
 
-std::vector<ForcedText> texts_in_groups(int count) {
-  std::vector<ForcedText> texts;
-  for (int i = 0; i < count; ++i) {
-    const uint64_t group = uint64_t(i) / 3;
-    ForcedText text{random_prompt(group, 5 + 9 * int64_t(group) % 31), 0, group};
-    text.prompt_size = static_cast<int64_t>(text.tokens.size());
-    const std::vector<int32_t> rest = random_prompt(100 + uint64_t(i), 10 + i % 25);
-    text.tokens.insert(text.tokens.end(), rest.begin(), rest.end());
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
-using Make = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&, const ExecutorOptions&);
-
 // Text decoded token by token with chunks in between, in a cache that is too small for all that run.
-void check_executor(const TinyModel& model, Make make, bool deterministic, int64_t block_size,
+void check_executor(const TinyModel& model, MakeExecutor make, bool deterministic, int64_t block_size,
                     at::Device device = at::kCPU) {
   CAPTURE(model.config.family);
   CAPTURE(deterministic);
@@ -62,19 +47,28 @@ int64_t capacity(const Json& section) {
   return info.kv_capacity;
 }
 
-void of_ranks(const Rank& rank) {
-  become(rank);
-  const TinyModel model("llama", true,
-                        {{"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"intermediate_size", 60}});
+// A cache in e4m3 that is too small for all that run.
+Json small_cache(const TinyModel& model) {
   Json section = in_fp8_cache(tight(model));
   section["native_cfg"]["kv_cache_gb"] = section["native_cfg"]["kv_cache_gb"].get<double>() / 4;
-  Harness generator(shared_by(section, model.config, rank.world));
+  return section;
+}
+
+void check_samples(const TinyModel& model, Harness& generator) {
   const std::vector<Ask> asks = groups_of_samples(8, 4);
   const auto answers = generator.run(asks);
   CHECK(generator->preemptions() > 0);
   CacheGaps gaps;
   for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
   gaps.check_fp32();
+}
+
+void of_ranks(const Rank& rank) {
+  become(rank);
+  const TinyModel model("llama", true,
+                        {{"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"intermediate_size", 60}});
+  Harness generator(shared_by(small_cache(model), model.config, rank.world));
+  check_samples(model, generator);
 }
 
 const bool added = backend_test::add_scenarios({{"fp8_cache", of_ranks}});
@@ -97,15 +91,8 @@ TEST_CASE("samples over a cache in e4m3, in shared prompts, chunks and preempted
   for (const std::string family : {"llama", "mistral", "qwen2_moe"}) {
     CAPTURE(family);
     const TinyModel model(family);
-    Json section = in_fp8_cache(tight(model));
-    section["native_cfg"]["kv_cache_gb"] = section["native_cfg"]["kv_cache_gb"].get<double>() / 4;
-    Harness generator(section);
-    const std::vector<Ask> asks = groups_of_samples(8, 4);
-    const auto answers = generator.run(asks);
-    CHECK(generator->preemptions() > 0);
-    CacheGaps gaps;
-    for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
-    gaps.check_fp32();
+    Harness generator(small_cache(model));
+    check_samples(model, generator);
   }
 }
 
@@ -117,7 +104,7 @@ TEST_CASE("keys and values above 448 become 448 in the cache, and samples stay f
     if (name.ends_with("k_proj.weight") || name.ends_with("v_proj.weight")) weight.mul_(2000);
   const hexad::native::SchedulerOptions schedule{
       .block_size = 4, .num_blocks = 40, .max_sequences = 4, .max_tokens = 64};
-  for (const Make make : {hexad::native::make_cpu_executor, hexad::native::make_aten_executor}) {
+  for (const MakeExecutor make : {hexad::native::make_cpu_executor, hexad::native::make_aten_executor}) {
     ForcedRun run(make(model.config, {at::kFloat, at::kCPU, false, 128}), model.config, at::kFloat8_e4m3fn, schedule);
     run.executor->set_weights(model.weights);
     run.cache.allocate();

@@ -8,20 +8,14 @@
 #include <random>
 
 #include "plugins/native/sample/philox.hpp"
+#include "tests/plugins/native/support/random_logits.hpp"
 
 using namespace hexad::native;
+using native_test::random_logits;
 
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-std::vector<float> random_logits(int64_t vocab, uint64_t seed, float spread) {
-  std::mt19937_64 rng(seed);
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> logits(vocab);
-  for (float& logit : logits) logit = normal(rng);
-  return logits;
-}
 
 // As torch.chunk cuts it among `ranks`; every part but that of the draw is passed over.
 Draw draw_in_parts(const std::vector<float>& logits, int64_t ranks, const SamplingParams& params, double u) {

@@ -10,18 +10,12 @@
 #include <vector>
 
 #include "plugins/native/sample/philox.hpp"
+#include "tests/plugins/native/support/random_logits.hpp"
 
 using namespace hexad::native;
+using native_test::random_logits;
 
 namespace {
-
-std::vector<float> random_logits(int64_t vocab, uint64_t seed, float spread) {
-  std::mt19937_64 rng(seed);
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> logits(vocab);
-  for (float& logit : logits) logit = normal(rng);
-  return logits;
-}
 
 // The same filters by full sorts in double precision.
 std::vector<double> reference(const std::vector<float>& logits, const SamplingParams& p) {

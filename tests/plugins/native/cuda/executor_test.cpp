@@ -18,14 +18,7 @@ TEST_CASE("native: the CUDA executor gives the full forward's log-probs of given
       CAPTURE(head_dim);
       const GpuModel model(family, head_dim);
       std::vector<ForcedText> texts;
-      for (int i = 0; i < 24; ++i) {
-        const uint64_t group = uint64_t(i) / 4;
-        ForcedText text{random_prompt(group, 20 + 60 * int64_t(group), 997), 0, group};
-        text.prompt_size = int64_t(text.tokens.size());
-        const std::vector<int32_t> rest = random_prompt(100 + uint64_t(i), 20 + i % 7, 997);
-        text.tokens.insert(text.tokens.end(), rest.begin(), rest.end());
-        texts.push_back(std::move(text));
-      }
+      for (int i = 0; i < 24; ++i) texts.push_back(text_in_group(i, i / 4, 20 + 60 * (i / 4), 20 + i % 7, 997));
       const hexad::native::SchedulerOptions schedule{
           .block_size = 16, .num_blocks = 70, .max_sequences = 12, .max_tokens = 150};
       const hexad::native::ExecutorOptions options{.dtype = at::kBFloat16,

@@ -23,14 +23,7 @@ ExecutorOptions options_of(int64_t sequences, int64_t rows) {
 
 std::vector<ForcedText> texts_of(int count) {
   std::vector<ForcedText> texts;
-  for (int i = 0; i < count; ++i) {
-    const uint64_t group = uint64_t(i) / 4;
-    ForcedText text{random_prompt(group, 20 + 60 * int64_t(group), 997), 0, group};
-    text.prompt_size = int64_t(text.tokens.size());
-    const std::vector<int32_t> rest = random_prompt(100 + uint64_t(i), 20 + i % 7, 997);
-    text.tokens.insert(text.tokens.end(), rest.begin(), rest.end());
-    texts.push_back(std::move(text));
-  }
+  for (int i = 0; i < count; ++i) texts.push_back(text_in_group(i, i / 4, 20 + 60 * (i / 4), 20 + i % 7, 997));
   return texts;
 }
 

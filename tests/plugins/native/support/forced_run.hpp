@@ -17,6 +17,25 @@ struct ForcedText {
   uint64_t group = 0;
 };
 
+// Text `i`: the prompt of its group, and tokens of its own behind it.
+inline ForcedText text_in_group(uint64_t i, uint64_t group, int64_t prompt, int64_t rest, int64_t vocabulary = 97) {
+  ForcedText text{random_prompt(group, prompt, vocabulary), prompt, group};
+  const std::vector<int32_t> own = random_prompt(100 + i, rest, vocabulary);
+  text.tokens.insert(text.tokens.end(), own.begin(), own.end());
+  return text;
+}
+
+// Of TinyModel, in groups of three.
+inline std::vector<ForcedText> texts_in_groups(uint64_t count) {
+  std::vector<ForcedText> texts;
+  for (uint64_t i = 0; i < count; ++i)
+    texts.push_back(text_in_group(i, i / 3, 5 + 9 * int64_t(i / 3) % 31, 10 + int64_t(i) % 25));
+  return texts;
+}
+
+using MakeExecutor = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&,
+                                                                  const hexad::native::ExecutorOptions&);
+
 struct ForcedRun {
   std::unique_ptr<hexad::native::Executor> executor;
   hexad::native::KvCache cache;
