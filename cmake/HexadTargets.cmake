@@ -36,7 +36,8 @@ endfunction()
 # hexad_test(FOLDER [TORCH] [ON_GPU] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,
 # and a second one with the label `golden` for its cases in the doctest suite "golden".
 # Cases of the suites "layouts" and "gpu" are for `make test-layouts` and `make test-gpu`: their configurations keep them
-# out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs (tests/support/test_device.hpp).
+# out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs (tests/support/test_device.hpp),
+# with few threads: a container's share of a large host is less than the cores that OpenMP counts.
 function(hexad_test folder)
   cmake_parse_arguments(arg "TORCH;ON_GPU" "" "LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
@@ -73,7 +74,7 @@ function(hexad_test folder)
   if(HEXAD_CUDA AND (has_gpu OR arg_ON_GPU))
     set(cases $<IF:$<BOOL:${arg_ON_GPU}>,--test-suite-exclude=golden,--test-suite=gpu>)
     add_test(NAME gpu.${folder} CONFIGURATIONS gpu COMMAND ${name} ${cases} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(gpu.${folder} PROPERTIES LABELS gpu ENVIRONMENT "${environment};HEXAD_TEST_DEVICE=cuda" TIMEOUT 1800)
+    set_tests_properties(gpu.${folder} PROPERTIES LABELS gpu ENVIRONMENT "${environment};HEXAD_TEST_DEVICE=cuda;OMP_NUM_THREADS=4" TIMEOUT 1800)
   endif()
 endfunction()
 

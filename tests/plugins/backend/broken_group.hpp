@@ -13,7 +13,9 @@ class BrokenGroup : public c10d::ProcessGroup {
   using Done = c10::intrusive_ptr<c10d::Work>;
 
   BrokenGroup(c10d::ProcessGroup* real, std::string fault)
-      : c10d::ProcessGroup(real->getRank(), real->getSize()), real_(real), fault_(std::move(fault)) {}
+      : c10d::ProcessGroup(real->getRank(), real->getSize()), real_(real), fault_(std::move(fault)) {
+    setDefaultBackend(real->getBackendType());  // NCCL's messages are joined, or ranks that both receive first wait
+  }
 
   Done allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override {
     // Numbers (norms, flags, losses) are left alone: ranks that disagree about them would wait for each other.
@@ -49,6 +51,8 @@ class BrokenGroup : public c10d::ProcessGroup {
   }
   Done send(std::vector<at::Tensor>& tensors, int to, int tag) override { return real_->send(tensors, to, tag); }
   Done recv(std::vector<at::Tensor>& tensors, int from, int tag) override { return real_->recv(tensors, from, tag); }
+  void startCoalescing(at::DeviceType device) override { real_->startCoalescing(device); }
+  Done endCoalescing(at::DeviceType device) override { return real_->endCoalescing(device); }
 
  private:
   struct DoneWork : c10d::Work {

@@ -17,6 +17,9 @@ std::vector<std::pair<std::string, at::Device>> families_on_devices() {
   return result;
 }
 
+// Of fp32 beside the full forward on the CPU. A GPU sums in another order and takes exponentials to 2^-21.
+double bound_of(at::Device device) { return device.is_cuda() ? 8e-5 : 2e-5; }
+
 // Each token against the full forward with the weights of its version.
 void compare(const Ask& ask, const Answer& answer, const TinyModel& model,
              const std::function<const Weights&(int64_t version)>& weights_of, Gap& gap,
@@ -52,7 +55,7 @@ TEST_CASE("log-probs of samples are those of the full forward pass, for every fa
           ask, answer, model, [&](int64_t) -> const Weights& { return model.weights; }, gap);
     }
     CHECK(gap.count == 32 * 24);
-    CHECK(gap.largest < 2e-5);
+    CHECK(gap.largest < bound_of(device));
   }
 }
 
@@ -67,7 +70,7 @@ TEST_CASE("so are they with a temperature, top-k and top-p") {
     compare(ask, answers.at(ask.id), model, [&](int64_t) -> const Weights& { return model.weights; }, gap,
             {.temperature = 0.7, .top_k = 20, .top_p = 0.9});
   }
-  CHECK(gap.largest < 2e-5);
+  CHECK(gap.largest < bound_of(at::kCPU));
 }
 
 TEST_CASE("through cancelled samples, sleep, and new weights while samples run") {
@@ -119,7 +122,7 @@ TEST_CASE("through cancelled samples, sleep, and new weights while samples run")
       CAPTURE(version);
       CHECK(tokens_of_version[version] > 2);  // sequences with a span of it
     }
-    CHECK(gap.largest < 2e-5);
+    CHECK(gap.largest < bound_of(device));
   }
 }
 
