@@ -2,11 +2,12 @@
 """Training steps and log-prob passes of a backend on GPUs, beside transformers + FSDP2 + compile, in one run.
 
     benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
-        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER]
+        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER [--cold]]
         [--peer peer_hf_train.py] [key=value ...]
 
 Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that end
-in -fp8 in FP8, the others in bf16. --weights keeps the weights for the next script. The peer trains full rows, with as many
+in -fp8 in FP8, the others in bf16. --weights keeps the weights for the next script, and --cold has each
+kind of rows read them from their disk. The peer trains full rows, with as many
 tokens an optimizer step. Before timing, a small batch is checked: log-probs and gradient
 norm in fp32 against transformers in fp32, and in bf16, and with --fp8 in FP8, against fp32. Exits with 1 when a check does not hold. Needs
 Python with torch, transformers and safetensors, for the weights, the reference and the peer.
@@ -28,6 +29,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+import page_cache
 
 MODELS = {
     "qwen2.5-1.5b": dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12,
@@ -290,6 +293,7 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--peer", default="", help="path of peer_hf_train.py")
     parser.add_argument("--peer-micro-batch", type=int, default=4)
+    parser.add_argument("--cold", action="store_true", help="weights leave the page cache before each kind of rows; the result says what share stayed")
     parser.add_argument("--trace", default="", help="folder for a Chrome trace of one more step of each kind of rows, a file for each rank")
     args = parser.parse_args()
     rows_wanted = rows_of(parser, args)
@@ -308,12 +312,15 @@ def main():
         print(json.dumps(result["checks"]), flush=True)
         for rows in rows_wanted:
             lengths = step_lengths(args, rows)
+            if args.cold:
+                page_cache.drop(model)
+            resident = page_cache.resident_share(model)
             got = run(args, model, scratch, lengths, rows, args.steps, 3)
             step, logprobs = statistics.median(got["train_s"][2:]), min(got["logprobs_s"][1:])
             result[rows] = {"tokens": sum(lengths), "step_s": step, "tokens_per_second_per_gpu": sum(lengths) / step / args.gpus,
                             "tflops_per_gpu": flops(config, lengths) / step / args.gpus / 1e12, "logprobs_s": logprobs,
                             "logprob_tflops_per_gpu": flops(config, lengths) / 3 / logprobs / args.gpus / 1e12, "start_s": got["start_s"],
-                            "launch_to_first_step_s": got["start_s"] + got["logprobs_s"][0] + got["train_s"][0], "parameters": got["parameters"],
+                            "launch_to_first_step_s": got["start_s"] + got["logprobs_s"][0] + got["train_s"][0], "weights_in_memory_before": resident, "parameters": got["parameters"],
                             "train_s": got["train_s"], "loss": got["loss"], "grad_norm": got["grad_norm"]}
             print(rows, json.dumps(result[rows]), flush=True)
         pathlib.Path(args.out).write_text(json.dumps(result, indent=1))  # kept when the peer fails
