@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "plugins/native/device_scope.hpp"
+#include "plugins/native/parallel/digest.hpp"
 
 namespace hexad::native {
 namespace {
@@ -16,24 +16,6 @@ std::string text_of_failure(const std::string& replica, const std::string& reaso
       "a pass of the model failed on one rank of {}, and the others cannot tell: {}; restart the generator, with less "
       "in a pass (max_num_seqs, max_num_batched_tokens) if it was out of memory",
       replica, reason);
-}
-
-// Differs where a value does.
-uint64_t mixed(uint64_t digest, uint64_t value) { return (digest ^ value) * 0x9E3779B97F4A7C15u; }
-
-// All that decides what is drawn for it, and when it ends.
-uint64_t mixed(uint64_t digest, const Request& request) {
-  const SamplingParams& sampling = request.sampling;
-  for (const uint64_t value :
-       {request.id, request.seed, static_cast<uint64_t>(request.max_new_tokens), static_cast<uint64_t>(sampling.top_k)})
-    digest = mixed(digest, value);
-  for (const double value : {sampling.temperature, sampling.top_p, sampling.min_p})
-    digest = mixed(digest, std::bit_cast<uint64_t>(value));
-  for (const int32_t token : request.prompt) digest = mixed(digest, static_cast<uint64_t>(token));
-  digest = mixed(digest, static_cast<uint64_t>(request.ignore_eos));
-  for (const int32_t token : request.stop_token_ids) digest = mixed(digest, static_cast<uint64_t>(token));
-  for (const std::string& text : request.stop_strings) digest = mixed(digest, std::hash<std::string>()(text));
-  return digest;
 }
 
 }  // namespace
@@ -64,7 +46,7 @@ std::string Engine::why_never(const Sequence& sequence) const {
 
 void Engine::add(std::unique_ptr<Sequence> sequence) {
   sequence->arrival = arrivals_++;
-  digest_ = mixed(digest_, sequence->request);
+  digest_ = mixed(digest_, digest_of(sequence->request));
   if (std::string reason = why_never(*sequence); !reason.empty()) {
     events_.push_back(make_event(*sequence, HEXAD_FINISH_ERROR, std::move(reason)));
     return;
@@ -83,6 +65,11 @@ void Engine::cancel(uint64_t id) {
 Sequence* Engine::find(uint64_t id, uint64_t arrival) const {
   const auto found = sequences_.find(id);  // ids come again, arrivals do not
   return found != sequences_.end() && found->second->arrival == arrival ? found->second.get() : nullptr;
+}
+
+void Engine::make_cache() {
+  const c10::InferenceMode inference;
+  cache_.allocate();
 }
 
 void Engine::step(const Detokenize& detokenize) {
@@ -200,6 +187,7 @@ void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const
 }
 
 void Engine::finish(Sequence& sequence, int32_t reason, std::string error) {
+  digest_ = mixed(digest_, (sequence.request.id << 20) ^ static_cast<uint32_t>(reason));  // it leaves the passes
   events_.push_back(make_event(sequence, reason, std::move(error)));
   if (reason != HEXAD_FINISH_ERROR) add_routes(*events_.back(), sequence, cache_);
   preemptions_ += sequence.preemptions;

@@ -36,7 +36,12 @@ class Engine {
   bool idle() const { return scheduler_.idle(); }
   bool has_weights() const { return has_weights_; }
   bool awake() const { return awake_; }
+  bool has_cache() const { return cache_.allocated(); }
 
+  // Memory for keys and values: as step() makes it where there is none. Throws when there is not enough.
+  void make_cache();
+  // Before anything is in it.
+  void drop_cache() { cache_.release(); }
   // Starts a forward pass, if there is one to run, and takes in the draws of the oldest one when as many are in flight
   // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
   // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is

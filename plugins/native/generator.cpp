@@ -34,7 +34,8 @@ void Generator::create(const sdk::Call& call) {
   require_one_width(model_, settings_.model_name);
   if (settings_.max_length == 0) settings_.max_length = model_.max_position_embeddings;
   const Replica& replica = lockstep_.emplace(make_replica(call, settings_.tensor_parallel_size)).replica();
-  agreement_.emplace(replica);
+  agreement_.emplace(replica, replica.aside());
+  in_turn_.emplace(replica, replica.in_order());
   const modeling::ModelConfig local = local_config(model_, replica.shard());
   int64_t blocks = count_blocks(settings_, local);
   if (!replica.alone()) blocks = replica.smallest(blocks);
@@ -159,10 +160,11 @@ bool Generator::run_once(const sdk::Call& call) {
 }
 
 bool Generator::run_turn(const sdk::Call& call, const Turn& turn) {
-  for (auto& sequence : take_from_inbox(turn.arrived)) engine_->add(std::move(sequence));
+  add_arrivals(call, turn.arrived);
   for (const uint64_t id : turn.cancelled) engine_->cancel(id);
   const bool ready = !paused_ && engine_->awake() && !engine_->idle(), run = ready && engine_->has_weights();
   stuck_ = ready && !ever_had_weights_ && !updating_;
+  if (run && !engine_->has_cache()) make_cache(call);
   if (run) {
     on_device(call, settings_.device,
               [&] { engine_->step([&](const int32_t* ids, int64_t count) { return call.detokenize(ids, count); }); });

@@ -21,7 +21,8 @@ namespace hexad::native {
 // Of a replica of several ranks every one is a Generator that gets the same calls and hands out the same completions.
 // Rank 0 decides when something takes effect (Lockstep): on the others poll, and whatever waits for a pause between two
 // passes, wait for it. A poll that is cancelled on one rank ends so on every one; an update that one rank refuses is
-// refused by all, with that rank's error.
+// refused by all, with that rank's error. Requests that one rank was not given, or given otherwise, fail the poll of all
+// before one of them runs; whoever is missing ends a wait at the group's timeout. After both the replica is of no use.
 class Generator {
  public:
   Generator(const sdk::Call& call, const sdk::Config& config);
@@ -39,7 +40,9 @@ class Generator {
 
   // New weights are copied as they come. While old ones are in force they wait beside them, twice the memory of the
   // weights, and take their place in update_end(commit), between two passes. Where none are, after sleep(2) or before
-  // the first update, they go to their place at once; if such an update breaks off there are still none in force.
+  // the first update, they go to their place at once; if such an update breaks off, or is refused, there are still none
+  // in force, and nothing is drawn until a complete one came. What is not finite is not looked for: the first sample
+  // that meets it ends with an error which says so, with the version.
   // Running sequences go on with the keys and values that they have; shared prompts are forgotten. Nothing waits for
   // the device but update_end(commit), which returns when the new weights are there. Should they fail to take their
   // place, none are in force. Among several ranks update_end tells what was wrong with a bucket, and not update_bucket:
@@ -81,7 +84,12 @@ class Generator {
   void lead(const sdk::Call& call, Turn& turn);
   // Whether the poll is to end: the call of this rank, or of any, was cancelled. Tells it once.
   bool is_called_off(const sdk::Call& call);
-  std::vector<std::unique_ptr<Sequence>> take_from_inbox(const std::vector<uint64_t>& ids);
+  std::vector<std::unique_ptr<Sequence>> take_from_inbox(const std::vector<Arrival>& arrived);
+  // Both on all ranks or on none, before the pass that needs them.
+  void add_arrivals(const sdk::Call& call, const std::vector<Arrival>& arrived);
+  void make_cache(const sdk::Call& call);
+  // Of a rank whose host is to act: throws when it has not done so within the group's timeout.
+  void require_in_time() const;
   // Until it is this call's turn to be alone with the engine.
   void come_apart(const sdk::Call& call);
   template <typename Function>
@@ -93,9 +101,10 @@ class Generator {
   Settings settings_;
   modeling::ModelConfig model_;  // the whole one
   std::optional<Lockstep> lockstep_;
-  std::optional<Agreement> agreement_;
-  std::atomic<bool> apart_ = false;       // rank 0 has said so, and this rank's host has not come yet
-  std::atomic<bool> called_off_ = false;  // of several ranks: a poll's call was cancelled on one
+  std::optional<Agreement> agreement_, in_turn_;            // beside the passes, and between two
+  std::atomic<bool> apart_ = false;                         // rank 0 has said so, and this rank's host has not come yet
+  std::chrono::steady_clock::time_point apart_until_ = {};  // at the latest
+  std::atomic<bool> called_off_ = false;                    // of several ranks: a poll's call was cancelled on one
   std::chrono::steady_clock::time_point next_question_ = {};  // of rank 0
   std::optional<Engine> engine_;
   std::mutex engine_mutex_;

@@ -30,7 +30,7 @@ int64_t KvCache::bytes_per_block(const modeling::ModelConfig& config, int64_t bl
 }
 
 void KvCache::allocate() {
-  if (!keys_.empty()) return;
+  if (allocated()) return;
   ++allocations_;
   if (layout_ == KeyLayout::rows) return allocate_pools();
   std::vector<at::Tensor> keys, values;  // all or none

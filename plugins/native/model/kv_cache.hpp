@@ -31,6 +31,7 @@ class KvCache {
   // Memory comes with allocate() (untouched: pages of the host appear as they are written; throws when there is not
   // enough) and goes with release().
   void allocate();
+  bool allocated() const { return !keys_.empty(); }
   void release();
   int64_t allocations() const { return allocations_; }  // so far
 

@@ -51,7 +51,7 @@ at::Tensor outcome_of(const std::function<void()>& body) {
 void Agreement::together(const std::function<void()>& body) const {
   if (replica_.alone()) return body();
   const at::Tensor own = outcome_of(body), all = at::empty({replica_.shard().ranks, own.numel()}, at::kByte);
-  replica_.aside().all_gather(all, own).wait();
+  group_.all_gather(all, own).wait();
   for (int64_t rank = 0; rank < all.size(0); ++rank) {
     const at::Tensor message = all[rank];
     const auto* outcome = static_cast<const Outcome*>(message.const_data_ptr());
@@ -64,7 +64,7 @@ void Agreement::together(const std::function<void()>& body) const {
 void Agreement::decline(const std::string& reason) const {
   if (replica_.alone()) return;
   const at::Tensor own = message_of(HEXAD_CANCELLED, reason);
-  replica_.aside().all_gather(at::empty({replica_.shard().ranks, own.numel()}, at::kByte), own);
+  group_.all_gather(at::empty({replica_.shard().ranks, own.numel()}, at::kByte), own);
 }
 
 }  // namespace hexad::native

@@ -1,5 +1,4 @@
-// A step that every rank of a replica takes, or none. Ranks agree beside the order of their passes (Replica::aside): what
-// one of them refuses keeps no other waiting.
+// A step that every rank of a replica takes, or none: what one of them refuses keeps no other waiting.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,7 +9,8 @@ namespace hexad::native {
 
 class Agreement {
  public:
-  explicit Agreement(Replica replica) : replica_(std::move(replica)) {}
+  // Over one of the replica's groups: aside() for steps beside the order of passes, in_order() for those within it.
+  Agreement(Replica replica, const modeling::Group& group) : replica_(std::move(replica)), group_(group) {}
 
   // Runs `body` and returns when it has ended on every rank. If it throws on one, every rank throws that one's code and
   // text, with its number (sdk::Error); of several, the first one's. A rank that does not come: see Replica. One rank
@@ -21,6 +21,7 @@ class Agreement {
 
  private:
   Replica replica_;
+  modeling::Group group_;
 };
 
 }  // namespace hexad::native

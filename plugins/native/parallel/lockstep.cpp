@@ -23,7 +23,11 @@ void broadcast(const Replica& replica, Numbers& numbers) {
 Numbers numbers_of(const Turn& turn) {
   Numbers numbers = {(turn.apart ? kApart : 0) | (turn.asks ? kAsks : 0), static_cast<int64_t>(turn.digest),
                      static_cast<int64_t>(turn.arrived.size()), static_cast<int64_t>(turn.cancelled.size())};
-  for (const auto* ids : {&turn.arrived, &turn.cancelled}) numbers.insert(numbers.end(), ids->begin(), ids->end());
+  for (const Arrival& arrival : turn.arrived) {
+    numbers.push_back(static_cast<int64_t>(arrival.id));
+    numbers.push_back(static_cast<int64_t>(arrival.digest));
+  }
+  numbers.insert(numbers.end(), turn.cancelled.begin(), turn.cancelled.end());
   return numbers;
 }
 
@@ -41,7 +45,7 @@ Turn Lockstep::receive(uint64_t digest) const {
   Numbers numbers(kNumbers);
   broadcast(replica_, numbers);
   const auto arrived = static_cast<size_t>(numbers[2]), cancelled = static_cast<size_t>(numbers[3]);
-  if (const size_t size = kHead + arrived + cancelled; size > kNumbers) {
+  if (const size_t size = kHead + 2 * arrived + cancelled; size > kNumbers) {
     Numbers rest(size - kNumbers);
     broadcast(replica_, rest);
     numbers.insert(numbers.end(), rest.begin(), rest.end());
@@ -51,13 +55,14 @@ Turn Lockstep::receive(uint64_t digest) const {
             .digest = static_cast<uint64_t>(numbers[1]),
             .arrived = {},
             .cancelled = {}};
-  const auto ids = numbers.begin() + kHead;
-  turn.arrived.assign(ids, ids + static_cast<int64_t>(arrived));
-  turn.cancelled.assign(ids + static_cast<int64_t>(arrived), ids + static_cast<int64_t>(arrived + cancelled));
+  auto next = numbers.begin() + kHead;
+  for (size_t i = 0; i < arrived; ++i, next += 2)
+    turn.arrived.push_back({static_cast<uint64_t>(next[0]), static_cast<uint64_t>(next[1])});
+  turn.cancelled.assign(next, next + static_cast<int64_t>(cancelled));
   if (turn.digest == digest) return turn;
   const std::string text = fmt::format(
-      "{}: rank {} of it was given other requests than rank 0, or has drawn other tokens (digest {:016x}, rank 0 has "
-      "{:016x}): submit the same requests to every rank, with the same weights and settings",
+      "{}: rank {} of it has drawn other tokens than rank 0, or ended a request otherwise (digest {:016x}, rank 0 has "
+      "{:016x}): wanted the same weights, tokenizer and settings on every rank",
       replica_.name(), replica_.shard().rank, digest, turn.digest);
   throw sdk::Error(HEXAD_INTERNAL, text);
 }

@@ -10,11 +10,17 @@
 
 namespace hexad::native {
 
+// A request that joins, and its digest_of().
+struct Arrival {
+  uint64_t id = 0, digest = 0;
+};
+
 struct Turn {
-  bool apart = false;                        // no pass: what the hosts of all ranks have asked for comes now
-  bool asks = false;                         // any() comes next
-  uint64_t digest = 0;                       // of all requests and tokens drawn so far
-  std::vector<uint64_t> arrived, cancelled;  // ids of requests, in order
+  bool apart = false;               // no pass: what the hosts of all ranks have asked for comes now
+  bool asks = false;                // any() comes next
+  uint64_t digest = 0;              // of all requests before, and of what became of them so far
+  std::vector<Arrival> arrived;     // in order
+  std::vector<uint64_t> cancelled;  // ids of requests, in order
 };
 
 class Lockstep {
@@ -27,8 +33,8 @@ class Lockstep {
 
   // Waits until the other ranks are here, or throws at the group's timeout.
   void send(const Turn& turn) const;
-  // The next turn of rank 0. Throws (sdk::Error, internal) when it was given other requests or has drawn other tokens
-  // than this rank, whose digest is given.
+  // The next turn of rank 0. Throws (sdk::Error, internal) when it has drawn other tokens than this rank, whose digest
+  // is given.
   Turn receive(uint64_t digest) const;
   // After a turn that asks: whether any rank says so.
   bool any(bool says_so) const { return replica_.smallest(says_so ? 0 : 1) == 0; }

@@ -40,6 +40,8 @@ class Replica {
   void broadcast(const at::Tensor& x) const;  // rank 0's
   int64_t smallest(int64_t value) const;
 
+  // Of whoever runs the passes; what the functions above use.
+  const modeling::Group& in_order() const { return group_; }
   // For what has no place in the order of passes: a thread may use it while another one runs them.
   const modeling::Group& aside() const { return aside_; }
 

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "plugins/native/parallel/agreement.hpp"
 #include "plugins/native/parallel/make_replica.hpp"
@@ -46,7 +48,8 @@ void together(const Rank& rank) {
   become(rank);
   const TinyModel model("llama", true, sizes());
   Harness generator(tight(model));
-  const Agreement agreement(make_replica(generator.service(), rank.world));
+  const Replica replica = make_replica(generator.service(), rank.world);
+  const Agreement agreement(replica, replica.aside());
   const std::string group = kGroup;
   int ran = 0;
   agreement.together([&] { ++ran; });
@@ -116,6 +119,43 @@ rlim_t address_space() {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// While it lives this process has `bytes` more of address space.
+struct LittleMemory {
+  rlimit before{};
+  explicit LittleMemory(rlim_t bytes) {
+    getrlimit(RLIMIT_AS, &before);
+    const rlimit tight{address_space() + bytes, before.rlim_max};
+    setrlimit(RLIMIT_AS, &tight);
+  }
+  ~LittleMemory() { setrlimit(RLIMIT_AS, &before); }
+};
+
+// The second rank has no memory for keys and values, before the first pass or after sleep.
+void no_cache(const Rank& rank) {
+  become(rank);
+  const TinyModel model("qwen2", true, sizes());
+  Json section = shared_by(tight(model), model.config, rank.world);
+  section["native_cfg"]["kv_cache_gb"] = 0.06;
+  Harness generator(section), one(tight(model));
+  const std::vector<Ask> asks = groups_of_samples(3, 3);
+  for (const std::string when : {"first", "after sleep"}) {
+    CAPTURE(when);
+    generator.answers.clear();
+    generator.submit(asks);
+    if (when == "after sleep") generator.poll(0), generator->sleep(generator.service(), 1);
+    if (when == "after sleep") generator->wake(generator.service());
+    std::optional<LittleMemory> little;
+    if (rank.rank == 1) little.emplace(rlim_t{20} << 20);
+    const Stopwatch watch;
+    const std::string error = refusal(HEXAD_INTERNAL, [&] { generator.poll(1000); });
+    little.reset();
+    MESSAGE(error);
+    CHECK(error.starts_with(std::string("rank 1 of ") + kGroup + ": "));
+    CHECK(error.find("can't allocate memory") != std::string::npos);
+    check_same(generator.run(), one.run(asks));
+  }
+}
+
 // The second rank has no memory for what the weights become when they take their place.
 void no_memory(const Rank& rank) {
   become(rank);
@@ -128,12 +168,10 @@ void no_memory(const Rank& rank) {
   generator->wake(generator.service());
   generator->update_begin(generator.service(), 3);
   for (const auto& [name, weight] : model.weights) generator.send(name, weight);
-  rlimit before{};
-  getrlimit(RLIMIT_AS, &before);
-  const rlimit tight{address_space() + (rlim_t{20} << 20), before.rlim_max};
-  if (rank.rank == 1) setrlimit(RLIMIT_AS, &tight);
+  std::optional<LittleMemory> little;
+  if (rank.rank == 1) little.emplace(rlim_t{20} << 20);
   const std::string error = refusal(HEXAD_INTERNAL, [&] { generator->update_end(generator.service(), true); });
-  setrlimit(RLIMIT_AS, &before);
+  little.reset();
   MESSAGE(error);
   CHECK(error.starts_with(std::string("rank 1 of ") + kGroup + ": "));
   CHECK(error.find("can't allocate memory") != std::string::npos);
@@ -170,8 +208,64 @@ void called_off(const Rank& rank) {
   }
 }
 
-const bool added = backend_test::add_scenarios(
-    {{"together", together}, {"refused", refused}, {"no_memory", no_memory}, {"called_off", called_off}});
+constexpr int64_t kTimeoutMs = 3000;
+
+// Polls until an error other than that of cancellation ends it, which comes by the group's timeout.
+std::string lost(Harness& generator) {
+  const auto began = std::chrono::steady_clock::now();
+  const std::string error = refusal(HEXAD_UNAVAILABLE, [&] {
+    for (;;) generator.poll(100);
+  });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  MESSAGE(error);
+  CHECK(seconds < 2 * double(kTimeoutMs) / 1000 + 4);
+  return error;
+}
+
+// The poll of one rank is cancelled when the other has left: it has ended, or its host does not poll any more.
+void left_alone(const Rank& rank) {
+  become(rank, kTimeoutMs);
+  const int64_t leaves = rank.argument.starts_with("0") ? 0 : 1;
+  const bool busy = rank.argument.find("busy") != std::string::npos, ends = rank.argument.ends_with("ends");
+  Both both(rank.world);
+  if (busy) both.many.submit(groups_of_samples(8, 4));
+  for (int i = 0; i < 5; ++i) both.many.poll(0);
+  if (rank.rank == leaves) {
+    if (ends) ::_exit(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 * kTimeoutMs));
+    return;
+  }
+  const std::atomic<bool> cancelled{true};
+  both.many.context().cancelled = &cancelled;
+  const std::string error = lost(both.many);
+  CHECK(error.find(fmt::format("over {} failed; missing: rank {} (", kGroup, leaves)) != std::string::npos);
+}
+
+// Rank 0's host has it sleep, rank 1's polls on, and is cancelled in the end.
+void apart(const Rank& rank) {
+  become(rank, kTimeoutMs);
+  Both both(rank.world);
+  if (rank.rank == 0) {
+    both.many->sleep(both.many.service(), 1);
+    CHECK(lost(both.many).find("missing: rank 1 (") != std::string::npos);
+    return;
+  }
+  const std::atomic<bool> cancelled{true};
+  both.many.context().cancelled = &cancelled;
+  CHECK(
+      lost(both.many) ==
+      std::string(kGroup) +
+          ": rank 0 of it has begun what comes between two passes (an update, pause, resume, sleep, wake, "
+          "flush_cache or weight_layout), and rank 1 was not called so within 3 s: make the same calls on every rank");
+}
+
+const bool added = backend_test::add_scenarios({{"together", together},
+                                                {"refused", refused},
+                                                {"no_cache", no_cache},
+                                                {"no_memory", no_memory},
+                                                {"called_off", called_off},
+                                                {"left_alone", left_alone},
+                                                {"apart", apart}});
 
 }  // namespace
 
@@ -186,6 +280,19 @@ TEST_CASE("an update that one rank refuses, or whose host calls it off, is refus
 
 TEST_CASE("where new weights cannot take their place on one rank, none has any until the next update") {
   run("no_memory", 2);
+}
+
+TEST_CASE("without memory for keys and values on one rank no rank runs, and all hear which one lacks it") {
+  run("no_cache", 2);
+}
+
+TEST_CASE("a cancelled poll does not wait longer than the timeout for a rank that has left, and names it") {
+  for (const char* how : {"0 idle ends", "1 busy ends", "0 busy stays away", "1 idle stays away"})
+    run("left_alone", 2, how);
+}
+
+TEST_CASE("a rank whose host does not make the call that the first one's has made ends its poll in time") {
+  run("apart", 2);
 }
 
 TEST_CASE("a poll that is cancelled on one rank ends so on every rank, and their samples go on in the next") {

@@ -228,28 +228,49 @@ void lose_one(const Rank& rank) {
         std::string::npos);
 }
 
-// The second rank was given a request with another seed, or another end; or one fewer.
+// The second rank was given a request that is another one, or one fewer: all hear of it before any runs it.
 void differ(const Rank& rank) {
   become(rank, kTimeoutMs);
   Both both("llama", 4, rank.world);
   std::vector<Ask> asks = groups_of_samples(2, 4);
-  if (rank.rank == 1 && rank.argument == "seed") ++asks[3].seed;
-  if (rank.rank == 1 && rank.argument == "stop") asks[3].stop_token_ids = {1 << 20};  // which is never drawn
-  if (rank.rank == 1 && rank.argument == "request") asks.pop_back();
+  if (rank.rank == 1) {
+    Ask& ask = asks[3];
+    if (rank.argument == "prompt") ask.prompt.push_back(7);
+    if (rank.argument == "group") ask.group = 1;
+    if (rank.argument == "seed") ++ask.seed;
+    if (rank.argument == "stop") ask.stop_token_ids = {1 << 20};  // which is never drawn
+    if (rank.argument == "request") asks.erase(asks.begin() + 3);
+  }
   both.many.submit(asks);
+  const auto began = std::chrono::steady_clock::now();
   const std::string error = end_of(both.many);
   MESSAGE(error);
-  const std::string group = "group 'tp.generator0' of ranks [0, 1]";
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(kTimeoutMs));
+  const std::string prefix = "rank 1 of group 'tp.generator0' of ranks [0, 1]: request 3";
+  if (rank.argument == "request") {
+    CHECK(error == prefix + ", which rank 0 runs, was not submitted here: submit the same requests to every rank");
+  } else {
+    CHECK(error.starts_with(prefix + " is not what rank 0 was given under this number (digest "));
+    CHECK(error.ends_with("): submit the same requests to every rank"));
+  }
+}
+
+// The second rank's tokens have other texts, so it does not see a stop string.
+void stop_otherwise(const Rank& rank) {
+  become(rank, kTimeoutMs);
+  Both both("llama", 4, rank.world);
+  std::vector<Ask> asks = groups_of_samples(2, 4);
+  for (Ask& ask : asks) ask.stop_strings = {"d"};
+  if (rank.rank == 1) both.many.context().detokenize = [](std::span<const int32_t>) { return std::string(); };
+  both.many.submit(asks);
+  const std::string error = end_of(both.many), group = "group 'tp.generator0' of ranks [0, 1]";
+  MESSAGE(error);
   if (rank.rank == 0) {
     CHECK(error.find("over " + group + " failed; missing: rank 1") != std::string::npos);
-  } else if (rank.argument != "request") {
-    CHECK(error.starts_with(group +
-                            ": rank 1 of it was given other requests than rank 0, or has drawn other tokens (digest "));
-    CHECK(error.ends_with("): submit the same requests to every rank, with the same weights and settings"));
   } else {
-    CHECK(error == group +
-                       ": rank 0 of it runs request 7, which rank 1 was not given: submit the same requests to every "
-                       "rank");
+    CHECK(error.starts_with(group + ": rank 1 of it has drawn other tokens than rank 0, or ended a request otherwise ("
+                                    "digest "));
+    CHECK(error.ends_with("): wanted the same weights, tokenizer and settings on every rank"));
   }
 }
 
@@ -288,6 +309,7 @@ const bool added = backend_test::add_scenarios({{"same_draws", same_draws},
                                                 {"two_replicas", two_replicas},
                                                 {"lose_one", lose_one},
                                                 {"differ", differ},
+                                                {"stop_otherwise", stop_otherwise},
                                                 {"refusals", refusals}});
 
 }  // namespace
@@ -314,8 +336,10 @@ TEST_CASE("a rank that ends is named, with its group, within the deadline") {
   for (const int ranks : {2, 4}) run("lose_one", ranks);
 }
 
-TEST_CASE("a rank that draws other tokens, or lacks a request, is named") {
-  for (const char* difference : {"seed", "stop", "request"}) run("differ", 2, difference);
+TEST_CASE("a rank that is given other requests is named on every rank before one of them runs") {
+  for (const char* difference : {"prompt", "group", "seed", "stop", "request"}) run("differ", 2, difference);
 }
+
+TEST_CASE("a rank that ends its requests otherwise is named before the next pass") { run("stop_otherwise", 2); }
 
 TEST_CASE("what ranks cannot share is refused") { run("refusals", 2); }
