@@ -1,10 +1,13 @@
 #include <cmath>
 
+#include "modeling/op/cuda/mma.cuh"
 #include "plugins/native/cuda/attention.hpp"
 #include "plugins/native/cuda/early_launch.cuh"
 
 namespace hexad::native::cuda {
 namespace {
+
+using modeling::cuda::multiply_tile, modeling::cuda::packed;
 
 // A block has an item and one of its heads of keys: its warps take 16 keys in turn, each with a softmax of its own, and
 // join their results at the end. Scores are keys x heads (mma.m16n8k16: 16 keys, up to 8 heads that share them), results
@@ -14,25 +17,11 @@ constexpr int kWarps = 4, kKeys = 16;
 
 __device__ uint4 load(const __nv_bfloat16* from) { return __ldcg(reinterpret_cast<const uint4*>(from)); }
 
-__device__ void multiply_add(float (&sum)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
-                             uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
 // Two numbers of a row of an 8 x 8 matrix -> two of a column.
 __device__ uint32_t transposed(uint32_t x) {
   uint32_t y;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
   return y;
-}
-
-__device__ uint32_t packed(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
 // Over the lanes that have the same two heads.
@@ -104,8 +93,8 @@ struct Softmax {
 #pragma unroll
     for (int j = 0; j < kDim / 16; ++j) {
       const uint32_t a = tile.word(0, j), b = tile.word(1, j), c = tile.word(2, j), d = tile.word(3, j);
-      multiply_add(sum[j], __byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632), __byte_perm(c, d, 0x5410),
-                   __byte_perm(c, d, 0x7632), b0, b1);
+      multiply_tile(sum[j], __byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632), __byte_perm(c, d, 0x5410),
+                    __byte_perm(c, d, 0x7632), b0, b1);
     }
   }
 };
@@ -155,8 +144,8 @@ __global__ void __launch_bounds__(kWarps * 32)
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       const uint4 &low = tile.key[0][part], &high = tile.key[1][part], &x = heads[part];
-      multiply_add(scores, low.x, high.x, low.y, high.y, x.x, x.y);
-      multiply_add(scores, low.z, high.z, low.w, high.w, x.z, x.w);
+      multiply_tile(scores, low.x, high.x, low.y, high.y, x.x, x.y);
+      multiply_tile(scores, low.z, high.z, low.w, high.w, x.z, x.w);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) scores[i] = at + row + i / 2 * 8 < end ? scores[i] * scale : -INFINITY;

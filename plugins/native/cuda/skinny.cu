@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "modeling/op/cuda/mma.cuh"
 #include "plugins/native/cuda/early_launch.cuh"
 #include "plugins/native/cuda/skinny.hpp"
 
@@ -26,11 +27,7 @@ __device__ uint4 load_once(const void* from) {
 }
 
 __device__ void multiply_add(float (&sum)[4], const uint2& low, const uint2& high, uint32_t x0, uint32_t x1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(x0), "r"(x1));
+  modeling::cuda::multiply_tile(sum, low.x, high.x, low.y, high.y, x0, x1);
 }
 
 // Neighbours of a row of x and of two rows of the weight.

@@ -1,9 +1,8 @@
-#include <cuda_bf16.h>
-
 #include <climits>
 #include <cmath>
 
 #include "modeling/op/cuda/batch_invariant/attention_kernel.hpp"
+#include "modeling/op/cuda/mma.cuh"
 #include "modeling/op/cuda/vector.cuh"
 
 namespace hexad::modeling::cuda {
@@ -40,23 +39,13 @@ __device__ void load_transposed(uint32_t (&x)[4], uint32_t address) {
                : "r"(address)
                : "memory");
 }
-// sum [16, 8] += a [16, 16] * b [16, 8]. A lane has of a sum row lane / 4, columns lane % 4 * 2 + {0, 1}, then the same of
-// row lane / 4 + 8.
 __device__ void multiply_add(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  multiply_tile(sum, a[0], a[1], a[2], a[3], b0, b1);
 }
 __device__ float exp2_of(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
-}
-__device__ uint32_t packed(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
 }
 // The largest of the four lanes that share a row.
 __device__ float largest_of_row(float x) {
