@@ -42,6 +42,19 @@ at::Tensor view(const DLTensor* tensor, const char* what) {
                        at::IntArrayRef(tensor->shape, static_cast<size_t>(tensor->ndim)), options);
 }
 
+at::Tensor strided_view(const DLTensor* tensor, const char* what) {
+  if (!tensor->strides) return view(tensor, what);
+  const auto ndim = static_cast<size_t>(tensor->ndim);
+  return at::from_blob(static_cast<char*>(tensor->data) + tensor->byte_offset, at::IntArrayRef(tensor->shape, ndim),
+                       at::IntArrayRef(tensor->strides, ndim), options_of(*tensor, what));
+}
+
+c10::Stream compute_stream(at::Device device) {
+  // c10 names a stream of its pool, seen as an external one, by its address.
+  const auto raw = static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(cuda::stream(device.index())));
+  return c10::Stream(c10::Stream::UNSAFE, device, raw);
+}
+
 void* stream(int32_t device_type, int32_t device_id) {
   return device_type == kDLCUDA ? cuda::stream(device_id) : nullptr;
 }
@@ -85,10 +98,7 @@ hexad_code copy(const DLTensor* source, DLTensor* destination) {
                      to.copy_(from);
                      return;
                    }
-                   // c10 names a stream of its pool, seen as an external one, by its address.
-                   const auto raw = static_cast<c10::StreamId>(
-                       reinterpret_cast<intptr_t>(cuda::stream(static_cast<int32_t>(device_side.get_device()))));
-                   const c10::StreamGuard guard(c10::Stream(c10::Stream::UNSAFE, device_side.device(), raw));
+                   const c10::StreamGuard guard(compute_stream(device_side.device()));
                    // Of its own pinned memory the allocator keeps hold until the device has read it: the caller need not wait.
                    if (from.is_cpu() && !from.is_pinned() && from.numel() > 0)
                      to.copy_(from.pin_memory(), /*non_blocking=*/true);

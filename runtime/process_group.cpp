@@ -1,5 +1,6 @@
 #include "runtime/process_group.hpp"
 
+#include <ATen/Functions.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -15,7 +16,7 @@ namespace {
 
 // "group 'tp.backend0' of ranks [0, 1]".
 std::string label(const hexad_comm& comm) {
-  std::string_view name = comm.name;  // "world", or comm/<name>/<ranks>
+  std::string_view name = comm.name;  // that of a block, or comm/<name>/<ranks>
   if (name.starts_with("comm/")) name = name.substr(5, name.rfind('/') - 5);
   return fmt::format("group '{}' of ranks [{}]", name, fmt::join(comm.ranks, ", "));
 }
@@ -72,6 +73,30 @@ void end_comm(hexad_comm& comm) {
   comm.group.reset();
 }
 
+namespace {
+
+// A new group of these ranks of the run; NULL where this one is not among them, or alone.
+hexad_comm* join(const std::vector<int32_t>& ranks, const char* name) {
+  Session& current = session();
+  const std::string key = fmt::format("comm/{}/{}", name, rank_list(ranks.data(), static_cast<int32_t>(ranks.size())));
+  const bool member = std::find(ranks.begin(), ranks.end(), current.options.rank) != ranks.end();
+  if (!member || ranks.size() < 2) return nullptr;
+  std::lock_guard lock(current.mutex);
+  for (const auto& comm : current.comms)
+    if (comm->name == key) throw Error(HEXAD_FAILED_PRECONDITION, "a group of this name and these ranks exists");
+  current.comms.push_back(make_comm(current, ranks, key));
+  return current.comms.back().get();
+}
+
+// NCCL makes its connections in a first call of all ranks; the calls to come may be of a few.
+void connect(hexad_comm& comm) {
+  if (comm.group->getBackendType() != c10d::ProcessGroup::BackendType::NCCL) return;
+  std::vector<at::Tensor> one = {at::zeros({1}, session().device())};
+  comm.group->allreduce(one)->wait();
+}
+
+}  // namespace
+
 hexad_code comm_axis(const char* axis, hexad_comm** out) {
   return guarded([&] { return fmt::format("comm_axis \"{}\"", axis); },
                  [&] {
@@ -83,27 +108,27 @@ hexad_code comm_axis(const char* axis, hexad_comm** out) {
                    // comm_new.
                    Session& current = session();
                    const bool whole = is("world") || is("dp");
-                   *out = whole && current.options.world_size > 1 ? current.comms.front().get() : nullptr;
+                   *out = whole && current.options.block_size > 1 ? current.comms.front().get() : nullptr;
                  });
 }
 
 hexad_code comm_new(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out) {
   return guarded([&] { return fmt::format("comm_new \"{}\" {}", name, rank_list(ranks, num_ranks)); },
                  [&] {
-                   Session& current = session();
-                   check_ranks(ranks, num_ranks, current.options.world_size);
-                   const std::vector<int32_t> list(ranks, ranks + num_ranks);
-                   const std::string key = fmt::format("comm/{}/{}", name, rank_list(ranks, num_ranks));
-                   hexad_comm* made = nullptr;
-                   const bool member = std::find(list.begin(), list.end(), current.options.rank) != list.end();
-                   if (member && num_ranks > 1) {
-                     std::lock_guard lock(current.mutex);
-                     for (const auto& comm : current.comms)
-                       if (comm->name == key)
-                         throw Error(HEXAD_FAILED_PRECONDITION, "a group of this name and these ranks exists");
-                     current.comms.push_back(make_comm(current, list, key));
-                     made = current.comms.back().get();
-                   }
+                   const hexad_runtime_options& options = session().options;
+                   check_ranks(ranks, num_ranks, options.block_size);
+                   std::vector<int32_t> list(ranks, ranks + num_ranks);
+                   for (int32_t& rank : list) rank += options.block_first;
+                   *out = join(list, name);
+                 });
+}
+
+hexad_code comm_across(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out) {
+  return guarded([&] { return fmt::format("comm_across \"{}\" {}", name, rank_list(ranks, num_ranks)); },
+                 [&] {
+                   check_ranks(ranks, num_ranks, session().options.world_size);
+                   hexad_comm* made = join({ranks, ranks + num_ranks}, name);
+                   if (made) connect(*made);
                    *out = made;
                  });
 }

@@ -17,6 +17,7 @@ void end_comm(hexad_comm& comm);
 
 hexad_code comm_axis(const char* axis, hexad_comm** out);
 hexad_code comm_new(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out);
+hexad_code comm_across(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out);
 int32_t comm_rank(const hexad_comm* comm);
 int32_t comm_size(const hexad_comm* comm);
 hexad_code comm_native(hexad_comm* comm, const char* kind, void** out);

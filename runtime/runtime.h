@@ -13,6 +13,8 @@ extern "C" {
 
 typedef struct hexad_runtime_options {
   int32_t rank, world_size; /* of the run; world_size 1 makes no process group */
+  /* The ranks [block_first, block_first + block_size) are the world that this rank's plugins see; block_size 0: all. */
+  int32_t block_first, block_size;
   int32_t local_rank, local_size;
   int32_t device_type; /* kDLCPU or kDLCUDA */
   int32_t device_id;
@@ -23,6 +25,13 @@ typedef struct hexad_runtime_options {
   int32_t reserved;
   int64_t timeout_ms; /* of every collective and store wait */
 } hexad_runtime_options;
+
+/* A tensor that goes to, or comes from, another rank of a group. It may be strided. */
+typedef struct hexad_transfer {
+  const DLTensor* tensor;
+  int32_t peer;
+  int32_t reserved;
+} hexad_transfer;
 
 typedef struct hexad_runtime {
   hexad_code (*start)(const hexad_runtime_options* options);
@@ -41,7 +50,7 @@ typedef struct hexad_runtime {
    * the stream's order. Same dtype and size. */
   hexad_code (*copy)(const DLTensor* source, DLTensor* destination);
 
-  /* As the host table's. */
+  /* As the host table's; "world" and the ranks of comm_new are those of the block. */
   hexad_code (*comm_axis)(const char* axis, hexad_comm** out);
   hexad_code (*comm_new)(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out);
   int32_t (*comm_rank)(const hexad_comm* comm);
@@ -51,6 +60,12 @@ typedef struct hexad_runtime {
   hexad_code (*reduce_scatter)(hexad_comm* comm, const DLTensor* in, DLTensor* out);
   hexad_code (*broadcast)(hexad_comm* comm, DLTensor* tensor, int32_t root);
   hexad_code (*barrier)(hexad_comm* comm);
+  /* As comm_new, of ranks of the run: blocks meet in it. */
+  hexad_code (*comm_across)(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out);
+  /* Sends and receives all at once (NCCL: one group). The k-th tensor that a rank sends to another is the k-th that this
+   * one receives from it, of the same size and type. Received in the current stream's order; on the CPU at return. */
+  hexad_code (*exchange)(hexad_comm* comm, const hexad_transfer* sends, int64_t num_sends,
+                         const hexad_transfer* receives, int64_t num_receives);
   hexad_code (*comm_native)(hexad_comm* comm, const char* kind, void** out);
   hexad_code (*kv_put)(const char* key, const void* value, uint64_t size);
   hexad_code (*kv_get)(const char* key, int64_t timeout_ms, const void** value,

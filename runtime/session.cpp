@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <numeric>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -28,6 +30,11 @@ void check_options(const hexad_runtime_options& options) {
   if (options.device_type != kDLCPU && options.device_type != kDLCUDA)
     invalid(fmt::format("device type {} is neither kDLCPU nor kDLCUDA", options.device_type));
   if (options.timeout_ms <= 0) invalid(fmt::format("timeout_ms is {}, wanted a positive number", options.timeout_ms));
+  if (options.block_first < 0 || options.block_size < 1 || options.rank < options.block_first ||
+      options.rank - options.block_first >= options.block_size ||
+      options.block_first + options.block_size > options.world_size)
+    invalid(fmt::format("rank {} does not lie in a block of {} ranks from {} of a world of {}", options.rank,
+                        options.block_size, options.block_first, options.world_size));
   if (options.world_size == 1) return;
   if (!options.master_address || !*options.master_address) invalid("master_address is empty");
   if (options.master_port < 1 || options.master_port > 65535)
@@ -57,6 +64,11 @@ std::string address_towards(const std::string& host, int port) {
   freeaddrinfo(found);
   if (address.empty()) throw Error(HEXAD_UNAVAILABLE, fmt::format("no route to {}", host));
   return address;
+}
+
+// "world", or "world@2" of a block that begins at rank 2.
+std::string block_name(const hexad_runtime_options& options) {
+  return options.block_first == 0 ? "world" : fmt::format("world@{}", options.block_first);
 }
 
 c10::intrusive_ptr<c10d::Store> make_store(const Session& session) {
@@ -89,9 +101,10 @@ hexad_code start(const hexad_runtime_options* options) {
   };
   return guarded(what, [&] {
     if (running) throw Error(HEXAD_FAILED_PRECONDITION, "already started");
-    check_options(*options);
     auto made = std::make_unique<Session>();
     made->options = *options;
+    if (made->options.block_size == 0) made->options.block_size = options->world_size;
+    check_options(made->options);
     if (options->master_address) made->master_address = options->master_address;
     made->options.master_address = made->master_address.c_str();
     if (options->threads > 0) at::set_num_threads(options->threads);
@@ -101,9 +114,9 @@ hexad_code start(const hexad_runtime_options* options) {
     if (options->world_size > 1) {
       made->waits = std::make_unique<Waits>(made->store->clone(), options->rank, options->world_size);
       made->local_address = address_towards(made->master_address, options->master_port);
-      std::vector<int32_t> world(static_cast<size_t>(options->world_size));
-      for (int32_t rank = 0; rank < options->world_size; ++rank) world[static_cast<size_t>(rank)] = rank;
-      made->comms.push_back(make_comm(*made, world, "world"));
+      std::vector<int32_t> block(static_cast<size_t>(made->options.block_size));
+      std::iota(block.begin(), block.end(), made->options.block_first);
+      if (block.size() > 1) made->comms.push_back(make_comm(*made, block, block_name(made->options)));
     }
     running = std::move(made);
   });

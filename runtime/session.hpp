@@ -31,7 +31,7 @@ struct Session {
   std::string local_address;
   c10::intrusive_ptr<c10d::Store> store;
   std::unique_ptr<Waits> waits;                    // of a world of several ranks
-  std::vector<std::unique_ptr<hexad_comm>> comms;  // in order of creation; comms[0] is the world when it has ranks
+  std::vector<std::unique_ptr<hexad_comm>> comms;  // in order of creation; comms[0] is the block's when it has ranks
   std::mutex mutex;                                // guards comms
 
   std::chrono::milliseconds timeout() const { return std::chrono::milliseconds(options.timeout_ms); }

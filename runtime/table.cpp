@@ -4,6 +4,7 @@
 #include "runtime/collective.hpp"
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
+#include "runtime/exchange.hpp"
 #include "runtime/kv_store.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/process_group.hpp"
@@ -43,6 +44,8 @@ constexpr hexad_runtime make_table() {
   table.reduce_scatter = reduce_scatter;
   table.broadcast = broadcast;
   table.barrier = barrier;
+  table.comm_across = comm_across;
+  table.exchange = exchange;
   table.comm_native = comm_native;
   table.kv_put = kv_put;
   table.kv_get = kv_get;

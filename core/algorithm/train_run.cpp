@@ -53,6 +53,15 @@ void resume(Grpo& run) {
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
 }
 
+// One worker on a thread of this process.
+cluster::Placement in_process(const config::RunConfig& run) {
+  if (config::generation_ranks(run) > 0)
+    fail(ErrorKind::config,
+         "--in-process has one worker, and policy.generation.colocated.enabled is false: generation needs ranks of its "
+         "own. Set it to true, or leave --in-process out");
+  return cluster::colocated(1);
+}
+
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
 Ending train_and_report(Grpo& run) {
   const auto report = [&] {
@@ -116,8 +125,9 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
   std::optional<checkpoint::Store> checkpoints;
   if (run.checkpointing.enabled) checkpoints.emplace(run.checkpointing);
 
+  const cluster::Placement placement = options.spawner ? cluster::placement_of(run) : in_process(run);
   cluster::WorkerGroupOptions worker_options;
-  worker_options.world_size = options.spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
+  worker_options.world_size = placement.world();
   worker_options.program = options.program;
   worker_options.log_dir = fs::absolute(log.directory()).string();
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
@@ -126,18 +136,23 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
     console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
                      fmt::format("{} tokens", event.value("tokens", int64_t{0})));
   });
-  const std::vector<Json> started = cluster::start_workers(
-      workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin}, model_dir,
-      text.tokenizer_dir);
+  std::vector<Json> started = cluster::start_workers(
+      workers, placement, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin},
+      model_dir, text.tokenizer_dir);
   for (const char* role : {"backend", "loss", "generator"}) {
-    const Json& plugin = started[0].at(role);
+    const bool generates = role == std::string("generator");
+    const Json& plugin = started[static_cast<size_t>(generates ? placement.generators.first : 0)].at(role);
     console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""),
                              plugin.value("version", ""), plugin.value("path", ""),
                              plugin.value("sha256", "").substr(0, 8)));
   }
 
+  if (placement.apart())
+    console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
+                             placement.generators.first, placement.generators.end() - 1));
+  started.resize(static_cast<size_t>(placement.trainers.count));
   cluster::Policy policy(workers, run.policy, started);
-  rollout::Generation generation(workers, run.policy.generation.replica_size);
+  rollout::Generation generation(workers, placement);
   const std::unique_ptr<Schedule> schedule = make_schedule(run);
   Grpo grpo{run,
             yaml,

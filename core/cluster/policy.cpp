@@ -54,7 +54,7 @@ struct Policy::Plan {
 };
 
 Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started)
-    : workers_(workers), config_(config) {
+    : workers_(workers), config_(config), ranks_{0, static_cast<int>(started.size())} {
   for (const Json& answer : started) {
     const Json& backend = answer.at("backend");
     dp_rank_of_.push_back(backend.at("dp_rank"));
@@ -108,7 +108,7 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
 
 data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
   const Plan plan = this->plan(batch, /*training=*/false);
-  const auto answers = workers_.call_all("forward", [&](int rank) {
+  const auto answers = workers_.call(ranks_, "forward", [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
     const std::vector<int64_t> rows = shard.rows();
     std::vector<int64_t> local(batch.size(), -1);
@@ -125,7 +125,7 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
   });
   data::Tensor result(data::DType::f32, {batch.tokens()});
   const auto out = result.span<float>();
-  for (int rank = 0; rank < workers_.size(); ++rank) {
+  for (int rank = 0; rank < ranks_.count; ++rank) {
     if (!counts_loss_[rank]) continue;
     const data::Batch part = answers[rank].batch("outputs");
     const std::vector<int64_t> rows = plan.sharding.shards[dp_rank_of_[rank]].rows();
@@ -150,7 +150,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       }
     }
     const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
-    const auto answers = workers_.call_all("train", [&](int rank) {
+    const auto answers = workers_.call(ranks_, "train", [&](int rank) {
       const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
       std::vector<int64_t> rows, local(batch.size(), -1);
       for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
@@ -165,7 +165,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
     });
     plugin::MetricSum of_step;
     const auto add_metrics = [&](const std::vector<Message>& answers) {
-      for (int rank = 0; rank < workers_.size(); ++rank) {
+      for (int rank = 0; rank < ranks_.count; ++rank) {
         if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
       }
     };
@@ -177,7 +177,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
                      {"weight_decay", std::isnan(weight_decay) ? Json() : Json(weight_decay)},
                      {"max_grad_norm", config_.max_grad_norm.value_or(0)},
                      {"discard", discard}};
-    const auto updated = workers_.call_all("step", update);
+    const auto updated = workers_.call(ranks_, "step", update);
     add_metrics(updated);
     of_step.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
     of_step.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
@@ -208,19 +208,19 @@ void Policy::save_trace(const std::string& path) {
 void Policy::keep(Weights which) {
   Message message;
   message.header["which"] = static_cast<int>(which);
-  workers_.call_all("keep", message);
+  workers_.call(ranks_, "keep", message);
 }
 
 void Policy::save(const std::string& weights_dir, const std::string& optimizer_dir) {
   Message message;
   message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}};
-  workers_.call_all("save", message);
+  workers_.call(ranks_, "save", message);
 }
 
 void Policy::load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which) {
   Message message;
   message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}, {"which", static_cast<int>(which)}};
-  workers_.call_all("load", message);
+  workers_.call(ranks_, "load", message);
 }
 
 }  // namespace hexad::cluster

@@ -29,7 +29,7 @@ struct LossNeeds {
 // Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
 class Policy {
  public:
-  // The workers have been started (start_workers) with a backend and a loss. Borrows them.
+  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them.
   Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started);
 
   const LossNeeds& loss_needs() const { return needs_; }
@@ -61,6 +61,7 @@ class Policy {
 
   WorkerGroup& workers_;
   config::PolicyConfig config_;
+  RankRange ranks_;
   std::vector<int64_t> dp_rank_of_;  // world rank -> dp rank
   std::vector<bool> counts_loss_;
   int64_t dp_size_ = 1;

@@ -39,10 +39,23 @@ void collect_locations(const config::Node& node, const std::string& path, Json& 
   for (const auto& [key, child] : node.entries()) collect_locations(child, path.empty() ? key : path + "." + key, out);
 }
 
+// Whether the generator must tell where its tokens were routed.
+bool replays_rollout_routes(const config::Node& root) {
+  const std::string at = "policy.router_replay.";
+  if (!root.has(at + "enabled") || !root.at(at + "enabled").as_bool()) return false;
+  return !root.has(at + "source") || root.as_string(at + "source") == "rollout";
+}
+
 }  // namespace
 
 std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
                                 const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
+  return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
+}
+
+std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const config::Node& root,
+                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
+                                const std::string& tokenizer_dir) {
   Message message;
   Json& header = message.header;
   Json policy = root.at("policy").to_json();
@@ -62,7 +75,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
       workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
   header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
   header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
-  header["roles"] = {{"backend", roles.backend}, {"loss", roles.loss}, {"generator", roles.generator}};
+  header["replay_routes"] = replays_rollout_routes(root);
   header["policy"] = policy;
   header["generation"] = generation;
   header["loss_fn"] = root.find("loss_fn") ? root.at("loss_fn").to_json() : Json::object();
@@ -74,8 +87,18 @@ std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, 
   collect_locations(root, "", locations);
   header["locations"] = locations;
 
+  const auto make = [&](int rank) {
+    const bool trains = placement.trainers.contains(rank), generates = placement.generators.contains(rank);
+    const RankRange block = placement.block_of(rank);
+    Message of_rank = message;
+    of_rank.header["block"] = {block.first, block.count};
+    of_rank.header["roles"] = {{"backend", trains ? roles.backend : ""},
+                               {"loss", trains ? roles.loss : ""},
+                               {"generator", generates ? roles.generator : ""}};
+    return of_rank;
+  };
   std::vector<Json> started;
-  for (const Message& answer : workers.call_all("start", message)) started.push_back(answer.header);
+  for (const Message& answer : workers.call_all("start", make)) started.push_back(answer.header);
   return started;
 }
 

@@ -18,5 +18,9 @@ struct Roles {
 // `tokenizer_dir` serves plugins that ask the host for text, and may be empty.
 std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
                                 const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir);
+// The same where generator and trainers may have ranks of their own.
+std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const config::Node& root,
+                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
+                                const std::string& tokenizer_dir);
 
 }  // namespace hexad::cluster

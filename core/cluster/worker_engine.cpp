@@ -63,12 +63,23 @@ WorkerEngine::~WorkerEngine() = default;
 
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);
-  static const std::map<std::string, Command> commands = {
-      {"start", command::start},     {"forward", command::forward},   {"train", command::train},
-      {"step", command::step},       {"generate", command::generate}, {"refit", command::refit},
-      {"keep", command::keep},       {"save", command::save},         {"load", command::load},
-      {"offload", command::offload}, {"onload", command::onload},     {"trace", command::trace},
-      {"sleep", command::sleep},     {"wake", command::wake},         {"weight_sums", command::weight_sums}};
+  static const std::map<std::string, Command> commands = {{"start", command::start},
+                                                          {"forward", command::forward},
+                                                          {"train", command::train},
+                                                          {"step", command::step},
+                                                          {"generate", command::generate},
+                                                          {"refit", command::refit},
+                                                          {"keep", command::keep},
+                                                          {"save", command::save},
+                                                          {"load", command::load},
+                                                          {"offload", command::offload},
+                                                          {"onload", command::onload},
+                                                          {"trace", command::trace},
+                                                          {"sleep", command::sleep},
+                                                          {"wake", command::wake},
+                                                          {"weight_sums", command::weight_sums},
+                                                          {"refit_layout", command::refit_layout},
+                                                          {"refit_connect", command::refit_connect}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);
   if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);

@@ -44,6 +44,7 @@ WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
   try {
     for (int rank = 0; rank < size(); ++rank) start_worker(rank);
     await([](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
+    for (Worker& worker : workers_) worker.answered = true;  // nothing is asked of them
   } catch (...) {
     stop();
     throw;
@@ -73,8 +74,13 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const Mes
 }
 
 std::vector<Message> WorkerGroup::call_all(const std::string& command, const std::function<Message(int rank)>& make) {
+  return call({0, size()}, command, make);
+}
+
+std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& command,
+                                       const std::function<Message(int rank)>& make) {
   if (broken_ || stopped_) fail(ErrorKind::worker, "cannot call '{}': the workers have ended", command);
-  for (int rank = 0; rank < size(); ++rank) {
+  for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
     message.header["command"] = command;
     message.header["step"] = step_;
@@ -87,7 +93,7 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const std
   await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
   throw_failure();
   std::vector<Message> answers;
-  for (int rank = 0; rank < size(); ++rank) {
+  for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     answers.push_back(std::move(workers_[rank].answer));
   }
   return answers;

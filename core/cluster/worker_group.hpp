@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cluster/message.hpp"
+#include "core/cluster/placement.hpp"
 #include "core/cluster/socket.hpp"
 #include "core/cluster/spawner.hpp"
 
@@ -36,8 +37,12 @@ class WorkerGroup {
   const std::string& host(int rank) const { return workers_[rank].host; }
   pid_t pid(int rank) const { return workers_[rank].pid; }
 
-  // Sends `command` with make(rank) to every rank and returns their answers in rank order. A worker's own error comes
+  // Sends `command` with make(rank) to these ranks and returns their answers in rank order. A worker's own error comes
   // back as Error of the kind it was, prefixed with the rank when there are several.
+  std::vector<Message> call(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make);
+  std::vector<Message> call(RankRange ranks, const std::string& command, const Message& message = {}) {
+    return call(ranks, command, [&](int) { return message; });
+  }
   std::vector<Message> call_all(const std::string& command, const std::function<Message(int rank)>& make);
   std::vector<Message> call_all(const std::string& command, const Message& message = {});
 

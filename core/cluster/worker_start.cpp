@@ -43,6 +43,9 @@ void start_runtime(WorkerState& state, const Json& header) {
   hexad_runtime_options options{};
   options.rank = state.rank;
   options.world_size = world;
+  const Json block = header.value("block", Json{0, world});
+  options.block_first = block.at(0);
+  options.block_size = block.at(1);
   options.local_rank = state.rank;
   options.local_size = world;
   options.device_type = state.device.device_type;
@@ -170,7 +173,8 @@ Message start(WorkerState& state, const Message& message) {
   if (!role("generator").empty()) {
     const auto& loaded = state.registry->load(plugin::Kind::generator, role("generator"));
     Json section = header.at("generation");
-    section["return_routed_experts"] = wants_routes(state);
+    const bool apart = !state.backend && header.value("replay_routes", false);
+    section["return_routed_experts"] = wants_routes(state) || apart;
     state.generator = std::make_unique<plugin::GeneratorPlugin>(
         loaded, state.context(), plugin::PluginConfig("policy.generation", section, locate));
     if (wants_routes(state)) require_routes(*state.generator, *state.backend);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/cluster/message.hpp"
+#include "core/cluster/refit_part.hpp"
 #include "core/cluster/worker_link.hpp"
 #include "core/plugin/instance.hpp"
 #include "core/plugin/loader.hpp"
@@ -37,7 +38,8 @@ struct WorkerState {
   std::unique_ptr<plugin::BackendPlugin> backend;
   std::unique_ptr<plugin::LossPlugin> loss;
   std::unique_ptr<plugin::GeneratorPlugin> generator;
-  plugin::MetricSum metrics;  // of the running command
+  plugin::MetricSum metrics;       // of the running command
+  std::optional<RefitPart> refit;  // of a rank that trains or generates alone
 };
 
 // The commands, one file each group. Each takes the command's message and returns its answer.
@@ -46,8 +48,11 @@ Message start(WorkerState& state, const Message& message);    // worker_start.cp
 Message forward(WorkerState& state, const Message& message);  // worker_training.cpp
 Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
-Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
-Message refit(WorkerState& state, const Message& message);     // worker_weights.cpp
+Message generate(WorkerState& state, const Message& message);      // worker_generation.cpp
+Message refit(WorkerState& state, const Message& message);         // worker_weights.cpp
+Message refit_layout(WorkerState& state, const Message& message);  // worker_refit.cpp
+Message refit_connect(WorkerState& state, const Message& message);
+Message refit_apart(WorkerState& state, const Message& message);
 Message weight_sums(WorkerState& state, const Message& message);
 Message keep(WorkerState& state, const Message& message);
 Message save(WorkerState& state, const Message& message);

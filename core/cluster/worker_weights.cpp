@@ -28,6 +28,7 @@ DLTensor on_host(const WorkerState& state, const DLTensor& tensor, std::vector<s
 }  // namespace
 
 Message refit(WorkerState& state, const Message& message) {
+  if (state.refit) return refit_apart(state, message);
   plugin::BackendPlugin& backend = state.need_backend("refit");
   plugin::GeneratorPlugin& generator = state.need_generator("refit");
   const plugin::CallContext context = state.context();
@@ -47,10 +48,10 @@ Message refit(WorkerState& state, const Message& message) {
   return answer;
 }
 
-// Checksums of the weights that the backend hands out, and with its layout those that the generator reports.
+// Checksums of the weights that the backend hands out, and with its layout those that the generator reports: of a rank
+// that hosts both, or of its one side.
 Message weight_sums(WorkerState& state, const Message&) {
-  plugin::BackendPlugin& backend = state.need_backend("weight_sums");
-  plugin::GeneratorPlugin& generator = state.need_generator("weight_sums");
+  if (!state.backend) state.need_generator("weight_sums");
   const plugin::CallContext context = state.context();
   Json sums = Json::object();
   std::vector<std::byte> memory;
@@ -58,11 +59,12 @@ Message weight_sums(WorkerState& state, const Message&) {
     const DLTensor weight = on_host(state, *slice.tensor, memory);
     sums[slice.name] = {{"sum", weight_sum(weight)}, {"bytes", byte_size(weight)}};
   };
-  backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, kBucketBytes,
-                         [&](const hexad_weight_list& bucket) {
-                           for (int64_t i = 0; i < bucket.count; ++i) add(bucket.slices[i]);
-                         });
-  generator.weight_layout(context);
+  if (state.backend)
+    state.backend->export_weights(context, HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, kBucketBytes,
+                                  [&](const hexad_weight_list& bucket) {
+                                    for (int64_t i = 0; i < bucket.count; ++i) add(bucket.slices[i]);
+                                  });
+  if (state.generator) state.generator->weight_layout(context);
   Message answer;
   answer.header["sums"] = sums;
   answer.header["metrics"] = state.metrics.to_json();

@@ -30,6 +30,15 @@ struct AdvEstimatorConfig {
   std::vector<double> reward_weights;
 };
 
+struct AsyncGrpoConfig {
+  bool enabled = false;
+  int64_t max_trajectory_age_steps = 1;
+  int64_t max_generation_failures = 0;
+  bool in_flight_weight_updates = false;
+  bool recompute_kv_cache_after_weight_updates = false;
+  double group_timeout_s = 300;
+};
+
 struct GrpoConfig {
   int64_t num_prompts_per_step = 32;
   int64_t num_generations_per_prompt = 16;
@@ -54,6 +63,7 @@ struct GrpoConfig {
   RewardShapingConfig reward_shaping;
   RewardScalingConfig reward_scaling;
   AdvEstimatorConfig adv_estimator;
+  AsyncGrpoConfig async_grpo;
   std::optional<double> seq_logprob_error_threshold;
   bool skip_reference_policy_logprobs_calculation = false;  // also true where reference_policy_kl_penalty is 0
   int64_t max_nonfinite_steps = 5;

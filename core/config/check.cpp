@@ -41,6 +41,7 @@ std::vector<Problem> check_root(const Node& root) {
   check_dtensor_rules(context);
   check_megatron_rules(context);
   check_generation_rules(context);
+  check_placement_rules(context);
   check_batch_invariant_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));
   return problems;

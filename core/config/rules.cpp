@@ -43,11 +43,33 @@ std::string RuleContext::backend() const {
   return flag("policy.megatron_cfg.enabled") ? "megatron" : "dtensor";
 }
 
-std::optional<int64_t> RuleContext::data_parallel_size() const {
+std::optional<int64_t> RuleContext::ranks() const {
+  constexpr int64_t kMost = 1'000'000;
   const std::optional<int64_t> devices = integer("cluster.gpus_per_node"), nodes = integer("cluster.num_nodes");
-  if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > 1'000'000 || *nodes > 1'000'000)
-    return std::nullopt;
-  const int64_t world = *devices * *nodes;
+  if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > kMost || *nodes > kMost) return std::nullopt;
+  return *devices * *nodes;
+}
+
+std::optional<int64_t> RuleContext::generation_ranks() const {
+  const std::string at = "policy.generation.colocated.";
+  const Node* colocated = value(at + "enabled");
+  if (!colocated || !colocated->is_bool() || colocated->as_bool()) return 0;
+  const int64_t nodes = integer("cluster.num_nodes").value_or(1);
+  const std::optional<int64_t> devices = integer(at + "resources.gpus_per_node");
+  if (nodes == 1) return devices;
+  const std::optional<int64_t> own = integer(at + "resources.num_nodes");
+  return own ? std::optional(*own * integer("cluster.gpus_per_node").value_or(1)) : std::nullopt;
+}
+
+std::optional<int64_t> RuleContext::training_ranks() const {
+  const std::optional<int64_t> all = ranks(), apart = generation_ranks();
+  if (!all || !apart || *apart < 0 || *apart >= *all) return std::nullopt;
+  return *all - *apart;
+}
+
+std::optional<int64_t> RuleContext::data_parallel_size() const {
+  const std::optional<int64_t> world = training_ranks();
+  if (!world) return std::nullopt;
   std::vector<std::string> sizes;
   if (backend() == "dtensor") {
     for (const char* size : {"tensor_parallel_size", "context_parallel_size"})
@@ -64,7 +86,7 @@ std::optional<int64_t> RuleContext::data_parallel_size() const {
     if (!ranks || *ranks < 1 || *ranks > 1'000'000) return std::nullopt;
     model *= *ranks;
   }
-  return world % model == 0 ? std::optional(world / model) : std::nullopt;
+  return *world % model == 0 ? std::optional(*world / model) : std::nullopt;
 }
 
 void RuleContext::add(Problem::Severity severity, const std::string& path, std::string message) {

@@ -28,6 +28,11 @@ class RuleContext {
 
   // The plugin that trains: policy.backend, or what the *_cfg blocks say.
   std::string backend() const;
+  // Ranks of the run; of those the last ones that only generate (0: generation is colocated); and those that train.
+  // Nothing where a size is no such number, or leaves nobody.
+  std::optional<int64_t> ranks() const;
+  std::optional<int64_t> generation_ranks() const;
+  std::optional<int64_t> training_ranks() const;
   // Data-parallel ranks of that backend; nothing for a plugin whose layout is its own.
   std::optional<int64_t> data_parallel_size() const;
 
@@ -51,6 +56,7 @@ void check_batch_rules(RuleContext& context);            // divisibility, packin
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
 void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
 void check_generation_rules(RuleContext& context);       // sampling and the native generator
+void check_placement_rules(RuleContext& context);        // generation on ranks of its own, asynchronous GRPO
 void check_run_rules(RuleContext& context);              // model, backend, data, checkpoints, cluster, plugins
 void check_schedule_rules(RuleContext& context);         // optimizer and policy.scheduler
 void check_dtensor_rules(RuleContext& context);          // policy.dtensor_cfg: the device mesh

@@ -19,17 +19,18 @@ std::string path(const char* name) { return std::string("policy.dtensor_cfg.") +
 // Nothing where a size is no such number (reported by the schema).
 std::optional<Mesh> read_mesh(const RuleContext& c) {
   Mesh mesh;
-  int64_t devices = 1, nodes = 1;
-  const std::pair<std::string, int64_t*> sizes[] = {
-      {path("tensor_parallel_size"), &mesh.tp},    {path("context_parallel_size"), &mesh.cp},
-      {path("dp_replicate_size"), &mesh.replicas}, {path("expert_parallel_size"), &mesh.ep},
-      {"cluster.gpus_per_node", &devices},         {"cluster.num_nodes", &nodes}};
+  const std::pair<std::string, int64_t*> sizes[] = {{path("tensor_parallel_size"), &mesh.tp},
+                                                    {path("context_parallel_size"), &mesh.cp},
+                                                    {path("dp_replicate_size"), &mesh.replicas},
+                                                    {path("expert_parallel_size"), &mesh.ep}};
   for (const auto& [key, size] : sizes) {
     const std::optional<int64_t> got = c.integer(key);
     if (!got || *got < 1 || *got > kMostRanks) return std::nullopt;
     *size = *got;
   }
-  mesh.world = devices * nodes;
+  const std::optional<int64_t> world = c.training_ranks();
+  if (!world) return std::nullopt;
+  mesh.world = *world;
   return mesh;
 }
 

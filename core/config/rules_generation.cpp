@@ -29,10 +29,12 @@ void check_divides(RuleContext& c, int64_t ranks, const char* what, std::optiona
 void check_replicas(RuleContext& c) {
   const std::optional<int64_t> ranks = c.integer(kRanksKey);
   if (!ranks || *ranks < 2) return;
-  const std::optional<int64_t> devices = c.integer("cluster.gpus_per_node"), nodes = c.integer("cluster.num_nodes");
-  if (devices && nodes && *devices > 0 && *nodes > 0 && *devices % *ranks != 0) {
-    c.error(kRanksKey, fmt::format("tensor_parallel_size {} does not divide the {} ranks of a node{}", *ranks, *devices,
-                                   nearest_valid(*ranks, *devices, [&](int64_t v) { return *devices % v == 0; })));
+  const int64_t nodes = c.integer("cluster.num_nodes").value_or(1), apart = c.generation_ranks().value_or(0);
+  const int64_t devices = apart > 0 && nodes == 1 ? apart : c.integer("cluster.gpus_per_node").value_or(0);
+  if (devices > 0 && devices % *ranks != 0) {
+    c.error(kRanksKey, fmt::format("tensor_parallel_size {} does not divide the {} ranks {}{}", *ranks, devices,
+                                   apart > 0 && nodes == 1 ? "that generate" : "of a node",
+                                   nearest_valid(*ranks, devices, [&](int64_t v) { return devices % v == 0; })));
   }
   const Node* overrides = c.root().find("policy.hf_config_overrides");
   const std::optional<std::string> name = c.text("policy.model_name");

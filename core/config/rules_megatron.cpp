@@ -20,10 +20,9 @@ std::optional<MegatronRules> layout(RuleContext& c) {
     if (!got || *got < 1 || *got > kMostRanks) return std::nullopt;
     *size = *got;
   }
-  const std::optional<int64_t> devices = c.integer("cluster.gpus_per_node"), nodes = c.integer("cluster.num_nodes");
-  if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > kMostRanks || *nodes > kMostRanks)
-    return std::nullopt;
-  rules.world = *devices * *nodes;
+  const std::optional<int64_t> world = c.training_ranks();
+  if (!world) return std::nullopt;
+  rules.world = *world;
   return rules;
 }
 

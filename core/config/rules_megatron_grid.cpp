@@ -11,8 +11,10 @@ struct Axis {
 };
 
 std::string ranks_text(const MegatronRules& r) {
-  return fmt::format("{} rank{} (cluster.num_nodes {} x gpus_per_node {})", r.world, r.world == 1 ? "" : "s",
-                     r.c.integer("cluster.num_nodes").value_or(1), r.c.integer("cluster.gpus_per_node").value_or(1));
+  const int64_t apart = r.c.generation_ranks().value_or(0);
+  return fmt::format("{} rank{} (cluster.num_nodes {} x gpus_per_node {}{})", r.world, r.world == 1 ? "" : "s",
+                     r.c.integer("cluster.num_nodes").value_or(1), r.c.integer("cluster.gpus_per_node").value_or(1),
+                     apart > 0 ? fmt::format(", less {} that generate", apart) : "");
 }
 
 // The axis to blame: one that does not divide the world by itself, else the largest.

@@ -58,6 +58,13 @@ EnvConfig read_env(const Node& root) {
 
 }  // namespace
 
+int64_t generation_ranks(const RunConfig& run) {
+  const ColocatedConfig& colocated = run.policy.generation.colocated;
+  if (colocated.enabled) return 0;
+  if (run.cluster.num_nodes == 1) return colocated.gpus_per_node.value_or(0);
+  return colocated.num_nodes.value_or(0) * run.cluster.gpus_per_node;
+}
+
 RunConfig run_config(const Node& root) {
   RunConfig run;
   run.grpo = read_grpo(root);

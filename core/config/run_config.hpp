@@ -19,6 +19,9 @@ struct RunConfig {
   ClusterConfig cluster;
 };
 
+// The last ranks of the run that only generate; 0: generation is colocated.
+int64_t generation_ranks(const RunConfig& run);
+
 // From the root that resolve() returned. Throws Error(config) where a key is missing or has another type.
 RunConfig run_config(const Node& root);
 

@@ -33,6 +33,17 @@ AdvEstimatorConfig read_estimator(const Reader& r) {
   return c;
 }
 
+AsyncGrpoConfig read_async(const Reader& r) {
+  AsyncGrpoConfig c;
+  r.read("enabled", c.enabled);
+  r.read("max_trajectory_age_steps", c.max_trajectory_age_steps);
+  r.read("max_generation_failures", c.max_generation_failures);
+  r.read("in_flight_weight_updates", c.in_flight_weight_updates);
+  r.read("recompute_kv_cache_after_weight_updates", c.recompute_kv_cache_after_weight_updates);
+  r.read("group_timeout_s", c.group_timeout_s);
+  return c;
+}
+
 void read_validation(const Reader& r, GrpoConfig& c) {
   r.read("val_period", c.val_period);
   r.read("val_start_at", c.val_start_at);
@@ -67,6 +78,7 @@ GrpoConfig read_grpo(const Node& root) {
   read_validation(r, c);
   c.reward_shaping = read_shaping(Reader(root, "grpo.reward_shaping"));
   c.reward_scaling = read_scaling(Reader(root, "grpo.reward_scaling"));
+  c.async_grpo = read_async(Reader(root, "grpo.async_grpo"));
   c.adv_estimator = read_estimator(Reader(root, "grpo.adv_estimator"));
   // Without a penalty nothing asks for the reference policy.
   double penalty = LossConfig().reference_policy_kl_penalty;

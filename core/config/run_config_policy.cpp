@@ -74,6 +74,7 @@ GenerationConfig read_generation(const Node& root) {
   if (c.plugin == "native") c.replica_size = c.native_cfg.tensor_parallel_size;
   r.read("colocated.enabled", c.colocated.enabled);
   r.read("colocated.sleep_level", c.colocated.sleep_level);
+  if (!c.colocated.enabled) c.colocated.sleep_level = 0;  // nobody else wants its memory
   r.read("colocated.resources.gpus_per_node", c.colocated.gpus_per_node);
   r.read("colocated.resources.num_nodes", c.colocated.num_nodes);
   c.generation = section_json(root, at);

@@ -98,23 +98,26 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
   if (without_weights_)
     fail(ErrorKind::worker, "generate: the generators gave their weights back (sleep level 2); refit them first");
   wake();
-  const auto shares = deal(requests, workers_.size() / replica_size_, sampling);
-  const auto answers = workers_.call_all("generate", [&](int rank) {
+  const cluster::RankRange ranks = placement_.generators;
+  const int replica_size = placement_.replica_size;
+  const auto shares = deal(requests, placement_.replicas(), sampling);
+  const auto answers = workers_.call(ranks, "generate", [&](int rank) {
+    const int place = rank - ranks.first;
     Message message;
-    message.put("prompts", prompts_of(requests, shares[rank / replica_size_], sampling));
-    message.header["reports"] = rank % replica_size_ == 0;
+    message.put("prompts", prompts_of(requests, shares[place / replica_size], sampling));
+    message.header["reports"] = place % replica_size == 0;
     message.header["sampling"] = to_json(sampling);
     return message;
   });
   metrics_ = {};
   std::vector<data::Batch> parts, columns;
   std::vector<int64_t> order;
-  for (int rank = 0; rank < workers_.size(); rank += replica_size_) {
-    const std::vector<int64_t>& share = shares[rank / replica_size_];
+  for (int place = 0; place < ranks.count; place += replica_size) {
+    const std::vector<int64_t>& share = shares[place / replica_size];
     if (share.empty()) continue;
-    metrics_.add(answers[rank].header.at("metrics"));
-    parts.push_back(answers[rank].batch("completions"));
-    columns.push_back(answers[rank].batch("columns"));
+    metrics_.add(answers[place].header.at("metrics"));
+    parts.push_back(answers[place].batch("completions"));
+    columns.push_back(answers[place].batch("columns"));
     order.insert(order.end(), share.begin(), share.end());
   }
   const std::vector<int64_t> places = data::inverse_permutation(order);
@@ -126,7 +129,7 @@ void Generation::sleep(int64_t level) {
   if (level == 0) return;
   Message message;
   message.header["level"] = level;
-  workers_.call_all("sleep", message);
+  workers_.call(placement_.generators, "sleep", message);
   asleep_ = true;
   stale_ |= level == 2;
   without_weights_ |= level == 2;
@@ -134,15 +137,13 @@ void Generation::sleep(int64_t level) {
 
 void Generation::wake() {
   if (!asleep_) return;
-  workers_.call_all("wake", Message());
+  workers_.call(placement_.generators, "wake");
   asleep_ = false;
 }
 
 void Generation::refit() {
   wake();
-  Message message;
-  message.header["version"] = ++version_;
-  workers_.call_all("refit", message);
+  refit_.run(++version_);
   stale_ = without_weights_ = false;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/refit.hpp"
 #include "core/cluster/worker_group.hpp"
 #include "core/config/policy_config.hpp"
 #include "core/data/batch.hpp"
@@ -40,13 +41,15 @@ Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int
 // The same, but nothing that is sampled ends a response before its length. No lengths: as it was.
 Sampling with_imposed_lengths(Sampling sampling, const std::vector<int64_t>& lengths);
 
-// Every worker hosts a generator. Neighbours may be one replica: each gets the same requests, and the first one's
+// Every generator rank hosts one. Neighbours may be one replica: each gets the same requests, and the first one's
 // completions count. Groups are dealt over the replicas. One thread.
 class Generation {
  public:
-  // The workers have been started with a generator. Borrows them.
+  // The workers have been started as `placement` says. Borrows them.
+  Generation(cluster::WorkerGroup& workers, const cluster::Placement& placement)
+      : workers_(workers), placement_(placement), refit_(workers, placement) {}
   explicit Generation(cluster::WorkerGroup& workers, int64_t replica_size = 1)
-      : workers_(workers), replica_size_(static_cast<int>(replica_size)) {}
+      : Generation(workers, cluster::colocated(workers.size(), static_cast<int>(replica_size))) {}
 
   // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and weight_version
   // i64 (sample). Log-probs are of the distribution that was drawn from.
@@ -73,7 +76,8 @@ class Generation {
   void wake();
 
   cluster::WorkerGroup& workers_;
-  int replica_size_;
+  cluster::Placement placement_;
+  cluster::Refit refit_;
   plugin::MetricSum metrics_;
   data::Batch columns_;
   bool stale_ = true, asleep_ = false, without_weights_ = false;

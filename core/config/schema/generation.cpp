@@ -60,17 +60,19 @@ void add_native(Schema& s) {
 
 void add_placement(Schema& s) {
   s.section("policy.generation.colocated", "where generation runs");
-  s.add("policy.generation.colocated.enabled", kBool, "true", "in the workers that train")
-      .unavailable("generation on devices of its own", {"true"});
+  s.add("policy.generation.colocated.enabled", kBool, "true",
+        "in the workers that train; false: the last ranks of the run generate and the others train");
   s.add("policy.generation.colocated.sleep_level", kInt, "1",
         "what the generator gives back while the policy computes: 0 nothing, 1 the KV cache, 2 the weights too")
       .at_least(0)
       .at_most(2);
   s.section("policy.generation.colocated.resources", "the devices of generation that is not colocated");
-  s.add("policy.generation.colocated.resources.gpus_per_node", kInt | kNull, "null", "devices of a node")
-      .at_least(1)
-      .dormant();
-  s.add("policy.generation.colocated.resources.num_nodes", kInt | kNull, "null", "nodes").at_least(1).dormant();
+  s.add("policy.generation.colocated.resources.gpus_per_node", kInt | kNull, "null",
+        "devices (on a CPU: ranks) of one node that generate; of a cluster of several nodes all of a node's")
+      .at_least(1);
+  s.add("policy.generation.colocated.resources.num_nodes", kInt | kNull, "null",
+        "nodes that generate, of a cluster of several; null or 1 on one node")
+      .at_least(1);
   s.add("policy.generation.refit_transport", kText | kNull, "null", "how weights reach the generator")
       .unavailable("another weight transport", {"null"});
   s.section("policy.generation.refit_cfg", "settings of those transports").unavailable("another weight transport", {});

@@ -76,13 +76,21 @@ void add_advantages(Schema& s) {
 }
 
 void add_async(Schema& s) {
-  s.section("grpo.async_grpo", "training while generation goes on", kMap | kNull).unavailable("asynchronous GRPO", {});
-  s.add("grpo.async_grpo.enabled", kBool, "false", "train asynchronously").unavailable("asynchronous GRPO");
-  s.add("grpo.async_grpo.max_trajectory_age_steps", kInt, "1", "how many steps old a sample's weights may be")
-      .at_least(1);
-  s.add("grpo.async_grpo.max_generation_failures", kInt, "0", "consecutive failures that are tolerated").at_least(0);
-  s.add("grpo.async_grpo.in_flight_weight_updates", kBool, "false", "update weights while requests run");
-  s.add("grpo.async_grpo.recompute_kv_cache_after_weight_updates", kBool, "false", "drop the KV cache after an update");
+  const std::string at = "grpo.async_grpo";
+  s.section(at, "training while generation goes on, on ranks of its own", kMap | kNull);
+  s.add(at + ".enabled", kBool, "false", "train asynchronously");
+  s.add(at + ".max_trajectory_age_steps", kInt, "1",
+        "how many steps old the weights that began a sample may be; 0: as the synchronous run")
+      .at_least(0);
+  s.add(at + ".max_generation_failures", kInt, "0", "consecutive failures of generation that are tolerated")
+      .at_least(0);
+  s.add(at + ".in_flight_weight_updates", kBool, "false",
+        "update weights while requests run, which go on under the new ones; false: they end first");
+  s.add(at + ".recompute_kv_cache_after_weight_updates", kBool, "false",
+        "compute the KV cache of running requests again under the new weights");
+  s.add(at + ".group_timeout_s", kFloat, "300",
+        "a group that a step waits for and that has run longer is given up, and its prompt generated again")
+      .above(0);
 }
 
 // Keys that some of NeMo-RL's recipes hold and none of its code reads.

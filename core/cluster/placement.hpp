@@ -1,0 +1,30 @@
+// Which ranks train and which generate: the same ones (colocated), or the first and the last ones.
+#pragma once
+#include "core/config/run_config.hpp"
+
+namespace hexad::cluster {
+
+struct RankRange {
+  int first = 0, count = 0;
+
+  int end() const { return first + count; }
+  bool contains(int rank) const { return rank >= first && rank < end(); }
+};
+
+struct Placement {
+  RankRange trainers, generators;
+  int replica_size = 1;  // neighbouring generator ranks that serve the same requests together
+
+  bool apart() const { return !generators.contains(trainers.first); }
+  int world() const { return std::max(trainers.end(), generators.end()); }
+  int replicas() const { return generators.count / replica_size; }
+  // The ranks that `rank` shares its plugins' world with: those that train together, or its replica.
+  RankRange block_of(int rank) const;
+};
+
+// Of `world` ranks that all train and generate.
+Placement colocated(int world, int replica_size = 1);
+// As policy.generation.colocated says.
+Placement placement_of(const config::RunConfig& run);
+
+}  // namespace hexad::cluster
