@@ -158,9 +158,9 @@ Metrics validate(Grpo& run, telemetry::Timer& timer) {
   return metrics;
 }
 
-void save(Grpo& run) {
+void save(Grpo& run, const data::LoaderState& position) {
   checkpoint::TrainingInfo& info = run.progress;
-  info.loader = nlohmann::ordered_json(run.prompts.state());
+  info.loader = nlohmann::ordered_json(position);
   info.identity = run.identity;
   info.weight_version = run.generation.weight_version();
   const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);

@@ -19,8 +19,9 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
 // Runs the validation prompts; returns accuracy, avg_length and, with several samples a prompt, pass_k.
 Metrics validate(Grpo& run, telemetry::Timer& timer);
 
-// Writes checkpoint step_N. `metrics` hold "val:..." and "train:..." for retention.
-void save(Grpo& run);
+// Writes checkpoint step_N; `position`: of the prompts, where a resumed run goes on. `metrics` hold "val:..." and
+// "train:..." for retention.
+void save(Grpo& run, const data::LoaderState& position);
 
 // The mean, 0 of nothing.
 double mean(std::span<const float> values);

@@ -1,8 +1,10 @@
 #include "core/algorithm/train_run.hpp"
 
 #include <filesystem>
+#include <functional>
 
 #include "core/algorithm/grpo.hpp"
+#include "core/algorithm/grpo_async.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 #include "core/cluster/start_workers.hpp"
@@ -63,13 +65,13 @@ cluster::Placement in_process(const config::RunConfig& run) {
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
-Ending train_and_report(Grpo& run) {
+Ending train_and_report(Grpo& run, const std::function<Ending()>& train) {
   const auto report = [&] {
     if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
   };
   Ending ending;
   try {
-    ending = grpo_train(run);
+    ending = train();
   } catch (...) {
     try {
       report();
@@ -173,7 +175,9 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
   if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
   resume(grpo);
   const int64_t resumed_at = grpo.progress.total_steps;
-  const Ending ending = train_and_report(grpo);
+  const Ending ending = train_and_report(grpo, [&] {
+    return run.grpo.async_grpo.enabled ? grpo_train_async(grpo, workers, placement) : grpo_train(grpo);
+  });
   workers.stop();
   if (grpo.progress.total_steps == resumed_at) {
     console.line(fmt::format(

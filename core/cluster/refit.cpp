@@ -57,10 +57,11 @@ void Refit::connect() {
   connected_ = true;
 }
 
-void Refit::run(int64_t version) {
+void Refit::run(int64_t version, bool recompute_kv_cache) {
   if (placement_.apart() && !connected_) connect();
   Message message;
   message.header["version"] = version;
+  message.header["recompute_kv_cache"] = recompute_kv_cache;
   workers_.call_all("refit", message);
 }
 

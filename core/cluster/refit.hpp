@@ -11,8 +11,8 @@ class Refit {
  public:
   Refit(WorkerGroup& workers, const Placement& placement) : workers_(workers), placement_(placement) {}
 
-  // The next completions carry `version`.
-  void run(int64_t version);
+  // The next completions carry `version`. Apart: requests that run may have their KV cache computed again.
+  void run(int64_t version, bool recompute_kv_cache = false);
 
   // Apart: what each rank sends in a refit, in bytes; empty before the first one.
   const std::vector<int64_t>& bytes_sent() const { return bytes_sent_; }

@@ -21,9 +21,11 @@ Message error_answer(ErrorKind kind, const std::string& text) {
   return answer;
 }
 
-Message carry_out(WorkerEngine& engine, const Message& command) {
+// What `work` answers, or the error that it ends with.
+template <typename Work>
+Message answer_of(const std::string& name, Work&& work) {
   try {
-    return engine.handle(command);
+    return work();
   } catch (const plugin::PluginError& error) {
     Message answer = error_answer(error.kind(), error.what());
     answer.header["lost_peer"] = error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED;
@@ -31,17 +33,27 @@ Message carry_out(WorkerEngine& engine, const Message& command) {
   } catch (const Error& error) {
     return error_answer(error.kind(), error.what());
   } catch (const std::exception& error) {
-    return error_answer(ErrorKind::internal, fmt::format("{}: {}", command.header.value("command", "?"), error.what()));
+    return error_answer(ErrorKind::internal, fmt::format("{}: {}", name, error.what()));
   }
 }
 
+// Between commands requests go on. An error of theirs is told at once, and again to whoever asks next.
 void serve(const Bootstrap& bootstrap) {
   WorkerLink link(bootstrap);
   WorkerEngine engine(bootstrap.rank, link);
+  std::optional<Message> failure;
   while (true) {
-    const Message command = link.next_command();
-    if (command.header.value("command", "") == "shutdown") break;
-    link.answer(carry_out(engine, command));
+    std::optional<Message> command = engine.serves() && !failure ? link.poll_command() : link.next_command();
+    if (!command) {
+      Message answer = answer_of("serving requests", [&] { return engine.serve(), Message(); });
+      if (!answer.header.contains("error")) continue;
+      failure = answer;
+      link.event("failed", std::move(answer));
+      continue;
+    }
+    if (command->header.value("command", "") == "shutdown") break;
+    link.answer(failure ? *failure
+                        : answer_of(command->header.value("command", "?"), [&] { return engine.handle(*command); }));
   }
 }
 

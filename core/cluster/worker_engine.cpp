@@ -61,6 +61,13 @@ plugin::GeneratorPlugin& WorkerState::need_generator(const char* command) const 
 WorkerEngine::WorkerEngine(int rank, WorkerLink& link) : state_(std::make_unique<WorkerState>(rank, link)) {}
 WorkerEngine::~WorkerEngine() = default;
 
+bool WorkerEngine::serves() const { return !state_->serving.idle(); }
+
+void WorkerEngine::serve() {
+  state_->metrics = {};
+  state_->serving.advance(*state_);
+}
+
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);
   static const std::map<std::string, Command> commands = {{"start", command::start},
@@ -79,7 +86,9 @@ Message WorkerEngine::handle(const Message& message) {
                                                           {"wake", command::wake},
                                                           {"weight_sums", command::weight_sums},
                                                           {"refit_layout", command::refit_layout},
-                                                          {"refit_connect", command::refit_connect}};
+                                                          {"refit_connect", command::refit_connect},
+                                                          {"submit", command::submit},
+                                                          {"cancel_requests", command::cancel}};
   const std::string name = message.header.value("command", "");
   const auto found = commands.find(name);
   if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);

@@ -17,6 +17,10 @@ class WorkerEngine {
   // Carries out one command and returns its answer. Throws Error; the worker reports it and goes on serving.
   Message handle(const Message& command);
 
+  // Requests run that outlive their command: serve() goes on with them for a moment and sends what has ended as events.
+  bool serves() const;
+  void serve();
+
  private:
   std::unique_ptr<WorkerState> state_;
 };

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 
 #include "core/base/error.hpp"
 #include "core/cluster/worker.hpp"
@@ -80,6 +81,7 @@ std::vector<Message> WorkerGroup::call_all(const std::string& command, const std
 std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& command,
                                        const std::function<Message(int rank)>& make) {
   if (broken_ || stopped_) fail(ErrorKind::worker, "cannot call '{}': the workers have ended", command);
+  if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.failure.has_value(); })) throw_failure();
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
     message.header["command"] = command;
@@ -108,6 +110,22 @@ void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double t
     throw_failure();
     check_silence(done, timeout_s);
   }
+}
+
+bool WorkerGroup::wait_until(const std::function<bool()>& done, double timeout_s) {
+  const auto began = Clock::now();
+  while (!done()) {
+    if (broken_ || stopped_) fail(ErrorKind::worker, "cannot wait: the workers have ended");
+    const double left = timeout_s - seconds_since(began);
+    if (left <= 0) return false;
+    const int slice = static_cast<int>(std::clamp(1000 * left, 1.0, 1.0 * kPollMs));
+    for (bool more = receive_one(slice); more; more = receive_one(0)) {
+    }
+    check_exits();
+    throw_failure();
+    check_silence([](const Worker&) { return false; }, std::numeric_limits<double>::infinity());
+  }
+  return true;
 }
 
 void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, double timeout_s) {
@@ -157,6 +175,11 @@ bool WorkerGroup::receive_one(int timeout_ms) {
   } else if (event.empty()) {
     worker.answered = true;
     worker.answer = std::move(received->message);
+  } else if (event == "completions") {
+    worker.last_progress = worker.last_heard;
+    if (completions_handler_) completions_handler_(rank, received->message);
+  } else if (event == "failed") {
+    worker.failure = std::move(received->message);
   } else if (event != "heartbeat") {
     worker.last_progress = worker.last_heard;
     if (event_handler_) event_handler_(rank, header);
@@ -192,7 +215,7 @@ std::string WorkerGroup::words_of_peers(int rank) const {
   std::string text;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank && failed(peer))
-      text += fmt::format("\n    rank {}: {}", peer, workers_[peer].answer.header.at("error").get<std::string>());
+      text += fmt::format("\n    rank {}: {}", peer, failure_of(peer).at("error").get<std::string>());
   }
   return text;
 }
@@ -210,11 +233,17 @@ void WorkerGroup::lost(int rank, const std::string& how) {
 }
 
 bool WorkerGroup::failed(int rank) const {
-  return workers_[rank].answered && workers_[rank].answer.header.contains("error");
+  const Worker& worker = workers_[rank];
+  return worker.failure || (worker.answered && worker.answer.header.contains("error"));
+}
+
+const Json& WorkerGroup::failure_of(int rank) const {
+  const Worker& worker = workers_[rank];
+  return worker.failure ? worker.failure->header : worker.answer.header;
 }
 
 void WorkerGroup::throw_failure() {
-  const auto only_lost_a_peer = [&](int rank) { return workers_[rank].answer.header.value("lost_peer", false); };
+  const auto only_lost_a_peer = [&](int rank) { return failure_of(rank).value("lost_peer", false); };
   int first = -1;  // of those that lost a peer
   const auto throw_own = [&] {
     for (int rank = size() - 1; rank >= 0; --rank)
@@ -255,13 +284,13 @@ void WorkerGroup::throw_missing(int first) {
 }
 
 std::string WorkerGroup::worker_error(int rank) const {
-  const std::string text = workers_[rank].answer.header.at("error").get<std::string>();
+  const std::string text = failure_of(rank).at("error").get<std::string>();
   return size() == 1 ? text : fmt::format("rank {} on {}: {}", rank, workers_[rank].host, text);
 }
 
 void WorkerGroup::throw_worker_error(int rank) {
   broken_ = broken_ || size() > 1;
-  const Json& header = workers_[rank].answer.header;
+  const Json& header = failure_of(rank);
   throw Error(static_cast<ErrorKind>(header.value("error_kind", static_cast<int>(ErrorKind::worker))),
               worker_error(rank));
 }

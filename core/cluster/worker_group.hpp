@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,14 @@ class WorkerGroup {
   // Called with events that workers send during a call ({"event": "progress", ...}).
   void on_event(std::function<void(int rank, const Json& event)> handler) { event_handler_ = std::move(handler); }
 
+  // Called with the events "completions" of requests that outlive their command, whenever messages are received.
+  void on_completions(std::function<void(int rank, const Message& event)> handler) {
+    completions_handler_ = std::move(handler);
+  }
+  // Receives until done() or the time is over, which is false. A worker that is lost, or that has failed, throws as in a
+  // call.
+  bool wait_until(const std::function<bool()>& done, double timeout_s);
+
   // Ends the workers in order; kills those that do not end in time. Never throws.
   void stop() noexcept;
 
@@ -64,6 +73,7 @@ class WorkerGroup {
     Clock::time_point call_began{}, last_heard{}, last_progress{};
     bool greeted = false, answered = false, exited = false;
     Message answer;
+    std::optional<Message> failure;  // of requests that it served between commands
   };
 
   void start_worker(int rank);
@@ -73,7 +83,8 @@ class WorkerGroup {
   void check_exits();
   void check_silence(const std::function<bool(const Worker&)>& done, double timeout_s);
   void reap(double patience_s);
-  bool failed(int rank) const;  // answered with an error
+  bool failed(int rank) const;  // answered with an error, or has sent one
+  const Json& failure_of(int rank) const;
   // Ends the call if a rank has failed, with the error that says most.
   void throw_failure();
   // Every failed rank has lost a peer, and some have not answered: blames those, and quotes all.
@@ -91,6 +102,7 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   std::thread in_process_;
   std::function<void(int, const Json&)> event_handler_;
+  std::function<void(int, const Message&)> completions_handler_;
   int64_t step_ = 0;
   bool broken_ = false, stopped_ = false;
 };

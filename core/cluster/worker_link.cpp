@@ -45,9 +45,20 @@ Message WorkerLink::next_command() {
   }
 }
 
+std::optional<Message> WorkerLink::poll_command() {
+  auto received = main_end_.receive(0);
+  if (!received) return std::nullopt;
+  cancelled_ = false;
+  return std::move(received->message);
+}
+
 void WorkerLink::answer(const Message& message) { main_end_.send(message); }
 void WorkerLink::event(const std::string& name, Json details) {
   main_end_.send(event_message(name, std::move(details)));
+}
+void WorkerLink::event(const std::string& name, Message message) {
+  message.header["event"] = name;
+  main_end_.send(message);
 }
 
 void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {

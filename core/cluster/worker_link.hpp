@@ -16,11 +16,14 @@ class WorkerLink {
   explicit WorkerLink(const Bootstrap& bootstrap);
   ~WorkerLink();  // sends what is still queued
 
-  // The next command; blocks. Empty when the link is closing.
+  // The next command; blocks.
   Message next_command();
+  // The next command if one has come.
+  std::optional<Message> poll_command();
   void answer(const Message& message);
   // {"event": name, ...}: progress while a command runs.
   void event(const std::string& name, Json details);
+  void event(const std::string& name, Message message);
 
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 

@@ -236,6 +236,10 @@ Message refit_apart(WorkerState& state, const Message& message) {
     send_all(state);
   else
     receive_all(state, message.header.at("version"));
+  if (state.generator && message.header.value("recompute_kv_cache", false)) {
+    state.generator->sleep(state.context(), 1);  // what runs has lost its place, and is computed again
+    state.generator->wake(state.context());
+  }
   Message answer;
   answer.header["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
   return answer;

@@ -6,6 +6,7 @@
 
 #include "core/cluster/message.hpp"
 #include "core/cluster/refit_part.hpp"
+#include "core/cluster/serving.hpp"
 #include "core/cluster/worker_link.hpp"
 #include "core/plugin/instance.hpp"
 #include "core/plugin/loader.hpp"
@@ -39,6 +40,7 @@ struct WorkerState {
   std::unique_ptr<plugin::LossPlugin> loss;
   std::unique_ptr<plugin::GeneratorPlugin> generator;
   plugin::MetricSum metrics;       // of the running command
+  Serving serving;                 // requests that run between commands
   std::optional<RefitPart> refit;  // of a rank that trains or generates alone
 };
 
@@ -48,7 +50,9 @@ Message start(WorkerState& state, const Message& message);    // worker_start.cp
 Message forward(WorkerState& state, const Message& message);  // worker_training.cpp
 Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
-Message generate(WorkerState& state, const Message& message);      // worker_generation.cpp
+Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
+Message submit(WorkerState& state, const Message& message);    // worker_serving.cpp
+Message cancel(WorkerState& state, const Message& message);
 Message refit(WorkerState& state, const Message& message);         // worker_weights.cpp
 Message refit_layout(WorkerState& state, const Message& message);  // worker_refit.cpp
 Message refit_connect(WorkerState& state, const Message& message);

@@ -62,8 +62,9 @@ class Generation {
   // What the generators reported by host->metric during the last generate, reduced over workers.
   std::map<std::string, double> metrics() const { return metrics_.values(); }
 
-  // Hands the backend's current weights to the generators; the next completions carry the new version.
-  void refit();
+  // Hands the backend's current weights to the generators; the next completions carry the new version. Requests that
+  // run go on under it, with the keys and values that they have unless those are to be computed again.
+  void refit(bool recompute_kv_cache = false);
   // Gives memory back until the next generate or refit: level 1 that of the KV cache, 2 the weights' too, without which
   // generate throws Error(worker) before a refit; 0 nothing.
   void sleep(int64_t level);

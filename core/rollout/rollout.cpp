@@ -6,35 +6,12 @@
 namespace hexad::rollout {
 namespace {
 
-struct Drawn {
-  std::vector<std::vector<int32_t>> prompts;  // one a prompt
-  data::Batch completions;                    // one a sample
-  data::Batch columns;                        // of prompt and completion, one a sample
-};
-
-Drawn draw(Generation& generation, const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
-           int64_t samples, uint64_t seed, int64_t step) {
-  Drawn drawn;
-  for (const data::Datum* prompt : prompts)
-    drawn.prompts.emplace_back(prompt->token_ids.begin(), prompt->token_ids.end());
-  const std::vector<int64_t>& lengths = sampling.imposed_lengths;
-  if (!lengths.empty() && lengths.size() != prompts.size() * samples) {
-    fail(ErrorKind::config,
-         "policy.generation.imposed_lengths has {} lengths, and a rollout of {} prompts x {} has {} responses",
-         lengths.size(), prompts.size(), samples, prompts.size() * samples);
-  }
-  std::vector<Request> requests;
-  for (size_t p = 0; p < prompts.size(); ++p) {
-    for (int64_t g = 0; g < samples; ++g) {
-      const uint64_t row = p * samples + g;
-      requests.push_back(
-          {drawn.prompts[p], static_cast<int64_t>(p), data::CounterRandom(seed, static_cast<uint64_t>(step)).at(row)});
-      if (!lengths.empty()) requests.back().max_new_tokens = lengths[row];
-    }
-  }
-  drawn.completions = generation.generate(requests, sampling);
-  drawn.columns = generation.take_columns();
-  return drawn;
+void check_imposed(const std::vector<int64_t>& lengths, size_t prompts, int64_t samples) {
+  const size_t responses = prompts * static_cast<size_t>(samples);
+  if (lengths.empty() || lengths.size() == responses) return;
+  fail(ErrorKind::config,
+       "policy.generation.imposed_lengths has {} lengths, and a rollout of {} prompts x {} has {} responses",
+       lengths.size(), prompts, samples, responses);
 }
 
 // Prompt and completion of every sample as one sequence.
@@ -150,6 +127,23 @@ void add_length_metrics(Rollout& rollout) {
 
 }  // namespace
 
+std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt, int64_t attempt) {
+  const std::vector<int64_t>& lengths = plan.sampling.imposed_lengths;
+  check_imposed(lengths, static_cast<size_t>(plan.prompts), plan.samples);
+  std::vector<Request> requests;
+  for (int64_t g = 0; g < plan.samples; ++g) {
+    const auto row = static_cast<uint64_t>(index * plan.samples + g);
+    const auto draw = row + static_cast<uint64_t>(attempt * plan.prompts * plan.samples);
+    requests.push_back({prompt, index, data::CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)});
+    if (!lengths.empty()) requests.back().max_new_tokens = lengths[row];
+  }
+  return requests;
+}
+
+std::vector<int32_t> prompt_tokens(const data::Datum& prompt) {
+  return {prompt.token_ids.begin(), prompt.token_ids.end()};
+}
+
 Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
                                plugin::Registry& plugins, const plugin::Locate& locate) {
   Environments environments;
@@ -164,19 +158,34 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
   return environments;
 }
 
-Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
-                    const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
-                    int64_t generations_per_prompt, uint64_t seed, int64_t step) {
-  const Drawn drawn = draw(generation, sampling, prompts, generations_per_prompt, seed, step);
+Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
+                       const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step) {
   Rollout rollout;
-  rollout.batch = join(drawn, generations_per_prompt, prompts);
+  rollout.batch = join(drawn, samples, prompts);
   for (int64_t i = 0; i < rollout.batch.size(); ++i) {
-    rollout.prompts.push_back(prompts[i / generations_per_prompt]);
+    rollout.prompts.push_back(prompts[i / samples]);
     rollout.responses.push_back(
         text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
   }
-  score(rollout, environments, generations_per_prompt, step);
+  score(rollout, environments, samples, step);
   add_length_metrics(rollout);
+  return rollout;
+}
+
+Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
+                    const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
+                    int64_t generations_per_prompt, uint64_t seed, int64_t step) {
+  const Plan plan{sampling, static_cast<int64_t>(prompts.size()), generations_per_prompt, seed, step};
+  Drawn drawn;
+  for (const data::Datum* prompt : prompts) drawn.prompts.push_back(prompt_tokens(*prompt));
+  std::vector<Request> requests;
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    const auto group = group_requests(plan, static_cast<int64_t>(p), drawn.prompts[p]);
+    requests.insert(requests.end(), group.begin(), group.end());
+  }
+  drawn.completions = generation.generate(requests, sampling);
+  drawn.columns = generation.take_columns();
+  Rollout rollout = finish_rollout(drawn, environments, text, prompts, generations_per_prompt, step);
   for (const auto& [name, value] : generation.metrics()) rollout.metrics[name] = value;
   return rollout;
 }

@@ -32,6 +32,30 @@ struct Rollout {
   std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
 };
 
+// What is drawn for one step.
+struct Plan {
+  const Sampling& sampling;
+  int64_t prompts = 0, samples = 0;  // groups, and responses of each
+  uint64_t seed = 0;
+  int64_t step = 0;
+};
+
+// The requests of the group at place `index` of a step, a function of (seed, step, place, attempt). Borrows `prompt`.
+std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt,
+                                    int64_t attempt = 0);
+std::vector<int32_t> prompt_tokens(const data::Datum& prompt);
+
+// What generators gave.
+struct Drawn {
+  std::vector<std::vector<int32_t>> prompts;  // one a prompt
+  data::Batch completions;                    // one a sample, as Generation::generate returns them
+  data::Batch columns;                        // of prompt and completion, one a sample
+};
+
+// Joins prompts and responses and has them scored.
+Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
+                       const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step);
+
 // Seeds of the samples are functions of (seed, step, row): a resumed run draws what the uninterrupted one would have.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const Sampling& sampling, const std::vector<const data::Datum*>& prompts,

@@ -98,6 +98,42 @@ void subgroups(const Rank& rank) {
   runtime().stop();
 }
 
+// Ranks 0 to 2 are one world and rank 3 another; they meet in a group of the whole run.
+void blocks(const Rank& rank) {
+  hexad_runtime_options options = runtime_test::options(rank, kTimeoutMs);
+  options.block_first = rank.rank < 3 ? 0 : 3;
+  options.block_size = rank.rank < 3 ? 3 : 1;
+  check_ok(runtime().start(&options));
+  hexad_comm *world = nullptr, *pair = nullptr, *all = nullptr;
+  check_ok(runtime().comm_axis("world", &world));
+  REQUIRE((world != nullptr) == (rank.rank < 3));
+  const int32_t last[] = {1, 2}, everyone[] = {0, 1, 2, 3}, outside[] = {0, 3};
+  if (world) {
+    CHECK(runtime().comm_size(world) == 3);
+    check_ok(runtime().comm_new(last, 2, "pair", &pair));
+    CHECK((pair != nullptr) == (rank.rank > 0));
+  }
+  CHECK(runtime().comm_new(outside, 2, "outside", &pair) == HEXAD_INVALID_ARGUMENT);
+  check_ok(runtime().comm_across(everyone, 4, "all", &all));
+  REQUIRE(all);
+  CHECK(runtime().comm_size(all) == 4);
+
+  // Ranks 0 and 1 send columns of [2, 3] matrices to rank 3, which has room for [2, 2]; rank 2 takes no part.
+  const auto value = static_cast<float>(10 * rank.rank);
+  Tensor<float> matrix({value, value + 1, value + 2, value + 3, value + 4, value + 5}), room({0, 0, 0, 0});
+  int64_t column[] = {2, 1}, of_three[] = {3, 1}, of_two[] = {2, 1};
+  DLTensor sent = matrix.dl, left = room.dl, right = room.dl;
+  for (DLTensor* view : {&sent, &left, &right}) view->ndim = 2, view->shape = column;
+  sent.strides = of_three, left.strides = right.strides = of_two;
+  sent.byte_offset = sizeof(float) * (rank.rank == 0 ? 1 : 2), right.byte_offset = sizeof(float);
+  const hexad_transfer send{&sent, 3, 0}, receives[] = {{&right, 1, 0}, {&left, 0, 0}};
+  if (rank.rank == 3) check_ok(runtime().exchange(all, nullptr, 0, receives, 2));
+  if (rank.rank < 2) check_ok(runtime().exchange(all, &send, 1, nullptr, 0));
+  if (rank.rank == 3) CHECK(room.data == std::vector<float>{1, 12, 4, 15});
+  check_ok(runtime().barrier(all));
+  runtime().stop();
+}
+
 void key_values(const Rank& rank) {
   hexad_comm* world = started_world(rank);
   const std::string mine = "from " + std::to_string(rank.rank);
@@ -171,10 +207,14 @@ void stops_the_store(const Rank& rank) {
   runtime().stop();
 }
 
-const rank_process::Scenarios scenarios = {
-    {"collectives", collectives},        {"wrong_arguments", wrong_arguments},     {"subgroups", subgroups},
-    {"key_values", key_values},          {"waits_for_missing", waits_for_missing}, {"loses_a_rank", loses_a_rank},
-    {"stops_the_store", stops_the_store}};
+const rank_process::Scenarios scenarios = {{"collectives", collectives},
+                                           {"wrong_arguments", wrong_arguments},
+                                           {"subgroups", subgroups},
+                                           {"key_values", key_values},
+                                           {"waits_for_missing", waits_for_missing},
+                                           {"loses_a_rank", loses_a_rank},
+                                           {"stops_the_store", stops_the_store},
+                                           {"blocks", blocks}};
 
 }  // namespace
 
@@ -185,6 +225,7 @@ TEST_CASE("collectives on 2, 3 and 4 ranks") {
 }
 TEST_CASE("collectives refuse wrong arguments") { rank_process::run("wrong_arguments", 2); }
 TEST_CASE("groups of a list of ranks") { rank_process::run("subgroups", 4); }
+TEST_CASE("blocks of ranks are worlds of their own and exchange tensors across") { rank_process::run("blocks", 4); }
 TEST_CASE("key/value store") { rank_process::run("key_values", 3); }
 TEST_CASE("a missing rank is an error within the deadline") { rank_process::run("waits_for_missing", 3, "", {2}); }
 TEST_CASE("a lost rank is an error within the deadline") { rank_process::run("loses_a_rank", 3); }

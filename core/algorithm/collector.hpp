@@ -1,0 +1,76 @@
+// Keeps the generators at work on the groups of the steps to come (NeMo-RL's trajectory collector), and accounts for each.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "core/algorithm/grpo.hpp"
+#include "core/algorithm/replay_buffer.hpp"
+#include "core/rollout/group_stream.hpp"
+
+namespace hexad::algorithm {
+
+// Groups by what became of them. Whatever was started is trained, buffered, running, or dropped for a reason.
+struct GroupCounts {
+  int64_t started = 0, trained = 0;
+  std::map<std::string, int64_t> dropped;  // by reason
+
+  int64_t all_dropped() const;
+};
+
+class Collector {
+ public:
+  Collector(Grpo& run, cluster::WorkerGroup& workers, const cluster::Placement& placement);
+
+  // Starts the groups that the current weights may draw: of the steps from the next one to `max_trajectory_age_steps`
+  // later, as far as the buffer has room, and again those that were given up. `last_step`: of the run.
+  void start_groups(int64_t last_step);
+  // Waits until the step has all its groups; false if the data ended before it. Groups that take too long, or fail, are
+  // dropped and started again. Throws Error where that does not help.
+  bool wait_for(int64_t step);
+  // Takes the step's groups out of the buffer, as a scored rollout.
+  rollout::Rollout take(int64_t step, telemetry::Metrics& metrics);
+  // Waits until nothing runs; what takes too long is dropped, and started again by the next start_groups.
+  void drain();
+  // Drops what runs and what is buffered: the run is over.
+  void stop();
+
+  // The position of the prompts after those of the step, where a resumed run goes on.
+  data::LoaderState position_after(int64_t step) const;
+  const GroupCounts& counts() const { return counts_; }
+  // Throws Error(internal) unless the counts add up.
+  void check_balance() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Group {  // until it is in the buffer
+    int64_t target = 0, place = 0, version = 0, attempt = 0;
+    const data::Datum* prompt = nullptr;
+    std::vector<int32_t> tokens;
+    Clock::time_point began{};
+  };
+
+  bool draw_prompts(int64_t target);
+  void submit();
+  void store_finished();
+  void give_up_overdue(const std::function<bool(const Group&)>& wanted);
+  void drop(int64_t key, const std::string& reason, bool again);
+  int64_t version_steps(int64_t version) const;
+
+  Grpo& run_;
+  cluster::WorkerGroup& workers_;
+  rollout::GroupStream stream_;
+  const config::AsyncGrpoConfig& config_;
+  rollout::Sampling sampling_;
+  ReplayBuffer buffer_;
+  GroupCounts counts_;
+  std::map<int64_t, Group> running_;                // by key
+  std::deque<Group> waiting_;                       // to be started, in order
+  std::map<int64_t, data::LoaderState> positions_;  // after the prompts of a step
+  std::map<int64_t, int64_t> steps_of_version_;     // of the generators' weights: steps of training
+  int64_t next_key_ = 0, next_target_ = 0, failures_ = 0;
+  bool data_ended_ = false;
+};
+
+}  // namespace hexad::algorithm

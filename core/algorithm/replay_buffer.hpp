@@ -1,0 +1,48 @@
+// Finished groups that wait for their step (NeMo-RL's replay buffer): a group is drawn for one step, whose weights may be
+// newer than those that began it by so many steps and no more.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/data/dataset/processor.hpp"
+#include "core/rollout/rollout.hpp"
+
+namespace hexad::algorithm {
+
+// The samples of one prompt.
+struct Trajectories {
+  int64_t target = 0;   // the step that trains on them, from 1
+  int64_t place = 0;    // among the groups of that step
+  int64_t version = 0;  // steps that the weights had been trained for when the first token was drawn
+  const data::Datum* prompt = nullptr;
+  data::Batch completions, columns;  // as Generation::generate and take_columns give them
+};
+
+// Steps since the weights that began a group, in the step that trains on it.
+inline int64_t age_of(const Trajectories& group) { return group.target - 1 - group.version; }
+
+class ReplayBuffer {
+ public:
+  // `groups` a step. Holds at most groups * max(1, max_age) * 2.
+  ReplayBuffer(int64_t groups, int64_t max_age);
+
+  int64_t capacity() const { return capacity_; }
+  int64_t size() const { return size_; }
+  bool full() const { return size_ == capacity_; }
+
+  // Whether the step has all its groups.
+  bool ready(int64_t step) const;
+  // Throws Error(internal) where it is full, has this place of this step, where the step has been taken, or the group is
+  // older than it may be.
+  void add(Trajectories group);
+  // All groups of the step in the order of their places. Throws Error(internal) unless it is ready.
+  std::vector<Trajectories> take(int64_t step);
+
+ private:
+  int64_t groups_, max_age_, capacity_;
+  int64_t size_ = 0, taken_ = 0;  // `taken_`: the newest step
+  std::map<int64_t, std::map<int64_t, Trajectories>> steps_;
+};
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,38 @@
+// Requests as a generator takes them, of a batch of prompts; and its completions, as a batch again.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hexad/abi.h>
+
+#include "core/cluster/message.hpp"
+
+namespace hexad::cluster {
+
+// Requests and what they point to.
+struct Requests {
+  std::vector<hexad_request> requests;
+  std::vector<const hexad_request*> pointers;
+  std::vector<int32_t> stop_token_ids;
+  std::vector<std::string> stop_strings;
+  std::vector<const char*> stop_pointers;
+};
+
+// Of the columns tokens i32 (token), group, seed and max_new_tokens i64 (sample), and id i64 (sample), without which a
+// request's id is its row. Borrows the prompts.
+std::unique_ptr<Requests> make_requests(const Json& sampling, const data::Batch& prompts);
+
+struct Completion {
+  std::vector<int32_t> tokens;
+  std::vector<float> logprobs;
+  std::vector<int32_t> versions;  // of the weights that drew each token
+  int32_t finish = HEXAD_FINISH_NONE;
+  int64_t version = 0;  // of those that drew the first
+};
+Completion completion_of(const hexad_completion& event);
+
+// Columns tokens i32, logprobs f32 and weight_versions i32 (token), finish i32 and weight_version i64 (sample).
+data::Batch to_batch(const std::vector<Completion>& completions);
+
+}  // namespace hexad::cluster
