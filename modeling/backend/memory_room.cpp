@@ -18,6 +18,12 @@ void MemoryNeed::learn(int64_t used, int64_t most_tokens) {
   bytes_ = used, tokens_ = std::max<int64_t>(1, most_tokens);
 }
 
+void MemoryNeed::learn(const CallUse& call) {
+  known_ = true;
+  if (call.first_tokens <= call.later_tokens) return learn(call.peak, call.later_tokens);
+  if (!call.stayed) learn(call.first_peak + call.first_left, call.first_tokens);
+}
+
 double MemoryNeed::of(int64_t most_tokens) const {
   return double(bytes_) * std::max(1.0, double(most_tokens) / double(tokens_));
 }

@@ -19,12 +19,17 @@ Residency::Call::Call(Residency& owner, Kind kind, std::span<const hexad_batch* 
       kind_(kind),
       batches_(batches),
       allocated_(owner.meter_.allocated_bytes()),
-      exceptions_(std::uncaught_exceptions()) {}
+      exceptions_(std::uncaught_exceptions()) {
+  use_.stayed = owner.needs_[static_cast<size_t>(kind)].measured();
+}
 
 Residency::Call::~Call() {
   modeling::MemoryNeed& need = owner_.needs_[static_cast<size_t>(kind_)];
   if (std::uncaught_exceptions() == exceptions_) {
-    need.learn(used(), most_tokens(std::ssize(batches_)));
+    const int64_t batches = std::ssize(batches_);
+    if (batches == 1) measure_first();
+    use_.peak = used(), use_.later_tokens = most_tokens(1, batches);
+    need.learn(use_);
   } else {
     need.fail();
   }
@@ -35,18 +40,25 @@ Residency::Call::~Call() {
   }
 }
 
-int64_t Residency::Call::most_tokens(int64_t batches) const {
-  int64_t most = 0;
-  for (const hexad_batch* batch : batches_.first(static_cast<size_t>(batches)))
-    most = std::max(most, batch->num_tokens);
+int64_t Residency::Call::most_tokens(int64_t begin, int64_t end) const {
+  int64_t most = -1;
+  for (int64_t b = begin; b < end; ++b) most = std::max(most, batches_[static_cast<size_t>(b)]->num_tokens);
   return most;
 }
 
 int64_t Residency::Call::used() const {
-  return owner_.meter_.highest_bytes() - allocated_ - staying_ - owner_.casts_.bytes();
+  return owner_.meter_.highest_bytes() - allocated_ - staying_.sum() - owner_.casts_.bytes();
+}
+
+// At its peak no gradient may have waited yet.
+void Residency::Call::measure_first() {
+  use_.first_peak = owner_.meter_.highest_bytes() - allocated_ - staying_.weights;
+  use_.first_left = owner_.meter_.allocated_bytes() - allocated_ - staying_.sum() - owner_.casts_.bytes();
+  use_.first_tokens = most_tokens(0, 1);
 }
 
 void Residency::Call::before(int64_t index) {
+  if (index == 1) measure_first();
   if (decided_) return;
   int64_t budget = 0;
   if (owner_.by_memory(kind_)) {
@@ -55,8 +67,8 @@ void Residency::Call::before(int64_t index) {
       staying_ = owner_.choose(kind_, std::ssize(batches_), 0);
       return;
     }
-    if (index > 0) need.learn(used(), most_tokens(index));
-    budget = owner_.free_bytes(most_tokens(std::ssize(batches_)), kind_);
+    if (index > 0) need.learn(use_.first_peak, use_.first_tokens);  // what it left is in use now
+    budget = owner_.free_bytes(most_tokens(0, std::ssize(batches_)), kind_);
   }
   staying_ = owner_.choose(kind_, std::ssize(batches_), budget);
   decided_ = true;
@@ -85,22 +97,25 @@ std::optional<bool> Residency::defer_wish() const {
 
 // Weights first: a byte of them saves two of traffic a micro-batch and pass, a byte of gradients one. Casts last: each
 // byte saves four, but in the GPU's own memory. The forward pass comes first, whose casts save most.
-int64_t Residency::choose(Kind kind, int64_t batches, int64_t budget) {
+Residency::Taken Residency::choose(Kind kind, int64_t batches, int64_t budget) {
   const bool again = kind == Kind::training || batches > 1;
   std::vector<ShardedUnit::Stays> stays(model_.units().size());
-  int64_t taken = 0;
-  const auto take = [&](bool& stay, int64_t bytes, const std::optional<bool>& wish) {
-    stay = bytes > 0 && wish.value_or(taken + bytes <= budget);
-    if (stay) taken += bytes;
+  Taken taken;
+  const auto take = [&](bool& stay, int64_t& part, int64_t bytes, const std::optional<bool>& wish) {
+    stay = bytes > 0 && wish.value_or(taken.sum() + bytes <= budget);
+    if (stay) part += bytes;
   };
   const std::optional<bool> weights =
       wishes_.reshard_after_forward ? std::optional<bool>(!*wishes_.reshard_after_forward) : std::nullopt;
-  for (size_t u = 0; again && u < stays.size(); ++u) take(stays[u].weights, model_.units()[u].full_bytes(), weights);
+  for (size_t u = 0; again && u < stays.size(); ++u)
+    take(stays[u].weights, taken.weights, model_.units()[u].full_bytes(), weights);
   for (size_t u = 0; kind == Kind::training && batches > 1 && u < stays.size(); ++u)
-    take(stays[u].gradients, model_.units()[u].unreduced_bytes(), defer_wish());
+    take(stays[u].gradients, taken.gradients, model_.units()[u].unreduced_bytes(), defer_wish());
   for (size_t u = 0; u < stays.size(); ++u) model_.units()[u].stay(stays[u]);
   const bool all = model_.options().compute_device.is_cpu();
-  casts_.keep(batches == 1 ? 0 : all ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(0, budget - taken));
+  casts_.keep(batches == 1 ? 0
+              : all        ? std::numeric_limits<int64_t>::max()
+                           : std::max<int64_t>(0, budget - taken.sum()));
   return taken;
 }
 

@@ -19,6 +19,10 @@ namespace hexad::dtensor {
 class Residency {
  public:
   enum class Kind { logprobs, training };
+  struct Taken {
+    int64_t weights = 0, gradients = 0;  // bytes
+    int64_t sum() const { return weights + gradients; }
+  };
   struct Wishes {
     std::optional<bool> reshard_after_forward, defer_grad_sync;  // absent: as much as fits; on a CPU nothing
     bool casts = false;  // are there any? As many as fit; on a CPU, where FP8 is there to be tested, all
@@ -38,8 +42,9 @@ class Residency {
     void before(int64_t index);
 
    private:
-    int64_t used() const;                        // at the peak of this call, beside what stays
-    int64_t most_tokens(int64_t batches) const;  // of the first ones
+    int64_t used() const;                                   // at the peak of this call, beside what stays
+    int64_t most_tokens(int64_t begin, int64_t end) const;  // of these micro-batches, -1 of none
+    void measure_first();                                   // after the first micro-batch
 
     Residency& owner_;
     Kind kind_;
@@ -47,15 +52,16 @@ class Residency {
     int64_t allocated_;
     int exceptions_;  // under way when it began
     bool decided_ = false;
-    int64_t staying_ = 0;  // bytes
+    Taken staying_;
+    modeling::CallUse use_;
   };
 
  private:
   bool by_memory(Kind kind) const;  // does memory decide anything?
   std::optional<bool> defer_wish() const;
   int64_t free_bytes(int64_t most_tokens, Kind kind) const;
-  // Returns what weights and gradients take; casts count themselves.
-  int64_t choose(Kind kind, int64_t batches, int64_t budget);
+  // Casts count themselves.
+  Taken choose(Kind kind, int64_t batches, int64_t budget);
 
   ShardedModel& model_;
   modeling::Fp8Casts& casts_;

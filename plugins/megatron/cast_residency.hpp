@@ -32,12 +32,14 @@ class CastResidency {
    private:
     CastResidency& owner_;
     modeling::MemoryNeed& need_;
-    int64_t tokens_, allocated_;
+    std::span<const hexad_batch* const> batches_;
+    int64_t allocated_;
     int exceptions_;
+    bool stayed_ = false;
   };
 
  private:
-  // Of the longest micro-batches that the pipeline holds at once.
+  // Of the longest micro-batches that the pipeline holds at once, -1 of none.
   int64_t tokens_in_flight(std::span<const hexad_batch* const> batches) const;
   int64_t room(const modeling::MemoryNeed& need, int64_t tokens) const;
 
