@@ -1,6 +1,41 @@
 #include "core/config/schema/blocks.hpp"
 
 namespace hexad::config {
+namespace {
+
+// The bridge's own keys: which servers, and when they count as lost.
+void add_servers(Schema& s) {
+  const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
+    return s.add(std::string("policy.generation.vllm_cfg.") + name, kinds, value, meaning);
+  };
+  key("server_urls", kList | kNull, "null",
+      "vLLM servers to attach to, dealt out to the ranks: http://HOST:PORT; null: each rank starts its own")
+      .elements(kText);
+  key("api_key_env_var", kText | kNull, "null", "variable of the environment with the API key of those servers");
+  key("num_servers", kInt, "1", "servers that a rank starts, on 127.0.0.1 and with a random API key").at_least(1);
+  key("server_command", kList | kNull, "null",
+      "program and first arguments that start a server; null: python3 -m vllm.entrypoints.openai.api_server")
+      .elements(kText);
+  key("server_log_dir", kText | kNull, "null", "folder for the logs of those servers; null: beside the weights");
+  key("refit_dir", kText | kNull, "null",
+      "folder where weights are written for the servers, which must see it too, with room for two copies; null: a "
+      "temporary one");
+  key("max_running_requests", kInt, "256", "most requests at a server at once; others wait for one that has room")
+      .at_least(1);
+  key("max_attempts", kInt, "5", "attempts in a row that bring no token, after which a request ends with an error")
+      .at_least(1);
+  key("seed_requests", kBool, "true",
+      "equal seeds give equal samples; false is faster on a GPU, where vLLM draws "
+      "seeded rows one by one");
+  key("startup_timeout_s", kFloat, "900", "longest start of a server").above(0);
+  key("control_timeout_s", kFloat, "300", "longest pause, resume, sleep or reload of weights of a server").above(0);
+  key("health_timeout_s", kFloat, "5", "longest answer about its health").above(0);
+  key("stall_timeout_s", kFloat, "120", "longest silence of a server that has requests; they go elsewhere then")
+      .above(0);
+  key("lost_timeout_s", kFloat, "900", "longest time without any server, after which the run fails").above(0);
+}
+
+}  // namespace
 
 void add_vllm(Schema& s) {
   const std::string at = "policy.generation.vllm_cfg";
@@ -21,8 +56,9 @@ void add_vllm(Schema& s) {
   key("enable_prefix_caching", kBool | kNull, "null", "prefix cache; null: vLLM's choice");
   key("enable_expert_parallel", kBool, "false", "expert parallelism");
   key("distributed_executor_backend", kText | kNull, "null", "how vLLM starts its ranks");
-  key("load_format", kText, "dummy", "where first weights come from; they are replaced by the first update");
-  key("skip_tokenizer_init", kBool, "true", "the server needs no tokenizer");
+  key("load_format", kText, "auto",
+      "how a server reads its first weights; dummy is taken for auto: no random weights are served");
+  key("skip_tokenizer_init", kBool, "true", "NeMo-RL's; token ids go in and out whatever a server has");
   key("use_tqdm", kBool, "true", "progress bars of vLLM's own");
   key("use_deep_gemm", kBool, "false", "fp8 kernels");
   key("pow2_weight_scaling_factors", kBool, "false", "fp8 scales");
@@ -44,6 +80,7 @@ void add_vllm(Schema& s) {
   s.add(at + ".env_vars", kMap | kNull, "{}", "environment of the server").open();
   s.add(at + ".limit_mm_per_prompt", kMap | kNull, "null", "images in a prompt").open();
   s.add(at + ".video", kMap | kNull, "null", "video settings").open();
+  add_servers(s);
   s.add("policy.generation.vllm_kwargs", kMap | kNull, "{}", "further arguments of the vLLM server")
       .open()
       .accepted("read by the vllm_bridge generator (policy.generation.backend: vllm)");

@@ -1,0 +1,246 @@
+#include "plugins/vllm_bridge/fleet/fleet.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace hexad::vllm {
+namespace {
+
+std::string random_name() {
+  uint64_t bits = 0;
+  (void)!::getrandom(&bits, sizeof bits, 0);
+  return fmt::format("hexad-{:012x}", bits >> 16);
+}
+
+}  // namespace
+
+Fleet::Fleet(EventLoop& loop, const Settings& settings, Outbox& outbox, Log log)
+    : loop_(loop),
+      settings_(settings),
+      outbox_(outbox),
+      log_(std::move(log)),
+      transfers_(loop),
+      run_name_(random_name()) {
+  loop_.run([this] { look_around(); });
+}
+
+Fleet::~Fleet() = default;
+
+void Fleet::submit(std::vector<Request> requests) {
+  for (Request& request : requests) {
+    const uint64_t id = request.id;
+    journal_[id] = std::make_unique<Entry>(std::move(request), settings_.eos_token_ids);
+    waiting_.push_back(id);
+  }
+  dispatch();
+}
+
+void Fleet::release() {
+  if (--held_ > 0) return;
+  const auto now = Clock::now();
+  for (const auto& server : servers_) server->last_progress = now;
+  dispatch();
+}
+
+void Fleet::set_version(int64_t version, const std::string& dir) {
+  version_ = version;
+  weights_dir_ = dir;
+  group_server_.clear();  // the prompts in the caches are of old weights
+}
+
+bool Fleet::any_up() const {
+  return std::any_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->up(); });
+}
+
+// The group's own server as long as it is not much busier than the idlest, else the idlest. Null: none has room.
+Server* Fleet::choose(const Entry& entry) {
+  Server* idlest = nullptr;
+  const auto has_room = [&](const Server& server) {
+    return server.up() && static_cast<int64_t>(server.running.size()) < settings_.max_running;
+  };
+  for (const auto& server : servers_) {
+    if (!has_room(*server)) continue;
+    const bool worse = idlest && (server->index == entry.avoid || server->load >= idlest->load);
+    if (!idlest || !worse || idlest->index == entry.avoid) idlest = server.get();
+  }
+  const auto known = group_server_.find(entry.request.group);
+  if (!idlest || known == group_server_.end()) return idlest;
+  Server& own = *servers_[static_cast<size_t>(known->second)];
+  const int64_t cost = entry.left() + static_cast<int64_t>(entry.request.prompt.size());
+  constexpr int64_t kGroup = 16;  // requests that a server may be ahead
+  return has_room(own) && own.index != entry.avoid && own.load <= idlest->load + kGroup * cost ? &own : idlest;
+}
+
+void Fleet::dispatch() {
+  if (held_ > 0) return;
+  while (!waiting_.empty()) {
+    const auto found = journal_.find(waiting_.front());
+    if (found == journal_.end()) {  // cancelled
+      waiting_.pop_front();
+      continue;
+    }
+    Server* server = choose(*found->second);
+    if (!server) return;
+    waiting_.pop_front();
+    send(*found->second, *server);
+  }
+}
+
+void Fleet::send(Entry& entry, Server& server) {
+  const uint64_t id = entry.request.id;
+  entry.server = server.index;
+  entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear();
+  entry.done = false, entry.tokens_before = entry.tokens.size();
+  ++entry.attempts;
+  if (server.running.empty()) server.last_progress = Clock::now();
+  server.running.insert(id);
+  server.load += entry.left();
+  group_server_[entry.request.group] = server.index;
+  const Ask ask{entry.request,
+                entry.tokens,
+                entry.stop_token_ids,
+                fmt::format("{}-{}-{}", run_name_, id, ++attempt_names_),
+                server.can.cache_salt ? fmt::format("{}-v{}.{}", run_name_, version_, flushes_) : "",
+                settings_.seed_requests};
+  HttpRequest request;
+  request.method = "POST";
+  request.url = server.url + std::string(path_of(server.api));
+  request.body = body_of(server.api, ask);
+  request.api_key = server.api_key;
+  entry.transfer = transfers_.start(std::move(request),
+                                    {[this, id](long status, std::string_view bytes) { on_bytes(id, status, bytes); },
+                                     [this, id](const HttpResult& result) { on_end(id, result); }});
+}
+
+void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
+  const auto found = journal_.find(id);
+  if (found == journal_.end()) return;
+  Entry& entry = *found->second;
+  Server& server = *servers_[static_cast<size_t>(entry.server)];
+  server.last_progress = Clock::now();
+  if (status != 200) {
+    constexpr size_t kMost = 4096;
+    if (entry.error_body.size() < kMost) entry.error_body.append(bytes.substr(0, kMost));
+    return;
+  }
+  const size_t before = entry.tokens.size();
+  try {
+    entry.stream.feed(bytes, [&](std::string_view data) {
+      take_chunk(entry, server, data);
+      return !entry.done;
+    });
+  } catch (const std::exception& error) {
+    entry.fault = error.what();
+    transfers_.abort(entry.transfer);
+    on_end(id, HttpResult{.complete = false, .status = status, .error = {}});
+    return;
+  }
+  if (entry.tokens.size() > before && (entry.request.stream || !entry.request.stop_strings.empty()) &&
+      entry.finish.empty())
+    outbox_.put_partial(entry.event(HEXAD_FINISH_NONE));
+}
+
+void Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
+  const Chunk chunk = parse_chunk(server.api, data);
+  if (chunk.done) {
+    entry.done = true;
+    return;
+  }
+  if (!entry.finish.empty() && !chunk.tokens.empty()) throw std::runtime_error("tokens after the stream has ended");
+  entry.add(chunk, version_);
+  server.load -= static_cast<int64_t>(chunk.tokens.size());
+  if (!chunk.finish.empty()) entry.finish = chunk.finish;
+}
+
+void Fleet::leave(Entry& entry) {
+  if (entry.server < 0) return;
+  Server& server = *servers_[static_cast<size_t>(entry.server)];
+  server.running.erase(entry.request.id);
+  server.load -= entry.left();
+  entry.server = -1, entry.transfer = 0;
+}
+
+void Fleet::on_end(uint64_t id, const HttpResult& result) {
+  const auto found = journal_.find(id);
+  if (found == journal_.end()) return;
+  settle(*found->second, result);
+  dispatch();
+}
+
+// An attempt is over: the request has ended, or goes on elsewhere; the server is blamed for what is its fault.
+void Fleet::settle(Entry& entry, const HttpResult& result) {
+  Server& server = *servers_[static_cast<size_t>(entry.server)];
+  leave(entry);
+  const bool progress = entry.tokens.size() > entry.tokens_before;
+  entry.in_vain = progress ? 0 : entry.in_vain + 1;
+  if (result.status >= 400 && result.status < 500 && result.status != 408 && result.status != 429) {
+    return finish(
+        entry, HEXAD_FINISH_ERROR,
+        fmt::format("{} refused it with status {}: {}", server.label(), result.status, error_text(entry.error_body)));
+  }
+  std::string why;
+  if (!entry.fault.empty()) {
+    why = "sent a wrong answer: " + entry.fault;
+  } else if (result.status != 0 && result.status != 200) {
+    why = fmt::format("answered with status {}: {}", result.status, error_text(entry.error_body));
+  } else if (!result.complete) {
+    why = (result.status ? "broke off its answer: " : "did not answer: ") + result.error;
+  } else if (!entry.done) {
+    why = "ended its answer before the stream's last event";
+  }
+  const int32_t ended = entry.ended_by_tokens();
+  const bool stopped = entry.finish == "stop" || entry.finish == "repetition";
+  if (why.empty() && entry.finish == "length" && ended == HEXAD_FINISH_NONE)
+    why = fmt::format("stopped for length after {} of {} tokens", entry.tokens.size(), entry.request.max_new_tokens);
+  if (stopped || ended != HEXAD_FINISH_NONE) {  // all of it is here, whatever came after
+    why.empty() ? void(server.failures = 0) : blame(server, why);
+    return finish(entry, stopped ? HEXAD_FINISH_STOP : ended);
+  }
+  // Without a word the server let go of it, as it does when it is paused or sleeps: nobody is to blame.
+  const bool faulty = !why.empty();
+  if (!faulty) why = "let go of it (" + (entry.finish.empty() ? "no reason" : entry.finish) + ")";
+  entry.avoid = server.index;
+  wait_again(entry, why);
+  if (!faulty) return;
+  result.connected ? blame(server, why) : fail(server, why);
+}
+
+void Fleet::wait_again(Entry& entry, const std::string& why) {
+  const uint64_t id = entry.request.id;
+  entry.last_failure = why;
+  if (entry.in_vain >= settings_.attempts) {
+    return finish(entry, HEXAD_FINISH_ERROR,
+                  fmt::format("{} attempts in a row brought no token; the last server {}", entry.in_vain, why));
+  }
+  log_(HEXAD_LOG_WARN, fmt::format("request {}: its server {}. It goes on with the {} of {} tokens that it has", id,
+                                   why, entry.tokens.size(), entry.request.max_new_tokens));
+  waiting_.push_front(id);
+}
+
+void Fleet::finish(Entry& entry, int32_t finish, std::string error) {
+  outbox_.put_final(entry.event(finish, std::move(error)));
+  journal_.erase(entry.request.id);
+}
+
+void Fleet::cancel(uint64_t id) {
+  const auto found = journal_.find(id);
+  if (found == journal_.end()) return;
+  if (found->second->transfer) transfers_.abort(found->second->transfer);
+  leave(*found->second);
+  finish(*found->second, HEXAD_FINISH_ABORT);
+  dispatch();
+}
+
+void Fleet::drop(uint64_t id) {
+  const auto found = journal_.find(id);
+  if (found == journal_.end()) return;
+  if (found->second->transfer) transfers_.abort(found->second->transfer);
+  leave(*found->second);
+  journal_.erase(found);
+  dispatch();
+}
+
+}  // namespace hexad::vllm

@@ -1,0 +1,245 @@
+// The Fleet's other half: which servers take requests.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "plugins/vllm_bridge/fleet/fleet.hpp"
+
+namespace hexad::vllm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr auto kTick = Milliseconds(100);
+constexpr auto kHealthEvery = std::chrono::seconds(5);
+constexpr int kUnhealthy = 3;  // bad answers of /health in a row
+
+Milliseconds to_ms(Seconds seconds) { return std::chrono::ceil<Milliseconds>(seconds); }
+
+// The first value of that name anywhere in the tree, as text; "" if there is none.
+std::string find_text(const Json& tree, const std::string& name) {
+  if (tree.is_object()) {
+    if (const auto found = tree.find(name); found != tree.end() && found->is_primitive() && !found->is_null())
+      return found->is_string() ? found->get<std::string>() : found->dump();
+  }
+  if (tree.is_structured()) {
+    for (const Json& child : tree) {
+      if (std::string text = find_text(child, name); !text.empty()) return text;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+void Fleet::ask(Server& server, const std::string& method, const std::string& path, std::string body, Seconds deadline,
+                Then then) {
+  HttpRequest request;
+  request.method = method, request.url = server.url + path, request.body = std::move(body);
+  request.api_key = server.api_key;
+  request.timeout = to_ms(deadline);
+  request.connect = std::min(request.connect, request.timeout);
+  if (server.probe) transfers_.abort(server.probe);
+  server.probe = vllm::ask(transfers_, std::move(request), [&server, then = std::move(then)](const Answer& answer) {
+    server.probe = 0;
+    then(answer);
+  });
+}
+
+void Fleet::admit(int index, const std::string& url, const std::string& api_key) {
+  const auto at = static_cast<size_t>(index);
+  if (at >= servers_.size()) {
+    servers_.resize(at + 1);
+    servers_[at] = std::make_unique<Server>();
+  }
+  Server& server = *servers_[at];
+  server.index = index, server.url = url, server.api_key = api_key;
+  server.state = Server::State::starting, server.since = Clock::now();
+  server.version = version_;  // of the folder that it is started from
+  server.backoff.reset();
+  probe(server);
+}
+
+void Fleet::lose(int index, const std::string& why) {
+  Server& server = *servers_[static_cast<size_t>(index)];
+  fail(server, why);
+  loop_.forget(std::exchange(server.timer, 0));  // it is admitted again when its process is
+  if (server.probe) transfers_.abort(std::exchange(server.probe, 0));
+}
+
+// Up, or up again: asks in turn whether it is well, what it is, what it has, and which weights it holds.
+void Fleet::probe(Server& server) {
+  ask(server, "GET", "/health", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    if (answer.ok()) return probe_version(server);
+    server.last_error = "/health: " + answer.trouble();
+    retry(server);
+  });
+}
+
+void Fleet::probe_version(Server& server) {
+  ask(server, "GET", "/version", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    const Json json = Json::parse(answer.body, nullptr, false);
+    server.can = capabilities_of(answer.ok() && json.is_object() ? find_text(json, "version") : "");
+    if (too_old(server.can.version)) {
+      server.last_error = fmt::format("vLLM {} is older than {}, the oldest that this bridge is for",
+                                      server.can.version, kOldestVersion);
+      return retry(server);
+    }
+    probe_api(server);
+  });
+}
+
+void Fleet::probe_api(Server& server) {
+  const std::string path(path_of(GenerationApi::tokens));
+  ask(server, "POST", path, "{}", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    const long status = answer.result.status;
+    if (!answer.result.complete || status >= 500) {
+      server.last_error = "probe of the generation API: " + answer.trouble();
+      return retry(server);
+    }
+    if (status == 401 || status == 403) {
+      server.last_error = fmt::format(
+          "it refuses the API key (status {}). Wanted: the key of the server in the variable "
+          "that policy.generation.vllm_cfg.api_key_env_var names",
+          status);
+      return retry(server);
+    }
+    server.api = status == 404 || status == 405 || status == 501 ? GenerationApi::completions : GenerationApi::tokens;
+    probe_dev_mode(server);
+  });
+}
+
+void Fleet::probe_dev_mode(Server& server) {
+  ask(server, "GET", "/is_paused", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    server.dev_mode = answer.ok();
+    if (server.dev_mode) return probe_config(server);
+    check_weights(server);
+  });
+}
+
+void Fleet::probe_config(Server& server) {
+  ask(server, "GET", "/server_info?config_format=json", "", settings_.deadlines.probe,
+      [this, &server](const Answer& answer) {
+        const Json json = answer.ok() ? Json::parse(answer.body, nullptr, false) : Json();
+        server.logprobs_mode = find_text(json, "logprobs_mode");
+        server.sleep_mode = find_text(json, "enable_sleep_mode") == "true";
+        check_weights(server);
+      });
+}
+
+// A server that was away while weights changed, or that was started anew by somebody else, loads those in force.
+void Fleet::check_weights(Server& server) {
+  if (server.version == version_) return open(server);
+  const int64_t wanted = version_;
+  Json body = {{"method", "reload_weights"}};
+  body["kwargs"]["weights_path"] = weights_dir_.empty() ? settings_.model_name : weights_dir_;
+  log_(HEXAD_LOG_INFO, fmt::format("{}: it loads the weights in force (version {})", server.label(), wanted));
+  ask(server, "POST", "/collective_rpc", body.dump(), settings_.deadlines.control,
+      [this, &server, wanted](const Answer& answer) {
+        if (!answer.ok()) {
+          server.last_error = "reload_weights: " + answer.trouble();
+          return retry(server);
+        }
+        server.version = wanted;
+        ask(server, "POST", "/resume", "", settings_.deadlines.control,
+            [this, &server](const Answer&) { check_weights(server); });
+      });
+}
+
+void Fleet::open(Server& server) {
+  const bool first = !std::exchange(ever_up_, true);
+  server.state = Server::State::up, server.since = last_up_ = server.last_progress = Clock::now();
+  server.unhealthy = server.failures = 0;
+  log_(HEXAD_LOG_INFO,
+       fmt::format("{} takes requests: vLLM {}, {}{}{}", server.label(),
+                   server.can.version.empty() ? "of unknown version" : server.can.version, path_of(server.api),
+                   server.dev_mode ? "" : ", no development endpoints (no refit)",
+                   first || server.last_error.empty() ? "" : "; its last failure: " + server.last_error));
+  server.backoff.reset();
+  outbox_.set_trouble("");
+  dispatch();
+}
+
+void Fleet::retry(Server& server) {
+  loop_.forget(server.timer);
+  server.timer = loop_.after(server.backoff.next(), [this, &server] {
+    server.timer = 0;
+    probe(server);
+  });
+}
+
+void Fleet::blame(Server& server, const std::string& why) {
+  constexpr int kBreaker = 3;
+  server.last_error = why;
+  if (server.up() && ++server.failures >= kBreaker)
+    fail(server, fmt::format("{}, the {}rd failure in a row", why, kBreaker));
+}
+
+void Fleet::recall(int index) {
+  Server& server = *servers_[static_cast<size_t>(index)];
+  const std::vector<uint64_t> running(server.running.begin(), server.running.end());
+  for (const uint64_t id : running) {
+    Entry& entry = *journal_.at(id);
+    transfers_.abort(entry.transfer);
+    leave(entry);
+    waiting_.push_front(id);
+  }
+}
+
+// It takes no requests any more; those that it has go on elsewhere.
+void Fleet::fail(Server& server, const std::string& why) {
+  const bool was_up = server.up();
+  server.last_error = why;
+  if (server.state == Server::State::starting) return;
+  server.state = Server::State::down, server.since = Clock::now();
+  if (was_up) {
+    last_up_ = Clock::now();
+    log_(HEXAD_LOG_WARN, fmt::format("{} {}. Its {} requests go on elsewhere, or when it is back", server.label(), why,
+                                     server.running.size()));
+  }
+  recall(server.index);
+  if (!weights_dir_.empty()) server.version = kUnknownVersion;  // it may come back as another process
+  retry(server);
+  dispatch();
+}
+
+void Fleet::check_health(Server& server) {
+  if (server.probe || Clock::now() - server.since < kHealthEvery) return;
+  server.since = Clock::now();
+  ask(server, "GET", "/health", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    server.unhealthy = answer.ok() ? 0 : server.unhealthy + 1;
+    const bool dead = answer.result.complete && !answer.ok();
+    if (server.up() && (dead || server.unhealthy >= kUnhealthy))
+      fail(server, "is not well, /health: " + answer.trouble());
+  });
+}
+
+void Fleet::check_lost() {
+  const auto now = Clock::now();
+  if (servers_.empty() || any_up()) {
+    last_up_ = now;
+    return;
+  }
+  const Seconds most = ever_up_ ? settings_.deadlines.lost : settings_.deadlines.startup;
+  if (now - last_up_ < most) return;
+  std::string text = fmt::format("no vLLM server has been there for {:.0f} s:", Seconds(now - last_up_).count());
+  for (const auto& server : servers_)
+    text += fmt::format(" {}: {};", server->label(), server->last_error.empty() ? "silent" : server->last_error);
+  outbox_.set_trouble(text + " start them again, or look into their logs");
+}
+
+void Fleet::look_around() {
+  const auto now = Clock::now();
+  for (const auto& server : servers_) {
+    if (!server->up()) continue;
+    if (held_ == 0 && !server->running.empty() && now - server->last_progress > settings_.deadlines.stall) {
+      fail(*server, fmt::format("has sent nothing for {:.1f} s", Seconds(now - server->last_progress).count()));
+    } else {
+      check_health(*server);
+    }
+  }
+  check_lost();
+  ticker_ = loop_.after(kTick, [this] { look_around(); });
+}
+
+}  // namespace hexad::vllm

@@ -1,0 +1,45 @@
+#include "plugins/vllm_bridge/fleet/journal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace hexad::vllm {
+
+Entry::Entry(Request from, const std::set<int32_t>& eos)
+    : request(std::move(from)), stop_token_ids(request.stop_token_ids) {
+  if (request.ignore_eos) return;
+  for (const int32_t id : eos) {
+    if (std::find(stop_token_ids.begin(), stop_token_ids.end(), id) == stop_token_ids.end())
+      stop_token_ids.push_back(id);
+  }
+}
+
+void Entry::add(const Chunk& chunk, int64_t version) {
+  if (static_cast<int64_t>(chunk.tokens.size()) > left()) {
+    throw std::runtime_error(fmt::format("{} more tokens, {} were left of the {} asked for", chunk.tokens.size(),
+                                         left(), request.max_new_tokens));
+  }
+  if (!chunk.tokens.empty() && (spans.empty() || spans.back().version != version))
+    spans.push_back({static_cast<int64_t>(tokens.size()), version});
+  tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+  logprobs.insert(logprobs.end(), chunk.logprobs.begin(), chunk.logprobs.end());
+}
+
+int32_t Entry::ended_by_tokens() const {
+  if (tokens.empty()) return HEXAD_FINISH_NONE;
+  const bool stopped = std::find(stop_token_ids.begin(), stop_token_ids.end(), tokens.back()) != stop_token_ids.end();
+  if (stopped) return HEXAD_FINISH_STOP;
+  return left() == 0 ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_NONE;
+}
+
+std::unique_ptr<Event> Entry::event(int32_t finish, std::string error) const {
+  auto made = std::make_unique<Event>();
+  made->tokens = tokens, made->logprobs = logprobs, made->spans = spans;
+  made->error = std::move(error);
+  made->seal(request.id, finish);
+  return made;
+}
+
+}  // namespace hexad::vllm

@@ -1,0 +1,50 @@
+// What is known of each request from its submission to its end: nothing that a server has sent is lost with the server.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/vllm_bridge/fleet/event.hpp"
+#include "plugins/vllm_bridge/http/event_loop.hpp"
+#include "plugins/vllm_bridge/protocol/event_stream.hpp"
+#include "plugins/vllm_bridge/protocol/generation_api.hpp"
+
+namespace hexad::vllm {
+
+struct Entry {
+  // `eos`: the model's, which end it too unless the request says otherwise.
+  Entry(Request from, const std::set<int32_t>& eos);
+  Request request;
+  std::vector<int32_t> stop_token_ids;  // all that end it
+  std::vector<int32_t> tokens;
+  std::vector<float> logprobs;
+  std::vector<hexad_version_span> spans;
+
+  // The attempt that is under way.
+  int server = -1;  // -1: it waits for one
+  uint64_t transfer = 0;
+  EventStream stream;
+  std::string finish;      // that the stream has named
+  bool done = false;       // the stream has ended as it should
+  std::string error_body;  // of an answer that is no stream
+  std::string fault;       // what is wrong with the stream
+  size_t tokens_before = 0;
+
+  int avoid = -1;    // the server that failed it last: another is better
+  int attempts = 0;  // so many in all
+  int in_vain = 0;   // in a row, without a new token
+  std::string last_failure;
+
+  int64_t left() const { return request.max_new_tokens - static_cast<int64_t>(tokens.size()); }
+
+  // Takes new tokens, sampled under `version`. Throws std::runtime_error if there are more than were asked for.
+  void add(const Chunk& chunk, int64_t version);
+  // How the request has ended, if its tokens say so: the message that said it may have been lost.
+  // HEXAD_FINISH_NONE if it goes on.
+  int32_t ended_by_tokens() const;
+  std::unique_ptr<Event> event(int32_t finish, std::string error = {}) const;
+};
+
+}  // namespace hexad::vllm

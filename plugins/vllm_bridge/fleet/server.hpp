@@ -1,0 +1,62 @@
+// What is known of one server.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "plugins/vllm_bridge/http/event_loop.hpp"
+#include "plugins/vllm_bridge/protocol/capabilities.hpp"
+#include "plugins/vllm_bridge/protocol/generation_api.hpp"
+
+namespace hexad::vllm {
+
+// Time before a server that failed is asked again: doubles with each failure in a row.
+class Backoff {
+ public:
+  Milliseconds next() {
+    const Milliseconds now = delay_;
+    delay_ = std::min(delay_ * 2, kMost);
+    return now;
+  }
+  void reset() { delay_ = kFirst; }
+
+ private:
+  static constexpr Milliseconds kFirst{200}, kMost{15'000};
+  Milliseconds delay_ = kFirst;
+};
+
+constexpr int64_t kUnknownVersion = -1;
+
+struct Server {
+  enum class State {
+    starting,  // has not answered yet
+    up,        // takes requests
+    down,      // failed; asked again when its back-off is over
+  };
+  int index = 0;
+  std::string url;      // without a slash at its end
+  std::string api_key;  // never logged
+  State state = State::starting;
+  Clock::time_point since = Clock::now();  // that state
+  GenerationApi api = GenerationApi::tokens;
+  Capabilities can;
+  bool dev_mode = false;                 // has pause, resume, collective_rpc
+  bool sleep_mode = false;               // can give memory back
+  std::string logprobs_mode;             // "": it does not say
+  int64_t version = 0;                   // of the weights that it holds
+  std::unordered_set<uint64_t> running;  // requests
+  int64_t load = 0;                      // tokens that they may still make
+  Backoff backoff;
+  int failures = 0;   // in a row
+  int unhealthy = 0;  // answers of /health in a row
+  std::string last_error;
+  Clock::time_point last_progress = Clock::now();
+  uint64_t probe = 0, timer = 0;  // a transfer, a timer; 0: none
+
+  std::string label() const { return "vLLM server " + std::to_string(index) + " (" + url + ")"; }
+  bool up() const { return state == State::up; }
+};
+
+}  // namespace hexad::vllm

@@ -1,0 +1,72 @@
+// HTTP requests over libcurl: many at a time on one thread, connections kept alive.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/vllm_bridge/http/event_loop.hpp"
+
+using CURL = void;
+using CURLM = void;
+
+namespace hexad::vllm {
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string url;
+  std::string body;         // JSON; sent with every method but GET
+  std::string api_key;      // "": none
+  Milliseconds timeout{0};  // of the whole request; 0: none
+  Milliseconds connect{5000};
+};
+
+struct HttpResult {
+  bool complete = false;  // the response came whole
+  bool connected = true;  // false: nobody listens there, so the request was never seen
+  long status = 0;        // 0: no response
+  std::string error;      // why it is not complete
+};
+
+struct HttpHandler {
+  std::function<void(long status, std::string_view bytes)> data;  // of the body, as they come
+  std::function<void(const HttpResult& result)> end;              // last, once, unless it is aborted
+};
+
+// Everything on the loop's thread.
+class Transfers {
+ public:
+  explicit Transfers(EventLoop& loop);
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  // The name of the transfer. Handlers run later, never inside this call; they may start and abort others.
+  uint64_t start(HttpRequest request, HttpHandler handler);
+  // Closes its connection; its handler is not called any more. An ended one is no error.
+  void abort(uint64_t transfer);
+  size_t size() const { return running_.size(); }
+
+ private:
+  struct Transfer;
+  void on_socket(CURL* easy, int descriptor, int what);
+  void act(int descriptor, int mask);
+  void deliver();
+  void finish(Transfer& transfer, int curl_code);
+  CURL* take_easy();
+  static int socket_callback(CURL* easy, int descriptor, int what, void* self, void*);
+  static int timer_callback(CURLM*, long timeout_ms, void* self);
+  static size_t write_callback(char* bytes, size_t size, size_t count, void* transfer);
+
+  EventLoop& loop_;
+  CURLM* multi_;
+  uint64_t timer_ = 0, next_name_ = 1;
+  std::unordered_map<uint64_t, std::unique_ptr<Transfer>> running_;
+  std::vector<uint64_t> touched_;  // have bytes to deliver
+  std::vector<CURL*> idle_;
+};
+
+}  // namespace hexad::vllm

@@ -1,0 +1,47 @@
+// A server process of ours. It runs in a process group of its own that ends when this process does, however it ends: a
+// small shell leads the group and waits for the end of a pipe that only we hold.
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hexad::vllm {
+
+struct Command {
+  std::vector<std::string> arguments;              // program first, found on PATH
+  std::map<std::string, std::string> environment;  // beside this process's; may hold a key
+  std::string log;                                 // file for its output, appended
+};
+
+class Child {
+ public:
+  // Throws std::system_error if it cannot be started at all; a program that is not there ends with a line in the log.
+  explicit Child(const Command& command);
+  ~Child();  // kills the group and waits for its leader
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }  // of the leader, and of the group
+  // What it ended with: "exit code 1", "signal 9"; nothing while it runs.
+  std::optional<std::string> ended();
+
+ private:
+  pid_t pid_ = -1;
+  int life_ = -1;  // our end of the pipe
+  std::optional<std::string> ended_;
+};
+
+// The last lines of a file, at most `bytes`.
+std::string tail_of(const std::string& file, size_t bytes = 2000);
+
+// A port of 127.0.0.1 that nobody listens on, in [low, high], searched from a place that differs from process to process.
+// Throws sdk::Error if all are taken.
+int free_port(int64_t low, int64_t high, int64_t start);
+
+// 32 random bytes in hexadecimal digits.
+std::string random_key();
+
+}  // namespace hexad::vllm

@@ -1,0 +1,112 @@
+#include "plugins/vllm_bridge/process/nursery.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <exception>
+
+namespace hexad::vllm {
+namespace {
+
+constexpr auto kLook = Milliseconds(200);
+
+// The end of a log in one line.
+std::string said(const std::string& log) {
+  std::string text = tail_of(log, 600);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return text;
+}
+
+}  // namespace
+
+Nursery::Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, int label, Log log)
+    : loop_(loop),
+      fleet_(fleet),
+      settings_(settings),
+      log_dir_(std::move(log_dir)),
+      label_(label),
+      log_(std::move(log)) {}
+
+void Nursery::start(const std::string& model_dir) {
+  model_dir_ = model_dir;
+  if (started()) return;
+  nests_.resize(static_cast<size_t>(settings_.spawn.servers));
+  for (size_t i = 0; i < nests_.size(); ++i) {
+    nests_[i].log = fmt::format("{}/vllm_{}_{}.log", log_dir_, label_, i);
+    hatch(i);
+  }
+  look_around();
+}
+
+std::vector<std::string> Nursery::logs() const {
+  std::vector<std::string> result;
+  for (const Nest& nest : nests_) result.push_back(nest.log);
+  return result;
+}
+
+void Nursery::hatch(size_t index) {
+  Nest& nest = nests_[index];
+  const SpawnSettings& spawn = settings_.spawn;
+  const auto place = static_cast<int64_t>(index) + 61 * label_ + 7 * ::getpid();
+  const int port = free_port(spawn.port_low, spawn.port_high, place);
+  const std::string key = random_key();
+  Command command;
+  command.arguments = spawn.command;
+  for (const std::string& argument : {std::string("--model"), model_dir_, std::string("--host"),
+                                      std::string("127.0.0.1"), std::string("--port"), std::to_string(port)})
+    command.arguments.push_back(argument);
+  command.arguments.insert(command.arguments.end(), spawn.arguments.begin(), spawn.arguments.end());
+  command.environment = spawn.environment;
+  command.environment["VLLM_API_KEY"] = key;
+  command.log = nest.log;
+  nest.child = std::make_unique<Child>(command);
+  nest.since = Clock::now();
+  log_(HEXAD_LOG_INFO, fmt::format("vLLM server {} starts on port {} with {} (process {}, log {})", index, port,
+                                   model_dir_, nest.child->pid(), nest.log));
+  fleet_.admit(static_cast<int>(index), fmt::format("http://127.0.0.1:{}", port), key);
+}
+
+void Nursery::look_after(size_t index) {
+  Nest& nest = nests_[index];
+  const auto now = Clock::now();
+  if (!nest.child) {
+    if (now >= nest.next_start) hatch(index);
+    return;
+  }
+  const Server& server = *fleet_.servers()[index];
+  const auto lose = [&](const std::string& why) {
+    fleet_.lose(static_cast<int>(index), why);
+    nest.child.reset();
+    nest.next_start = now + nest.backoff.next();
+  };
+  if (const std::optional<std::string> ended = nest.child->ended())
+    return lose(fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log)));
+  if (server.up()) {
+    nest.since = now;
+    nest.backoff.reset();
+    return;
+  }
+  // A live process that does not serve: it starts, it will be well again, or it hangs.
+  const bool starting = server.state == Server::State::starting;
+  const Seconds most = starting ? settings_.deadlines.startup : settings_.deadlines.stall;
+  if (now - nest.since > most)
+    lose(fmt::format("did not {} in {:.0f} s and was killed; the end of its log: {}",
+                     starting ? "get ready" : "get well again", most.count(), said(nest.log)));
+}
+
+void Nursery::look_around() {
+  for (size_t i = 0; i < nests_.size(); ++i) {
+    try {
+      look_after(i);
+    } catch (const std::exception& error) {
+      nests_[i].next_start = Clock::now() + nests_[i].backoff.next();
+      log_(HEXAD_LOG_WARN, fmt::format("vLLM server {} cannot be started: {}", i, error.what()));
+    }
+  }
+  loop_.after(kLook, [this] { look_around(); });
+}
+
+}  // namespace hexad::vllm

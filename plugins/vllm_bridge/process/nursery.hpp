@@ -1,0 +1,46 @@
+// The servers that this rank starts: each is started again when it ends, and when it hangs.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/vllm_bridge/fleet/fleet.hpp"
+#include "plugins/vllm_bridge/process/child.hpp"
+
+namespace hexad::vllm {
+
+// On the loop's thread, but for the constructor and the destructor.
+class Nursery {
+ public:
+  // `log_dir` exists. `label` tells the ranks of a run apart: in names of logs, and where the search for ports begins.
+  Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, int label, Log log);
+
+  // Starts all, from this folder; later starts are from the latest one. Again: names the folder alone.
+  void start(const std::string& model_dir);
+  bool started() const { return !nests_.empty(); }
+  std::vector<std::string> logs() const;
+
+ private:
+  struct Nest {
+    std::unique_ptr<Child> child;  // null: it is to be started
+    std::string log;
+    Backoff backoff;
+    Clock::time_point since;  // its start, or when it was last well
+    Clock::time_point next_start;
+  };
+  void hatch(size_t index);
+  void look_after(size_t index);
+  void look_around();
+
+  EventLoop& loop_;
+  Fleet& fleet_;
+  const Settings& settings_;
+  std::string log_dir_;
+  int label_;
+  Log log_;
+  std::string model_dir_;
+  std::vector<Nest> nests_;
+};
+
+}  // namespace hexad::vllm

@@ -1,0 +1,65 @@
+#include "plugins/vllm_bridge/protocol/capabilities.hpp"
+
+#include <charconv>
+#include <compare>
+#include <optional>
+
+namespace hexad::vllm {
+namespace {
+
+struct Version {
+  int major = 0, minor = 0, patch = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+// Up to the first character that is neither a digit nor a dot; nothing if it does not begin with numbers.
+std::optional<Version> parse(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  Version version;
+  int* parts[] = {&version.major, &version.minor, &version.patch};
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (int i = 0; i < 3; ++i) {
+    const auto [next, error] = std::from_chars(at, end, *parts[i]);
+    if (error != std::errc()) return i > 1 ? std::optional(version) : std::nullopt;
+    at = next;
+    if (at == end || *at != '.') return i > 0 ? std::optional(version) : std::nullopt;
+    ++at;
+  }
+  return version;
+}
+
+struct Row {
+  Version since;
+  bool cache_salt;
+  Capabilities::Rendezvous nccl;
+};
+
+// Oldest first; a version has what the last row that is not newer says.
+constexpr Row kTable[] = {
+    {{0, 10, 2}, true, Capabilities::Rendezvous::none},
+    {{0, 16, 0}, true, Capabilities::Rendezvous::store},      // /init_weight_transfer_engine
+    {{0, 30, 0}, true, Capabilities::Rendezvous::unique_id},  // nccl_unique_id_b64
+};
+
+}  // namespace
+
+Capabilities capabilities_of(std::string_view version) {
+  Capabilities result;
+  result.version = version;
+  const std::optional<Version> parsed = parse(version);
+  if (!parsed) return result;
+  for (const Row& row : kTable) {
+    if (*parsed < row.since) break;
+    result.cache_salt = row.cache_salt;
+    result.nccl = row.nccl;
+  }
+  return result;
+}
+
+bool too_old(std::string_view version) {
+  const std::optional<Version> parsed = parse(version);
+  return parsed && *parsed < *parse(kOldestVersion);
+}
+
+}  // namespace hexad::vllm

@@ -1,0 +1,23 @@
+// What a vLLM of a version can do: the one place that knows. What can be asked of the server itself is asked
+// (fleet/probe.hpp).
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace hexad::vllm {
+
+struct Capabilities {
+  std::string version;      // as the server says it; "" if it does not
+  bool cache_salt = false;  // requests may keep their cached prefixes apart
+  // Weights from the trainer's memory; not used by this bridge yet, named in its refusal.
+  enum class Rendezvous { none, store, unique_id } nccl = Rendezvous::none;
+};
+
+// "0.24.0", "0.24.0+cpu", "v0.30.1rc1"; an unreadable version is taken for the oldest.
+Capabilities capabilities_of(std::string_view version);
+
+// The oldest vLLM that this bridge is for: its /v1/completions returns token ids.
+inline constexpr std::string_view kOldestVersion = "0.10.2";
+bool too_old(std::string_view version);
+
+}  // namespace hexad::vllm

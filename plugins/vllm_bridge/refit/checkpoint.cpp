@@ -1,0 +1,127 @@
+#include "plugins/vllm_bridge/refit/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plugins/vllm_bridge/refit/host_copy.hpp"
+
+namespace hexad::vllm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The name of a type in a safetensors header.
+std::string type_name(DLDataType type, const char* weight) {
+  const auto is = [&](int code, int bits) { return type.code == code && type.bits == bits && type.lanes == 1; };
+  if (is(kDLFloat, 32)) return "F32";
+  if (is(kDLFloat, 16)) return "F16";
+  if (is(kDLBfloat, 16)) return "BF16";
+  if (is(kDLFloat, 64)) return "F64";
+  if (is(kDLFloat8_e4m3fn, 8)) return "F8_E4M3";
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s has a type (code %d, %d bits) that no server takes", weight,
+            type.code, type.bits);
+}
+
+bool whole(const hexad_weight_slice& slice) {
+  for (int32_t d = 0; d < slice.ndim; ++d) {
+    if (slice.offsets[d] != 0 || slice.shape[d] != slice.global_shape[d]) return false;
+  }
+  return true;
+}
+
+bool is_weight_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  for (const char* end : {".safetensors", ".bin", ".pt", ".pth", ".gguf", ".index.json"}) {
+    if (name.ends_with(end)) return true;
+  }
+  return false;
+}
+
+void write(std::ofstream& file, const fs::path& path, const void* bytes, size_t size) {
+  file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+  if (!file) {
+    sdk::fail(HEXAD_UNAVAILABLE,
+              "weight update: cannot write %s: %s. Free space there, or set policy.generation.vllm_cfg.refit_dir to a "
+              "folder with room for two copies of the model",
+              path.c_str(), std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(fs::path dir, fs::path model_dir)
+    : dir_(std::move(dir)), part_(dir_.string() + ".part"), model_dir_(std::move(model_dir)) {
+  fs::remove_all(part_);
+  fs::create_directories(part_);
+  fs::permissions(part_, fs::perms::owner_all);
+}
+
+Checkpoint::~Checkpoint() {
+  std::error_code ignored;
+  fs::remove_all(part_, ignored);
+}
+
+void Checkpoint::add(const sdk::Call& call, const hexad_weight_list& bucket) {
+  if (bucket.count == 0) return;
+  const std::string name = fmt::format("model-{:05}.safetensors", ++files_);
+  Json header;
+  size_t end = 0;
+  for (int64_t i = 0; i < bucket.count; ++i) {
+    const hexad_weight_slice& slice = bucket.slices[i];
+    if (!slice.tensor || !whole(slice)) {
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: got a part of %s, wanted the whole weight", slice.name);
+    }
+    if (!file_of_.emplace(slice.name, name).second)
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s came twice", slice.name);
+    const size_t begin = std::exchange(end, end + byte_size(*slice.tensor));
+    header[slice.name] = {{"dtype", type_name(slice.tensor->dtype, slice.name)},
+                          {"shape", std::vector<int64_t>(slice.shape, slice.shape + slice.ndim)},
+                          {"data_offsets", {begin, end}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is aligned
+  const uint64_t size = text.size();            // little-endian, as every machine of ours
+  const fs::path path = part_ / name;
+  std::ofstream file(path, std::ios::binary);
+  write(file, path, &size, sizeof size);
+  write(file, path, text.data(), text.size());
+  std::vector<std::byte> memory;
+  for (int64_t i = 0; i < bucket.count; ++i) {
+    const auto bytes = on_host(call, *bucket.slices[i].tensor, memory);
+    write(file, path, bytes.data(), bytes.size());
+  }
+  file.close();
+  write(file, path, "", 0);  // what was buffered is out, or this says why not
+  bytes_ += end;
+}
+
+fs::path Checkpoint::finish() {
+  if (file_of_.empty()) sdk::fail(HEXAD_FAILED_PRECONDITION, "weight update: no weight came before its end");
+  const fs::path index_path = part_ / "model.safetensors.index.json";
+  const std::string index = Json{{"metadata", {{"total_size", bytes_}}}, {"weight_map", file_of_}}.dump();
+  std::ofstream file(index_path, std::ios::binary);
+  write(file, index_path, index.data(), index.size());
+  file.close();
+  for (const fs::directory_entry& entry : fs::directory_iterator(model_dir_)) {
+    if (entry.is_regular_file() && !is_weight_file(entry.path()))
+      fs::copy_file(entry.path(), part_ / entry.path().filename());
+  }
+  fs::remove_all(dir_);
+  fs::rename(part_, dir_);
+  return dir_;
+}
+
+bool has_weights(const fs::path& dir) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors") || name.ends_with(".bin")) return true;
+  }
+  return false;
+}
+
+}  // namespace hexad::vllm

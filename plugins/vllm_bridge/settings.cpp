@@ -1,0 +1,173 @@
+#include "plugins/vllm_bridge/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plugins/vllm_bridge/process/arguments.hpp"
+
+namespace hexad::vllm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+int64_t at_least(const sdk::Config& config, const char* key, int64_t otherwise, int64_t minimum) {
+  const auto value = config.get<int64_t>(key, otherwise);
+  if (value < minimum) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted at least %lld", key, static_cast<long long>(value),
+              static_cast<long long>(minimum));
+  }
+  return value;
+}
+
+Seconds seconds(const sdk::Config& config, const char* key, Seconds otherwise) {
+  const auto value = config.get<double>(key, otherwise.count());
+  if (!(value > 0)) sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %g, wanted more than 0 seconds", key, value);
+  return Seconds(value);
+}
+
+Json subtree(const sdk::Config& config, const char* path) {
+  const std::optional<std::string> text = config.json(path);
+  return text ? Json::parse(*text) : Json();
+}
+
+std::vector<std::string> texts(const sdk::Config& config, const char* path) {
+  std::vector<std::string> result;
+  const Json list = subtree(config, path);
+  if (list.is_null()) return result;
+  const bool good =
+      list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& v) { return v.is_string(); });
+  if (!good) sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %s, wanted a list of texts", path, list.dump().c_str());
+  for (const Json& value : list) result.push_back(value.get<std::string>());
+  return result;
+}
+
+// This rank's part of the servers to attach to.
+std::vector<std::string> read_urls(const sdk::Call& call, const sdk::Config& config) {
+  std::vector<std::string> all = texts(config, "vllm_cfg.server_urls"), own;
+  hexad_comm* world = all.empty() ? nullptr : call.comm("world");
+  const auto rank = static_cast<size_t>(world ? call.host()->comm_rank(world) : 0);
+  const auto ranks = static_cast<size_t>(world ? call.host()->comm_size(world) : 1);
+  if (!all.empty() && all.size() < ranks) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "vllm_cfg.server_urls: got %zu servers for %zu ranks, wanted at least one a rank: start more servers, or "
+              "leave the key out and each rank starts its own",
+              all.size(), ranks);
+  }
+  for (size_t i = rank; i < all.size(); i += ranks) {
+    std::string url = all[i];
+    while (url.ends_with('/')) url.pop_back();
+    if (!url.starts_with("http://") && !url.starts_with("https://")) {
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "vllm_cfg.server_urls: got '%s', wanted a URL such as http://127.0.0.1:8000",
+                url.c_str());
+    }
+    own.push_back(std::move(url));
+  }
+  return own;
+}
+
+std::string read_api_key(const sdk::Config& config) {
+  const std::string variable = config.get("vllm_cfg.api_key_env_var", "");
+  if (variable.empty()) return "";
+  const char* value = std::getenv(variable.c_str());
+  if (!value || !*value) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "vllm_cfg.api_key_env_var: the environment has no variable %s", variable.c_str());
+  }
+  return value;
+}
+
+void add_ids(const Json& value, std::set<int32_t>& ids) {
+  if (value.is_number_integer()) ids.insert(value.get<int32_t>());
+  for (const Json& id : value.is_array() ? value : Json::array()) add_ids(id, ids);
+}
+
+Json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  return file ? Json::parse(file, nullptr, /*allow_exceptions=*/false) : Json();
+}
+
+void read_model(Settings& s) {
+  const fs::path dir(s.model_name);
+  const Json config = read_json(dir / "config.json");
+  if (!config.is_object()) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name: %s has no readable config.json; wanted a Hugging Face directory",
+              s.model_name.c_str());
+  }
+  s.model_name = fs::absolute(dir).lexically_normal().string();
+  const Json generation = read_json(dir / "generation_config.json");
+  for (const Json& source : {config, generation}) {
+    if (source.is_object() && source.contains("eos_token_id")) add_ids(source.at("eos_token_id"), s.eos_token_ids);
+  }
+  if (s.max_length == 0) s.max_length = config.value("max_position_embeddings", int64_t{0});
+}
+
+// What this bridge cannot do is refused, not passed over.
+void refuse_what_is_missing(const sdk::Config& config) {
+  const std::string transport = config.get("refit_transport", "");
+  if (!transport.empty() && transport != "disk") {
+    sdk::fail(HEXAD_UNIMPLEMENTED,
+              "refit_transport: got '%s'. Weights reach vLLM over disk so far; NCCL and CUDA IPC are not built yet. "
+              "Leave the key out",
+              transport.c_str());
+  }
+  if (config.get("return_routed_experts", false)) {
+    sdk::fail(HEXAD_UNIMPLEMENTED,
+              "the backend wants routed_experts, which this bridge does not fetch yet. Set policy.router_replay.source "
+              "to logprobs, or policy.generation.backend to native");
+  }
+}
+
+// vllm_cfg with the values that its absent keys stand for.
+Json filled_vllm_cfg(const sdk::Config& config, const Settings& s) {
+  Json cfg = subtree(config, "vllm_cfg");
+  if (!cfg.is_object()) cfg = Json::object();
+  const auto fill = [&](const char* key, const Json& value) {
+    if (cfg.value(key, Json()).is_null()) cfg[key] = value;
+  };
+  fill("precision", config.get("precision", "auto"));
+  fill("logprobs_mode", s.logprobs_mode);
+  if (s.max_length > 0) fill("max_model_len", s.max_length);
+  fill("gpu_memory_utilization", 0.6);
+  return cfg;
+}
+
+}  // namespace
+
+Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
+  Settings s;
+  refuse_what_is_missing(config);
+  s.model_name = config.get("model_name", "");
+  if (s.model_name.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name is missing: wanted a Hugging Face directory");
+  s.max_length = at_least(config, "max_total_sequence_length", 0, 0);
+  read_model(s);
+  s.urls = read_urls(call, config);
+  s.api_key = read_api_key(config);
+  s.max_running = at_least(config, "vllm_cfg.max_running_requests", s.max_running, 1);
+  s.attempts = at_least(config, "vllm_cfg.max_attempts", s.attempts, 1);
+  s.seed_requests = config.get("vllm_cfg.seed_requests", s.seed_requests);
+  s.logprobs_mode = config.get("vllm_cfg.logprobs_mode", "processed_logprobs");
+  s.refit_dir = config.get("vllm_cfg.refit_dir", "");
+  Deadlines& d = s.deadlines;
+  d.startup = seconds(config, "vllm_cfg.startup_timeout_s", d.startup);
+  d.control = seconds(config, "vllm_cfg.control_timeout_s", d.control);
+  d.probe = seconds(config, "vllm_cfg.health_timeout_s", d.probe);
+  d.stall = seconds(config, "vllm_cfg.stall_timeout_s", d.stall);
+  d.lost = seconds(config, "vllm_cfg.lost_timeout_s", d.lost);
+  s.spawn.servers = at_least(config, "vllm_cfg.num_servers", 1, 1);
+  s.spawn.command = texts(config, "vllm_cfg.server_command");
+  if (s.spawn.command.empty()) s.spawn.command = {"python3", "-m", "vllm.entrypoints.openai.api_server"};
+  s.spawn.port_low = at_least(config, "port_range_low", s.spawn.port_low, 1);
+  s.spawn.port_high = at_least(config, "port_range_high", s.spawn.port_high, s.spawn.port_low);
+  s.spawn.log_dir = config.get("vllm_cfg.server_log_dir", "");
+  const bool cuda = call.device().device_type == kDLCUDA;
+  s.spawn.arguments = server_arguments(filled_vllm_cfg(config, s), subtree(config, "vllm_kwargs"), cuda);
+  s.spawn.environment = server_environment(subtree(config, "vllm_cfg.env_vars"), call.device());
+  return s;
+}
+
+}  // namespace hexad::vllm

@@ -1,0 +1,202 @@
+// Weights over disk, pause, sleep.
+#include "tests/plugins/vllm_bridge/support/harness.hpp"
+
+using namespace vllm_test;
+
+namespace {
+
+int64_t place(const std::vector<std::string>& calls, const std::string& call) {
+  const auto found =
+      std::find_if(calls.begin(), calls.end(), [&](const std::string& c) { return c.starts_with(call); });
+  return found == calls.end() ? -1 : found - calls.begin();
+}
+
+}  // namespace
+
+TEST_CASE("an update pauses, loads, resets, resumes, in this order, on every server") {
+  FakeVllm first, second;
+  Harness bridge({&first, &second});
+  bridge.run(many(4));
+  while (!(LogLines::all().has(first.url()) && LogLines::all().has(second.url()))) bridge.poll(10);
+  bridge.update(1, 0.5f);
+  for (const FakeVllm* server : {&first, &second}) {
+    const auto calls = server->calls();
+    const int64_t at[] = {place(calls, "POST /pause?mode=keep"), place(calls, "POST /collective_rpc"),
+                          place(calls, "POST /reset_prefix_cache"), place(calls, "POST /resume")};
+    for (int i = 0; i < 4; ++i) CHECK(at[i] > (i ? at[i - 1] : 0));
+    CHECK(!server->paused());
+    CHECK(server->weights() != 0);
+  }
+  CHECK(first.weights() == second.weights());
+  Wish wish;
+  wish.id = 9;
+  const auto& sample = bridge.run({wish}).at(9);
+  check_sample(wish, sample, HEXAD_FINISH_LENGTH, first.weights());
+  CHECK(sample.spans == std::vector<std::pair<int64_t, int64_t>>{{0, 1}});
+}
+
+TEST_CASE("what is written is a Hugging Face directory") {
+  FakeVllm server;
+  const ModelDir parent;
+  Harness bridge({&server}, {{"refit_dir", parent.path().string()}});
+  bridge.run({Wish{}});
+  bridge->update_begin(bridge.service(), 4);
+  bridge.bucket("model.a", 1.5f);
+  bridge.bucket("model.b", 2.5f);
+  bridge->update_end(bridge.service(), true);
+  std::filesystem::path dir;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(parent.path())) {
+    if (entry.path().filename() == "version_4") dir = entry.path();
+  }
+  REQUIRE(!dir.empty());
+  CHECK(std::filesystem::exists(dir / "config.json"));
+  CHECK(std::filesystem::exists(dir / "tokenizer.json"));
+  CHECK(!std::filesystem::exists(dir / "model.safetensors"));  // the old weights
+  std::ifstream index(dir / "model.safetensors.index.json");
+  const Json json = Json::parse(index);
+  CHECK(json.at("metadata").at("total_size") == 48);
+  CHECK(json.at("weight_map").at("model.a") == "model-00001.safetensors");
+  std::ifstream file(dir / json.at("weight_map").at("model.b").get<std::string>(), std::ios::binary);
+  uint64_t size = 0;
+  file.read(reinterpret_cast<char*>(&size), sizeof size);
+  std::string header(size, ' ');
+  file.read(header.data(), static_cast<std::streamsize>(size));
+  CHECK(Json::parse(header).at("model.b") == Json{{"dtype", "F32"}, {"shape", {2, 3}}, {"data_offsets", {0, 24}}});
+  CHECK((8 + size) % 8 == 0);
+  float value = 0;
+  file.read(reinterpret_cast<char*>(&value), sizeof value);
+  CHECK(value == 2.5f);
+  bridge.close();
+  CHECK(std::distance(std::filesystem::directory_iterator(parent.path()), std::filesystem::directory_iterator()) == 3);
+}
+
+TEST_CASE("samples that run over an update name the versions of their tokens") {
+  FakeVllm server({.token_ms = 4});
+  Harness bridge({&server});
+  Wish wish;
+  wish.max_new_tokens = 120;
+  bridge.submit({wish});
+  while (server.running() == 0) bridge.poll(5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  bridge.update(5, 0.25f);
+  const auto& sample = bridge.finish().at(0);
+  REQUIRE(sample.spans.size() == 2);
+  CHECK(sample.spans[0] == std::pair<int64_t, int64_t>{0, 0});
+  CHECK(sample.spans[1].second == 5);
+  std::vector<int32_t> tokens = wish.prompt;
+  for (size_t i = 0; i < sample.tokens.size(); ++i) {
+    const bool old = static_cast<int64_t>(i) < sample.spans[1].first;
+    CHECK(sample.tokens[i] == next_token(tokens, old ? 0 : server.weights()));
+    tokens.push_back(sample.tokens[i]);
+  }
+  CHECK(server.generations().size() == 1);  // the server kept it
+}
+
+TEST_CASE("an update that is dropped or refused changes nothing") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  bridge.update(1, 1.0f, /*commit=*/false);
+  bridge->update_begin(bridge.service(), 2);
+  bridge.bucket("w", 1);
+  CHECK_THROWS_WITH_AS(bridge.bucket("w", 1), doctest::Contains("weight update: w came twice"), hexad::sdk::Error);
+  CHECK_THROWS_WITH_AS(bridge->update_end(bridge.service(), true),
+                       doctest::Contains("a bucket of it was refused: weight update: w came twice"), hexad::sdk::Error);
+  bridge->update_begin(bridge.service(), 3);
+  CHECK_THROWS_WITH_AS(bridge->update_end(bridge.service(), true), doctest::Contains("no weight came before its end"),
+                       hexad::sdk::Error);
+  CHECK_THROWS_WITH_AS(bridge->update_end(bridge.service(), true), doctest::Contains("update_end without update_begin"),
+                       hexad::sdk::Error);
+  CHECK_THROWS_WITH_AS(bridge.bucket("w", 1), doctest::Contains("update_bucket without update_begin"),
+                       hexad::sdk::Error);
+  CHECK(server.count("POST /collective_rpc") == 0);
+  CHECK(bridge.run({Wish{.id = 2}}).at(2).spans[0].second == 0);
+}
+
+TEST_CASE("a server that fails at an update is out until it has loaded the weights in force") {
+  FakeVllm good, bad;
+  Harness bridge({&good, &bad});
+  while (!(LogLines::all().has(good.url()) && LogLines::all().has(bad.url()))) bridge.poll(10);
+  bad.refuse("/collective_rpc", 500, 2);
+  bridge.update(1, 0.5f);
+  const auto wishes = many(12);
+  auto& samples = bridge.run(wishes);
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id], HEXAD_FINISH_LENGTH, good.weights());
+  CHECK(LogLines::all().has("failed at /collective_rpc: status 500: told to refuse"));
+  for (int i = 0; i < 100 && !LogLines::all().has("its last failure"); ++i) bridge.poll(50);
+  CHECK(LogLines::all().has("it loads the weights in force (version 1)"));
+  CHECK(bad.weights() == good.weights());
+  CHECK(!bad.paused());
+}
+
+TEST_CASE("an update that no server takes fails, and the weights before stay in force") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  bridge.update(1, 0.5f);
+  const uint64_t before = server.weights();
+  server.refuse("/collective_rpc", 500, 1);
+  CHECK_THROWS_WITH_AS(bridge.update(2, 0.75f), doctest::Contains("weight update: no vLLM server took the weights"),
+                       hexad::sdk::Error);
+  Wish wish;
+  wish.id = 3;
+  const auto& sample = bridge.run({wish}).at(3);
+  check_sample(wish, sample, HEXAD_FINISH_LENGTH, before);
+  CHECK(sample.spans[0].second == 1);
+}
+
+TEST_CASE("a server without development endpoints is not refitted but told of") {
+  FakeVllm server({.dev_mode = false});
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  CHECK_THROWS_WITH_AS(
+      bridge->update_begin(bridge.service(), 1),
+      doctest::Contains("has no development endpoints, through which weights are loaded. Start it with "
+                        "VLLM_SERVER_DEV_MODE=1"),
+      hexad::sdk::Error);
+}
+
+TEST_CASE("a pause keeps everything, with and without development endpoints; sleep too") {
+  for (const bool dev_mode : {true, false}) {
+    for (const bool sleeps : {false, true}) {
+      CAPTURE(dev_mode);
+      CAPTURE(sleeps);
+      FakeVllm server({.dev_mode = dev_mode, .token_ms = 3});
+      Harness bridge({&server});
+      const auto wishes = many(6, 40);
+      bridge.submit(wishes);
+      while (server.running() < 6) bridge.poll(5);
+      sleeps ? bridge->sleep(bridge.service(), 1) : bridge->pause(bridge.service());
+      bridge.submit({Wish{.id = 100}});
+      const auto early = bridge.samples.size();
+      for (int i = 0; i < 10; ++i) bridge.poll(30);
+      CHECK(bridge.samples.size() == early);
+      sleeps ? bridge->wake(bridge.service()) : bridge->resume(bridge.service());
+      auto& samples = bridge.finish();
+      for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
+      check_sample(Wish{.id = 100}, samples[100]);
+    }
+  }
+}
+
+TEST_CASE("after sleep without weights requests wait for an update") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  CHECK_THROWS_WITH_AS(bridge->sleep(bridge.service(), 3), doctest::Contains("sleep: got level 3"), hexad::sdk::Error);
+  bridge->sleep(bridge.service(), 2);
+  bridge->wake(bridge.service());
+  bridge.submit({Wish{.id = 1}});
+  for (int i = 0; i < 5; ++i) bridge.poll(30);
+  CHECK(bridge.samples.size() == 1);
+  bridge.update(1, 2.0f);
+  check_sample(Wish{.id = 1}, bridge.finish().at(1), HEXAD_FINISH_LENGTH, server.weights());
+}
+
+TEST_CASE("other transports and router replay are refused with a word") {
+  FakeVllm server;
+  CHECK_THROWS_WITH_AS(Harness({&server}, Json::object(), {{"refit_transport", "nccl_reshard"}}),
+                       doctest::Contains("NCCL and CUDA IPC are not built yet"), hexad::sdk::Error);
+  CHECK_THROWS_WITH_AS(Harness({&server}, Json::object(), {{"return_routed_experts", true}}),
+                       doctest::Contains("the backend wants routed_experts"), hexad::sdk::Error);
+}
