@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-gpu golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -36,6 +36,11 @@ test-layouts: build
 test-gpu:
 	$(if $(BUILT),,$(MAKE) build PRESET=cuda)
 	ctest --preset cuda -C gpu -L gpu --verbose $(ARGS)
+
+# The vLLM bridge against a real vLLM server on this CPU (6 GB in the cache, minutes a start).
+test-peers: build
+	@tools/setup_peers.sh
+	ctest --preset $(PRESET) -C peers -L peers --verbose $(ARGS)
 
 golden: build
 	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'

@@ -58,7 +58,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
       work_(settings_.refit_dir),
       fleet_(loop_, settings_, outbox_, log_),
       control_(loop_, fleet_),
-      nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), rank_of(call), log_),
+      nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(call), log_),
       spawns_(settings_.urls.empty()) {
   if (!spawns_) {
     loop_.run([&] {

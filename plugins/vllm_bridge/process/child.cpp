@@ -20,12 +20,11 @@ extern char** environ;
 namespace hexad::vllm {
 namespace {
 
-// $0 is the pipe's descriptor as standard input. The reader ends the group when the pipe does; the server's own end is
-// passed on as the leader's, whose death ends what else is in the group (Child::ended).
+// Its standard input is the pipe, $0 the folder to remove. The reader outlives the server until Child::ended.
 constexpr const char* kLeader =
     "exec 3<&0 </dev/null; "
     "\"$@\" 3<&- & server=$!; "
-    "(read -r _ <&3; kill -9 0) & "
+    "(read -r _ <&3; [ \"$0\" = - ] || rm -rf \"$0\"; kill -9 0) & "
     "exec 3<&-; wait $server; code=$?; "
     "echo \"hexad: the server ended with code $code\"; exit $code";
 
@@ -71,7 +70,7 @@ Child::Child(const Command& command) {
   sigfillset(&defaults);
   posix_spawnattr_setsigmask(&actions.attributes, &none);
   posix_spawnattr_setsigdefault(&actions.attributes, &defaults);
-  std::vector<std::string> arguments = {"/bin/sh", "-c", kLeader, "hexad-vllm"};
+  std::vector<std::string> arguments = {"/bin/sh", "-c", kLeader, command.scratch.empty() ? "-" : command.scratch};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
   std::vector<std::string> environment = merged_environment(command.environment);
   const int error = ::posix_spawn(&pid_, "/bin/sh", &actions.files, &actions.attributes, pointers(arguments).data(),

@@ -14,6 +14,7 @@ struct Command {
   std::vector<std::string> arguments;              // program first, found on PATH
   std::map<std::string, std::string> environment;  // beside this process's; may hold a key
   std::string log;                                 // file for its output, appended
+  std::string scratch = {};                        // folder that goes if this process is killed; "": none
 };
 
 class Child {

@@ -22,11 +22,13 @@ std::string said(const std::string& log) {
 
 }  // namespace
 
-Nursery::Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, int label, Log log)
+Nursery::Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, std::string scratch,
+                 int label, Log log)
     : loop_(loop),
       fleet_(fleet),
       settings_(settings),
       log_dir_(std::move(log_dir)),
+      scratch_(std::move(scratch)),
       label_(label),
       log_(std::move(log)) {}
 
@@ -62,6 +64,7 @@ void Nursery::hatch(size_t index) {
   command.environment = spawn.environment;
   command.environment["VLLM_API_KEY"] = key;
   command.log = nest.log;
+  command.scratch = scratch_;
   nest.child = std::make_unique<Child>(command);
   nest.since = Clock::now();
   log_(HEXAD_LOG_INFO, fmt::format("vLLM server {} starts on port {} with {} (process {}, log {})", index, port,

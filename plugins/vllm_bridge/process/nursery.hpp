@@ -13,8 +13,9 @@ namespace hexad::vllm {
 // On the loop's thread, but for the constructor and the destructor.
 class Nursery {
  public:
-  // `log_dir` exists. `label` tells the ranks of a run apart: in names of logs, and where the search for ports begins.
-  Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, int label, Log log);
+  // `log_dir` exists; `scratch` goes if this process is killed. `label` tells the ranks of a run apart: in names of logs, and where the search for ports begins.
+  Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, std::string scratch, int label,
+          Log log);
 
   // Starts all, from this folder; later starts are from the latest one. Again: names the folder alone.
   void start(const std::string& model_dir);
@@ -36,7 +37,7 @@ class Nursery {
   EventLoop& loop_;
   Fleet& fleet_;
   const Settings& settings_;
-  std::string log_dir_;
+  std::string log_dir_, scratch_;
   int label_;
   Log log_;
   std::string model_dir_;

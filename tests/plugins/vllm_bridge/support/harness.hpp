@@ -127,8 +127,11 @@ class Harness {
     open(std::move(cfg), std::move(section));
   }
   // With servers of its own, started by `command`.
-  Harness(const std::vector<std::string>& command, Json cfg, Json section = Json::object()) {
-    cfg["server_command"] = command;
+  struct Spawn {
+    std::vector<std::string> command;
+  };
+  explicit Harness(const Spawn& spawn, Json cfg = Json::object(), Json section = Json::object()) {
+    cfg["server_command"] = spawn.command;
     open(std::move(cfg), std::move(section));
   }
 
@@ -209,7 +212,7 @@ class Harness {
  private:
   void open(Json cfg, Json section) {
     LogLines::all().clear();
-    section["model_name"] = model_.path().string();
+    if (!section.contains("model_name")) section["model_name"] = model_.path().string();
     section["max_total_sequence_length"] = section.value("max_total_sequence_length", 4096);
     for (const char* key : {"lost_timeout_s", "startup_timeout_s", "stall_timeout_s"}) {
       if (!cfg.contains(key)) cfg[key] = 20;

@@ -1,0 +1,176 @@
+// Servers of our own: how they are started, and that nothing is left of them.
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "plugins/vllm_bridge/process/arguments.hpp"
+#include "plugins/vllm_bridge/process/child.hpp"
+#include "tests/plugins/vllm_bridge/support/harness.hpp"
+
+using namespace vllm_test;
+using hexad::vllm::Child;
+using hexad::vllm::Command;
+
+namespace {
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+template <typename Predicate>
+bool soon(const Predicate& predicate, int tries = 500) {
+  for (int i = 0; i < tries; ++i) {
+    if (predicate()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+bool alive(const std::string& pid) { return !pid.empty() && ::kill(std::stoi(pid), 0) == 0; }
+
+// A server that writes its own number, a helper's, its arguments and its key, and stays.
+std::vector<std::string> writer(const std::filesystem::path& dir) {
+  const std::string d = dir.string();
+  return {"/bin/sh", "-c",
+          "sleep 1000 & echo $! > " + d + "/helper; echo \"$@\" > " + d + "/arguments; echo $VLLM_API_KEY $EXTRA > " +
+              d + "/key; echo $$ > " + d + "/server; wait",
+          "vllm"};
+}
+
+}  // namespace
+
+TEST_CASE("a child and its helpers end with us, with the object, and when it is killed") {
+  const ModelDir dir;
+  const auto start = [&] {
+    std::filesystem::remove(dir.path() / "server");
+    auto child = std::make_unique<Child>(
+        Command{.arguments = writer(dir.path()), .environment = {}, .log = (dir.path() / "log").string()});
+    REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
+    return child;
+  };
+  const auto both_gone = [&] {
+    return soon([&] { return !alive(read_file(dir.path() / "server")) && !alive(read_file(dir.path() / "helper")); });
+  };
+  auto child = start();
+  CHECK(!child->ended());
+  child = nullptr;
+  CHECK(both_gone());
+
+  child = start();
+  ::kill(std::stoi(read_file(dir.path() / "server")), SIGKILL);
+  CHECK(soon([&] { return child->ended().has_value(); }));
+  CHECK(*child->ended() == "exit code 137");
+  CHECK(both_gone());
+
+  // A process that has a child is killed itself, and has no time for anything.
+  std::filesystem::remove(dir.path() / "server");
+  const std::filesystem::path scratch = dir.path() / "scratch";
+  std::filesystem::create_directory(scratch);
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    const Child grandchild({.arguments = writer(dir.path()),
+                            .environment = {},
+                            .log = (dir.path() / "log").string(),
+                            .scratch = scratch.string()});
+    ::pause();
+  }
+  REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
+  CHECK(alive(read_file(dir.path() / "server")));
+  ::kill(owner, SIGKILL);
+  ::waitpid(owner, nullptr, 0);
+  CHECK(both_gone());
+  CHECK(soon([&] { return !std::filesystem::exists(scratch); }));
+}
+
+TEST_CASE("a program that is not there ends with a line in the log") {
+  const ModelDir dir;
+  Child child({.arguments = {"/no/such/python"}, .environment = {}, .log = (dir.path() / "log").string()});
+  REQUIRE(soon([&] { return child.ended().has_value(); }));
+  CHECK(*child.ended() == "exit code 127");
+  CHECK(read_file(dir.path() / "log").find("/no/such/python: not found") != std::string::npos);
+  CHECK(hexad::vllm::tail_of((dir.path() / "log").string(), 5) == " 127\n");
+}
+
+TEST_CASE("a server is started with model, address and a key of its own, and again when it ends") {
+  const ModelDir dir;
+  Harness bridge(Harness::Spawn{writer(dir.path())},
+                 {{"env_vars", {{"EXTRA", "more"}}}, {"tensor_parallel_size", 2}, {"startup_timeout_s", 60}},
+                 {{"precision", "float32"}, {"vllm_kwargs", {{"seed", 3}, {"enable_chunked_prefill", false}}}});
+  REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
+  const std::string arguments = read_file(dir.path() / "arguments"), key = read_file(dir.path() / "key");
+  CHECK(arguments.find("--model " + bridge.model().path().string() + " --host 127.0.0.1 --port ") == 0);
+  for (const char* part : {"--dtype float32", "--max-model-len 4096", "--logprobs-mode processed_logprobs",
+                           "--tensor-parallel-size 2", "--seed 3", "--no-enable-chunked-prefill"})
+    CHECK_MESSAGE(arguments.find(part) != std::string::npos, part, " in ", arguments);
+  CHECK(arguments.find("dummy") == std::string::npos);
+  CHECK(key.size() == 64 + 6);
+  CHECK(key.substr(64) == " more\n");
+  CHECK(!LogLines::all().has(key.substr(0, 64)));
+  CHECK(arguments.find(key.substr(0, 64)) == std::string::npos);
+  const std::string first = read_file(dir.path() / "server");
+  ::kill(std::stoi(first), SIGKILL);
+  CHECK(soon([&] {
+    const std::string now = read_file(dir.path() / "server");
+    return !now.empty() && now != first;
+  }));
+  CHECK(LogLines::all().has("starts on port"));
+  CHECK(read_file(dir.path() / "key") != key);
+  const std::string second = read_file(dir.path() / "server");
+  bridge.close();
+  CHECK(soon([&] { return !alive(second); }));
+}
+
+TEST_CASE("a server that never gets ready is killed, named with its log, and poll fails") {
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "echo no such model; exit 3"}}, {{"startup_timeout_s", 1}});
+  bridge.submit({Wish{}});
+  CHECK_THROWS_WITH_AS(bridge.finish(20), doctest::Contains("ended with exit code 3; the end of its log: "),
+                       hexad::sdk::Error);
+}
+
+TEST_CASE("a model without weights is started with those of the first update") {
+  const ModelDir dir, empty(/*weights=*/false);
+  Harness bridge(Harness::Spawn{writer(dir.path())}, Json::object(), {{"model_name", empty.path().string()}});
+  bridge.submit({Wish{}});
+  CHECK_THROWS_WITH_AS(bridge.poll(50), doctest::Contains("requests are waiting, and there are no weights"),
+                       hexad::sdk::Error);
+  CHECK(!std::filesystem::exists(dir.path() / "server"));
+  bridge.update(1, 0.5f);
+  REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
+  CHECK(read_file(dir.path() / "arguments").find("/version_1 --host") != std::string::npos);
+}
+
+TEST_CASE("vllm_cfg and vllm_kwargs become vLLM's options") {
+  const Json cfg = {{"precision", "bfloat16"},       {"enforce_eager", true},   {"load_format", "dummy"},
+                    {"gpu_memory_utilization", 0.5}, {"kv_cache_dtype", "fp8"}, {"enable_prefix_caching", nullptr}};
+  const auto joined = [](const std::vector<std::string>& list) {
+    std::string text;
+    for (const std::string& part : list) text += part + " ";
+    return text;
+  };
+  CHECK(joined(hexad::vllm::server_arguments(cfg, {}, false)) ==
+        "--dtype bfloat16 --enforce-eager --kv-cache-dtype fp8 ");
+  CHECK(joined(
+            hexad::vllm::server_arguments(cfg, {{"dtype", "float16"}, {"sizes", {1, 2}}, {"map", {{"a", 1}}}}, true)) ==
+        "--gpu-memory-utilization 0.5 --enforce-eager --kv-cache-dtype fp8 --enable-sleep-mode --dtype float16 "
+        "--sizes 1 2 --map {\"a\":1} ");
+  CHECK_THROWS_WITH_AS(hexad::vllm::server_arguments(cfg, {{"load_format", "dummy"}}, true),
+                       doctest::Contains("vllm_kwargs.load_format: got 'dummy'"), hexad::sdk::Error);
+  CHECK_THROWS_WITH_AS(hexad::vllm::server_arguments(cfg, {{"port", 1}}, true),
+                       doctest::Contains("vllm_kwargs.port: the bridge sets it"), hexad::sdk::Error);
+}
+
+TEST_CASE("a server gets the worker's own GPU, by its number outside") {
+  ::setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7", 1);
+  CHECK(hexad::vllm::server_environment({}, {kDLCUDA, 1}).at("CUDA_VISIBLE_DEVICES") == "GPU-7");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  CHECK(hexad::vllm::server_environment({}, {kDLCUDA, 1}).at("CUDA_VISIBLE_DEVICES") == "1");
+  CHECK(hexad::vllm::server_environment({}, {kDLCPU, 0}).count("CUDA_VISIBLE_DEVICES") == 0);
+}
+
+TEST_CASE("all ports taken is an error, a taken one is passed over") {
+  const FakeVllm taken;
+  CHECK_THROWS_WITH_AS(hexad::vllm::free_port(taken.port(), taken.port(), 0), doctest::Contains("are taken"),
+                       hexad::sdk::Error);
+  CHECK(hexad::vllm::free_port(taken.port(), taken.port() + 20, 0) != taken.port());
+}

