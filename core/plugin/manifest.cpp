@@ -85,6 +85,15 @@ void read_lists(const Fields& fields, const std::string& where, Manifest& manife
       manifest.memory.push_back(kind);
     }
   }
+  if (fields.has("verify_config")) {
+    const Json& keys = fields.at("verify_config");
+    const auto is_key = [](const Json& key) {
+      return key.is_string() && key.get_ref<const std::string&>().find('=') + 1 > 1;
+    };
+    if (!keys.is_array() || !std::all_of(keys.begin(), keys.end(), is_key))
+      refuse("{}: 'verify_config' must be a list of KEY=VALUE texts, got {}", where, json_text(keys));
+    for (const Json& key : keys) manifest.verify_config.push_back(key.get<std::string>());
+  }
   if (fields.has("requires")) {
     const Json& requirements = fields.at("requires");
     if (!requirements.is_object()) refuse("{}: 'requires' must be an object, got {}", where, json_text(requirements));

@@ -39,6 +39,9 @@ struct Manifest {
   std::vector<std::string> memory;                  // "host", "cuda"
   std::map<std::string, std::string> requirements;  // "libtorch", "cuda", "glibc" -> version it was built with
   std::string license;
+  // KEY=VALUE of plugin_config without which the conformance kit can make no instance; {dir} in them is the folder that
+  // the manifest lies in.
+  std::vector<std::string> verify_config;
 };
 
 inline constexpr std::string_view kManifestSuffix = ".hexad.json";

@@ -11,7 +11,8 @@
 #   SHARED_CXX    LIBS hold shared C++ libraries: take libstdc++ from the system as they do. TORCH implies it. Without
 #                 it libstdc++ is linked in, so that the plugin runs where the system's is older; but with a copy of its
 #                 own it could not catch what a shared library throws
-#   VERIFY_CONFIG keys of plugin_config without which no instance can be made
+#   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
+#                 or texts, {dir} in them the folder of the plugin. They go into the manifest
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)
@@ -60,19 +61,21 @@ function(hexad_add_plugin)
   endif()
 
   string(REPLACE ";" "," memory "${arg_MEMORY}")
+  string(REPLACE ";" "|" verify_config "${arg_VERIFY_CONFIG}")
   set(write_manifest ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DVERSION=${arg_VERSION}
     -DMIN_HOST_MINOR=${arg_TARGET_MINOR} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DCUDA=${cuda}
     -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-    COMMAND ${write_manifest} -DLIBRARY=$<TARGET_FILE:${target}> -P ${here}/write_manifest.cmake)
+    COMMAND ${write_manifest} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P ${here}/write_manifest.cmake)
   install(TARGETS ${target} LIBRARY DESTINATION lib/hexad/plugins)
   # Anew, for `cmake --install --strip` changes the library.
   list(JOIN write_manifest "\" \"" write_manifest)
-  install(CODE "execute_process(COMMAND \"${write_manifest}\"
+  string(REPLACE "\"" "\\\"" verify_config "${verify_config}")
+  install(CODE "execute_process(COMMAND \"${write_manifest}\" \"-DVERIFY_CONFIG=${verify_config}\"
     \"-DLIBRARY=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/hexad/plugins/lib${arg_NAME}.so\"
     -P \"${here}/write_manifest.cmake\" COMMAND_ERROR_IS_FATAL ANY)")
 
   if(HEXAD_VERIFY)
-    add_test(NAME verify_${arg_NAME} COMMAND ${HEXAD_VERIFY} $<TARGET_FILE:${target}> ${arg_VERIFY_CONFIG})
+    add_test(NAME verify_${arg_NAME} COMMAND ${HEXAD_VERIFY} $<TARGET_FILE:${target}>)
   endif()
 endfunction()

@@ -28,6 +28,12 @@ foreach(requirement libtorch=${TORCH} cuda=${CUDA})
   endif()
 endforeach()
 list(JOIN requires ", " requires)
+string(REPLACE "\\" "\\\\" VERIFY_CONFIG "${VERIFY_CONFIG}")
+string(REPLACE "\"" "\\\"" VERIFY_CONFIG "${VERIFY_CONFIG}")
+string(REPLACE "|" "\", \"" VERIFY_CONFIG "${VERIFY_CONFIG}")
+if(VERIFY_CONFIG)
+  set(VERIFY_CONFIG "\n  \"verify_config\": [\"${VERIFY_CONFIG}\"],")
+endif()
 file(WRITE ${folder}${stem}.hexad.json "{
   \"format\": 1,
   \"kind\": \"${KIND}\",
@@ -39,7 +45,7 @@ file(WRITE ${folder}${stem}.hexad.json "{
   \"sha256\": \"${sha256}\",
   \"size\": ${size},
   \"memory\": [\"${memory}\"],
-  \"requires\": {${requires}},
+  \"requires\": {${requires}},${VERIFY_CONFIG}
   \"license\": \"${LICENSE}\"
 }
 ")

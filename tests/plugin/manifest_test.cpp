@@ -20,6 +20,7 @@ Json good() {
           {"memory", {"host", "cuda"}},
           {"requires", {{"libtorch", "2.11.0"}}},
           {"license", "MIT"},
+          {"verify_config", {"vocab_size=12", "server.command=[\"{dir}/server\"]"}},
           {"signature", "a later format may add keys"}};
 }
 
@@ -39,6 +40,7 @@ TEST_CASE("a manifest is read whole") {
   CHECK(manifest.size == 100);
   CHECK(manifest.memory == std::vector<std::string>{"host", "cuda"});
   CHECK(manifest.requirements.at("libtorch") == "2.11.0");
+  CHECK(manifest.verify_config == std::vector<std::string>{"vocab_size=12", "server.command=[\"{dir}/server\"]"});
 }
 
 TEST_CASE("a bad manifest is refused with the key at fault") {
@@ -55,6 +57,8 @@ TEST_CASE("a bad manifest is refused with the key at fault") {
   CHECK(contains(error_with({{"abi", 1}}), "must be a JSON object, got number"));
   CHECK(contains(error_with({{"memory", {"disk"}}}), "'memory' lists \"host\" and \"cuda\", got \"disk\""));
   CHECK(contains(error_with({{"requires", {{"cuda", 13}}}}), "requires.cuda must be a version text, got 13"));
+  for (const Json& keys : {Json("vocab_size=12"), Json{"vocab_size"}, Json{"=12"}, Json{12}})
+    CHECK(contains(error_with({{"verify_config", keys}}), "'verify_config' must be a list of KEY=VALUE texts, got "));
 }
 
 TEST_CASE("a manifest's size, depth and keys are bounded") {

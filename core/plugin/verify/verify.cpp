@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 #include "core/plugin/loader.hpp"
+#include "core/plugin/verify/assignment.hpp"
 #include "core/plugin/verify/child.hpp"
 #include "core/plugin/verify/device.hpp"
 #include "core/plugin/verify/engine.hpp"
@@ -134,6 +135,18 @@ Candidate find_subject(const std::string& name, const Options& options) {
   fail_not_found(found, std::nullopt, name);
 }
 
+// What the manifest says that an instance needs, and what the caller says, who wins.
+Json plugin_config_of(const Candidate& candidate, const Json& given) {
+  Json config = Json::object();
+  for (std::string key : candidate.manifest->verify_config) {
+    const std::string dir = candidate.manifest_path.parent_path().string();
+    for (size_t at = 0; (at = key.find("{dir}", at)) != std::string::npos; at += dir.size()) key.replace(at, 5, dir);
+    assign(config, key);
+  }
+  config.merge_patch(given);
+  return config;
+}
+
 Json to_json(const VerifyReport& report) {
   const Candidate& candidate = report.candidate;
   Json json = {{"plugin", candidate.manifest ? candidate.manifest->name : ""},
@@ -184,10 +197,12 @@ bool VerifyReport::warned() const {
   return std::any_of(levels.begin(), levels.end(), [](const LevelReport& level) { return !level.findings.empty(); });
 }
 
-VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options) {
-  VerifyReport report{find_subject(name, options.plugins), "", {}};
+VerifyReport verify_plugin(const std::string& name, const VerifyOptions& asked) {
+  VerifyReport report{find_subject(name, asked.plugins), "", {}};
   bool loadable = true;
-  report.levels.push_back(run_file_level(report.candidate, options, loadable));
+  report.levels.push_back(run_file_level(report.candidate, asked, loadable));
+  VerifyOptions options = asked;
+  if (loadable) options.plugin_config = plugin_config_of(report.candidate, asked.plugin_config);
   std::optional<VerifyDevice> device;
   if (loadable) device.emplace(options.device, *report.candidate.manifest);
   if (device) report.gpu = device->name();

@@ -13,11 +13,12 @@ namespace hexad::plugin {
 
 struct VerifyOptions {
   Options plugins;
-  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();  // what the plugin needs to be created
-  std::vector<int> levels;                                                  // empty: all
-  int timeout_s = 300;                                                      // of one level
-  int64_t memory_bytes = int64_t{16} << 30;                                 // address space of one level
-  bool strict = false;                                                      // warnings fail
+  // What the plugin needs to be created, besides what its manifest says (verify_config).
+  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
+  std::vector<int> levels;                   // empty: all
+  int timeout_s = 300;                       // of one level
+  int64_t memory_bytes = int64_t{16} << 30;  // address space of one level
+  bool strict = false;                       // warnings fail
   std::string device = "auto";  // "cpu": no GPU; "cuda": an error without one; "auto": for losses that take its memory
 };
 
