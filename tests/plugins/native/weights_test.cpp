@@ -131,6 +131,45 @@ TEST_CASE("a malformed update is refused by name, and the old weights stay in fo
   CHECK(generator.run({kAsk}).at(1) == before);
 }
 
+// With experts new weights go straight to the place of the old ones; other models bring memory of their own.
+TEST_CASE("where an update breaks off that began without weights nothing is drawn until a complete one came") {
+  for (const std::string family : {"llama", "qwen3_moe"}) {
+    CAPTURE(family);
+    const TinyModel model(family);
+    const Weights other = random_weights(model.config, 21);
+    Harness generator(section(model));
+    const Answer before = generator.run({kAsk}).at(1);
+    generator->sleep(generator.service(), 2);
+    generator->wake(generator.service());
+    generator.answers.clear();
+    generator.submit({kAsk});
+    for (const std::string trouble : {"missing", "shape", "called off"}) {
+      CAPTURE(trouble);
+      generator->update_begin(generator.service(), 5);
+      const std::string last = other.rbegin()->first;
+      for (const auto& [name, tensor] : other)
+        if (name != last) generator.send(name, tensor);
+      if (trouble == "shape") refusal(HEXAD_INVALID_ARGUMENT, [&] { generator.send(last, at::ones({1})); });
+      if (trouble == "called off") {
+        generator->update_end(generator.service(), false);
+      } else {
+        refusal(HEXAD_FAILED_PRECONDITION, [&] { generator->update_end(generator.service(), true); });
+      }
+      CHECK(generator.poll(20) == 0);
+      hexad_weight_list list{};
+      int sums = 0;
+      generator.context().metric = [&](const hexad::plugin::Metric&) { ++sums; };
+      generator->weight_layout(generator.service(), list);
+      CHECK(sums == 0);  // none in force
+      generator.context().metric = nullptr;
+    }
+    generator.update(model.weights, 6);
+    const Answer after = generator.run().at(1);
+    CHECK(after == before);
+    CHECK(after.spans == std::vector<std::pair<int64_t, int64_t>>{{0, 6}});
+  }
+}
+
 TEST_CASE("weights that are not finite end the samples that meet them, and good ones mend it") {
   const TinyModel model("llama");
   Harness generator(section(model));
