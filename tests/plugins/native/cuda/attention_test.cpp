@@ -1,7 +1,12 @@
 // Plans and kernels together: attention over a paged cache, in bf16 and e4m3, whose unwritten places are nan, against
 // double precision.
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
 #include "plugins/native/cuda/attention.hpp"
 #include "plugins/native/cuda/pass_arrays.hpp"
+#include "plugins/native/cuda/rope_append.hpp"
+#include "plugins/native/cuda/skinny.hpp"
 #include "tests/plugins/native/cuda/support.hpp"
 
 using namespace native_cuda_test;
@@ -111,6 +116,77 @@ void check_attention(const Case& c, int32_t blocks, int64_t padding, bool fp8, d
   CHECK(out.slice(0, rows).isnan().all().item<bool>());
 }
 
+// Rows that decode, from the product that makes their queries, keys and values to the attention's result.
+struct DecodeChain {
+  static constexpr int kIn = 8192;  // a product that takes longer than what is launched behind it
+  Case c;
+  int rows, width;
+  at::Tensor x, weight, qkv, keys, values, cos, sin, positions, slots, blocks, offsets, partials, sums, out;
+  PassArrays arrays;
+  PassArrays::Counts counts;
+
+  DecodeChain(const Case& of, int32_t pool_blocks, cudaStream_t stream)
+      : c(of),
+        rows(int(c.lengths.size())),
+        width(int((c.heads + 2 * c.kv_heads) * c.dim)),
+        x(random({rows, kIn}, 1 / std::sqrt(double(kIn)))),
+        weight(random({width, kIn})),
+        qkv(poisoned({rows, width})),
+        keys(random({pool_blocks, c.kv_heads, c.block_size, c.dim})),
+        values(random({pool_blocks, c.kv_heads, c.block_size, c.dim})),
+        arrays({64, rows, 400, {c.heads, c.kv_heads, c.block_size}}, kGpu) {
+    const at::Tensor angles = at::rand({800, c.dim / 2}, at::TensorOptions(at::kFloat).device(kGpu)) * 6;
+    cos = angles.cos(), sin = angles.sin();
+    std::vector<int32_t> newest, slot, block, offset;
+    std::vector<DecodeRow> decodes;
+    for (int i = 0; i < rows; ++i) {
+      const auto size = int32_t(c.block_size);
+      newest.push_back(c.lengths[i] - 1);
+      block.push_back(c.tables[i][newest[i] / size]), offset.push_back(newest[i] % size);
+      slot.push_back(block[i] * size + offset[i]);
+      decodes.push_back({c.tables[i].data(), c.lengths[i]});
+    }
+    positions = on_gpu(newest), slots = on_gpu(slot);
+    blocks = on_gpu(block).to(at::kLong), offsets = on_gpu(offset).to(at::kLong);
+    AttentionPlan plan;
+    plan_attention({c.heads, c.kv_heads, c.block_size}, decodes, {}, plan);
+    REQUIRE(plan.shared.items() == 0);
+    counts = {.rows = rows, .decode_rows = rows, .own_items = plan.own.items(), .shared_items = 0};
+    arrays.begin();
+    arrays.upload(plan, counts, counts, stream);
+    partials = poisoned({plan.partials + 1, c.heads, c.dim}), sums = poisoned({plan.partials + 1, c.heads}, at::kFloat);
+    out = poisoned({rows, c.heads, c.dim});
+  }
+
+  // As before the pass: nothing is at the newest positions, and in the results.
+  void forget() {
+    for (const at::Tensor& pool : {keys, values})
+      pool.permute({0, 2, 1, 3}).index_put_({blocks, offsets}, at::full({}, NAN, pool.options()));
+    for (const at::Tensor& result : {qkv, partials, sums, out}) result.fill_(NAN);
+  }
+
+  // `apart`: each kernel when the one before is done, else right behind it.
+  void run(bool apart, cudaStream_t stream) {
+    const auto pause = [&] {
+      if (apart) synchronize();
+    };
+    const AttentionShape shape{int(c.heads), int(c.kv_heads), int(c.dim), int(c.block_size), width};
+    const LayerPools pools{keys.data_ptr(), values.data_ptr(), /*fp8=*/false};
+    pause();
+    multiply_skinny(bf16(x), bf16(weight), nullptr, bf16(qkv), rows, kIn, width, stream);
+    pause();
+    rope_append(bf16(qkv), {nullptr, nullptr}, cos.const_data_ptr<float>(), sin.const_data_ptr<float>(),
+                positions.const_data_ptr<int32_t>(), slots.const_data_ptr<int32_t>(), pools,
+                {rows, shape.heads, shape.kv_heads, shape.dim, shape.block_size, 1e-5f}, stream);
+    pause();
+    attend_rows(shape, arrays.own(counts.decode_rows, counts.own_items), bf16(qkv), pools, bf16(partials),
+                sums.data_ptr<float>(), stream);
+    pause();
+    merge_partials(bf16(partials), sums.const_data_ptr<float>(), arrays.merge(), bf16(out), rows, shape.heads,
+                   shape.dim, stream);
+  }
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("gpu");
@@ -144,6 +220,46 @@ TEST_CASE("native: attention of rows alone, in groups and of prompts, for odd sh
       for (const int64_t padding : {0, 13})
         if (rows) check_attention(c, next, padding, false, attend_rows);
     }
+  }
+}
+
+// The attention starts while the product still runs and reads ahead; the newest position it has to read again.
+TEST_CASE("native: attention of few rows reads the newest position right behind the kernel that writes it") {
+  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool(false, kGpu.index());
+  const c10::cuda::CUDAStreamGuard guard(stream);
+  const int64_t shapes[][3] = {{12, 2, 128}, {24, 4, 64}};
+  for (const auto& [heads, kv_heads, dim] : shapes) {
+    CAPTURE(dim);
+    Case c{heads, kv_heads, dim, 16, {}, {}, {}};
+    int32_t next = 0;
+    add_group(c, next, 0, {1, 2, 16, 17, 64, 65, 129, 700});  // in any lane's place, first and later tiles
+    DecodeChain chain(c, next, stream);
+    REQUIRE(is_skinny(chain.rows, DecodeChain::kIn, chain.width));
+    REQUIRE(is_row_shape({int(heads), int(kv_heads), int(dim), 16, chain.width}));
+    chain.forget();
+    chain.run(/*apart=*/true, stream);
+    synchronize();
+    const at::Tensor want = chain.out.clone();
+    const at::Tensor q = chain.qkv.view({chain.rows, -1, dim}).slice(1, 0, heads);
+    CHECK(distance(want, expected(c, q, chain.keys, chain.values)) < 6e-3);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    chain.run(/*apart=*/false, stream);
+    REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
+    for (int i = 0; i < 50; ++i) {
+      CAPTURE(i);
+      chain.forget();
+      chain.run(/*apart=*/false, stream);
+      const at::Tensor direct = chain.out.clone();
+      chain.forget();
+      REQUIRE(cudaGraphLaunch(ready, stream) == cudaSuccess);
+      CHECK(at::equal(direct, want));
+      CHECK(at::equal(chain.out, want));
+    }
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
   }
 }
 
