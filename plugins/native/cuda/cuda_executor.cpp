@@ -72,6 +72,7 @@ class DrawsOnTheWay {
       }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
+    cudaGetLastError();  // "not ready" is kept as an error, for the next launch
   }
 
   at::Tensor tokens_, logprobs_;
@@ -115,20 +116,12 @@ class CudaExecutor : public Executor {
   }
 
   void start(const Step& step, KvCache& cache) override {
-    prepare(step, cache);
-    const PassSizes sizes = write_rows(step, cache, /*draws=*/true);
-    const bool in_graph = only_decodes(step) && stream() != nullptr;  // the default stream cannot be captured
-    const PassSizes padded = in_graph ? DecodeGraphs::padded(shape_, limits().sequences, sizes) : sizes;
-    arrays_->upload(plan_, sizes, padded, stream());
-    const auto run = [&] { decoder_->run(padded, *arrays_, cache); };
-    if (in_graph) {
-      graphs_.launch(padded, run, stream());
-    } else {
-      run();
+    try {
+      enqueue(step, cache);
+    } catch (...) {
+      cudaGetLastError();  // the runtime keeps an error, and tells it again of the next launch
+      throw;
     }
-    draws_[turn_]->fetch(*decoder_, sizes.draws, stream());
-    in_flight_.push_back(turn_);
-    turn_ ^= 1;
   }
 
   std::vector<Draw> finish() override {
@@ -147,6 +140,23 @@ class CudaExecutor : public Executor {
         store_(config, options.dtype, options.device, options.fp8, options.replica.shard()),
         decoder_(make_decoder(local, options)) {
     if (is_invariant(options)) shape_.carried_tile = kCarriedTile;
+  }
+
+  void enqueue(const Step& step, KvCache& cache) {
+    prepare(step, cache);
+    const PassSizes sizes = write_rows(step, cache, /*draws=*/true);
+    const bool in_graph = only_decodes(step) && stream() != nullptr;  // the default stream cannot be captured
+    const PassSizes padded = in_graph ? DecodeGraphs::padded(shape_, limits().sequences, sizes) : sizes;
+    arrays_->upload(plan_, sizes, padded, stream());
+    const auto run = [&] { decoder_->run(padded, *arrays_, cache); };
+    if (in_graph) {
+      graphs_.launch(padded, run, stream());
+    } else {
+      run();
+    }
+    draws_[turn_]->fetch(*decoder_, sizes.draws, stream());
+    in_flight_.push_back(turn_);
+    turn_ ^= 1;
   }
 
   cudaStream_t stream() const { return c10::cuda::getCurrentCUDAStream(options_.device.index()); }
