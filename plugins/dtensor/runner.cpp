@@ -4,8 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/abi.h>
 
-#include <deque>
-
 #include "modeling/parallel/storage.hpp"
 
 namespace hexad::dtensor {
@@ -181,7 +179,8 @@ at::Tensor Runner::backward_head(const modeling::MicroBatch* batch, const at::Te
     std::vector<at::Tensor> inputs = {record.input};
     inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
     const bool tied = model_.config().tie_word_embeddings;
-    const ShardedUnit::OfferedSums sums(model_.logits_unit());
+    modeling::OfferedSums sums;
+    model_.logits_unit().offer_sums(sums);
     if (tied) inputs.push_back(model_.embedding().weights()[0]);
     const std::vector<at::Tensor> results = modeling::head_gradients(record, inputs);
     grad_hidden = results[0].defined() ? results[0] : at::zeros_like(hidden);
@@ -202,9 +201,9 @@ modeling::Residual Runner::backward_block(const modeling::MicroBatch& batch, int
   std::vector<at::Tensor> inputs = {record.input.hidden};
   const bool with_delta = record.input.delta.defined();
   if (with_delta) inputs.push_back(record.input.delta);
-  std::deque<ShardedUnit::OfferedSums> sums;
+  modeling::OfferedSums sums;
   for (ShardedUnit& unit : model_.block(layer)) {
-    sums.emplace_back(unit);
+    unit.offer_sums(sums);
     inputs.insert(inputs.end(), unit.weights().begin(), unit.weights().end());
   }
   const std::vector<at::Tensor> results =

@@ -245,13 +245,9 @@ at::Tensor ShardedUnit::grad_accumulator(size_t i) {
   return uneven_grads_[i];
 }
 
-ShardedUnit::OfferedSums::OfferedSums(ShardedUnit& unit) : unit_(unit) {
-  for (size_t i = 0; i < unit.weights_.size(); ++i)
-    if (unit.weights_[i].dim() == 2) unit.weights_[i].mutable_grad() = unit.grad_accumulator(i);
-}
-
-ShardedUnit::OfferedSums::~OfferedSums() {
-  for (at::Tensor& weight : unit_.weights_) weight.mutable_grad() = at::Tensor();
+void ShardedUnit::offer_sums(modeling::OfferedSums& sums) {
+  for (size_t i = 0; i < weights_.size(); ++i)
+    if (weights_[i].dim() == 2) sums.offer(weights_[i], grad_accumulator(i));
 }
 
 // The last rank has fewer rows of them, or none.

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/family/weight_table.hpp"
+#include "modeling/op/offered_sums.hpp"
 #include "modeling/parallel/placement.hpp"
 #include "modeling/parallel/side_stream.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
@@ -84,15 +85,8 @@ class ShardedUnit {
   // The accumulator itself, in fp32, for ops that add in place. Of the full shape or, where ranks have equal numbers of
   // rows of several weights, as these lie in what is reduced: [ranks, rows of a rank, ...].
   at::Tensor grad_accumulator(size_t i);
-  // Matrices carry their accumulators in grad() while this lives: op/linear.hpp adds to them.
-  class OfferedSums {
-   public:
-    explicit OfferedSums(ShardedUnit& unit);
-    ~OfferedSums();
-
-   private:
-    ShardedUnit& unit_;
-  };
+  // Accumulators of the matrices.
+  void offer_sums(modeling::OfferedSums& sums);
   // What is left in place between the micro-batches of a call, the same on every rank: full weights in spite of
   // reshard(), and gradients that wait for the last micro-batch to be reduced.
   struct Stays {

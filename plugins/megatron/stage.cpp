@@ -29,26 +29,6 @@ class UnitsInUse {
   std::vector<std::string> units_;
 };
 
-// Matrices among the weights carry their gradients' sums in grad() while this lives: op/linear.hpp adds to them.
-class OfferedSums {
- public:
-  OfferedSums(LocalWeights& weights, GradientBuckets& gradients, const std::vector<const LocalWeight*>& which) {
-    for (const LocalWeight* weight : which) {
-      const at::Tensor leaf = weights.leaf(HEXAD_WEIGHTS_CURRENT, weight->info.hf_name);
-      if (leaf.dim() != 2) continue;
-      leaves_.push_back(leaf);
-      leaves_.back().mutable_grad() = gradients.accumulator(*weight);
-    }
-  }
-  ~OfferedSums() {
-    for (at::Tensor& leaf : leaves_) leaf.mutable_grad() = at::Tensor();
-  }
-  OfferedSums(const OfferedSums&) = delete;
-
- private:
-  std::vector<at::Tensor> leaves_;
-};
-
 }  // namespace
 
 StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
@@ -167,12 +147,20 @@ at::Tensor StageRunner::add_gradients(const std::vector<at::Tensor>& gradients, 
   return gradients[0].defined() ? gradients[0] : at::zeros_like(input);
 }
 
+void StageRunner::offer(const Weights& weights, modeling::OfferedSums& sums) {
+  for (const LocalWeight* weight : weights) {
+    const at::Tensor leaf = weights_.leaf(HEXAD_WEIGHTS_CURRENT, weight->info.hf_name);
+    if (leaf.dim() == 2) sums.offer(leaf, gradients_.accumulator(*weight));
+  }
+}
+
 at::Tensor StageRunner::backward(const modeling::MicroBatch& batch, StageRecord& record,
                                  const at::Tensor& output_grad) {
   at::Tensor grad = output_grad;
   if (stage_.loss) {
     const UnitsInUse used(weights_, HEXAD_WEIGHTS_CURRENT, head_units());
-    const OfferedSums sums(weights_, gradients_, head_weights_);
+    modeling::OfferedSums sums;
+    offer(head_weights_, sums);
     const at::Tensor& input = record.head.input;
     grad = add_gradients(modeling::head_gradients(record.head, inputs(input, head_weights_)), input, head_weights_);
     record.head = {};
@@ -188,7 +176,8 @@ at::Tensor StageRunner::backward(const modeling::MicroBatch& batch, StageRecord&
       output = run_layers(batch, units_[i].layers, part.input, HEXAD_WEIGHTS_CURRENT);
     }
     const Weights& weights = unit_weights_[i];
-    const OfferedSums sums(weights_, gradients_, weights);
+    modeling::OfferedSums sums;
+    offer(weights, sums);
     grad = add_gradients(modeling::gradients({output}, {grad}, inputs(part.input, weights)), part.input, weights);
     part = {};
     done(weights);

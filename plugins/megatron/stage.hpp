@@ -8,6 +8,7 @@
 #include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/op/fp8_casts.hpp"
+#include "modeling/op/offered_sums.hpp"
 #include "plugins/megatron/gradient_buckets.hpp"
 #include "plugins/megatron/routers.hpp"
 
@@ -66,6 +67,7 @@ class StageRunner {
   // Adds the gradients of `weights`, in the order of inputs(), and returns that of the input.
   at::Tensor add_gradients(const std::vector<at::Tensor>& gradients, const at::Tensor& input, const Weights& weights);
   void done(const Weights& weights);
+  void offer(const Weights& weights, modeling::OfferedSums& sums);  // of matrices
 
   const Settings& settings_;
   modeling::TensorParallel tp_;
