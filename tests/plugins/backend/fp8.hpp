@@ -17,8 +17,8 @@ inline json fp8_model() {
   return model;
 }
 
-inline Weights write_fp8_model(const std::filesystem::path& dir) {
-  Weights weights = write_model(dir, fp8_model());
+inline Weights write_fp8_model(const std::filesystem::path& dir, const json& model = fp8_model()) {
+  Weights weights = write_model(dir, model);
   for (auto& [name, weight] : weights)
     if (weight.dim() == 2) weight.mul_(0.3);  // as steep as trained models are
   write_weights(dir, weights);

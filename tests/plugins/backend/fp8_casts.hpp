@@ -3,6 +3,7 @@
 #pragma once
 #include "tests/plugins/backend/fixed_order.hpp"
 #include "tests/plugins/backend/fp8.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 namespace backend_test {
 
@@ -42,6 +43,27 @@ class MicroBatchCalls {
   std::deque<Batch> together_;
   std::vector<std::deque<Batch>> apart_;
 };
+
+// A scenario of each recipe: body(the model's folder, recipe, a folder of all ranks for it alone).
+template <typename Body>
+void with_recipes(const rank_process::Rank& rank, const json& model, Body&& body) {
+  start_runtime(rank);
+  const TemporaryDir dir;
+  write_fp8_model(dir.path(), model);
+  for (const std::string recipe : {"tensorwise", "blockwise"}) {
+    CAPTURE(recipe);
+    body(dir.path(), recipe.c_str(), std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
+  }
+  runtime_test::runtime().stop();
+}
+
+// Such a scenario on one and on two ranks.
+inline void run_with_recipes(const std::string& scenario) {
+  for (const int world : {1, 2}) {
+    const TemporaryDir shared;
+    rank_process::run(scenario, world, shared.path().string());
+  }
+}
 
 // The matrices of blocks: what FP8 products read and their gradients are added to. Other gradients add up in another
 // order where calls are added.

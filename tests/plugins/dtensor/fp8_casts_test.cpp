@@ -1,6 +1,5 @@
 // FP8 casts that stay under FSDP, where full weights come and go beside them, or stay too.
 #include "tests/plugins/backend/fp8_casts.hpp"
-#include "tests/plugins/backend/scenarios.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -13,20 +12,8 @@ json config_of(const std::filesystem::path& dir, const char* recipe, bool reshar
   return config;
 }
 
-template <typename Body>
-void with_recipes(const Rank& rank, Body&& body) {
-  start_runtime(rank);
-  const TemporaryDir dir;
-  write_fp8_model(dir.path());
-  for (const std::string recipe : {"tensorwise", "blockwise"}) {
-    CAPTURE(recipe);
-    body(dir.path(), recipe.c_str(), std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
-  }
-  runtime_test::runtime().stop();
-}
-
 void stay(const Rank& rank) {
-  with_recipes(rank, [&](const auto& model, const char* recipe, const auto& shared) {
+  with_recipes(rank, fp8_model(), [&](const auto& model, const char* recipe, const auto& shared) {
     for (const bool again : {false, true}) {
       const json config = config_of(model, recipe, /*reshard=*/again, /*checkpointing=*/again);
       check_casts_stay(config, shared / std::to_string(again), sequences_for(rank.world));
@@ -41,7 +28,7 @@ void stay(const Rank& rank) {
 }
 
 void are_not_stale(const Rank& rank) {
-  with_recipes(rank, [&](const auto& model, const char* recipe, const auto& shared) {
+  with_recipes(rank, fp8_model(), [&](const auto& model, const char* recipe, const auto& shared) {
     for (const bool reshard : {false, true})
       StaleCasts(config_of(model, recipe, reshard, false), shared / std::to_string(reshard), sequences_for(rank.world))
           .run();
@@ -52,16 +39,6 @@ const bool registered = add_scenarios({{"fp8_casts_stay", stay}, {"fp8_casts_are
 
 }  // namespace
 
-TEST_CASE("FP8 casts that stay change no bit, on one and two ranks") {
-  for (int world : {1, 2}) {
-    const TemporaryDir shared;
-    rank_process::run("fp8_casts_stay", world, shared.path().string());
-  }
-}
+TEST_CASE("FP8 casts that stay change no bit, on one and two ranks") { run_with_recipes("fp8_casts_stay"); }
 
-TEST_CASE("no FP8 cast outlives its weights, on one and two ranks") {
-  for (int world : {1, 2}) {
-    const TemporaryDir shared;
-    rank_process::run("fp8_casts_are_not_stale", world, shared.path().string());
-  }
-}
+TEST_CASE("no FP8 cast outlives its weights, on one and two ranks") { run_with_recipes("fp8_casts_are_not_stale"); }

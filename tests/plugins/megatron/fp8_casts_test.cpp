@@ -1,7 +1,6 @@
 // FP8 casts that stay where weights always do: tensor and pipeline parallelism, experts, and shards of weights.
 #include "tests/plugins/backend/fp8_casts.hpp"
-#include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/megatron/expert_model.hpp"
+#include "tests/plugins/megatron/fp8_expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -20,25 +19,14 @@ json config_of(const std::filesystem::path& dir, const char* recipe, const json&
 const json kTensor = {{"tensor_model_parallel_size", 2}, {"sequence_parallel", true}},
            kPipeline = {{"pipeline_model_parallel_size", 2}}, kRecompute = {{"activation_checkpointing", true}};
 
-template <typename Body>
-void with_recipes(const Rank& rank, Body&& body) {
-  start_runtime(rank);
-  const TemporaryDir dir;
+json four_layers() {
   json model = fp8_model();
   model["num_hidden_layers"] = 4;
-  Weights weights = write_model(dir.path(), model);
-  for (auto& [name, weight] : weights)
-    if (weight.dim() == 2) weight.mul_(0.3);
-  write_weights(dir.path(), weights);
-  for (const std::string recipe : {"tensorwise", "blockwise"}) {
-    CAPTURE(recipe);
-    body(dir.path(), recipe.c_str(), std::filesystem::path(rank.argument) / (recipe + std::to_string(rank.world)));
-  }
-  runtime_test::runtime().stop();
+  return model;
 }
 
 void stay(const Rank& rank) {
-  with_recipes(rank, [&](const auto& model, const char* recipe, const auto& shared) {
+  with_recipes(rank, four_layers(), [&](const auto& model, const char* recipe, const auto& shared) {
     const std::vector<json> one = {json::object(), kRecompute}, two = {kTensor, kPipeline};
     for (const json& sizes : rank.world == 1 ? one : two) {
       CAPTURE(sizes.dump());
@@ -52,13 +40,7 @@ void stay(const Rank& rank) {
 void experts_stay(const Rank& rank) {
   start_runtime(rank);
   const TemporaryDir dir;
-  json model = expert_model("qwen3_moe");
-  model.update({{"hidden_size", 64},
-                {"num_attention_heads", 4},
-                {"num_key_value_heads", 2},
-                {"head_dim", 16},
-                {"moe_intermediate_size", 32}});
-  write_model(dir.path(), model);
+  write_fp8_model(dir.path(), fp8_expert_model());
   const json config = config_of(dir.path(), "tensorwise", json::object());
   check_casts_stay(config, rank.argument, sequences_for(1));
   check_casts_are_counted(config, 1);
@@ -66,7 +48,7 @@ void experts_stay(const Rank& rank) {
 }
 
 void are_not_stale(const Rank& rank) {
-  with_recipes(rank, [&](const auto& model, const char* recipe, const auto& shared) {
+  with_recipes(rank, four_layers(), [&](const auto& model, const char* recipe, const auto& shared) {
     StaleCasts(config_of(model, recipe, rank.world == 2 ? kTensor : json::object()), shared / "whole", sequences_for(1))
         .run();
     if (rank.world == 1) return;
@@ -83,10 +65,7 @@ const bool registered = add_scenarios({{"fp8_casts_stay", stay},
 }  // namespace
 
 TEST_CASE("FP8 casts that stay change no bit, on one rank and under tensor and pipeline parallelism") {
-  for (int world : {1, 2}) {
-    const TemporaryDir shared;
-    rank_process::run("fp8_casts_stay", world, shared.path().string());
-  }
+  run_with_recipes("fp8_casts_stay");
 }
 
 TEST_CASE("FP8 casts of experts that stay change no bit") {
@@ -94,9 +73,4 @@ TEST_CASE("FP8 casts of experts that stay change no bit") {
   rank_process::run("fp8_casts_of_experts_stay", 1, shared.path().string());
 }
 
-TEST_CASE("no FP8 cast outlives its weights, whole or in shards") {
-  for (int world : {1, 2}) {
-    const TemporaryDir shared;
-    rank_process::run("fp8_casts_are_not_stale", world, shared.path().string());
-  }
-}
+TEST_CASE("no FP8 cast outlives its weights, whole or in shards") { run_with_recipes("fp8_casts_are_not_stale"); }

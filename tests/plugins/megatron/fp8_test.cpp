@@ -1,7 +1,7 @@
 // FP8 linears under tensor, pipeline and data parallelism.
 #include "tests/plugins/backend/fp8.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/megatron/expert_model.hpp"
+#include "tests/plugins/megatron/fp8_expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;
@@ -57,16 +57,7 @@ void recomputes(const Rank& rank) {
 void trains_experts(const Rank& rank) {
   start_runtime(rank);
   const TemporaryDir dir;
-  json model = expert_model("qwen3_moe");
-  model.update({{"hidden_size", 64},
-                {"num_attention_heads", 4},
-                {"num_key_value_heads", 2},
-                {"head_dim", 16},
-                {"moe_intermediate_size", 32}});
-  Weights weights = write_model(dir.path(), model);
-  for (auto& [name, weight] : weights)
-    if (weight.dim() == 2) weight.mul_(0.3);
-  write_weights(dir.path(), weights);
+  write_fp8_model(dir.path(), fp8_expert_model());
   const auto policy = [&](const json& fp8) {
     json sizes = kFp32Gradients;
     if (rank.world == 2) sizes.update({{"expert_model_parallel_size", 2}, {"moe_token_dispatcher_type", "alltoall"}});

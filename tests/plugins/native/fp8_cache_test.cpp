@@ -1,5 +1,4 @@
 // kv_cache_dtype fp8 on a CPU: keys and values in e4m3, against a full forward pass with the same casts.
-#include <random>
 
 #include "tests/modeling/support/devices.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
@@ -20,15 +19,12 @@ void check_executor(const TinyModel& model, MakeExecutor make, bool deterministi
   CAPTURE(block_size);
   CAPTURE(device.str());
   const std::vector<ForcedText> texts = texts_in_groups(12);
-  const hexad::native::SchedulerOptions schedule{
-      .block_size = block_size, .num_blocks = 80 / block_size, .max_sequences = 7, .max_tokens = 11};
   ForcedRun run(make(model.config, {at::kFloat, device, deterministic, 128}), model.config, at::kFloat8_e4m3fn,
-                schedule, device);
+                small_schedule(block_size), device);
   Weights weights;
   for (const auto& [name, tensor] : model.weights) weights[name] = tensor.to(device);
   run.executor->set_weights(std::move(weights));
-  std::mt19937_64 rng(3);
-  run.advance = [&] { return rng() % 3 ? int64_t{1} : int64_t(1 + rng() % 6); };
+  run.advance_at_random();
   const auto logprobs = run.run(texts);
   CHECK(run.preemptions > 0);
   CHECK((run.cache.keys(0).scalar_type() == at::kFloat8_e4m3fn));

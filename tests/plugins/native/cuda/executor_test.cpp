@@ -2,7 +2,6 @@
 // cascades, preemption and passes in flight.
 #include "plugins/native/cuda/cuda_executor.hpp"
 
-#include <random>
 
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
@@ -19,20 +18,13 @@ TEST_CASE("native: the CUDA executor gives the full forward's log-probs of given
       const GpuModel model(family, head_dim);
       std::vector<ForcedText> texts;
       for (int i = 0; i < 24; ++i) texts.push_back(text_in_group(i, i / 4, 20 + 60 * (i / 4), 20 + i % 7, 997));
-      const hexad::native::SchedulerOptions schedule{
-          .block_size = 16, .num_blocks = 70, .max_sequences = 12, .max_tokens = 150};
-      const hexad::native::ExecutorOptions options{.dtype = at::kBFloat16,
-                                                   .device = kGpu,
-                                                   .deterministic = false,
-                                                   .max_length = 512,
-                                                   .max_sequences = 12,
-                                                   .max_tokens = 150};
+      const hexad::native::ExecutorOptions options = gpu_options(12, 150);
       REQUIRE(hexad::native::runs_on_cuda(model.config, options));
-      ForcedRun run(hexad::native::make_executor(model.config, options), model.config, at::kBFloat16, schedule, kGpu);
+      ForcedRun run(hexad::native::make_executor(model.config, options), model.config, at::kBFloat16,
+                    gpu_schedule(70, options), kGpu);
       const c10::InferenceMode inference;
       run.executor->set_weights(model.on_gpu());
-      std::mt19937_64 rng(3);
-      run.advance = [&] { return rng() % 3 ? int64_t{1} : int64_t(1 + rng() % 6); };
+      run.advance_at_random();
       const auto logprobs = run.run(texts);
       CHECK(run.preemptions > 0);
       const Gap gap = gap_of(logprobs, texts,

@@ -12,13 +12,9 @@ using namespace hexad::native;
 namespace {
 
 ExecutorOptions options_of(int64_t sequences, int64_t rows) {
-  return {.dtype = at::kBFloat16,
-          .device = kGpu,
-          .deterministic = false,
-          .max_length = 512,
-          .max_sequences = sequences,
-          .max_tokens = rows,
-          .fp8_cache = true};
+  ExecutorOptions options = gpu_options(sequences, rows);
+  options.fp8_cache = true;
+  return options;
 }
 
 std::vector<ForcedText> texts_of(int count) {
@@ -38,10 +34,10 @@ TEST_CASE("native: over a cache in e4m3 the executor gives the log-probs of a fo
       CAPTURE(head_dim);
       const GpuModel model(family, head_dim);
       const std::vector<ForcedText> texts = texts_of(24);
-      const SchedulerOptions schedule{.block_size = 16, .num_blocks = 70, .max_sequences = 12, .max_tokens = 150};
       const ExecutorOptions options = options_of(12, 150);
       REQUIRE(runs_on_cuda(model.config, options));
-      ForcedRun run(make_executor(model.config, options), model.config, at::kFloat8_e4m3fn, schedule, kGpu);
+      ForcedRun run(make_executor(model.config, options), model.config, at::kFloat8_e4m3fn, gpu_schedule(70, options),
+                    kGpu);
       const c10::InferenceMode inference;
       run.executor->set_weights(model.on_gpu());
       const auto logprobs = run.run(texts);
@@ -96,8 +92,8 @@ TEST_CASE("native: a cache in e4m3 beside weights in FP8") {
   ExecutorOptions options = options_of(24, 4096);
   options.fp8 = true;
   REQUIRE(runs_on_cuda(model.config, options));
-  const SchedulerOptions schedule{.block_size = 16, .num_blocks = 800, .max_sequences = 24, .max_tokens = 4096};
-  ForcedRun run(make_executor(model.config, options), model.config, at::kFloat8_e4m3fn, schedule, kGpu);
+  ForcedRun run(make_executor(model.config, options), model.config, at::kFloat8_e4m3fn, gpu_schedule(800, options),
+                kGpu);
   const c10::InferenceMode inference;
   run.executor->set_weights(model.on_gpu());
   std::vector<ForcedText> texts = texts_of(24);

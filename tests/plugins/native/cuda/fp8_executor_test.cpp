@@ -21,13 +21,9 @@ Json in_fp8(Json section) {
 }
 
 ExecutorOptions options_of(int64_t sequences, int64_t rows) {
-  return {.dtype = at::kBFloat16,
-          .device = kGpu,
-          .deterministic = false,
-          .max_length = 512,
-          .max_sequences = sequences,
-          .max_tokens = rows,
-          .fp8 = true};
+  ExecutorOptions options = gpu_options(sequences, rows);
+  options.fp8 = true;
+  return options;
 }
 
 // Groups of four samples each; all texts end together: no pass but the last has fewer rows than there are texts.
@@ -41,8 +37,7 @@ std::vector<std::vector<float>> forced(const GpuModel& model, const std::vector<
   const auto sequences = int64_t(texts.size());
   const ExecutorOptions options = options_of(sequences, rows);
   REQUIRE(runs_on_cuda(model.config, options));
-  const SchedulerOptions schedule{.block_size = 16, .num_blocks = 800, .max_sequences = sequences, .max_tokens = rows};
-  ForcedRun run(make_executor(model.config, options), model.config, at::kBFloat16, schedule, kGpu);
+  ForcedRun run(make_executor(model.config, options), model.config, at::kBFloat16, gpu_schedule(800, options), kGpu);
   const c10::InferenceMode inference;
   run.executor->set_weights(model.on_gpu());
   return run.run(texts);

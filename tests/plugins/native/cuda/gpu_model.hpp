@@ -1,5 +1,6 @@
 // A model that the GPU's kernels take, requests for it, and what its samples' log-probs have to be.
 #pragma once
+#include "plugins/native/model/executor.hpp"
 #include "tests/plugins/native/support/reference.hpp"
 #include "tests/plugins/native/support/tight.hpp"
 
@@ -20,6 +21,22 @@ inline nlohmann::json config_of(const std::string& family, int64_t head_dim, int
                  {"initializer_range", 0.1}});
   config.erase("sliding_window");
   return config;
+}
+
+// Of an executor on the GPU, and a scheduler for it.
+inline hexad::native::ExecutorOptions gpu_options(int64_t sequences, int64_t rows) {
+  return {.dtype = at::kBFloat16,
+          .device = kGpu,
+          .deterministic = false,
+          .max_length = 512,
+          .max_sequences = sequences,
+          .max_tokens = rows};
+}
+inline hexad::native::SchedulerOptions gpu_schedule(int64_t blocks, const hexad::native::ExecutorOptions& options) {
+  return {.block_size = options.block_size,
+          .num_blocks = blocks,
+          .max_sequences = options.max_sequences,
+          .max_tokens = options.max_tokens};
 }
 
 struct GpuModel {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <random>
 
 #include <doctest/doctest.h>
 
@@ -36,6 +37,11 @@ inline std::vector<ForcedText> texts_in_groups(uint64_t count) {
 using MakeExecutor = std::unique_ptr<hexad::native::Executor> (*)(const hexad::modeling::ModelConfig&,
                                                                   const hexad::native::ExecutorOptions&);
 
+// A cache that is too small for all that run.
+inline hexad::native::SchedulerOptions small_schedule(int64_t block_size) {
+  return {.block_size = block_size, .num_blocks = 80 / block_size, .max_sequences = 7, .max_tokens = 11};
+}
+
 struct ForcedRun {
   std::unique_ptr<hexad::native::Executor> executor;
   hexad::native::KvCache cache;
@@ -49,6 +55,11 @@ struct ForcedRun {
       : executor(std::move(runs)),
         cache(config, options.block_size, options.num_blocks, dtype, device, false, executor->key_layout()),
         scheduler(options) {}
+
+  // Decoding and chunks in turn, the same each time.
+  void advance_at_random() {
+    advance = [rng = std::mt19937_64(3)]() mutable { return rng() % 3 ? int64_t{1} : int64_t(1 + rng() % 6); };
+  }
 
   // For each text the log-probs of its tokens; nan for those that no logits were computed for.
   std::vector<std::vector<float>> run(const std::vector<ForcedText>& texts) {
