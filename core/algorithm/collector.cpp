@@ -16,10 +16,10 @@ int64_t GroupCounts::all_dropped() const {
   return sum;
 }
 
-Collector::Collector(Grpo& run, cluster::WorkerGroup& workers, const cluster::Placement& placement)
+Collector::Collector(Grpo& run, cluster::WorkerGroup& workers)
     : run_(run),
       workers_(workers),
-      stream_(workers, placement),
+      stream_(workers, run.placement),
       config_(run.config.grpo.async_grpo),
       sampling_(with_imposed_lengths(run.sampling, run.config.policy.generation.imposed_lengths)),
       buffer_(run.config.grpo.num_prompts_per_step, config_.max_trajectory_age_steps),

@@ -21,7 +21,7 @@ struct GroupCounts {
 
 class Collector {
  public:
-  Collector(Grpo& run, cluster::WorkerGroup& workers, const cluster::Placement& placement);
+  Collector(Grpo& run, cluster::WorkerGroup& workers);
 
   // Starts the groups that the current weights may draw: of the steps from the next one to `max_trajectory_age_steps`
   // later, as far as the buffer has room, and again those that were given up. `last_step`: of the run.

@@ -29,7 +29,7 @@ struct Grpo {
   telemetry::RunLog& log;
   telemetry::Console& console;
   const std::atomic<int>& interrupted;  // > 0: save and stop after this step
-  int64_t devices = 1;
+  cluster::Placement placement;
   checkpoint::TrainingInfo progress;  // where the run stands; restored by resume
 };
 

@@ -5,7 +5,7 @@
 
 namespace hexad::algorithm {
 
-Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers, const cluster::Placement& placement) {
+Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
   const config::AsyncGrpoConfig& config = run.config.grpo.async_grpo;
   telemetry::Timer timer;
   if (run.progress.total_steps > 0)
@@ -13,7 +13,7 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers, const cluster:
         "asynchronous GRPO: what was being drawn when step {} was saved is drawn again, by the weights of that step",
         run.progress.total_steps));
   StepBook book(run, timer);
-  Collector collector(run, workers, placement);
+  Collector collector(run, workers);
   Ending ending = Ending::finished;
   while (!book.is_over() && ending == Ending::finished) {
     Step step = book.begin();

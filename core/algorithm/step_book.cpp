@@ -104,9 +104,13 @@ void StepBook::report(const Step& step) {
   const cluster::TrainResult& trained = step.trained;
   run_.log.add("train", step.metrics);
   run_.log.add("timing/train", seconds);
-  run_.log.add("performance",
-               telemetry::performance_metrics(seconds, {step.rollout.batch.size(), step.rollout.batch.tokens(),
-                                                        step.metrics.at("global_valid_toks"), run_.devices}));
+  telemetry::StepSize size;
+  size.samples = step.rollout.batch.size();
+  size.total_tokens = step.rollout.batch.tokens();
+  size.valid_tokens = step.metrics.at("global_valid_toks");
+  size.devices = run_.placement.world();
+  size.trainers = run_.placement.trainers.count, size.generators = run_.placement.generators.count;
+  run_.log.add("performance", telemetry::performance_metrics(seconds, size));
   log_samples(run_, step.rollout, step.number);
   run_.log.end_step(step.number);
   run_.console.step(step.number, last_step_, step.metrics, seconds);

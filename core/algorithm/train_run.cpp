@@ -170,14 +170,13 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
             log,
             console,
             interrupted,
-            workers.size(),
+            placement,
             {}};
   if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
   resume(grpo);
   const int64_t resumed_at = grpo.progress.total_steps;
-  const Ending ending = train_and_report(grpo, [&] {
-    return run.grpo.async_grpo.enabled ? grpo_train_async(grpo, workers, placement) : grpo_train(grpo);
-  });
+  const Ending ending = train_and_report(
+      grpo, [&] { return run.grpo.async_grpo.enabled ? grpo_train_async(grpo, workers) : grpo_train(grpo); });
   workers.stop();
   if (grpo.progress.total_steps == resumed_at) {
     console.line(fmt::format(

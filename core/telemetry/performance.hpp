@@ -7,10 +7,11 @@
 namespace hexad::telemetry {
 
 struct StepSize {
-  int64_t samples = 0;       // prompts * generations
-  int64_t total_tokens = 0;  // prompt and response
-  double valid_tokens = 0;   // that the loss counted
-  int64_t devices = 1;       // ranks of the run, all of which train and generate (colocated)
+  int64_t samples = 0;                   // prompts * generations
+  int64_t total_tokens = 0;              // prompt and response
+  double valid_tokens = 0;               // that the loss counted
+  int64_t devices = 1;                   // ranks of the run
+  int64_t trainers = 1, generators = 1;  // of those; all are both where generation is colocated
 };
 
 // From the step's timings (keys of Timer): samples_per_sec_per_gpu, tokens_per_sec_per_gpu,

@@ -23,7 +23,7 @@ TEST_CASE("on one node gpus_per_node says how many ranks generate") {
   CHECK(apart({kRanks + "4"}) == 0);
   CHECK(apart({kRanks + "4", kDevices + "2"}) == 0);  // colocated: not read
   CHECK(apart({kRanks + "4", kApart, kDevices + "2"}) == 2);
-  CHECK(apart({kRanks + "4", kApart, kDevices + "1", kNodes + "1"}) == 1);
+  CHECK(apart({kRanks + "5", kApart, kDevices + "1", kNodes + "1"}) == 1);
   check_says(resolve_error({kRanks + "4", kApart}),
              "policy.generation.colocated.resources.gpus_per_node: is missing: with "
              "policy.generation.colocated.enabled: false say how many of the 4 ranks (cluster.gpus_per_node) generate; "

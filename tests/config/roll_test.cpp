@@ -153,6 +153,23 @@ TEST_CASE("the form is recognised by its top level") {
              "train_env_manager: ROLL's agentic pipeline is not available");
 }
 
+TEST_CASE("a device_mapping of its own puts the generator on the last ranks") {
+  const auto run_of = [](const Overrides& overrides) {
+    return hexad::config::run_config(resolve_text(overrides, kFile).root);
+  };
+  RunConfig run = run_of({"actor_infer.device_mapping='list(range(4,8))'"});
+  CHECK_FALSE(run.policy.generation.colocated.enabled);
+  CHECK(run.cluster.gpus_per_node == 8);
+  CHECK(run.cluster.num_nodes == 1);
+  CHECK(hexad::config::generation_ranks(run) == 4);
+  run = run_of({"actor_train.device_mapping='list(range(0,8))'", "actor_infer.device_mapping='list(range(8,24))'"});
+  CHECK(run.cluster.num_nodes == 3);
+  CHECK(run.cluster.gpus_per_node == 8);
+  CHECK(hexad::config::generation_ranks(run) == 16);
+  run = run_of({});
+  CHECK(run.policy.generation.colocated.enabled);
+}
+
 TEST_CASE("mistakes are named by the keys and lines of the file, once each") {
   const std::string wrong = resolve_error({}, "rollout_batch_size: abc\n" + kFile.substr(kFile.find('\n') + 1));
   CHECK(wrong == "a.yaml:1:1: error: rollout_batch_size: got text 'abc', wanted an integer");
@@ -186,8 +203,11 @@ TEST_CASE("what cannot run is refused, one line each") {
       {{"~pretrain"}, "pretrain: is missing: give the Hugging Face directory of the model"},
       {{"actor_train.device_mapping='range(4'"},
        "actor_train.device_mapping: got text 'range(4', wanted different device ids"},
-      {{"actor_infer.device_mapping='list(range(4,8))'"},
-       "actor_infer.device_mapping: generation on devices of its own is not available in this version"},
+      {{"actor_infer.device_mapping='list(range(2,6))'"},
+       "actor_infer.device_mapping: 2 of the 4 devices are actor_train's and the others are not, wanted all of them or "
+       "none"},
+      {{"actor_train.device_mapping='list(range(0,4))'", "actor_infer.device_mapping='list(range(8,12))'"},
+       "4 devices that train and 4 that generate lie on several nodes of num_gpus_per_node 8, wanted whole nodes"},
       {{"actor_train.device_mapping='list(range(0,12))'", "actor_infer.device_mapping='list(range(0,12))'"},
        "12 devices over several nodes of num_gpus_per_node 8, wanted whole nodes; nearest: list(range(0,16))"},
       {{"actor_train.strategy_args.strategy_name=megatron_tran"},

@@ -98,8 +98,9 @@ TEST_CASE("a timer sums by name; scopes nest and repeat") {
 TEST_CASE("rates are amounts over their times, and over the devices") {
   const telemetry::Metrics seconds = {
       {"total_step_time", 10}, {"policy_training", 4}, {"policy_and_reference_logprobs", 1}, {"generation", 2}};
-  const auto rates =
-      telemetry::performance_metrics(seconds, {.samples = 20, .total_tokens = 1000, .valid_tokens = 600, .devices = 2});
+  const auto rates = telemetry::performance_metrics(
+      seconds,
+      {.samples = 20, .total_tokens = 1000, .valid_tokens = 600, .devices = 2, .trainers = 2, .generators = 2});
   CHECK(rates.at("samples_per_sec") == 2);
   CHECK(rates.at("samples_per_sec_per_gpu") == 1);
   CHECK(rates.at("tokens_per_sec_per_gpu") == 50);
@@ -109,6 +110,12 @@ TEST_CASE("rates are amounts over their times, and over the devices") {
   CHECK(rates.at("training_worker_group_tokens_per_sec_per_gpu") == 100);
   CHECK(rates.at("generation_tokens_per_sec") == 500);
   CHECK(rates.at("generation_tokens_per_sec_per_gpu") == 250);
+  const auto apart = telemetry::performance_metrics(
+      seconds,
+      {.samples = 20, .total_tokens = 1000, .valid_tokens = 600, .devices = 5, .trainers = 4, .generators = 1});
+  CHECK(apart.at("tokens_per_sec_per_gpu") == 20);
+  CHECK(apart.at("policy_training_tokens_per_sec_per_gpu") == 62.5);
+  CHECK(apart.at("generation_tokens_per_sec_per_gpu") == 500);
   CHECK(telemetry::performance_metrics({{"total_step_time", 0}}, {}).empty());
   CHECK_FALSE(
       telemetry::performance_metrics({{"total_step_time", 1}}, {.samples = 1}).contains("generation_tokens_per_sec"));

@@ -90,20 +90,62 @@ std::optional<Devices> devices_of(Pass& p, const std::string& role) {
   return devices;
 }
 
-// Trainer and generator share the devices of actor_train.
-void check_generator(Pass& p, const Devices& train) {
+const char* const kInferKey = "actor_infer.device_mapping";
+
+// The devices of the generator where it has its own; nothing where it shares those of actor_train.
+std::optional<Devices> own_devices(Pass& p, const Devices& train) {
   const std::optional<Devices> infer = devices_of(p, "actor_infer");
-  if (!infer || *infer == train) return;
-  const char* const key = "actor_infer.device_mapping";
+  if (!infer || *infer == train) return std::nullopt;
   if (std::ranges::includes(train, *infer)) {
-    p.file.notice(key, fmt::format("every one of the {} ranks of actor_train generates, not only {} of them",
-                                   train.size(), infer->size()));
-  } else {
-    p.file.error(key,
-                 fmt::format("generation on devices of its own is not available in this version: the {} devices are "
-                             "not all among the {} of actor_train; nearest: those of actor_train",
-                             infer->size(), train.size()));
+    p.file.notice(kInferKey, fmt::format("every one of the {} ranks of actor_train generates, not only {} of them",
+                                         train.size(), infer->size()));
+    return std::nullopt;
   }
+  Devices both;
+  std::ranges::set_intersection(train, *infer, std::back_inserter(both));
+  if (both.empty()) return infer;
+  p.file.error(kInferKey,
+               fmt::format("{} of the {} devices are actor_train's and the others are not, wanted all of them or none; "
+                           "nearest: those of actor_train",
+                           both.size(), infer->size()));
+  return std::nullopt;
+}
+
+// How many nodes the devices take up: whole ones where they are several.
+int64_t nodes_of(Pass& p, const char* key, const Devices& devices, int64_t per_node) {
+  const auto count = static_cast<int64_t>(devices.size());
+  if (devices.back() / per_node == devices.front() / per_node) return 1;
+  const int64_t nodes = (count + per_node - 1) / per_node;
+  if (devices.front() % per_node != 0 || count % per_node != 0 || devices.back() - devices.front() + 1 != count) {
+    p.file.error(key, fmt::format("{} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; nearest: "
+                                  "list(range(0,{}))",
+                                  count, per_node, nodes * per_node));
+  }
+  return nodes;
+}
+
+// Generation on devices of its own: the last ranks of the run.
+void set_apart(Pass& p, const Devices& train, const Devices& infer, int64_t per_node) {
+  const char* const train_key = "actor_train.device_mapping";
+  const auto ranks = static_cast<int64_t>(train.size() + infer.size());
+  const std::string resources = "policy.generation.colocated.resources.";
+  p.set("policy.generation.colocated.enabled", false, kInferKey);
+  if (std::max(train.back(), infer.back()) / per_node == std::min(train.front(), infer.front()) / per_node) {
+    p.set("cluster.num_nodes", int64_t{1}, train_key);
+    p.set("cluster.gpus_per_node", ranks, train_key);
+    p.set(resources + "gpus_per_node", static_cast<int64_t>(infer.size()), kInferKey);
+    return;
+  }
+  const int64_t train_nodes = nodes_of(p, train_key, train, per_node),
+                infer_nodes = nodes_of(p, kInferKey, infer, per_node);
+  if (static_cast<int64_t>(train.size()) % per_node != 0 || static_cast<int64_t>(infer.size()) % per_node != 0) {
+    p.file.error(kInferKey, fmt::format("{} devices that train and {} that generate lie on several nodes of "
+                                        "num_gpus_per_node {}, wanted whole nodes for both",
+                                        train.size(), infer.size(), per_node));
+  }
+  p.set("cluster.num_nodes", train_nodes + infer_nodes, train_key);
+  p.set("cluster.gpus_per_node", per_node, train_key);
+  p.set(resources + "num_nodes", infer_nodes, kInferKey);
 }
 
 }  // namespace
@@ -137,17 +179,10 @@ void translate_devices(Pass& p) {
     return;
   }
   p.ranks = static_cast<int64_t>(train->size());
-  const bool one_node = train->back() / per_node == train->front() / per_node;
-  const int64_t nodes = one_node ? 1 : (p.ranks + per_node - 1) / per_node;
-  if (!one_node &&
-      (train->front() % per_node != 0 || p.ranks % per_node != 0 || train->back() - train->front() + 1 != p.ranks)) {
-    p.file.error(key, fmt::format("{} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; nearest: "
-                                  "list(range(0,{}))",
-                                  p.ranks, per_node, nodes * per_node));
-  }
+  if (const std::optional<Devices> infer = own_devices(p, *train)) return set_apart(p, *train, *infer, per_node);
+  const int64_t nodes = nodes_of(p, key, *train, per_node);
   p.set("cluster.num_nodes", nodes, key);
-  p.set("cluster.gpus_per_node", one_node ? p.ranks : per_node, key);
-  check_generator(p, *train);
+  p.set("cluster.gpus_per_node", nodes == 1 ? p.ranks : per_node, key);
 }
 
 }  // namespace hexad::config::roll

@@ -1,0 +1,195 @@
+// Asynchronous GRPO through the first-party plugins: equal to the synchronous run where it must be, learning where it may
+// lag, and never stuck or short of a sample.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/run/first_party.hpp"
+
+using first_party::both;
+using first_party::source;
+using plugin_test::contains;
+using toy::TempDir;
+
+namespace {
+
+using Json = nlohmann::json;
+using Overrides = std::vector<std::string>;
+
+// Responses of 48 tokens, eight at a time: generation takes longer than training.
+const Overrides kSlow = {"policy.max_total_sequence_length=64",
+                         "policy.generation.max_new_tokens=48",
+                         "++policy.generation.ignore_eos=true",
+                         "++policy.generation.stop_token_ids=[]",
+                         "++policy.generation.native_cfg.max_num_seqs=8",
+                         "grpo.num_prompts_per_step=8",
+                         "policy.train_global_batch_size=128"};
+
+std::string age(int steps) { return fmt::format("grpo.async_grpo.max_trajectory_age_steps={}", steps); }
+std::string steps(int count) { return fmt::format("grpo.max_num_steps={}", count); }
+
+std::vector<std::string> arguments(const TempDir& dir, const Overrides& overrides) {
+  return first_party::train(source() + "/configs/quickstart_async.yaml", dir,
+                            both({"++cluster.device=cpu"}, overrides));
+}
+Overrides alone(const Overrides& overrides) { return both(first_party::training_alone(), overrides); }
+
+std::vector<Json> lines_of(const toy::fs::path& file) {
+  std::vector<Json> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+// The metrics of every step of the run's newest log, and beside them its samples.
+std::vector<Json> steps_of(const TempDir& dir, const std::string& experiment = "exp_001") {
+  const toy::fs::path logs = dir / "logs" / experiment;
+  std::vector<Json> found;
+  for (Json& line : lines_of(logs / "metrics.jsonl")) {
+    if (!line.contains("train/reward")) continue;
+    line["samples"] = Json::array(), line["prompts"] = Json::array();
+    for (const Json& sample : lines_of(logs / fmt::format("train_data_step{}.jsonl", line.at("step").get<int>()))) {
+      line["samples"].push_back(sample.at("token_ids"));
+      const std::string content = sample.at("content"), response = sample.at("response");
+      line["prompts"].push_back(content.substr(0, content.size() - response.size()));
+    }
+    found.push_back(line);
+  }
+  return found;
+}
+
+std::vector<Json> train(const Overrides& overrides) {
+  const TempDir dir;
+  const toy::Ended run = toy::run(arguments(dir, overrides), "", 600);
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  return steps_of(dir);
+}
+
+// The rank of a worker, as its log has it.
+pid_t worker_of(pid_t controller, int rank) {
+  const std::string log = fmt::format("worker-{}.log", rank);
+  for (const pid_t pid : toy::workers_of(controller))
+    if (toy::fs::read_symlink(fmt::format("/proc/{}/fd/1", pid)).filename() == log) return pid;
+  return 0;
+}
+
+bool has_begun(const TempDir& dir) { return toy::fs::exists(dir / "logs/exp_001/train_data_step1.jsonl"); }
+
+}  // namespace
+
+TEST_CASE("with samples of age 0 it is the synchronous run") {
+  const std::vector<Json> want = train(alone({steps(4), "grpo.async_grpo.enabled=false"}));
+  const std::vector<Json> got = train(alone({steps(4), age(0)}));
+  REQUIRE(got.size() == 4);
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(got[i].at("samples") == want[i].at("samples"));
+    CHECK(got[i].at("train/loss") == want[i].at("train/loss"));
+    CHECK(got[i].at("train/grad_norm") == want[i].at("train/grad_norm"));
+    CHECK(got[i].at("train/avg_trajectory_age") == 0);
+  }
+}
+
+TEST_CASE("the quickstart learns from samples that are one and two steps old") {
+  for (const int old : {1, 2}) {
+    CAPTURE(old);
+    const TempDir dir;
+    const toy::Ended run = toy::run(arguments(dir, {age(old)}), "", 600);
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    CHECK(contains(run.out + run.err, "groups: 2560 started, 2560 trained, 0 dropped"));
+    std::vector<double> accuracy;
+    for (const Json& line : lines_of(dir / "logs/exp_001/metrics.jsonl"))
+      if (line.contains("validation/accuracy")) accuracy.push_back(line.at("validation/accuracy"));
+    REQUIRE(accuracy.size() >= 2);
+    CHECK(accuracy.front() < 0.2);
+    CHECK(accuracy.back() >= 0.9);
+    const std::vector<Json> all = steps_of(dir);
+    CHECK(all.front().at("train/avg_trajectory_age") == 0);
+    CHECK(all.back().at("train/avg_trajectory_age") == old);
+    CHECK(all.back().contains("timing/train/exposed_generation"));
+    CHECK(all.back().contains("train/buffer_size"));
+  }
+}
+
+TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
+  for (const char* recompute : {"false", "true"}) {
+    CAPTURE(recompute);
+    const std::vector<Json> got = train(
+        alone(both(kSlow, {steps(6), age(2),
+                           std::string("++grpo.async_grpo.recompute_kv_cache_after_weight_updates=") + recompute})));
+    double crossing = 0;
+    for (const Json& step : got) {
+      crossing += step.at("train/updated_in_flight_rate").get<double>();
+      CHECK(step.at("train/avg_trajectory_age").get<double>() <= 2);
+      // Tokens drawn after an update are younger than the group that they belong to.
+      CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
+    }
+    CHECK(crossing > 0);
+  }
+}
+
+TEST_CASE("without updates in flight every sample is of one version") {
+  for (const Json& step :
+       train(alone(both(kSlow, {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"}))))
+    CHECK(step.at("train/updated_in_flight_rate") == 0);
+}
+
+TEST_CASE("two generating replicas of two ranks share the groups") {
+  const std::vector<Json> got = train(
+      alone(both(kSlow, {steps(4), "cluster.gpus_per_node=5", "policy.generation.colocated.resources.gpus_per_node=4",
+                         "++policy.generation.native_cfg.tensor_parallel_size=2"})));
+  REQUIRE(got.size() == 4);
+  CHECK(got.back().at("train/groups_dropped") == 0);
+}
+
+TEST_CASE("a resumed run trains on every prompt that the uninterrupted one does") {
+  const TempDir whole, parts;
+  const Overrides run = {"++grpo.val_at_start=false", "++grpo.val_at_end=false", "++grpo.val_period=0", age(2),
+                         "checkpointing.save_period=3"};
+  REQUIRE(toy::run(arguments(whole, both(run, {steps(6)})), "", 600).code == 0);
+  REQUIRE(toy::run(arguments(parts, both(run, {steps(3)})), "", 600).code == 0);
+  const toy::Ended resumed = toy::run(arguments(parts, both(run, {steps(6)})), "", 600);
+  INFO(resumed.out << resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(contains(resumed.out + resumed.err, "what was being drawn when step 3 was saved is drawn again"));
+  const std::vector<Json> want = steps_of(whole), got = steps_of(parts, "exp_002");
+  REQUIRE(want.size() == 6);
+  REQUIRE(got.size() == 3);
+  for (size_t i = 0; i < 3; ++i) CHECK(got[i].at("prompts") == want[3 + i].at("prompts"));
+}
+
+TEST_CASE("a generator that stands still for a while: its groups are given up, drawn again, and none is missing") {
+  const TempDir dir;
+  toy::Program program(arguments(dir, alone(both(kSlow, {steps(8), "++grpo.async_grpo.group_timeout_s=1.5"}))));
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  const pid_t generator = worker_of(program.pid(), 1);
+  REQUIRE(generator > 0);
+  ::kill(generator, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  ::kill(generator, SIGCONT);
+  const toy::Ended run = program.wait(120);
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  CHECK(contains(run.out + run.err, "(grpo.async_grpo.group_timeout_s 1.5): given up, and drawn again"));
+  const std::vector<Json> all = steps_of(dir);
+  REQUIRE(all.size() == 8);
+  CHECK(all.back().at("train/groups_dropped").get<double>() > 0);
+  for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
+}
+
+TEST_CASE("a generator that is killed ends the run in time and by name") {
+  const TempDir dir;
+  toy::Program program(arguments(dir, alone(both(kSlow, {steps(200)}))));
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  const pid_t generator = worker_of(program.pid(), 1);
+  REQUIRE(generator > 0);
+  const auto began = std::chrono::steady_clock::now();
+  ::kill(generator, SIGKILL);
+  const toy::Ended run = program.wait(60);
+  INFO(run.err);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+  CHECK(run.code == 4);
+  CHECK(contains(run.err, "rank 1 on "));
+  CHECK(contains(run.err, fmt::format("(pid {}) ended: killed by signal 9", generator)));
+}
