@@ -16,12 +16,12 @@ namespace {
 using Json = nlohmann::json;
 using Overrides = std::vector<std::string>;
 
-// Responses of 48 tokens, eight at a time: generation takes longer than training.
+// Responses of 48 tokens, one after another: generation takes longer than training.
 const Overrides kSlow = {"policy.max_total_sequence_length=64",
                          "policy.generation.max_new_tokens=48",
                          "++policy.generation.ignore_eos=true",
                          "++policy.generation.stop_token_ids=[]",
-                         "++policy.generation.native_cfg.max_num_seqs=8",
+                         "++policy.generation.native_cfg.max_num_seqs=1",
                          "grpo.num_prompts_per_step=8",
                          "policy.train_global_batch_size=128"};
 
@@ -159,23 +159,35 @@ TEST_CASE("a resumed run trains on every prompt that the uninterrupted one does"
   for (size_t i = 0; i < 3; ++i) CHECK(got[i].at("prompts") == want[3 + i].at("prompts"));
 }
 
+// With samples of age 0 a step waits for its groups most of the time: that is where it is stopped.
 TEST_CASE("a generator that stands still for a while: its groups are given up, drawn again, and none is missing") {
   const TempDir dir;
-  toy::Program program(arguments(dir, alone(both(kSlow, {steps(8), "++grpo.async_grpo.group_timeout_s=1.5"}))));
+  toy::Program program(arguments(dir, alone(both(kSlow, {steps(5), age(0), "++grpo.async_grpo.group_timeout_s=6"}))));
   REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
   const pid_t generator = worker_of(program.pid(), 1);
   REQUIRE(generator > 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   ::kill(generator, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(4));
+  std::this_thread::sleep_for(std::chrono::seconds(9));
   ::kill(generator, SIGCONT);
   const toy::Ended run = program.wait(120);
   INFO(run.out << run.err);
   CHECK(run.code == 0);
-  CHECK(contains(run.out + run.err, "(grpo.async_grpo.group_timeout_s 1.5): given up, and drawn again"));
+  CHECK(contains(run.out + run.err, "(grpo.async_grpo.group_timeout_s 6): given up, and drawn again"));
   const std::vector<Json> all = steps_of(dir);
-  REQUIRE(all.size() == 8);
+  REQUIRE(all.size() == 5);
   CHECK(all.back().at("train/groups_dropped").get<double>() > 0);
   for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
+}
+
+TEST_CASE("groups that are too slow again and again end the run, which says what to raise") {
+  const TempDir dir;
+  const toy::Ended run = toy::run(
+      arguments(dir, alone(both(kSlow, {steps(3), age(0), "++grpo.async_grpo.group_timeout_s=0.01"}))), "", 120);
+  INFO(run.err);
+  CHECK(run.code == 4);
+  CHECK(contains(run.err, "was given up 4 times (overdue)"));
+  CHECK(contains(run.err, "Raise grpo.async_grpo.group_timeout_s"));
 }
 
 TEST_CASE("a generator that is killed ends the run in time and by name") {
