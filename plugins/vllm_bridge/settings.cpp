@@ -16,6 +16,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+constexpr int64_t kLastPort = 65535, kMostServers = 1024;
+
+int64_t between(const sdk::Config& config, const char* key, int64_t otherwise, int64_t minimum, int64_t maximum) {
+  const auto value = config.get<int64_t>(key, otherwise);
+  if (value < minimum || value > maximum) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %lld, wanted %lld to %lld", key, static_cast<long long>(value),
+              static_cast<long long>(minimum), static_cast<long long>(maximum));
+  }
+  return value;
+}
+
 int64_t at_least(const sdk::Config& config, const char* key, int64_t otherwise, int64_t minimum) {
   const auto value = config.get<int64_t>(key, otherwise);
   if (value < minimum) {
@@ -27,7 +38,8 @@ int64_t at_least(const sdk::Config& config, const char* key, int64_t otherwise, 
 
 Seconds seconds(const sdk::Config& config, const char* key, Seconds otherwise) {
   const auto value = config.get<double>(key, otherwise.count());
-  if (!(value > 0)) sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %g, wanted more than 0 seconds", key, value);
+  if (!(value > 0 && value <= 1e7))  // nanoseconds that a clock can hold
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got %g, wanted more than 0 seconds and at most 1e7", key, value);
   return Seconds(value);
 }
 
@@ -158,11 +170,11 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   d.probe = seconds(config, "vllm_cfg.health_timeout_s", d.probe);
   d.stall = seconds(config, "vllm_cfg.stall_timeout_s", d.stall);
   d.lost = seconds(config, "vllm_cfg.lost_timeout_s", d.lost);
-  s.spawn.servers = at_least(config, "vllm_cfg.num_servers", 1, 1);
+  s.spawn.servers = between(config, "vllm_cfg.num_servers", 1, 1, kMostServers);
   s.spawn.command = texts(config, "vllm_cfg.server_command");
   if (s.spawn.command.empty()) s.spawn.command = {"python3", "-m", "vllm.entrypoints.openai.api_server"};
-  s.spawn.port_low = at_least(config, "port_range_low", s.spawn.port_low, 1);
-  s.spawn.port_high = at_least(config, "port_range_high", s.spawn.port_high, s.spawn.port_low);
+  s.spawn.port_low = between(config, "port_range_low", s.spawn.port_low, 1, kLastPort);
+  s.spawn.port_high = between(config, "port_range_high", s.spawn.port_high, s.spawn.port_low, kLastPort);
   s.spawn.log_dir = config.get("vllm_cfg.server_log_dir", "");
   const bool cuda = call.device().device_type == kDLCUDA;
   s.spawn.arguments = server_arguments(filled_vllm_cfg(config, s), subtree(config, "vllm_kwargs"), cuda);
