@@ -115,9 +115,9 @@ bool Collector::wait_for(int64_t step) {
     store_finished();
     if (buffer_.ready(step)) return true;
     if (data_ended_ && step >= next_target_ - 1) return false;
-    submit();  // what was given up
-    if (workers_.wait_until([&] { return stream_.has_finished(); }, kLookEvery)) continue;
     give_up_overdue(wanted);
+    submit();  // what was given up
+    workers_.wait_until([&] { return stream_.has_finished(); }, kLookEvery);
   }
 }
 

@@ -1,4 +1,5 @@
-// Keeps the generators at work on the groups of the steps to come (NeMo-RL's trajectory collector), and accounts for each.
+// Keeps the generators at work on the groups of the steps to come (NeMo-RL's trajectory collector), and accounts for
+// each of them.
 #pragma once
 #include <chrono>
 #include <deque>
