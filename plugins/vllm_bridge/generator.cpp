@@ -85,38 +85,9 @@ void Generator::describe(const sdk::Call&, hexad_generator_info& info) {
   info.weight_form = HEXAD_FORM_FULL;
 }
 
-// raw_logprobs are those before temperature and filters: not the distribution that was drawn from.
-void Generator::check_logprobs(const sdk::Call& call, const Request& request) {
-  if (request.plain() || request.temperature == 0) return;
-  const std::string mode = loop_.run([&] {
-    std::string raw;
-    for (const auto& server : fleet_.servers()) {
-      if (server->logprobs_mode.starts_with("raw")) raw = server->label() + " has " + server->logprobs_mode;
-      if (server->up() && server->logprobs_mode.empty() && raw.empty()) raw = "?";
-    }
-    return raw;
-  });
-  if (mode == "?") {
-    if (!std::exchange(warned_of_logprobs_, true)) {
-      call.log(
-          HEXAD_LOG_WARN,
-          "a vLLM server does not say its logprobs_mode: with a temperature or a filter its log-probs are those that "
-          "were drawn from only if it was started with --logprobs-mode processed_logprobs");
-    }
-  } else if (!mode.empty()) {
-    sdk::fail(HEXAD_FAILED_PRECONDITION,
-              "request %llu has a temperature, top_k, top_p or min_p, and %s: those log-probs are not of the "
-              "distribution that is drawn from. Start the server with --logprobs-mode processed_logprobs",
-              static_cast<unsigned long long>(request.id), mode.c_str());
-  }
-}
-
-void Generator::submit(const sdk::Call& call, std::span<const hexad_request* const> from) {
+void Generator::submit(const sdk::Call&, std::span<const hexad_request* const> from) {
   std::vector<Request> requests;
   for (const hexad_request* request : from) requests.push_back(copy_request(*request));
-  const auto filtered =
-      std::find_if(requests.begin(), requests.end(), [](const Request& r) { return !r.plain() && r.temperature > 0; });
-  if (filtered != requests.end()) check_logprobs(call, *filtered);
   {
     const std::lock_guard lock(mutex_);
     std::unordered_set<uint64_t> ids;

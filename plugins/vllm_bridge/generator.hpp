@@ -71,7 +71,6 @@ class Generator {
   std::unique_ptr<Event> next_event(const sdk::Call& call);
   bool ends_at_text(const sdk::Call& call, Event& event, Watched& watched);
   void fail_if_hopeless(bool time_is_up);
-  void check_logprobs(const sdk::Call& call, const Request& request);
   void halt();  // holds, and pauses the servers
   void unhalt();
   void publish(const sdk::Call& call, const std::filesystem::path& dir);
@@ -96,7 +95,6 @@ class Generator {
   std::mutex mutex_;                            // of what follows
   std::unordered_map<uint64_t, Watched> live_;  // ids whose last event has not been handed out
   std::unordered_map<const hexad_completion*, std::unique_ptr<Event>> lent_;
-  bool warned_of_logprobs_ = false;
 };
 
 }  // namespace hexad::vllm

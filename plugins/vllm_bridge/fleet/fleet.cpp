@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace hexad::vllm {
 namespace {
@@ -85,8 +86,28 @@ void Fleet::dispatch() {
     Server* server = choose(*found->second);
     if (!server) return;
     waiting_.pop_front();
-    send(*found->second, *server);
+    if (tells_of_draws(*server, found->second->request)) {
+      send(*found->second, *server);
+      continue;
+    }
+    finish(*found->second, HEXAD_FINISH_ERROR,
+           fmt::format("it has a temperature, top_k, top_p or min_p, and {} has {}: those log-probs are not of the "
+                       "distribution that is drawn from. Start the server with --logprobs-mode processed_logprobs",
+                       server->label(), server->logprobs_mode));
   }
+}
+
+// Whether the server's log-probs are those of the distribution drawn from. raw_logprobs are those before temperature and
+// filters.
+bool Fleet::tells_of_draws(const Server& server, const Request& request) {
+  if (request.plain() || request.temperature == 0) return true;
+  if (server.logprobs_mode.empty() && !std::exchange(warned_of_logprobs_, true)) {
+    log_(HEXAD_LOG_WARN, server.label() +
+                             " does not say its logprobs_mode: with a temperature or a filter its log-probs are those "
+                             "of the distribution drawn from only if it was started with --logprobs-mode "
+                             "processed_logprobs");
+  }
+  return !server.logprobs_mode.starts_with("raw");
 }
 
 void Fleet::send(Entry& entry, Server& server) {

@@ -66,6 +66,7 @@ class Fleet {
   void dispatch();
   Server* choose(const Entry& entry);
   void send(Entry& entry, Server& server);
+  bool tells_of_draws(const Server& server, const Request& request);
   void on_bytes(uint64_t id, long status, std::string_view bytes);
   void on_end(uint64_t id, const HttpResult& result);
   void take_chunk(Entry& entry, Server& server, std::string_view data);
@@ -107,7 +108,7 @@ class Fleet {
   uint64_t ticker_ = 0, attempt_names_ = 0;
   std::string run_name_;  // begins the names of requests: unique among the clients of a server
   Clock::time_point last_up_ = Clock::now();
-  bool ever_up_ = false;
+  bool ever_up_ = false, warned_of_logprobs_ = false;
 };
 
 }  // namespace hexad::vllm

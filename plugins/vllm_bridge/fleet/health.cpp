@@ -112,6 +112,8 @@ void Fleet::probe_api(Server& server) {
 void Fleet::probe_dev_mode(Server& server) {
   ask(server, "GET", "/is_paused", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
     server.dev_mode = answer.ok();
+    const Json json = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+    server.paused = answer.ok() && find_text(json, "is_paused") == "true";
     if (server.dev_mode) return probe_config(server);
     check_weights(server);
   });
@@ -129,7 +131,14 @@ void Fleet::probe_config(Server& server) {
 
 // A server that was away while weights changed, or that was started anew by somebody else, loads those in force.
 void Fleet::check_weights(Server& server) {
-  if (server.version == version_) return open(server);
+  if (server.version == version_) {
+    if (!server.paused) return open(server);
+    return ask(server, "POST", "/resume", "", settings_.deadlines.control, [this, &server](const Answer& answer) {
+      if (answer.ok()) return open(server);
+      server.last_error = "/resume: " + answer.trouble();
+      retry(server);
+    });
+  }
   const int64_t wanted = version_;
   Json body = {{"method", "reload_weights"}};
   body["kwargs"]["weights_path"] = weights_dir_.empty() ? settings_.model_name : weights_dir_;
@@ -141,8 +150,8 @@ void Fleet::check_weights(Server& server) {
           return retry(server);
         }
         server.version = wanted;
-        ask(server, "POST", "/resume", "", settings_.deadlines.control,
-            [this, &server](const Answer&) { check_weights(server); });
+        server.paused = true;  // it may be: an update broke off
+        check_weights(server);
       });
 }
 

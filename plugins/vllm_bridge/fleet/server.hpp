@@ -43,6 +43,7 @@ struct Server {
   GenerationApi api = GenerationApi::tokens;
   Capabilities can;
   bool dev_mode = false;                 // has pause, resume, collective_rpc
+  bool paused = false;                   // when it was asked
   bool sleep_mode = false;               // can give memory back
   std::string logprobs_mode;             // "": it does not say
   int64_t version = 0;                   // of the weights that it holds

@@ -202,9 +202,11 @@ TEST_CASE("log-probs that are not of the distribution drawn from are refused") {
   FakeVllm server({.logprobs_mode = "raw_logprobs"});
   Harness bridge({&server});
   bridge.run({Wish{}});  // temperature 1 without filters: both modes agree
-  CHECK_THROWS_WITH_AS(bridge.submit({Wish{.id = 1, .temperature = 0.7}}),
-                       doctest::Contains("Start the server with --logprobs-mode processed_logprobs"),
-                       hexad::sdk::Error);
+  const auto& refused = bridge.run({Wish{.id = 1, .temperature = 0.7}}).at(1);
+  CHECK(refused.finish == HEXAD_FINISH_ERROR);
+  CHECK(
+      refused.error.find("has raw_logprobs: those log-probs are not of the distribution that is drawn from. Start the "
+                         "server with --logprobs-mode processed_logprobs") != std::string::npos);
   FakeVllm silent({.dev_mode = false});
   Harness other({&silent});
   other.run({Wish{}});

@@ -179,6 +179,18 @@ TEST_CASE("a pause keeps everything, with and without development endpoints; sle
   }
 }
 
+TEST_CASE("a server that somebody left paused is resumed before it gets requests") {
+  FakeVllm server;
+  {
+    Harness bridge({&server});
+    bridge.run({Wish{}});
+    bridge->pause(bridge.service());
+  }
+  CHECK(server.paused());
+  Harness bridge({&server});
+  check_sample(Wish{}, bridge.run({Wish{}}).at(0));
+}
+
 TEST_CASE("after sleep without weights requests wait for an update") {
   FakeVllm server;
   Harness bridge({&server});
