@@ -1,6 +1,7 @@
 #include "plugins/vllm_bridge/generator.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,14 @@ Log log_to(const hexad_host* host) {
   return [host](int32_t level, const std::string& text) {
     if (host->log_enabled(level)) host->log(nullptr, level, text.data(), text.size());
   };
+}
+
+// A connection a running request, and more than shells allow by default.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // else connections that are refused say so
 }
 
 int rank_of(const sdk::Call& call) {
@@ -60,6 +69,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
       control_(loop_, fleet_),
       nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(call), log_),
       spawns_(settings_.urls.empty()) {
+  raise_descriptor_limit();
   if (!spawns_) {
     loop_.run([&] {
       for (size_t i = 0; i < settings_.urls.size(); ++i)
@@ -73,8 +83,6 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
   else
     log_(HEXAD_LOG_INFO, "the model has no weights: its vLLM servers start with those of the first update");
 }
-
-Generator::~Generator() { loop_.stop(); }
 
 void Generator::describe(const sdk::Call&, hexad_generator_info& info) {
   const int64_t servers = spawns_ ? settings_.spawn.servers : static_cast<int64_t>(settings_.urls.size());

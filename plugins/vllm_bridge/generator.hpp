@@ -31,10 +31,15 @@ class WorkDir {
   std::filesystem::path path_;
 };
 
+// Ends the loop's thread before the members that are declared above it, even if one below it throws.
+struct StopsLoop {
+  EventLoop& loop;
+  ~StopsLoop() { loop.stop(); }
+};
+
 class Generator {
  public:
   Generator(const sdk::Call& call, const sdk::Config& config);
-  ~Generator();
 
   void describe(const sdk::Call& call, hexad_generator_info& info);
 
@@ -73,6 +78,9 @@ class Generator {
   void fail_if_hopeless(bool time_is_up);
   void halt();  // holds, and pauses the servers
   void unhalt();
+  class Halt;  // for a scope
+  void remove_old_dirs();
+  void put_in_force(const sdk::Call& call, const std::vector<Target>& holders, const std::filesystem::path& dir);
   void publish(const sdk::Call& call, const std::filesystem::path& dir);
   void load(std::vector<Target>& targets, const std::filesystem::path& dir);
 
@@ -82,15 +90,17 @@ class Generator {
   Outbox outbox_;
   EventLoop loop_;
   Fleet fleet_;
+  StopsLoop before_fleet_{loop_};
   Control control_;
   Nursery nursery_;
+  StopsLoop before_nursery_{loop_};
   bool spawns_ = true;
   std::atomic<bool> has_weights_{true}, updating_{false};
   bool paused_ = false, asleep_ = false, without_weights_ = false;  // the host's calls of class C
   std::optional<Checkpoint> checkpoint_;
   std::string update_failure_;
   int64_t update_version_ = 0;
-  std::filesystem::path current_dir_, previous_dir_;  // of weights that were sent
+  std::vector<std::filesystem::path> dirs_;  // of weights that were sent, the latest last
 
   std::mutex mutex_;                            // of what follows
   std::unordered_map<uint64_t, Watched> live_;  // ids whose last event has not been handed out

@@ -14,10 +14,27 @@ namespace fs = std::filesystem;
 // A false answer matters only where no salt keeps old prefixes apart: a running request holds its blocks.
 bool was_reset(const Answer& answer) {
   const Json json = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
-  return answer.ok() && (!json.is_object() || json.value("success", true));
+  return answer.ok() && (!json.is_object() || json.value("success", Json(true)) == true);
 }
 
 }  // namespace
+
+// Whatever is thrown meanwhile, servers go on at its end.
+class Generator::Halt {
+ public:
+  Halt(Generator& generator, bool needed) : generator_(generator), needed_(needed) {
+    if (needed_) generator_.halt();
+  }
+  ~Halt() {
+    if (needed_) generator_.unhalt();
+  }
+  Halt(const Halt&) = delete;
+  Halt& operator=(const Halt&) = delete;
+
+ private:
+  Generator& generator_;
+  bool needed_;
+};
 
 void Generator::halt() {
   loop_.run([&] { fleet_.hold(); });
@@ -50,9 +67,9 @@ void Generator::sleep(const sdk::Call& call, int32_t level) {
               level);
   }
   if (std::exchange(asleep_, true)) return;
-  without_weights_ = level == 2;
+  const bool held = std::exchange(without_weights_, without_weights_ || level == 2);  // by a sleep before
   loop_.run([&] {
-    fleet_.hold();
+    if (!held) fleet_.hold();
     for (const auto& server : fleet_.servers()) fleet_.recall(server->index);
   });
   std::vector<Target> targets = control_.up();
@@ -132,31 +149,45 @@ void Generator::load(std::vector<Target>& targets, const fs::path& dir) {
   targets = std::move(left);
 }
 
-// Puts a folder of weights in force.
+// The latest two stay, as a server may be loading the last but one, and what a server is starting from.
+void Generator::remove_old_dirs() {
+  std::vector<fs::path> left;
+  for (size_t i = 0; i < dirs_.size(); ++i) {
+    const std::string dir = dirs_[i].string();
+    if (i + 2 >= dirs_.size() || loop_.run([&] { return nursery_.starts_from(dir); })) {
+      left.push_back(dirs_[i]);
+      continue;
+    }
+    std::error_code ignored;
+    fs::remove_all(dirs_[i], ignored);
+  }
+  dirs_ = std::move(left);
+}
+
+void Generator::put_in_force(const sdk::Call& call, const std::vector<Target>& holders, const fs::path& dir) {
+  loop_.run([&] {
+    for (const Target& target : holders) fleet_.holds(target.index, target.incarnation, update_version_);
+    fleet_.set_version(update_version_, dir.string());
+    if (spawns_) nursery_.start(dir.string());
+  });
+  has_weights_ = true;
+  std::erase(dirs_, dir);
+  dirs_.push_back(dir);
+  remove_old_dirs();
+  // Of sleep's hold; a pause's is another.
+  if (std::exchange(without_weights_, false) && !asleep_) loop_.run([&] { fleet_.release(); });
+  call.log(HEXAD_LOG_DEBUG,
+           fmt::format("weights of version {} are in force on {} vLLM servers", update_version_, holders.size()));
+}
+
+// Has the servers that are up load a folder, and puts it in force unless all of them fail.
 void Generator::publish(const sdk::Call& call, const fs::path& dir) {
-  const bool awake = !paused_ && !asleep_ && !without_weights_;
-  if (awake) halt();
+  const Halt halted(*this, !paused_ && !asleep_ && !without_weights_);
   std::vector<Target> targets = control_.up();
   const size_t asked = targets.size();
   load(targets, dir);
-  const bool good = !targets.empty() || asked == 0;  // one that is not up yet loads them before it takes requests
-  if (good) {
-    loop_.run([&] {
-      fleet_.set_version(update_version_, dir.string());
-      for (const Target& target : targets) fleet_.holds(target.index, update_version_);
-      if (spawns_) nursery_.start(dir.string());
-    });
-    has_weights_ = true;
-    std::error_code ignored;
-    if (!previous_dir_.empty() && previous_dir_ != dir) fs::remove_all(previous_dir_, ignored);
-    previous_dir_ = std::exchange(current_dir_, dir);
-    if (previous_dir_ == dir) previous_dir_.clear();
-    if (std::exchange(without_weights_, false) && !paused_ && !asleep_) loop_.run([&] { fleet_.release(); });
-    call.log(HEXAD_LOG_DEBUG, fmt::format("weights of version {} are in force on {} of {} vLLM servers",
-                                          update_version_, targets.size(), asked));
-  }
-  if (awake) unhalt();
-  if (good) return;
+  // One that is not up yet loads them before it takes requests.
+  if (!targets.empty() || asked == 0) return put_in_force(call, targets, dir);
   std::error_code ignored;
   fs::remove_all(dir, ignored);
   std::string errors = loop_.run([&] {

@@ -177,8 +177,11 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.spawn.port_high = between(config, "port_range_high", s.spawn.port_high, s.spawn.port_low, kLastPort);
   s.spawn.log_dir = config.get("vllm_cfg.server_log_dir", "");
   const bool cuda = call.device().device_type == kDLCUDA;
+  const Json env_vars = subtree(config, "vllm_cfg.env_vars");
+  if (cuda && s.urls.empty())
+    refuse_several_devices(subtree(config, "vllm_cfg"), subtree(config, "vllm_kwargs"), env_vars);
   s.spawn.arguments = server_arguments(filled_vllm_cfg(config, s), subtree(config, "vllm_kwargs"), cuda);
-  s.spawn.environment = server_environment(subtree(config, "vllm_cfg.env_vars"), call.device());
+  s.spawn.environment = server_environment(env_vars, call.device());
   return s;
 }
 

@@ -9,8 +9,8 @@ std::vector<Target> Control::up() {
     std::vector<Target> targets;
     for (const auto& server : fleet_.servers()) {
       if (!server->up()) continue;
-      targets.push_back({server->index, server->url, server->api_key, server->label(), server->dev_mode,
-                         server->sleep_mode, server->can.cache_salt});
+      targets.push_back({server->index, server->incarnation, server->url, server->api_key, server->label(),
+                         server->dev_mode, server->sleep_mode, server->can.cache_salt});
     }
     return targets;
   });

@@ -12,6 +12,7 @@ namespace hexad::vllm {
 // A server as it was when it was looked at.
 struct Target {
   int index = 0;
+  int64_t incarnation = 0;
   std::string url, api_key, label;
   bool dev_mode = false, sleep_mode = false, cache_salt = false;
 };

@@ -50,6 +50,14 @@ void Fleet::set_version(int64_t version, const std::string& dir) {
   version_ = version;
   weights_dir_ = dir;
   group_server_.clear();  // the prompts in the caches are of old weights
+  for (const auto& server : servers_) {
+    if (server->up() && server->version != version_) catch_up(*server);  // it came up while the others loaded
+  }
+}
+
+void Fleet::holds(int index, int64_t incarnation, int64_t version) {
+  Server& server = *servers_[static_cast<size_t>(index)];
+  if (server.up() && server.incarnation == incarnation) server.version = version;
 }
 
 bool Fleet::any_up() const {
@@ -60,7 +68,8 @@ bool Fleet::any_up() const {
 Server* Fleet::choose(const Entry& entry) {
   Server* idlest = nullptr;
   const auto has_room = [&](const Server& server) {
-    return server.up() && static_cast<int64_t>(server.running.size()) < settings_.max_running;
+    return server.up() && server.version == version_ &&
+           static_cast<int64_t>(server.running.size()) < settings_.max_running;
   };
   for (const auto& server : servers_) {
     if (!has_room(*server)) continue;
@@ -115,7 +124,6 @@ void Fleet::send(Entry& entry, Server& server) {
   entry.server = server.index;
   entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear();
   entry.done = false, entry.tokens_before = entry.tokens.size();
-  ++entry.attempts;
   if (server.running.empty()) server.last_progress = Clock::now();
   server.running.insert(id);
   server.load += entry.left();
@@ -195,8 +203,11 @@ void Fleet::on_end(uint64_t id, const HttpResult& result) {
 void Fleet::settle(Entry& entry, const HttpResult& result) {
   Server& server = *servers_[static_cast<size_t>(entry.server)];
   leave(entry);
-  const bool progress = entry.tokens.size() > entry.tokens_before;
-  entry.in_vain = progress ? 0 : entry.in_vain + 1;
+  if (result.no_descriptor) {  // our own trouble, and no attempt
+    waiting_.push_front(entry.request.id);
+    return wait_for_descriptors();
+  }
+  entry.count_attempt();
   if (result.status >= 400 && result.status < 500 && result.status != 408 && result.status != 429) {
     return finish(
         entry, HEXAD_FINISH_ERROR,
@@ -231,14 +242,17 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
 
 void Fleet::wait_again(Entry& entry, const std::string& why) {
   const uint64_t id = entry.request.id;
-  entry.last_failure = why;
-  if (entry.in_vain >= settings_.attempts) {
-    return finish(entry, HEXAD_FINISH_ERROR,
-                  fmt::format("{} attempts in a row brought no token; the last server {}", entry.in_vain, why));
-  }
+  if (give_up(entry, why)) return;
   log_(HEXAD_LOG_WARN, fmt::format("request {}: its server {}. It goes on with the {} of {} tokens that it has", id,
                                    why, entry.tokens.size(), entry.request.max_new_tokens));
   waiting_.push_front(id);
+}
+
+bool Fleet::give_up(Entry& entry, const std::string& why) {
+  if (entry.in_vain < settings_.attempts) return false;
+  finish(entry, HEXAD_FINISH_ERROR,
+         fmt::format("{} attempts in a row brought no token; the last server {}", entry.in_vain, why));
+  return true;
 }
 
 void Fleet::finish(Entry& entry, int32_t finish, std::string error) {

@@ -37,7 +37,6 @@ class Fleet {
   void cancel(uint64_t id);
   // Ends it without an event: the poller has found a stop string and made its own.
   void drop(uint64_t id);
-  bool knows(uint64_t id) const { return journal_.contains(id); }
 
   // No request goes out and nobody counts as stalled until resume. Running ones go on if their servers do.
   void hold() { ++held_; }
@@ -48,11 +47,10 @@ class Fleet {
   void forget_prefixes() { ++flushes_, group_server_.clear(); }
 
   // The weights that are in force from now on, and the folder that servers which do not have them load them from ("": the
-  // servers' own model).
+  // servers' own model). Those that are up with others are taken out until they have loaded these.
   void set_version(int64_t version, const std::string& dir);
-  int64_t version() const { return version_; }
-  // A server holds these weights now.
-  void holds(int index, int64_t version) { servers_[static_cast<size_t>(index)]->version = version; }
+  // A server holds these weights now, unless it has failed since it was that incarnation.
+  void holds(int index, int64_t incarnation, int64_t version);
   void fail(int index, const std::string& why) { fail(*servers_[static_cast<size_t>(index)], why); }
 
   const std::vector<std::unique_ptr<Server>>& servers() const { return servers_; }
@@ -72,6 +70,8 @@ class Fleet {
   void take_chunk(Entry& entry, Server& server, std::string_view data);
   void settle(Entry& entry, const HttpResult& result);
   void wait_again(Entry& entry, const std::string& why);
+  // Whether it ends here, after too many attempts in vain.
+  bool give_up(Entry& entry, const std::string& why);
   void finish(Entry& entry, int32_t finish, std::string error = {});
   void leave(Entry& entry);
 
@@ -82,12 +82,16 @@ class Fleet {
   void probe_dev_mode(Server& server);
   void probe_config(Server& server);
   void check_weights(Server& server);
+  void catch_up(Server& server);
   void open(Server& server);
   // Something went wrong with one request: three in a row, and the server is taken for failed.
   void blame(Server& server, const std::string& why);
   void fail(Server& server, const std::string& why);
   void retry(Server& server);
   void look_around();
+  // It has sent nothing for too long: an attempt in vain for each of its requests.
+  void stall(Server& server, const std::string& why);
+  void wait_for_descriptors();
   void check_health(Server& server);
   void check_lost();
   void ask(Server& server, const std::string& method, const std::string& path, std::string body, Seconds deadline,
@@ -105,10 +109,10 @@ class Fleet {
   int held_ = 0;
   int64_t version_ = 0, flushes_ = 0;
   std::string weights_dir_;
-  uint64_t ticker_ = 0, attempt_names_ = 0;
+  uint64_t attempt_names_ = 0;
   std::string run_name_;  // begins the names of requests: unique among the clients of a server
   Clock::time_point last_up_ = Clock::now();
-  bool ever_up_ = false, warned_of_logprobs_ = false;
+  bool ever_up_ = false, warned_of_logprobs_ = false, short_of_descriptors_ = false;
 };
 
 }  // namespace hexad::vllm

@@ -1,5 +1,6 @@
 // The Fleet's other half: which servers take requests.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr auto kTick = Milliseconds(100);
 constexpr auto kHealthEvery = std::chrono::seconds(5);
-constexpr int kUnhealthy = 3;  // bad answers of /health in a row
+constexpr auto kDescriptors = Milliseconds(500);  // until they are asked for again
+constexpr int kUnhealthy = 3;                     // bad answers of /health in a row
 
 Milliseconds to_ms(Seconds seconds) { return std::chrono::ceil<Milliseconds>(seconds); }
 
@@ -53,6 +55,7 @@ void Fleet::admit(int index, const std::string& url, const std::string& api_key)
     servers_[at] = std::make_unique<Server>();
   }
   Server& server = *servers_[at];
+  ++server.incarnation;
   server.index = index, server.url = url, server.api_key = api_key;
   server.state = Server::State::starting, server.since = Clock::now();
   server.version = version_;  // of the folder that it is started from
@@ -134,7 +137,10 @@ void Fleet::check_weights(Server& server) {
   if (server.version == version_) {
     if (!server.paused) return open(server);
     return ask(server, "POST", "/resume", "", settings_.deadlines.control, [this, &server](const Answer& answer) {
-      if (answer.ok()) return open(server);
+      if (answer.ok()) {
+        server.paused = false;
+        return check_weights(server);  // others may have come into force
+      }
       server.last_error = "/resume: " + answer.trouble();
       retry(server);
     });
@@ -153,6 +159,13 @@ void Fleet::check_weights(Server& server) {
         server.paused = true;  // it may be: an update broke off
         check_weights(server);
       });
+}
+
+// Up, with weights that are no longer in force.
+void Fleet::catch_up(Server& server) {
+  server.state = Server::State::down, server.since = last_up_ = Clock::now();
+  recall(server.index);
+  check_weights(server);
 }
 
 void Fleet::open(Server& server) {
@@ -198,6 +211,7 @@ void Fleet::recall(int index) {
 // It takes no requests any more; those that it has go on elsewhere.
 void Fleet::fail(Server& server, const std::string& why) {
   const bool was_up = server.up();
+  ++server.incarnation;
   server.last_error = why;
   if (server.state == Server::State::starting) return;
   server.state = Server::State::down, server.since = Clock::now();
@@ -216,10 +230,41 @@ void Fleet::check_health(Server& server) {
   if (server.probe || Clock::now() - server.since < kHealthEvery) return;
   server.since = Clock::now();
   ask(server, "GET", "/health", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    if (answer.result.no_descriptor) return wait_for_descriptors();
     server.unhealthy = answer.ok() ? 0 : server.unhealthy + 1;
     const bool dead = answer.result.complete && !answer.ok();
     if (server.up() && (dead || server.unhealthy >= kUnhealthy))
       fail(server, "is not well, /health: " + answer.trouble());
+  });
+}
+
+void Fleet::stall(Server& server, const std::string& why) {
+  const std::vector<uint64_t> running(server.running.begin(), server.running.end());
+  for (const uint64_t id : running) {
+    Entry& entry = *journal_.at(id);
+    entry.count_attempt();
+    if (entry.in_vain < settings_.attempts) continue;
+    transfers_.abort(entry.transfer);
+    leave(entry);
+    give_up(entry, why);
+  }
+  fail(server, why);
+}
+
+// No server is to blame: requests wait a while, for descriptors that others give back.
+void Fleet::wait_for_descriptors() {
+  if (std::exchange(short_of_descriptors_, true)) return;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  log_(HEXAD_LOG_WARN,
+       fmt::format("no connection to a vLLM server can be opened: this process has as many open files as it may have "
+                   "({}). Requests wait; raise its limit (ulimit -Hn), or lower "
+                   "policy.generation.vllm_cfg.max_running_requests",
+                   limit.rlim_cur));
+  hold();
+  loop_.after(kDescriptors, [this] {
+    short_of_descriptors_ = false;
+    release();
   });
 }
 
@@ -242,13 +287,13 @@ void Fleet::look_around() {
   for (const auto& server : servers_) {
     if (!server->up()) continue;
     if (held_ == 0 && !server->running.empty() && now - server->last_progress > settings_.deadlines.stall) {
-      fail(*server, fmt::format("has sent nothing for {:.1f} s", Seconds(now - server->last_progress).count()));
+      stall(*server, fmt::format("has sent nothing for {:.1f} s", Seconds(now - server->last_progress).count()));
     } else {
       check_health(*server);
     }
   }
   check_lost();
-  ticker_ = loop_.after(kTick, [this] { look_around(); });
+  loop_.after(kTick, [this] { look_around(); });
 }
 
 }  // namespace hexad::vllm

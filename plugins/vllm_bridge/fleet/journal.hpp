@@ -32,13 +32,13 @@ struct Entry {
   std::string fault;       // what is wrong with the stream
   size_t tokens_before = 0;
 
-  int avoid = -1;    // the server that failed it last: another is better
-  int attempts = 0;  // so many in all
-  int in_vain = 0;   // in a row, without a new token
-  std::string last_failure;
+  int avoid = -1;   // the server that failed it last: another is better
+  int in_vain = 0;  // attempts in a row without a new token
 
   int64_t left() const { return request.max_new_tokens - static_cast<int64_t>(tokens.size()); }
 
+  // The attempt is over.
+  void count_attempt() { in_vain = tokens.size() > tokens_before ? 0 : in_vain + 1; }
   // Takes new tokens, sampled under `version`. Throws std::runtime_error if there are more than were asked for.
   void add(const Chunk& chunk, int64_t version);
   // How the request has ended, if its tokens say so: the message that said it may have been lost.

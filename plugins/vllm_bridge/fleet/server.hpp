@@ -36,8 +36,9 @@ struct Server {
     down,      // failed; asked again when its back-off is over
   };
   int index = 0;
-  std::string url;      // without a slash at its end
-  std::string api_key;  // never logged
+  int64_t incarnation = 0;  // changes when it is admitted and when it fails: what it held may be gone
+  std::string url;          // without a slash at its end
+  std::string api_key;      // never logged
   State state = State::starting;
   Clock::time_point since = Clock::now();  // that state
   GenerationApi api = GenerationApi::tokens;

@@ -2,7 +2,9 @@
 
 #include <curl/curl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +19,7 @@ struct Transfers::Transfer {
   HttpRequest request;
   HttpHandler handler;
   std::string arrived;
+  bool no_descriptor = false;
   char error[CURL_ERROR_SIZE] = {};
 
   ~Transfer() { curl_slist_free_all(headers); }
@@ -30,6 +33,13 @@ constexpr size_t kIdleHandles = 1024;
 void start_curl() {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
+// curl's own does not tell why there is no socket.
+curl_socket_t open_socket(void* no_descriptor, curlsocktype, curl_sockaddr* address) {
+  const int made = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  *static_cast<bool*>(no_descriptor) = made < 0 && (errno == EMFILE || errno == ENFILE);
+  return made < 0 ? CURL_SOCKET_BAD : made;
 }
 
 }  // namespace
@@ -77,6 +87,8 @@ uint64_t Transfers::start(HttpRequest request, HttpHandler handler) {
   curl_easy_setopt(t.easy, CURLOPT_TCP_NODELAY, 1L);
   curl_easy_setopt(t.easy, CURLOPT_ERRORBUFFER, t.error);
   curl_easy_setopt(t.easy, CURLOPT_PRIVATE, made.get());
+  curl_easy_setopt(t.easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl_easy_setopt(t.easy, CURLOPT_OPENSOCKETDATA, &t.no_descriptor);
   curl_easy_setopt(t.easy, CURLOPT_WRITEFUNCTION, write_callback);
   curl_easy_setopt(t.easy, CURLOPT_WRITEDATA, made.get());
   curl_easy_setopt(t.easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(t.request.connect.count()));
@@ -170,6 +182,7 @@ void Transfers::finish(Transfer& transfer, int curl_code) {
   HttpResult result;
   result.complete = curl_code == CURLE_OK;
   result.connected = curl_code != CURLE_COULDNT_CONNECT && curl_code != CURLE_COULDNT_RESOLVE_HOST;
+  result.no_descriptor = !result.complete && transfer.no_descriptor;
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &result.status);
   if (!result.complete)
     result.error = *transfer.error ? transfer.error : curl_easy_strerror(static_cast<CURLcode>(curl_code));

@@ -27,8 +27,10 @@ struct HttpRequest {
 struct HttpResult {
   bool complete = false;  // the response came whole
   bool connected = true;  // false: nobody listens there, so the request was never seen
-  long status = 0;        // 0: no response
-  std::string error;      // why it is not complete
+  // This process may open no more files: the server has nothing to do with it.
+  bool no_descriptor = false;
+  long status = 0;    // 0: no response
+  std::string error;  // why it is not complete
 };
 
 struct HttpHandler {

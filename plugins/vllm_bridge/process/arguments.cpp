@@ -89,6 +89,20 @@ std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwar
   return result;
 }
 
+void refuse_several_devices(const Json& vllm_cfg, const Json& kwargs, const Json& env_vars) {
+  if (env_vars.is_object() && env_vars.contains("CUDA_VISIBLE_DEVICES")) return;
+  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+    const bool given = kwargs.is_object() && kwargs.contains(key);
+    const Json& from = given ? kwargs : vllm_cfg;
+    const Json size = from.is_object() ? from.value(key, Json()) : Json();
+    if (size.is_null() || size == 1) continue;
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "%s.%s: got %s, wanted 1: a vLLM server is given its rank's one CUDA device. For more, name them all in "
+              "vllm_cfg.env_vars.CUDA_VISIBLE_DEVICES",
+              given ? "vllm_kwargs" : "vllm_cfg", key, size.dump().c_str());
+  }
+}
+
 std::map<std::string, std::string> server_environment(const Json& env_vars, DLDevice device) {
   std::map<std::string, std::string> result = {{"VLLM_SERVER_DEV_MODE", "1"}, {"HF_HUB_OFFLINE", "1"}};
   if (device.device_type == kDLCUDA) {

@@ -14,6 +14,10 @@ namespace hexad::vllm {
 std::vector<std::string> server_arguments(const nlohmann::ordered_json& vllm_cfg, const nlohmann::ordered_json& kwargs,
                                           bool cuda);
 
+// A server on CUDA is given one device, unless `env_vars` names more. Throws sdk::Error for a layout over several.
+void refuse_several_devices(const nlohmann::ordered_json& vllm_cfg, const nlohmann::ordered_json& kwargs,
+                            const nlohmann::ordered_json& env_vars);
+
 // What is set beside the environment of this process; `env_vars` wins.
 std::map<std::string, std::string> server_environment(const nlohmann::ordered_json& env_vars, DLDevice device);
 

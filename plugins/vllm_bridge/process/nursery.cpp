@@ -36,17 +36,26 @@ void Nursery::start(const std::string& model_dir) {
   model_dir_ = model_dir;
   if (started()) return;
   nests_.resize(static_cast<size_t>(settings_.spawn.servers));
-  for (size_t i = 0; i < nests_.size(); ++i) {
-    nests_[i].log = fmt::format("{}/vllm_{}_{}.log", log_dir_, label_, i);
-    hatch(i);
+  try {
+    for (size_t i = 0; i < nests_.size(); ++i) {
+      nests_[i].log = fmt::format("{}/vllm_{}_{}.log", log_dir_, label_, i);
+      hatch(i);
+    }
+  } catch (...) {
+    for (size_t i = 0; i < nests_.size() && nests_[i].child; ++i)
+      fleet_.lose(static_cast<int>(i), "was not started with the others");
+    nests_.clear();
+    throw;
   }
   look_around();
 }
 
-std::vector<std::string> Nursery::logs() const {
-  std::vector<std::string> result;
-  for (const Nest& nest : nests_) result.push_back(nest.log);
-  return result;
+bool Nursery::starts_from(const std::string& model_dir) const {
+  for (size_t i = 0; i < nests_.size(); ++i) {
+    const bool starting = fleet_.servers()[i]->state == Server::State::starting;
+    if (nests_[i].child && starting && nests_[i].model_dir == model_dir) return true;
+  }
+  return false;
 }
 
 void Nursery::hatch(size_t index) {
@@ -66,6 +75,7 @@ void Nursery::hatch(size_t index) {
   command.log = nest.log;
   command.scratch = scratch_;
   nest.child = std::make_unique<Child>(command);
+  nest.model_dir = model_dir_;
   nest.since = Clock::now();
   log_(HEXAD_LOG_INFO, fmt::format("vLLM server {} starts on port {} with {} (process {}, log {})", index, port,
                                    model_dir_, nest.child->pid(), nest.log));

@@ -17,15 +17,18 @@ class Nursery {
   Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, std::string scratch, int label,
           Log log);
 
-  // Starts all, from this folder; later starts are from the latest one. Again: names the folder alone.
+  // Starts all, from this folder, or throws and has none; later starts are from the latest one. Again: names the folder
+  // alone.
   void start(const std::string& model_dir);
   bool started() const { return !nests_.empty(); }
-  std::vector<std::string> logs() const;
+  // Whether one that has not answered yet was started from this folder, and may be reading it.
+  bool starts_from(const std::string& model_dir) const;
 
  private:
   struct Nest {
     std::unique_ptr<Child> child;  // null: it is to be started
     std::string log;
+    std::string model_dir;  // that it was started from
     Backoff backoff;
     Clock::time_point since;  // its start, or when it was last well
     Clock::time_point next_start;

@@ -29,18 +29,7 @@ std::optional<Version> parse(std::string_view text) {
   return version;
 }
 
-struct Row {
-  Version since;
-  bool cache_salt;
-  Capabilities::Rendezvous nccl;
-};
-
-// Oldest first; a version has what the last row that is not newer says.
-constexpr Row kTable[] = {
-    {{0, 10, 2}, true, Capabilities::Rendezvous::none},
-    {{0, 16, 0}, true, Capabilities::Rendezvous::store},      // /init_weight_transfer_engine
-    {{0, 30, 0}, true, Capabilities::Rendezvous::unique_id},  // nccl_unique_id_b64
-};
+constexpr Version kCacheSalt{0, 10, 2};  // since
 
 }  // namespace
 
@@ -48,12 +37,7 @@ Capabilities capabilities_of(std::string_view version) {
   Capabilities result;
   result.version = version;
   const std::optional<Version> parsed = parse(version);
-  if (!parsed) return result;
-  for (const Row& row : kTable) {
-    if (*parsed < row.since) break;
-    result.cache_salt = row.cache_salt;
-    result.nccl = row.nccl;
-  }
+  result.cache_salt = parsed && *parsed >= kCacheSalt;
   return result;
 }
 

@@ -1,5 +1,5 @@
 // What a vLLM of a version can do: the one place that knows. What can be asked of the server itself is asked
-// (fleet/probe.hpp).
+// (fleet/health.cpp).
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,8 +9,6 @@ namespace hexad::vllm {
 struct Capabilities {
   std::string version;      // as the server says it; "" if it does not
   bool cache_salt = false;  // requests may keep their cached prefixes apart
-  // Weights from the trainer's memory; not used by this bridge yet, named in its refusal.
-  enum class Rendezvous { none, store, unique_id } nccl = Rendezvous::none;
 };
 
 // "0.24.0", "0.24.0+cpu", "v0.30.1rc1"; an unreadable version is taken for the oldest.

@@ -42,14 +42,16 @@ bool is_weight_file(const fs::path& file) {
   return false;
 }
 
+[[noreturn]] void refuse(const fs::path& path, const char* reason) {
+  sdk::fail(HEXAD_UNAVAILABLE,
+            "weight update: cannot write %s: %s. Free space there, or set policy.generation.vllm_cfg.refit_dir to a "
+            "folder with room for two copies of the model",
+            path.c_str(), reason);
+}
+
 void write(std::ofstream& file, const fs::path& path, const void* bytes, size_t size) {
   file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-  if (!file) {
-    sdk::fail(HEXAD_UNAVAILABLE,
-              "weight update: cannot write %s: %s. Free space there, or set policy.generation.vllm_cfg.refit_dir to a "
-              "folder with room for two copies of the model",
-              path.c_str(), std::strerror(errno));
-  }
+  if (!file) refuse(path, std::strerror(errno));
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ void Checkpoint::add(const sdk::Call& call, const hexad_weight_list& bucket) {
     write(file, path, bytes.data(), bytes.size());
   }
   file.close();
-  write(file, path, "", 0);  // what was buffered is out, or this says why not
+  if (!file) refuse(path, std::strerror(errno));  // what was buffered is not out
   bytes_ += end;
 }
 
@@ -107,9 +109,12 @@ fs::path Checkpoint::finish() {
   std::ofstream file(index_path, std::ios::binary);
   write(file, index_path, index.data(), index.size());
   file.close();
+  if (!file) refuse(index_path, std::strerror(errno));
   for (const fs::directory_entry& entry : fs::directory_iterator(model_dir_)) {
-    if (entry.is_regular_file() && !is_weight_file(entry.path()))
-      fs::copy_file(entry.path(), part_ / entry.path().filename());
+    if (!entry.is_regular_file() || is_weight_file(entry.path())) continue;
+    const fs::path copy = part_ / entry.path().filename();
+    std::error_code error;
+    if (!fs::copy_file(entry.path(), copy, error)) refuse(copy, error.message().c_str());
   }
   fs::remove_all(dir_);
   fs::rename(part_, dir_);

@@ -1,4 +1,6 @@
 // Whatever servers do, every sample comes once and is the one that nothing has disturbed.
+#include <sys/resource.h>
+
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;
@@ -189,14 +191,76 @@ TEST_CASE("without any server for too long poll fails, and requests live on") {
 }
 
 TEST_CASE("a server that is never there is named with what it said") {
-  auto gone = std::make_unique<FakeVllm>();
-  const std::vector<const FakeVllm*> servers = {gone.get()};
-  Harness bridge(servers, {{"startup_timeout_s", 0.5}});
-  gone->set_healthy(false);
-  FakeVllm old({.version = "0.8.1"});
-  Harness other({&old}, {{"startup_timeout_s", 0.5}});
-  other.submit({Wish{}});
-  CHECK_THROWS_WITH_AS(other.finish(10), doctest::Contains("vLLM 0.8.1 is older than 0.10.2"), hexad::sdk::Error);
+  const auto error_of = [](const FakeVllm& server) -> std::string {
+    Harness bridge({&server}, {{"startup_timeout_s", 0.5}});
+    bridge.submit({Wish{}});
+    try {
+      bridge.finish(10);
+    } catch (const hexad::sdk::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  FakeVllm gone, sick, old({.version = "0.8.1"});
+  gone.stop();
+  sick.set_healthy(false);
+  const auto check = [&](const FakeVllm& server, const std::string& said) {
+    const std::string error = error_of(server);
+    CHECK_MESSAGE(error.find("vLLM server 0 (" + server.url() + "): " + said) != std::string::npos, error);
+  };
+  check(gone, "/health: Failed to connect to 127.0.0.1");
+  check(sick, "/health: status 503: engine dead");
+  check(old, "vLLM 0.8.1 is older than 0.10.2");
+}
+
+TEST_CASE("a request that stalls wherever it goes ends with an error; its neighbours do not") {
+  FakeVllm server;
+  Harness bridge({&server}, {{"max_attempts", 2}, {"stall_timeout_s", 0.4}});
+  server.inject([](const Json& body) {
+    return body.at("token_ids")[0] == 66 ? Fault{.kind = Fault::hang, .after = 0} : Fault{};
+  });
+  auto wishes = many(8);
+  wishes[3].prompt = {66};
+  auto& samples = bridge.run(wishes, 15);
+  for (const Wish& wish : wishes) {
+    if (wish.id != 3) check_sample(wish, samples[wish.id]);
+  }
+  CHECK(samples[3].finish == HEXAD_FINISH_ERROR);
+  CHECK(samples[3].error.starts_with("2 attempts in a row brought no token; the last server has sent nothing for 0."));
+}
+
+TEST_CASE("a stall after new tokens is no attempt in vain") {
+  FakeVllm server;
+  Harness bridge({&server}, {{"max_attempts", 1}, {"stall_timeout_s", 0.4}});
+  server.inject(once({.kind = Fault::hang, .after = 4}));
+  check_sample(Wish{}, bridge.run({Wish{}}, 15).at(0));
+  CHECK(LogLines::all().has("has sent nothing for "));
+}
+
+TEST_CASE("all descriptors that this process may have are used, and their lack is no server's fault") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const auto set_soft = [&](rlim_t soft) {
+    const rlimit limit{soft, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  };
+  set_soft(before.rlim_max - 1);
+  FakeVllm server;
+  Harness bridge({&server}, {{"max_attempts", 1}});
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  CHECK(now.rlim_cur == before.rlim_max);
+  bridge.run({Wish{.id = 100}});
+  LogLines::all().clear();
+  set_soft(3);
+  const auto wishes = many(6);
+  bridge.submit(wishes);
+  for (int i = 0; i < 5; ++i) bridge.poll(50);
+  set_soft(before.rlim_cur);
+  auto& samples = bridge.finish();
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
+  CHECK(LogLines::all().has("this process has as many open files as it may have (3). Requests wait; raise its limit"));
+  CHECK_MESSAGE(!LogLines::all().has("vLLM server 0"), LogLines::all().text());
 }
 
 TEST_CASE("a wrong API key is named, a right one is sent, and neither is logged") {

@@ -1,4 +1,8 @@
 // Weights over disk, pause, sleep.
+#include <sys/resource.h>
+
+#include <csignal>
+
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;
@@ -9,6 +13,27 @@ int64_t place(const std::vector<std::string>& calls, const std::string& call) {
   const auto found =
       std::find_if(calls.begin(), calls.end(), [&](const std::string& c) { return c.starts_with(call); });
   return found == calls.end() ? -1 : found - calls.begin();
+}
+
+std::string takes_requests(const FakeVllm& server) { return server.url() + ") takes requests"; }
+
+// What a call throws while no file may grow beyond so many bytes.
+template <typename Function>
+std::string error_on_small_disk(rlim_t bytes, const Function& function) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{bytes, before.rlim_max};
+  const auto old = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  std::string error;
+  try {
+    function();
+  } catch (const std::exception& caught) {
+    error = caught.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old);
+  return error;
 }
 
 }  // namespace
@@ -211,4 +236,145 @@ TEST_CASE("other transports and router replay are refused with a word") {
                        doctest::Contains("NCCL and CUDA IPC are not built yet"), hexad::sdk::Error);
   CHECK_THROWS_WITH_AS(Harness({&server}, Json::object(), {{"return_routed_experts", true}}),
                        doctest::Contains("the backend wants routed_experts"), hexad::sdk::Error);
+}
+
+TEST_CASE("a server that comes up while others load an update loads it before it takes requests") {
+  FakeVllm first, late;
+  late.set_healthy(false);
+  Harness bridge({&first, &late});
+  bridge.run({Wish{}});
+  first.gate("/collective_rpc");
+  std::thread meanwhile([&] {
+    soon([&] { return first.count("POST /collective_rpc") > 0; });
+    late.set_healthy(true);
+    soon([&] { return LogLines::all().has(takes_requests(late)); });
+    first.open_gate();
+  });
+  bridge.update(1, 0.5f);
+  meanwhile.join();
+  CHECK(LogLines::all().has(takes_requests(late)));
+  CHECK(soon([&] { return late.weights() == first.weights(); }, 300));
+  auto wishes = many(12);
+  for (Wish& wish : wishes) wish.id += 10;
+  auto& samples = bridge.run(wishes);
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id], HEXAD_FINISH_LENGTH, first.weights());
+}
+
+TEST_CASE("a server that starts again after its reload, before the update's end, loads once more") {
+  auto dies = std::make_unique<FakeVllm>(FakeVllm::Options{.token_ms = 3});
+  FakeVllm slow({.token_ms = 3});
+  Harness bridge({dies.get(), &slow});
+  while (!(LogLines::all().has(takes_requests(*dies)) && LogLines::all().has(takes_requests(slow)))) bridge.poll(10);
+  bridge.submit(many(16, 40));
+  while (dies->running() < 4) bridge.poll(5);
+  slow.gate("/collective_rpc");
+  std::thread meanwhile([&] {
+    soon([&] { return slow.count("POST /collective_rpc") > 0 && dies->weights() != 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its answer is on its way
+    const int port = dies->port();
+    LogLines::all().clear();
+    dies = nullptr;
+    dies = std::make_unique<FakeVllm>(FakeVllm::Options{.port = port, .token_ms = 3});
+    soon([&] { return LogLines::all().has(takes_requests(*dies)); });
+    slow.open_gate();
+  });
+  bridge.update(1, 0.5f);
+  meanwhile.join();
+  CHECK(LogLines::all().has(takes_requests(*dies)));
+  CHECK(soon([&] { return dies->weights() == slow.weights(); }, 300));
+  bridge.finish();
+  auto wishes = many(12);
+  for (Wish& wish : wishes) wish.id += 100;
+  auto& samples = bridge.run(wishes);
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id], HEXAD_FINISH_LENGTH, slow.weights());
+}
+
+TEST_CASE("an answer to a reset that makes no sense does not stop the servers") {
+  FakeVllm server({.reset_success = "yes"});
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  bridge.update(1, 0.5f);
+  CHECK(!server.paused());
+  check_sample(Wish{.id = 1}, bridge.run({Wish{.id = 1}}).at(1), HEXAD_FINISH_LENGTH, server.weights());
+}
+
+TEST_CASE("an update that throws half way holds nothing back") {
+  auto taken = std::make_unique<FakeVllm>();
+  const int port = taken->port();
+  const ModelDir empty(/*weights=*/false);
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "sleep 1000"}}, Json::object(),
+                 {{"model_name", empty.path().string()}, {"port_range_low", port}, {"port_range_high", port}});
+  CHECK_THROWS_WITH_AS(bridge.update(1, 0.5f), doctest::Contains("are taken"), hexad::sdk::Error);
+  taken = nullptr;
+  bridge.update(2, 0.5f);
+  const FakeVllm server({.port = port});  // in the place of the child, which does not serve
+  CHECK(bridge.run({Wish{}}).at(0).tokens.size() == 12);
+}
+
+TEST_CASE("a pause, a sleep without weights and an update may overlap") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  bridge->pause(bridge.service());
+  bridge->sleep(bridge.service(), 2);
+  bridge->wake(bridge.service());
+  bridge.update(1, 2.0f);
+  bridge.submit({Wish{.id = 1}});
+  for (int i = 0; i < 5; ++i) bridge.poll(30);
+  CHECK(bridge.samples.size() == 1);
+  bridge->resume(bridge.service());
+  check_sample(Wish{.id = 1}, bridge.finish().at(1), HEXAD_FINISH_LENGTH, server.weights());
+
+  bridge->sleep(bridge.service(), 2);
+  bridge->wake(bridge.service());
+  bridge->sleep(bridge.service(), 1);  // still without weights
+  bridge->wake(bridge.service());
+  bridge.submit({Wish{.id = 2}});
+  for (int i = 0; i < 5; ++i) bridge.poll(30);
+  CHECK(bridge.samples.size() == 2);
+  bridge.update(2, 3.0f);
+  check_sample(Wish{.id = 2}, bridge.finish().at(2), HEXAD_FINISH_LENGTH, server.weights());
+}
+
+TEST_CASE("a disk that is full at the end of an update is named, with what to do") {
+  for (const bool at_index : {true, false}) {
+    CAPTURE(at_index);
+    Harness bridge(std::vector<const FakeVllm*>{});
+    std::ofstream(bridge.model().path() / "vocab.txt") << std::string(at_index ? 1 : 9000, 'x');
+    hexad::vllm::Checkpoint checkpoint(bridge.model().path() / "refit", bridge.model().path());
+    std::vector<float> data(6, 1.0f);
+    int64_t shape[] = {2, 3}, offsets[] = {0, 0};
+    DLTensor tensor{data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+    const std::string name(at_index ? 900 : 9, 'w');
+    const hexad_weight_slice slice{name.c_str(), &tensor, shape, offsets, shape, 2, tensor.dtype};
+    checkpoint.add(bridge.service(), {HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1});
+    const std::string error = error_on_small_disk(500, [&] { checkpoint.finish(); });
+    CHECK_MESSAGE(error.find(at_index ? "model.safetensors.index.json: " : "vocab.txt: ") != std::string::npos, error);
+    CHECK(error.find("weight update: cannot write ") == 0);
+    CHECK(error.find("or set policy.generation.vllm_cfg.refit_dir to a folder with room") != std::string::npos);
+  }
+}
+
+TEST_CASE("a folder of weights stays while a server is starting from it") {
+  const ModelDir parent, empty(/*weights=*/false);
+  const int port = FakeVllm().port();
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "sleep 1000"}}, {{"refit_dir", parent.path().string()}},
+                 {{"model_name", empty.path().string()}, {"port_range_low", port}, {"port_range_high", port}});
+  const auto there = [&](int version) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(parent.path())) {
+      if (entry.path().filename() == "version_" + std::to_string(version)) return true;
+    }
+    return false;
+  };
+  for (int version = 1; version <= 4; ++version) bridge.update(version, static_cast<float>(version));
+  CHECK(there(1));
+  CHECK(!there(2));
+  CHECK(there(3));
+  CHECK(there(4));
+  const FakeVllm server({.port = port});  // in the place of the child, which does not serve
+  REQUIRE(soon([&] { return LogLines::all().has(takes_requests(server)); }));
+  bridge.update(5, 5);
+  CHECK(!there(1));
+  CHECK(!there(3));
+  CHECK(there(4));
 }

@@ -18,15 +18,6 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-template <typename Predicate>
-bool soon(const Predicate& predicate, int tries = 500) {
-  for (int i = 0; i < tries; ++i) {
-    if (predicate()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
 bool alive(const std::string& pid) { return !pid.empty() && ::kill(std::stoi(pid), 0) == 0; }
 
 // A server that writes its own number, a helper's, its arguments and its key, and stays.
@@ -173,4 +164,39 @@ TEST_CASE("all ports taken is an error, a taken one is passed over") {
   CHECK_THROWS_WITH_AS(hexad::vllm::free_port(taken.port(), taken.port(), 0), doctest::Contains("are taken"),
                        hexad::sdk::Error);
   CHECK(hexad::vllm::free_port(taken.port(), taken.port() + 20, 0) != taken.port());
+}
+
+TEST_CASE("a CUDA server over several devices is refused, unless they are named") {
+  using hexad::vllm::refuse_several_devices;
+  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+    const Json two = {{key, 2}}, one = {{key, 1}};
+    CHECK_THROWS_WITH_AS(refuse_several_devices(two, {}, {}),
+                         doctest::Contains((std::string("vllm_cfg.") + key + ": got 2, wanted 1").c_str()),
+                         hexad::sdk::Error);
+    CHECK_THROWS_WITH_AS(refuse_several_devices(one, two, {{"EXTRA", "1"}}),
+                         doctest::Contains("name them all in vllm_cfg.env_vars.CUDA_VISIBLE_DEVICES"),
+                         hexad::sdk::Error);
+    CHECK_NOTHROW(refuse_several_devices(two, {}, {{"CUDA_VISIBLE_DEVICES", "0,1"}}));
+    CHECK_NOTHROW(refuse_several_devices(two, one, {}));
+    CHECK_NOTHROW(refuse_several_devices({}, {}, {}));
+  }
+}
+
+TEST_CASE("a generator that cannot be made leaves no thread behind what it has destroyed") {
+  hexad::vllm::EventLoop loop;
+  int ran = 0;
+  loop.run([&] { ++ran; });
+  { const hexad::vllm::StopsLoop end{loop}; }
+  CHECK_THROWS(loop.run([&] { ++ran; }));
+  CHECK(ran == 1);
+
+  const FakeVllm taken;
+  const auto make = [](const Json& cfg, const Json& section) {
+    Harness(Harness::Spawn{{"/bin/sh", "-c", "sleep 1000"}}, cfg, section);
+  };
+  for (int i = 0; i < 20; ++i) {
+    CHECK_THROWS_WITH_AS(make({}, {{"port_range_low", taken.port()}, {"port_range_high", taken.port()}}),
+                         doctest::Contains("are taken"), hexad::sdk::Error);
+    CHECK_THROWS(make({{"server_log_dir", "/dev/null/logs"}}, Json::object()));
+  }
 }

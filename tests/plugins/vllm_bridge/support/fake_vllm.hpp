@@ -84,7 +84,8 @@ struct Fault {
 class FakeVllm {
  public:
   struct Options {
-    bool tokens_api = true, dev_mode = true, resets = true;
+    bool tokens_api = true, dev_mode = true;
+    Json reset_success = true;
     std::string version = "0.24.0", api_key = {}, logprobs_mode = "processed_logprobs";
     int port = 0, token_ms = 0;
   };
@@ -133,6 +134,16 @@ class FakeVllm {
   void refuse(const std::string& path, int status, int times = 1'000'000) {
     const std::lock_guard lock(mutex_);
     refused_ = path, refused_status_ = status, refused_times_ = times;
+  }
+  // Requests for a path (a prefix) wait for an answer until open_gate.
+  void gate(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    gate_ = path;
+  }
+  void open_gate() {
+    const std::lock_guard lock(mutex_);
+    gate_.clear();
+    changed_.notify_all();
   }
   std::vector<Json> generations() const {
     const std::lock_guard lock(mutex_);
@@ -236,10 +247,11 @@ class FakeVllm {
               const std::string& body) {
     bool refused = false;
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       calls_.push_back(method + " " + path + (method == "POST" && path == "/collective_rpc" ? " " + body : ""));
       seen_key_ = key;
       refused = !refused_.empty() && path.starts_with(refused_) && refused_times_-- > 0;
+      changed_.wait(lock, [&] { return stopping_ || gate_.empty() || !path.starts_with(gate_); });
     }
     const auto error = [&](int status, const std::string& text) {
       reply(connection, status, Json{{"error", {{"message", text}, {"code", status}}}}.dump());
@@ -257,7 +269,7 @@ class FakeVllm {
                    Json{{"vllm_config", {{"model_config", {{"logprobs_mode", options_.logprobs_mode}}}}}}.dump());
     if (path.starts_with("/pause")) return set_paused(true), reply(connection, 200, R"({"status":"paused"})");
     if (path.starts_with("/resume")) return set_paused(false), reply(connection, 200, R"({"status":"resumed"})");
-    if (path == "/reset_prefix_cache") return reply(connection, 200, Json{{"success", options_.resets}}.dump());
+    if (path == "/reset_prefix_cache") return reply(connection, 200, Json{{"success", options_.reset_success}}.dump());
     if (path == "/collective_rpc") {
       weights_ = weights_in(Json::parse(body).at("kwargs").at("weights_path").get<std::string>());
       return reply(connection, 200, R"({"results":[null]})");
@@ -386,7 +398,7 @@ class FakeVllm {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Inject inject_;
-  std::string refused_;
+  std::string refused_, gate_;
   int refused_status_ = 500, refused_times_ = 0;
   std::vector<Json> generations_;
   std::vector<std::string> calls_;

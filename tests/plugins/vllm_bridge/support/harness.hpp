@@ -263,6 +263,16 @@ inline void check_sample(const Wish& wish, const Sample& sample, int32_t finish 
   CHECK(sample.logprobs == logprobs);
 }
 
+// Waits until it holds, at most 10 s; whether it does.
+template <typename Predicate>
+bool soon(const Predicate& predicate, int tries = 1000) {
+  for (int i = 0; i < tries; ++i) {
+    if (predicate()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 // So many wishes in groups of four, every one with a prompt of its own group.
 inline std::vector<Wish> many(int count, int64_t max_new_tokens = 12) {
   std::vector<Wish> wishes;
