@@ -12,7 +12,7 @@
 #                 it libstdc++ is linked in, so that the plugin runs where the system's is older; but with a copy of its
 #                 own it could not catch what a shared library throws
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
-#                 or texts, {dir} in them the folder of the plugin. They go into the manifest
+#                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)
@@ -27,6 +27,9 @@ function(hexad_add_plugin)
   endif()
   if(NOT arg_NAME MATCHES "^[a-z][a-z0-9_]+$")
     message(FATAL_ERROR "hexad_add_plugin: NAME ${arg_NAME} must be a-z first, then a-z, 0-9 and _")
+  endif()
+  if("${arg_VERIFY_CONFIG}" MATCHES "\\|")  # which parts them on the way to the manifest
+    message(FATAL_ERROR "hexad_add_plugin(${arg_NAME}): VERIFY_CONFIG ${arg_VERIFY_CONFIG} has a '|', which none of them may hold")
   endif()
   set(memory host)
   set(cuda "")

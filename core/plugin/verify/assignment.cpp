@@ -13,7 +13,11 @@ bool assign(nlohmann::ordered_json& config, const std::string& assignment) {
   const auto value = try_parse_json<nlohmann::ordered_json>(text);
   std::string path = "/" + assignment.substr(0, equals);
   std::replace(path.begin(), path.end(), '.', '/');
-  config[nlohmann::ordered_json::json_pointer(path)] = value.is_discarded() ? nlohmann::ordered_json(text) : value;
+  try {
+    config[nlohmann::ordered_json::json_pointer(path)] = value.is_discarded() ? nlohmann::ordered_json(text) : value;
+  } catch (const nlohmann::ordered_json::exception&) {  // a key with '~', or one below a value that is no map
+    return false;
+  }
   return true;
 }
 
