@@ -7,6 +7,7 @@ namespace {
 
 constexpr double kLookEvery = 1;      // seconds between looks at the clock
 constexpr int64_t kMostAttempts = 4;  // to draw one group
+constexpr const char* kRunEnded = "the run ended";
 
 }  // namespace
 
@@ -75,14 +76,20 @@ void Collector::store_finished() {
       continue;
     }
     failures_ = 0;
-    Group group = std::move(running_.extract(finished.key).mapped());
+    const Group group = end(finished.key);
     buffer_.add({group.target, group.place, group.version, group.prompt, std::move(finished.completions),
                  std::move(finished.columns)});
   }
 }
 
+Collector::Group Collector::end(int64_t key) {
+  auto group = running_.extract(key);
+  if (group.empty()) fail(ErrorKind::internal, "asynchronous GRPO: group {} has ended, and it does not run", key);
+  return std::move(group.mapped());
+}
+
 void Collector::drop(int64_t key, const std::string& reason, bool again) {
-  Group group = std::move(running_.extract(key).mapped());
+  Group group = end(key);
   ++counts_.dropped[reason];
   if (!again) return;
   if (++group.attempt == kMostAttempts)
@@ -122,10 +129,9 @@ bool Collector::wait_for(int64_t step) {
 }
 
 void Collector::drain() {
-  while (stream_.running() > 0) {
-    if (!workers_.wait_until([&] { return stream_.running() == 0; }, kLookEvery))
-      give_up_overdue([](const Group&) { return true; });
-    store_finished();
+  while (!workers_.wait_until([&] { return stream_.running() == 0; }, kLookEvery)) {
+    store_finished();  // however long it took, what has ended is not given up
+    give_up_overdue([](const Group&) { return true; });
   }
   store_finished();
 }
@@ -177,7 +183,8 @@ void Collector::stop() {
   std::vector<int64_t> keys;
   for (const auto& [key, group] : running_) keys.push_back(key);
   stream_.cancel(keys);
-  for (const int64_t key : keys) drop(key, "the run ended", /*again=*/false);
+  for (const int64_t key : keys) drop(key, kRunEnded, /*again=*/false);
+  if (const int64_t buffered = buffer_.clear()) counts_.dropped[kRunEnded] += buffered;
 }
 
 data::LoaderState Collector::position_after(int64_t step) const { return positions_.at(step); }

@@ -56,6 +56,8 @@ class Collector {
   void submit();
   void store_finished();
   void give_up_overdue(const std::function<bool(const Group&)>& wanted);
+  // Throws Error(internal) unless it runs.
+  Group end(int64_t key);
   void drop(int64_t key, const std::string& reason, bool again);
   int64_t version_steps(int64_t version) const;
 

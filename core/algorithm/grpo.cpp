@@ -10,7 +10,10 @@ Ending grpo_train(Grpo& run) {
   if (sleep_level == 2)
     run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
   telemetry::Timer timer;
-  StepBook book(run, timer);
+  const auto update_generators = [&] {
+    if (run.generation.stale()) run.generation.refit();
+  };
+  StepBook book(run, timer, update_generators);
   while (!book.is_over()) {
     Step step = book.begin();
     Ending ending;
@@ -27,7 +30,7 @@ Ending grpo_train(Grpo& run) {
         const auto time = timer.measure("prepare_for_generation/total");
         if (run.generation.stale()) {
           const auto transfer = timer.measure("prepare_for_generation/transfer_and_update_weights");
-          run.generation.refit();
+          update_generators();
         }
       }
       {

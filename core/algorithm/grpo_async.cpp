@@ -12,8 +12,13 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
     run.console.line(fmt::format(
         "asynchronous GRPO: what was being drawn when step {} was saved is drawn again, by the weights of that step",
         run.progress.total_steps));
-  StepBook book(run, timer);
   Collector collector(run, workers);
+  const auto update_generators = [&] {
+    if (!run.generation.stale()) return;
+    if (!config.in_flight_weight_updates) collector.drain();
+    run.generation.refit(config.recompute_kv_cache_after_weight_updates);
+  };
+  StepBook book(run, timer, update_generators);
   Ending ending = Ending::finished;
   while (!book.is_over() && ending == Ending::finished) {
     Step step = book.begin();
@@ -22,10 +27,7 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
       // The generators get the newest weights and go on, with the groups of this step and those after it.
       {
         const auto time = timer.measure("weight_sync");
-        if (run.generation.stale()) {
-          if (!config.in_flight_weight_updates) collector.drain();
-          run.generation.refit(config.recompute_kv_cache_after_weight_updates);
-        }
+        update_generators();
       }
       collector.start_groups(book.last_step());
       {

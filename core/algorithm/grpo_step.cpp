@@ -124,7 +124,7 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   return metrics;
 }
 
-Metrics validate(Grpo& run, telemetry::Timer& timer) {
+Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators) {
   const config::GrpoConfig& grpo = run.config.grpo;
   const auto& all = run.prompts.validation();
   // Whole batches, as NeMo-RL runs max_val_samples // val_batch_size of them; one that is larger than that is cut.
@@ -132,7 +132,7 @@ Metrics validate(Grpo& run, telemetry::Timer& timer) {
   const int64_t count = std::min(grpo.max_val_samples / batch_size * batch_size, static_cast<int64_t>(all.size()));
   if (count == 0) return {};
   const auto time = timer.measure("validation");
-  if (run.generation.stale()) run.generation.refit();
+  update_generators();
   std::vector<const data::Datum*> prompts;
   for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.

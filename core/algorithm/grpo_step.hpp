@@ -1,5 +1,7 @@
 // The parts of a GRPO step between rollout and training, each a function of the batch.
 #pragma once
+#include <functional>
+
 #include "core/algorithm/grpo.hpp"
 #include "core/telemetry/timer.hpp"
 
@@ -16,8 +18,11 @@ void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data
 // Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, *seq_mult_prob_error).
 Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout);
 
-// Runs the validation prompts; returns accuracy, avg_length and, with several samples a prompt, pass_k.
-Metrics validate(Grpo& run, telemetry::Timer& timer);
+// What gives the generators the newest weights, if they do not have them.
+using UpdateGenerators = std::function<void()>;
+
+// Runs the validation prompts on the newest weights; returns accuracy, avg_length and, with several samples a prompt, pass_k.
+Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators);
 
 // Writes checkpoint step_N; `position`: of the prompts, where a resumed run goes on. `metrics` hold "val:..." and
 // "train:..." for retention.

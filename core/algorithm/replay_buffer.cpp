@@ -1,5 +1,7 @@
 #include "core/algorithm/replay_buffer.hpp"
 
+#include <utility>
+
 #include "core/base/error.hpp"
 
 namespace hexad::algorithm {
@@ -36,6 +38,11 @@ std::vector<Trajectories> ReplayBuffer::take(int64_t step) {
   size_ -= groups_;
   taken_ = step;
   return groups;
+}
+
+int64_t ReplayBuffer::clear() {
+  steps_.clear();
+  return std::exchange(size_, 0);
 }
 
 }  // namespace hexad::algorithm

@@ -14,7 +14,7 @@ namespace hexad::algorithm {
 struct Trajectories {
   int64_t target = 0;   // the step that trains on them, from 1
   int64_t place = 0;    // among the groups of that step
-  int64_t version = 0;  // steps that the weights had been trained for when the first token was drawn
+  int64_t version = 0;  // steps that the weights had been trained for when it was submitted
   const data::Datum* prompt = nullptr;
   data::Batch completions, columns;  // as Generation::generate and take_columns give them
 };
@@ -38,6 +38,8 @@ class ReplayBuffer {
   void add(Trajectories group);
   // All groups of the step in the order of their places. Throws Error(internal) unless it is ready.
   std::vector<Trajectories> take(int64_t step);
+  // Throws all groups away; returns how many.
+  int64_t clear();
 
  private:
   int64_t groups_, max_age_, capacity_;

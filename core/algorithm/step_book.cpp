@@ -29,14 +29,15 @@ void learn(Grpo& run, telemetry::Timer& timer, Step& step) {
   }
 }
 
-StepBook::StepBook(Grpo& run, telemetry::Timer& timer)
+StepBook::StepBook(Grpo& run, telemetry::Timer& timer, UpdateGenerators update_generators)
     : run_(run),
       timer_(timer),
+      update_generators_(std::move(update_generators)),
       last_step_(
           std::min(run.config.grpo.max_num_steps, run.config.grpo.max_num_epochs * run.prompts.steps_per_epoch())),
       first_step_(run.progress.total_steps) {
   if (!run.config.grpo.val_at_start || first_step_ > 0) return;
-  run.log.add("validation", validate(run, timer));
+  run.log.add("validation", validate(run, timer, update_generators_));
   run.log.end_step(0);
 }
 
@@ -76,7 +77,7 @@ Ending StepBook::close(Step& step, const data::LoaderState& position) {
   const bool last = step.number == last_step_ || run_.interrupted > 0;
   if (last && run_.interrupted > 0) ending = Ending::interrupted;
   if ((due(step.number, grpo.val_period) && step.number >= grpo.val_start_at) || (last && grpo.val_at_end)) {
-    const Metrics validation = validate(run_, timer_);
+    const Metrics validation = validate(run_, timer_, update_generators_);
     run_.log.add("validation", validation);
     for (const auto& [name, value] : validation) progress.metrics["val:" + name] = value;
     if (grpo.stop_at_validation_metric && validation.contains(*grpo.stop_at_validation_metric) &&

@@ -19,7 +19,7 @@ void learn(Grpo& run, telemetry::Timer& timer, Step& step);
 class StepBook {
  public:
   // Validates before the first step if the configuration says so.
-  StepBook(Grpo& run, telemetry::Timer& timer);
+  StepBook(Grpo& run, telemetry::Timer& timer, UpdateGenerators update_generators);
 
   int64_t last_step() const { return last_step_; }
   bool is_over() const { return run_.progress.total_steps >= last_step_; }
@@ -34,6 +34,7 @@ class StepBook {
  private:
   Grpo& run_;
   telemetry::Timer& timer_;
+  UpdateGenerators update_generators_;
   int64_t last_step_, first_step_;
   int64_t nonfinite_steps_ = 0;
   const telemetry::Stopwatch since_start_;

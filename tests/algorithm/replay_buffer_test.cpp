@@ -76,6 +76,16 @@ TEST_CASE("a group that is late, there already, too old or of no step is refused
   CHECK(buffer.size() == 0);
 }
 
+TEST_CASE("what is thrown away is counted, and makes room") {
+  ReplayBuffer buffer(2, 1);
+  for (int64_t place : {0, 1}) buffer.add(group(1, place, 0));
+  buffer.add(group(2, 0, 0));
+  CHECK(buffer.clear() == 3);
+  CHECK(buffer.size() == 0);
+  CHECK_FALSE(buffer.ready(1));
+  CHECK(buffer.clear() == 0);
+}
+
 TEST_CASE("it holds so many groups and no more") {
   ReplayBuffer buffer(2, 1);
   for (int64_t step : {2, 3})

@@ -74,6 +74,14 @@ pid_t worker_of(pid_t controller, int rank) {
   return 0;
 }
 
+// Processor time that a process has taken so far.
+int64_t cpu_ticks(pid_t pid) {
+  const std::string stat = toy::read_text(fmt::format("/proc/{}/stat", pid));
+  long ticks = 0;  // after the name: state, 10 numbers, user time
+  std::sscanf(stat.c_str() + stat.rfind(')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld", &ticks);
+  return ticks;
+}
+
 bool has_begun(const TempDir& dir) { return toy::fs::exists(dir / "logs/exp_001/train_data_step1.jsonl"); }
 
 }  // namespace
@@ -112,20 +120,12 @@ TEST_CASE("the quickstart learns from samples that are one and two steps old") {
   }
 }
 
-// Two ranks that share every pass are slower than training: an update meets samples that are under way.
 TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
-  const Overrides slower = {steps(3),
-                            age(2),
-                            "grpo.num_prompts_per_step=4",
-                            "policy.train_global_batch_size=64",
-                            "cluster.gpus_per_node=3",
-                            "policy.generation.colocated.resources.gpus_per_node=2",
-                            "++policy.generation.native_cfg.tensor_parallel_size=2",
-                            "++policy.generation.native_cfg.max_num_seqs=8"};
+  const Overrides run = {steps(4), age(2)};
   for (const std::string recompute : {"false", "true"}) {
     CAPTURE(recompute);
     const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
-    const std::vector<Json> got = train(alone(both(both(kSlow, slower), {key + recompute})));
+    const std::vector<Json> got = train(alone(both(both(kSlow, run), {key + recompute})));
     double crossing = 0;
     for (const Json& step : got) {
       crossing += step.at("train/updated_in_flight_rate").get<double>();
@@ -138,17 +138,34 @@ TEST_CASE("an update in flight keeps what was drawn, and says which weights drew
 }
 
 TEST_CASE("without updates in flight every sample is of one version") {
-  for (const Json& step :
-       train(alone(both(kSlow, {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"}))))
-    CHECK(step.at("train/updated_in_flight_rate") == 0);
+  const Overrides run = {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"};
+  for (const Overrides& validation : {Overrides{}, Overrides{"++grpo.val_period=1"}})
+    for (const Json& step : train(both(alone(both(kSlow, run)), validation)))
+      CHECK(step.at("train/updated_in_flight_rate") == 0);
 }
 
-TEST_CASE("two generating replicas of two ranks share the groups") {
-  const std::vector<Json> got = train(
-      alone(both(kSlow, {steps(4), "cluster.gpus_per_node=5", "policy.generation.colocated.resources.gpus_per_node=4",
-                         "++policy.generation.native_cfg.tensor_parallel_size=2"})));
+TEST_CASE("two generating replicas share the groups") {
+  const std::vector<Json> got = train(alone(
+      both(kSlow, {steps(4), "cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2"})));
   REQUIRE(got.size() == 4);
   CHECK(got.back().at("train/groups_dropped") == 0);
+}
+
+TEST_CASE("a run that is interrupted says what became of every group") {
+  const TempDir dir;
+  toy::Program program(arguments(dir, alone({age(2)})));
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  ::kill(program.pid(), SIGINT);
+  const toy::Ended run = program.wait(120);
+  const std::string text = run.out + run.err;
+  INFO(text);
+  const size_t at = text.find("groups: ");
+  REQUIRE(at != std::string::npos);
+  int started = 0, trained = 0, dropped = 0;
+  REQUIRE(std::sscanf(text.c_str() + at, "groups: %d started, %d trained, %d dropped", &started, &trained, &dropped) ==
+          3);
+  CHECK(trained < started);
+  CHECK(started == trained + dropped);
 }
 
 TEST_CASE("a resumed run trains on every prompt that the uninterrupted one does") {
@@ -185,6 +202,32 @@ TEST_CASE("a generator that stands still for a while: its groups are given up, d
   const std::vector<Json> all = steps_of(dir);
   REQUIRE(all.size() == 5);
   CHECK(all.back().at("train/groups_dropped").get<double>() > 0);
+  for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
+}
+
+// Training takes longer than the timeout: of the groups that ran meanwhile some have ended, and others stand still.
+TEST_CASE("what ended while others trained is not given up with what did not") {
+  const TempDir dir;
+  toy::Program program(arguments(dir, alone(both(kSlow, {steps(4), "grpo.async_grpo.in_flight_weight_updates=false",
+                                                         "++grpo.async_grpo.group_timeout_s=6"}))));
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  const pid_t trainer = worker_of(program.pid(), 0), generator = worker_of(program.pid(), 1);
+  REQUIRE(trainer > 0);
+  REQUIRE(generator > 0);
+  const int64_t idle = cpu_ticks(trainer);
+  toy::eventually([&] { return cpu_ticks(trainer) > idle + 3; }, 20);
+  ::kill(trainer, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ::kill(generator, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(7));
+  ::kill(trainer, SIGCONT);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ::kill(generator, SIGCONT);
+  const toy::Ended run = program.wait(120);
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  const std::vector<Json> all = steps_of(dir);
+  REQUIRE(all.size() == 4);
   for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
 }
 
