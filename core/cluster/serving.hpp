@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "core/cluster/generation_requests.hpp"
+#include "core/plugin/generator_plugin.hpp"
+#include "core/plugin/metric_sum.hpp"
 
 namespace hexad::cluster {
 
@@ -14,6 +16,8 @@ struct WorkerState;
 class Serving {
  public:
   void add(const data::Batch& prompts, bool reports);
+  // The context of a call about them: what the generator reports leaves with them, and not with a command's answer.
+  plugin::CallContext context(WorkerState& state);
   bool idle() const { return running_.empty(); }
 
   // True if the event is of one of these requests.
@@ -33,6 +37,7 @@ class Serving {
   std::vector<Completion> completions_;
   std::vector<data::Batch> columns_;
   std::vector<std::string> errors_;  // empty: it ended well
+  plugin::MetricSum metrics_;        // since the last event
 };
 
 }  // namespace hexad::cluster

@@ -63,10 +63,7 @@ WorkerEngine::~WorkerEngine() = default;
 
 bool WorkerEngine::serves() const { return !state_->serving.idle(); }
 
-void WorkerEngine::serve() {
-  state_->metrics = {};
-  state_->serving.advance(*state_);
-}
+void WorkerEngine::serve() { state_->serving.advance(*state_); }
 
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);

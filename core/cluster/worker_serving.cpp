@@ -16,6 +16,14 @@ void Serving::add(const data::Batch& prompts, bool reports) {
     running_[static_cast<uint64_t>(prompts.row<int64_t>("id", i)[0])] = {prompts.length(i), reports};
 }
 
+plugin::CallContext Serving::context(WorkerState& state) {
+  plugin::CallContext context = state.context();
+  context.metric = [this](const plugin::Metric& metric) {
+    metrics_.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+  };
+  return context;
+}
+
 bool Serving::take(const hexad_completion& event) {
   const auto found = running_.find(event.id);
   if (found == running_.end()) return false;
@@ -37,7 +45,7 @@ void Serving::hand_out(WorkerState& state) {
   Message message;
   message.header["ids"] = ids_;
   message.header["errors"] = errors_;
-  message.header["metrics"] = state.metrics.to_json();
+  message.header["metrics"] = std::exchange(metrics_, {}).to_json();
   message.put("completions", to_batch(completions_));
   for (size_t i = 0; i < columns_.size(); ++i) message.put(fmt::format("columns{}", i), columns_[i]);
   state.link.event("completions", std::move(message));
@@ -46,7 +54,7 @@ void Serving::hand_out(WorkerState& state) {
 
 void Serving::advance(WorkerState& state) {
   plugin::GeneratorPlugin& generator = state.need_generator("serve");
-  generator.poll(state.context(), 256, kSliceMs, [&](const hexad_completion& event) {
+  generator.poll(context(state), 256, kSliceMs, [&](const hexad_completion& event) {
     if (!take(event) && event.finish != HEXAD_FINISH_NONE)
       fail(ErrorKind::plugin, "{}: a completion for request {}, which was never submitted", generator.plugin().label(),
            event.id);
@@ -61,7 +69,7 @@ Message submit(WorkerState& state, const Message& message) {
   const data::Batch prompts = message.batch("prompts");
   if (prompts.size() == 0) return {};
   const auto requests = make_requests(message.header.at("sampling"), prompts);
-  generator.submit(state.context(), requests->pointers);
+  generator.submit(state.serving.context(state), requests->pointers);
   state.serving.add(prompts, message.header.value("reports", true));
   return {};
 }

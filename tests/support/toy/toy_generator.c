@@ -12,6 +12,7 @@ typedef struct pending {
 struct hexad_generator {
   const hexad_host* host;
   toy_fault fault;
+  int64_t poll_ms; /* > 0: how long a poll takes, which hands out one completion */
   int64_t version;
   float weights[WEIGHTS];
   pending *first, *last;
@@ -20,7 +21,8 @@ struct hexad_generator {
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_generator** out) {
   hexad_generator* self = calloc(1, sizeof *self);
   self->host = host;
-  const hexad_code code = toy_read_fault(host, call, config, &self->fault);
+  hexad_code code = toy_read_fault(host, call, config, &self->fault);
+  if (code == HEXAD_OK) code = host->config_i64(call, config, "poll_ms", &self->poll_ms);
   if (code == HEXAD_OK) {
     *out = self;
   } else {
@@ -102,6 +104,7 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
 static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_completion** events, int64_t max_events,
                        int64_t timeout_ms, int64_t* count) {
   (void)call, (void)timeout_ms;
+  if (self->poll_ms > 0) usleep((useconds_t)self->poll_ms * 1000), max_events = 1;
   for (*count = 0; *count < max_events && self->first; ++*count) {
     events[*count] = &self->first->completion;
     self->first = self->first->next;

@@ -28,6 +28,13 @@ inline Message start_message(const std::string& fault = "", const std::string& g
   return message;
 }
 
+// With a generator whose polls take so long and hand out one completion each.
+inline Message slow_start_message(int64_t poll_ms) {
+  Message message = start_message();
+  message.header["generation"]["plugin_config"]["poll_ms"] = poll_ms;
+  return message;
+}
+
 // Starts the toys on every rank; `fault` is the backend's on the last one, `first_fault` on the first. A build with LibTorch makes a process group
 // of them; without it every rank is a world of its own, which the toys do not notice.
 inline void start_all(hexad::cluster::WorkerGroup& group, const std::string& fault = "",
@@ -43,9 +50,10 @@ inline void start_all(hexad::cluster::WorkerGroup& group, const std::string& fau
 
 // One worker on a thread of the test; `started` is what its plugins said of themselves.
 struct InProcess {
-  explicit InProcess(const std::string& fault = "", const std::string& generator_fault = "") : group(nullptr, {}) {
-    for (const Message& answer : group.call_all("start", start_message(fault, generator_fault)))
-      started.push_back(answer.header);
+  explicit InProcess(const std::string& fault = "", const std::string& generator_fault = "")
+      : InProcess(start_message(fault, generator_fault)) {}
+  explicit InProcess(const Message& start) : group(nullptr, {}) {
+    for (const Message& answer : group.call_all("start", start)) started.push_back(answer.header);
   }
   hexad::cluster::WorkerGroup group;
   std::vector<hexad::cluster::Json> started;
