@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <span>
 
 #include "core/base/error.hpp"
 #include "core/cluster/worker.hpp"
@@ -41,7 +42,8 @@ WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
       options_(std::move(options)),
       keys_(make_keys()),
       socket_(Socket::listen("127.0.0.1", keys_)),
-      workers_(options_.world_size) {
+      workers_(options_.world_size),
+      called_{0, options_.world_size} {
   try {
     for (int rank = 0; rank < size(); ++rank) start_worker(rank);
     await([](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
@@ -82,6 +84,7 @@ std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& comma
                                        const std::function<Message(int rank)>& make) {
   if (broken_ || stopped_) fail(ErrorKind::worker, "cannot call '{}': the workers have ended", command);
   if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.failure.has_value(); })) throw_failure();
+  called_ = ranks;
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
     message.header["command"] = command;
@@ -132,7 +135,10 @@ void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, 
   const auto silence = [&](const Worker& worker) {
     return done(worker) ? -1 : seconds_since(std::max(worker.last_heard, worker.call_began));
   };
-  const auto progress = std::ranges::max_element(workers_, {}, &Worker::last_progress)->last_progress;
+  // Ranks that nobody asked may be busy all the time: what they finish does not help those that were called.
+  const auto called =
+      std::span(workers_).subspan(static_cast<size_t>(called_.first), static_cast<size_t>(called_.count));
+  const auto progress = std::ranges::max_element(called, {}, &Worker::last_progress)->last_progress;
   // Whoever was silent for longest is the likeliest cause; the others may be waiting for it.
   const auto worst = std::ranges::max_element(workers_, {}, silence);
   const int rank = static_cast<int>(worst - workers_.begin());

@@ -100,6 +100,7 @@ class WorkerGroup {
   KeyPair keys_;
   Socket socket_;
   std::vector<Worker> workers_;
+  RankRange called_;  // the ranks of the last call
   std::thread in_process_;
   std::function<void(int, const Json&)> event_handler_;
   std::function<void(int, const Message&)> completions_handler_;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <numeric>
+
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 
@@ -122,6 +124,42 @@ TEST_CASE("a rank that hangs with a beating heart is reported when the call's de
   CHECK(contains(error, "If the call is just slow, raise cluster.worker_timeout_s; last call 'refit'"));
   two.group.stop();
   CHECK(all_gone(pids));
+}
+
+TEST_CASE("what others finish meanwhile is no progress of a rank that hangs") {
+  toy::TempDir dir;
+  cluster::Spawner spawner;
+  WorkerGroup group(&spawner, Two::options(dir.path(), /*call_timeout_s=*/2, /*heartbeat_timeout_s=*/20));
+  group.call_all("start", [](int rank) {  // each a world of its own
+    return rank == 0 ? toy::slow_start_message(/*poll_ms=*/200) : start_message("refit@5:hang");
+  });
+  group.set_step(5);
+  constexpr int64_t kRequests = 80;  // 16 seconds
+  data::Batch prompts = data::Batch::of_lengths(std::vector<int64_t>(kRequests, 1));
+  const auto all = [](int64_t value) { return data::Tensor::of(std::vector<int64_t>(kRequests, value)); };
+  std::vector<int64_t> ids(kRequests);
+  std::iota(ids.begin(), ids.end(), int64_t{1} << 32);
+  prompts.set("tokens", data::Tensor::of(std::vector<int32_t>(kRequests, 1)), data::Axis::token);
+  prompts.set("id", data::Tensor::of(ids), data::Axis::sample);
+  for (const char* name : {"group", "seed", "max_new_tokens"}) prompts.set(name, all(1), data::Axis::sample);
+  Message submit, refit;
+  submit.put("prompts", prompts);
+  submit.header["sampling"] = {{"temperature", 1},
+                               {"top_p", 1},
+                               {"top_k", 0},
+                               {"min_p", 0},
+                               {"stop_token_ids", Json::array()},
+                               {"stop_strings", Json::array()}};
+  int finished = 0;
+  group.on_completions([&](int rank, const Message&) { finished += rank == 0; });
+  group.call({0, 1}, "submit", [&](int) { return submit; });
+  refit.header["version"] = 1;
+  const Stopwatch watch;
+  const std::string error = error_of([&] { group.call({1, 1}, "refit", [&](int) { return refit; }); });
+  CHECK(watch.seconds() < 12);
+  CHECK(finished > 3);
+  CHECK_MESSAGE(contains(error, fmt::format("rank 1 on {} (pid ", group.host(1))), error);
+  CHECK_MESSAGE(contains(error, "did not answer within 2 s"), error);
 }
 
 TEST_CASE("a rank that dies between calls is reported by the next one") {
