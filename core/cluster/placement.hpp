@@ -18,6 +18,7 @@ struct Placement {
   bool apart() const { return !generators.contains(trainers.first); }
   int world() const { return std::max(trainers.end(), generators.end()); }
   int replicas() const { return generators.count / replica_size; }
+  int replica_of(int generator) const { return (generator - generators.first) / replica_size; }
   // The ranks that `rank` shares its plugins' world with: those that train together, or its replica.
   RankRange block_of(int rank) const;
 };

@@ -92,6 +92,11 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
     const RankRange block = placement.block_of(rank);
     Message of_rank = message;
     of_rank.header["block"] = {block.first, block.count};
+    // Replicas are worlds of their own, and share a machine, a log folder and a list of servers all the same.
+    if (generates) {
+      of_rank.header["generation"]["replica_index"] = placement.replica_of(rank);
+      of_rank.header["generation"]["replica_count"] = placement.replicas();
+    }
     of_rank.header["roles"] = {{"backend", trains ? roles.backend : ""},
                                {"loss", trains ? roles.loss : ""},
                                {"generator", generates ? roles.generator : ""}};

@@ -10,8 +10,8 @@ namespace hexad::plugin {
 
 class GeneratorPlugin : public Instance {
  public:
-  // Creates the engine. `config` is the `policy.generation` section with model_name, precision and
-  // max_total_sequence_length added.
+  // Creates the engine. `config` is the `policy.generation` section with model_name, precision,
+  // max_total_sequence_length, and this replica's place replica_index of replica_count added.
   GeneratorPlugin(const LoadedPlugin& plugin, const CallContext& context, PluginConfig config);
   ~GeneratorPlugin();
 

@@ -29,10 +29,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // else connections that are refused say so
 }
 
-int rank_of(const sdk::Call& call) {
-  hexad_comm* world = call.comm("world");
-  return world ? call.host()->comm_rank(world) : 0;
-}
+int rank_of(const sdk::Config& config) { return static_cast<int>(config.get<int64_t>("replica_index", 0)); }
 
 std::string log_dir(const Settings& settings, const WorkDir& work) {
   const std::string& dir = settings.spawn.log_dir;
@@ -67,7 +64,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
       work_(settings_.refit_dir),
       fleet_(loop_, settings_, outbox_, log_),
       control_(loop_, fleet_),
-      nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(call), log_),
+      nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(config), log_),
       spawns_(settings_.urls.empty()) {
   raise_descriptor_limit();
   if (!spawns_) {

@@ -60,11 +60,10 @@ std::vector<std::string> texts(const sdk::Config& config, const char* path) {
 }
 
 // This rank's part of the servers to attach to.
-std::vector<std::string> read_urls(const sdk::Call& call, const sdk::Config& config) {
+std::vector<std::string> read_urls(const sdk::Config& config) {
   std::vector<std::string> all = texts(config, "vllm_cfg.server_urls"), own;
-  hexad_comm* world = all.empty() ? nullptr : call.comm("world");
-  const auto rank = static_cast<size_t>(world ? call.host()->comm_rank(world) : 0);
-  const auto ranks = static_cast<size_t>(world ? call.host()->comm_size(world) : 1);
+  const auto rank = static_cast<size_t>(config.get<int64_t>("replica_index", 0));
+  const auto ranks = static_cast<size_t>(config.get<int64_t>("replica_count", 1));
   if (!all.empty() && all.size() < ranks) {
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "vllm_cfg.server_urls: got %zu servers for %zu ranks, wanted at least one a rank: start more servers, or "
@@ -157,7 +156,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   if (s.model_name.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name is missing: wanted a Hugging Face directory");
   s.max_length = at_least(config, "max_total_sequence_length", 0, 0);
   read_model(s);
-  s.urls = read_urls(call, config);
+  s.urls = read_urls(config);
   s.api_key = read_api_key(config);
   s.max_running = at_least(config, "vllm_cfg.max_running_requests", s.max_running, 1);
   s.attempts = at_least(config, "vllm_cfg.max_attempts", s.attempts, 1);

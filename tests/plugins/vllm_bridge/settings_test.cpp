@@ -36,6 +36,21 @@ TEST_CASE("numbers out of range are refused with their range") {
   }
 }
 
+TEST_CASE("servers are dealt out over the replicas of a run") {
+  const FakeVllm a, b, c;
+  const auto share = [&](int64_t index, int64_t count) {
+    Harness harness({&a, &b, &c}, {{"max_running_requests", 1}}, {{"replica_index", index}, {"replica_count", count}});
+    hexad_generator_info info{};
+    harness->describe(harness.service(), info);
+    return info.max_sequences;
+  };
+  CHECK(share(0, 1) == 3);
+  CHECK(share(0, 2) == 2);
+  CHECK(share(1, 2) == 1);
+  CHECK(error_with({}, {{"replica_index", 1}, {"replica_count", 2}}).find("got 1 servers for 2 ranks") !=
+        std::string::npos);
+}
+
 TEST_CASE("texts and lists that mean nothing are refused") {
   CHECK(error_with({{"server_command", "vllm"}}) == "vllm_cfg.server_command: got \"vllm\", wanted a list of texts");
   CHECK(error_with({{"api_key_env_var", "HEXAD_NO_SUCH_VARIABLE"}}) ==
