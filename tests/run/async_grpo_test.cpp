@@ -121,9 +121,9 @@ TEST_CASE("the quickstart learns from samples that are one and two steps old") {
 }
 
 TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
-  // Nine steps' groups at once, two samples at a time that end at different places: an update meets one under way.
-  const Overrides run = {steps(9), age(8), "++policy.generation.ignore_eos=false",
-                         "++policy.generation.stop_token_ids=[5]", "++policy.generation.native_cfg.max_num_seqs=2"};
+  // The groups of all steps at once, four samples at a time that end at different places: updates meet some under way.
+  const Overrides run = {steps(25), age(24), "++policy.generation.ignore_eos=false",
+                         "++policy.generation.stop_token_ids=[5]", "++policy.generation.native_cfg.max_num_seqs=4"};
   for (const std::string recompute : {"false", "true"}) {
     CAPTURE(recompute);
     const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
@@ -131,7 +131,7 @@ TEST_CASE("an update in flight keeps what was drawn, and says which weights drew
     double crossing = 0;
     for (const Json& step : got) {
       crossing += step.at("train/updated_in_flight_rate").get<double>();
-      CHECK(step.at("train/avg_trajectory_age").get<double>() <= 8);
+      CHECK(step.at("train/avg_trajectory_age").get<double>() <= 24);
       // Tokens drawn after an update are younger than the group that they belong to.
       CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
     }
