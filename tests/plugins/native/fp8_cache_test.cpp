@@ -33,7 +33,7 @@ void check_executor(const TinyModel& model, MakeExecutor make, bool deterministi
     const auto first = size_t(texts[i].prompt_size);
     gaps.add({model.config, model.weights}, texts[i].tokens, first, logprobs[i].data() + first);
   }
-  gaps.check_fp32();
+  gaps.check_fp32(model.config.moe.has_value());
 }
 
 int64_t capacity(const Json& section) {
@@ -56,7 +56,7 @@ void check_samples(const TinyModel& model, Harness& generator) {
   CHECK(generator->preemptions() > 0);
   CacheGaps gaps;
   for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
-  gaps.check_fp32();
+  gaps.check_fp32(model.config.moe.has_value());
 }
 
 void of_ranks(const Rank& rank) {

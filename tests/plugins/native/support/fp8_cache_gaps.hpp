@@ -42,11 +42,12 @@ struct CacheGaps {
     MESSAGE(same.count, " tokens, exact ", exact, ", largest ", same.largest, ", error ", same.mult_prob_error(),
             "; without casts ", plain.largest, ", ", plain.mult_prob_error());
   }
-  // In fp32 two orders of a sum now and then fall on both sides of what lies between two neighbours of e4m3.
-  void check_fp32() const {
+  // In fp32 two orders of a sum now and then fall on both sides of what lies between two neighbours of e4m3: how often
+  // goes by the machine, and experts take more sums.
+  void check_fp32(bool experts) const {
     tell();
     CHECK(same.count > 100);
-    CHECK(double(exact) > 0.9 * double(same.count));
+    CHECK(double(exact) > (experts ? 0.7 : 0.9) * double(same.count));
     CHECK(same.largest < 0.1);
     CHECK(plain.mult_prob_error() > 1.01);
   }
