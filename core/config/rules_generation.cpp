@@ -55,9 +55,21 @@ void check_replicas(RuleContext& c) {
   }
 }
 
+// native reads the policy's weights where they lie, or takes its shards of them.
+void check_transport(RuleContext& c) {
+  const std::string key = "policy.generation.refit_transport";
+  const std::string backend = c.text("policy.generation.backend").value_or("native");
+  const std::optional<std::string> transport = c.text(key);
+  if (!transport || backend == "vllm") return;
+  c.error(key,
+          fmt::format("got {}, which is a way to vLLM's servers, and policy.generation.backend is {}; nearest: null",
+                      *transport, backend));
+}
+
 }  // namespace
 
 void check_generation_rules(RuleContext& c) {
+  check_transport(c);
   check_validation_sampling(c, "temperature", 1);
   check_validation_sampling(c, "top_p", 1);
   check_validation_sampling(c, "top_k", -1);

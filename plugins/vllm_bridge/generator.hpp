@@ -14,6 +14,7 @@
 #include "plugins/vllm_bridge/fleet/fleet.hpp"
 #include "plugins/vllm_bridge/process/nursery.hpp"
 #include "plugins/vllm_bridge/refit/checkpoint.hpp"
+#include "plugins/vllm_bridge/refit/delivery.hpp"
 #include "plugins/vllm_bridge/settings.hpp"
 
 namespace hexad::vllm {
@@ -51,9 +52,10 @@ class Generator {
   void release(std::span<const hexad_completion* const> events);
   void cancel(const sdk::Call& call, std::span<const uint64_t> ids);
 
-  // Weights go to the disk as they come. update_end(commit) has every server pause with its requests kept, load them and
-  // go on; a server that fails at it is out until it has loaded what is in force. Fails if none takes them: then those
-  // before stay in force.
+  // Over disk, weights are written as they come, and update_end(commit) has every server pause with its requests kept,
+  // load them and go on; a server that fails at it is out until it has loaded what is in force. Fails if none takes them:
+  // then those before stay in force. From GPU to GPU servers pause at update_begin and take each bucket as it comes; one
+  // that fails at it is out until the next update.
   void update_begin(const sdk::Call& call, int64_t version);
   void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
   void update_end(const sdk::Call& call, bool commit);
@@ -78,9 +80,35 @@ class Generator {
   void fail_if_hopeless(bool time_is_up);
   void halt();  // holds, and pauses the servers
   void unhalt();
-  class Halt;  // for a scope
+  // The same for a scope: whatever is thrown meanwhile, servers go on at its end.
+  class Halt {
+   public:
+    Halt(Generator& generator, bool needed) : generator_(generator), needed_(needed) {
+      if (needed_) generator_.halt();
+    }
+    ~Halt() {
+      if (needed_) generator_.unhalt();
+    }
+    Halt(const Halt&) = delete;
+    Halt& operator=(const Halt&) = delete;
+
+   private:
+    Generator& generator_;
+    bool needed_;
+  };
+  // An update that goes from GPU to GPU. Servers stand still from its first bucket on, as they load each at once.
+  struct DirectUpdate {
+    Halt halted;
+    Delivery delivery;
+  };
+  bool runs() const { return !paused_ && !asleep_ && !without_weights_; }
+  Channel* choose_channel(const sdk::Call& call, std::vector<Target>& targets);
+  void await_servers(const sdk::Call& call);
+  void drop_prefixes(std::vector<Target>& targets);
+  [[noreturn]] void fail_update();
   void remove_old_dirs();
-  void put_in_force(const sdk::Call& call, const std::vector<Target>& holders, const std::filesystem::path& dir);
+  void put_in_force(const sdk::Call& call, const std::vector<Target>& holders,
+                    std::optional<std::filesystem::path> dir);
   void publish(const sdk::Call& call, const std::filesystem::path& dir);
   void load(std::vector<Target>& targets, const std::filesystem::path& dir);
 
@@ -97,8 +125,10 @@ class Generator {
   bool spawns_ = true;
   std::atomic<bool> has_weights_{true}, updating_{false};
   bool paused_ = false, asleep_ = false, without_weights_ = false;  // the host's calls of class C
-  std::optional<Checkpoint> checkpoint_;
-  std::string update_failure_;
+  std::unique_ptr<Channel> channel_;                                // the last one used
+  std::optional<Checkpoint> checkpoint_;                            // of the update that is under way over disk
+  std::unique_ptr<DirectUpdate> direct_;                            // of one that goes by the channel
+  std::string update_failure_, way_;  // why the update is refused; "disk" or the channel's name
   int64_t update_version_ = 0;
   std::vector<std::filesystem::path> dirs_;  // of weights that were sent, the latest last
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/vllm_bridge/process/arguments.hpp"
+#include "plugins/vllm_bridge/refit/nccl_library.hpp"
 
 namespace hexad::vllm {
 namespace {
@@ -119,18 +120,26 @@ void read_model(Settings& s) {
 
 // What this bridge cannot do is refused, not passed over.
 void refuse_what_is_missing(const sdk::Config& config) {
-  const std::string transport = config.get("refit_transport", "");
-  if (!transport.empty() && transport != "disk") {
-    sdk::fail(HEXAD_UNIMPLEMENTED,
-              "refit_transport: got '%s'. Weights reach vLLM over disk so far; NCCL and CUDA IPC are not built yet. "
-              "Leave the key out",
-              transport.c_str());
-  }
   if (config.get("return_routed_experts", false)) {
     sdk::fail(HEXAD_UNIMPLEMENTED,
               "the backend wants routed_experts, which this bridge does not fetch yet. Set policy.router_replay.source "
               "to logprobs, or policy.generation.backend to native");
   }
+}
+
+std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
+  const std::string transport = config.get("refit_transport", "");
+  if (!std::set<std::string>{"", "disk", "ipc", "nccl"}.contains(transport)) {
+    sdk::fail(HEXAD_UNIMPLEMENTED,
+              "refit_transport: got '%s'. Weights reach vLLM by disk, ipc or nccl; without the key by what its servers "
+              "offer",
+              transport.c_str());
+  }
+  if ((transport == "ipc" || transport == "nccl") && call.device().device_type != kDLCUDA) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "refit_transport: got '%s', which goes from GPU to GPU, and this rank has none",
+              transport.c_str());
+  }
+  return transport;
 }
 
 // vllm_cfg with the values that its absent keys stand for.
@@ -145,6 +154,19 @@ Json filled_vllm_cfg(const sdk::Config& config, const Settings& s) {
   if (s.max_length > 0) fill("max_model_len", s.max_length);
   fill("gpu_memory_utilization", 0.6);
   return cfg;
+}
+
+// A server of our own is on this rank's GPU. What the operator said of it stays.
+void offer_weight_transfer(const std::string& transport, SpawnSettings& spawn) {
+  if (transport == "disk") return;
+  const std::string backend = transport.empty() ? "ipc" : transport, option = "--weight-transfer-config";
+  if (std::ranges::find(spawn.arguments, option) == spawn.arguments.end()) {
+    spawn.arguments.push_back(option);
+    spawn.arguments.push_back(Json{{"backend", backend}}.dump());
+  }
+  if (backend == "ipc") spawn.environment.emplace("VLLM_ALLOW_INSECURE_SERIALIZATION", "1");
+  if (const std::string path = nccl_path(); backend == "nccl" && !path.empty())
+    spawn.environment.emplace("VLLM_NCCL_SO_PATH", path);
 }
 
 }  // namespace
@@ -162,6 +184,8 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.attempts = at_least(config, "vllm_cfg.max_attempts", s.attempts, 1);
   s.seed_requests = config.get("vllm_cfg.seed_requests", s.seed_requests);
   s.logprobs_mode = config.get("vllm_cfg.logprobs_mode", "processed_logprobs");
+  s.transport = read_transport(call, config);
+  s.refit_address = config.get("vllm_cfg.refit_address", "127.0.0.1");
   s.refit_dir = config.get("vllm_cfg.refit_dir", "");
   Deadlines& d = s.deadlines;
   d.startup = seconds(config, "vllm_cfg.startup_timeout_s", d.startup);
@@ -181,6 +205,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
     refuse_several_devices(subtree(config, "vllm_cfg"), subtree(config, "vllm_kwargs"), env_vars);
   s.spawn.arguments = server_arguments(filled_vllm_cfg(config, s), subtree(config, "vllm_kwargs"), cuda);
   s.spawn.environment = server_environment(env_vars, call.device());
+  if (cuda) offer_weight_transfer(s.transport, s.spawn);
   return s;
 }
 

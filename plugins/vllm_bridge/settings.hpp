@@ -41,6 +41,8 @@ struct Settings {
   int64_t attempts = 5;       // of one request that gets nowhere
   bool seed_requests = true;
   std::string logprobs_mode;
+  std::string transport;            // of weights: disk, ipc, nccl; "": what the servers offer
+  std::string refit_address;        // where servers meet this process for NCCL: an IPv4 address of this host
   std::string refit_dir;            // where weights for the servers are written; "": a folder of its own
   std::set<int32_t> eos_token_ids;  // of the model
   Deadlines deadlines;

@@ -57,3 +57,12 @@ TEST_CASE("replicas of the native generator fit the model") {
       kExperts,
       {{{ranks + "2"}, "2 needs a dense model without multi-head latent attention; nearest: 1", {ranks + "1"}}});
 }
+
+TEST_CASE("weights go to vLLM by disk, ipc or nccl, and to native by no such way") {
+  const std::string transport = "/policy.generation.refit_transport=", vllm = "/policy.generation.backend=vllm";
+  check_rules(kDense, {{{transport + "ipc"},
+                        "policy.generation.refit_transport: got ipc, which is a way to vLLM's servers, and "
+                        "policy.generation.backend is native; nearest: null",
+                        {transport + "ipc", vllm}},
+                       {{transport + "nixl", vllm}, "another weight transport", {transport + "nccl", vllm}}});
+}

@@ -73,8 +73,9 @@ void add_placement(Schema& s) {
   s.add("policy.generation.colocated.resources.num_nodes", kInt | kNull, "null",
         "nodes that generate, of a cluster of several; null or 1 on one node")
       .at_least(1);
-  s.add("policy.generation.refit_transport", kText | kNull, "null", "how weights reach the generator")
-      .unavailable("another weight transport", {"null"});
+  s.add("policy.generation.refit_transport", kText | kNull, "null",
+        "how weights reach vLLM's servers: disk, ipc (CUDA IPC, on the same GPU) or nccl; null: what they offer")
+      .unavailable("another weight transport", {"null", "disk", "ipc", "nccl"});
   s.section("policy.generation.refit_cfg", "settings of those transports").unavailable("another weight transport", {});
   s.section("policy.generation.refit_cfg.nixl", "NIXL");
   const std::string at = "policy.generation.refit_cfg.nixl";

@@ -20,6 +20,8 @@ void add_servers(Schema& s) {
   key("refit_dir", kText | kNull, "null",
       "folder where weights are written for the servers, which must see it too, with room for two copies; null: a "
       "temporary one");
+  key("refit_address", kText, "127.0.0.1",
+      "IPv4 address of the generator's host, where servers before vLLM 0.30 meet it for NCCL");
   key("max_running_requests", kInt, "256", "most requests at a server at once; others wait for one that has room")
       .at_least(1);
   key("max_attempts", kInt, "5", "attempts in a row that bring no token, after which a request ends with an error")

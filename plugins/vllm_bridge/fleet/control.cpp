@@ -1,53 +1,106 @@
 #include "plugins/vllm_bridge/fleet/control.hpp"
 
-#include <future>
-
 namespace hexad::vllm {
 
-std::vector<Target> Control::up() {
+std::vector<Target> Control::servers(bool with_waiting) {
   return loop_.run([&] {
     std::vector<Target> targets;
     for (const auto& server : fleet_.servers()) {
-      if (!server->up()) continue;
+      if (!server->up() && !(with_waiting && server->waits_for_weights())) continue;
       targets.push_back({server->index, server->incarnation, server->url, server->api_key, server->label(),
-                         server->dev_mode, server->sleep_mode, server->can.cache_salt});
+                         server->dev_mode, server->sleep_mode, server->weight_transfer, server->can});
     }
     return targets;
   });
 }
 
+std::vector<Target> Control::up() { return servers(/*with_waiting=*/false); }
+std::vector<Target> Control::takes_weights() { return servers(/*with_waiting=*/true); }
+
+bool Control::any_starting() {
+  return loop_.run([&] {
+    return std::ranges::any_of(fleet_.servers(),
+                               [](const auto& server) { return server->state == Server::State::starting; });
+  });
+}
+
+std::future<Answer> Control::begin(const Target& target, HttpRequest request, Seconds deadline) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto future = promise->get_future();
+  request.url = target.url + request.url;
+  request.api_key = target.api_key;
+  request.timeout = std::chrono::ceil<Milliseconds>(deadline);
+  loop_.post([this, promise, request = std::move(request)] {
+    ask(fleet_.transfers(), request, [promise](const Answer& answer) { promise->set_value(answer); });
+  });
+  return future;
+}
+
+std::vector<std::future<Answer>> Control::begin_post(const std::vector<Target>& targets, const std::string& path,
+                                                     const BodyOf& body, Seconds deadline) {
+  std::vector<std::future<Answer>> answers;
+  for (const Target& target : targets) {
+    HttpRequest request;
+    request.method = "POST", request.url = path, request.body = body(target);
+    answers.push_back(begin(target, std::move(request), deadline));
+  }
+  return answers;
+}
+
 std::vector<Answer> Control::post(const std::vector<Target>& targets, const std::string& path, const std::string& body,
                                   Seconds deadline) {
-  std::vector<std::future<Answer>> futures;
-  for (const Target& target : targets) {
-    auto promise = std::make_shared<std::promise<Answer>>();
-    futures.push_back(promise->get_future());
-    loop_.post([this, promise, target, path, body, deadline] {
-      HttpRequest request;
-      request.method = "POST", request.url = target.url + path, request.body = body;
-      request.api_key = target.api_key;
-      request.timeout = std::chrono::ceil<Milliseconds>(deadline);
-      ask(fleet_.transfers(), std::move(request), [promise](const Answer& answer) { promise->set_value(answer); });
-    });
-  }
   std::vector<Answer> answers;
-  for (auto& future : futures) answers.push_back(future.get());
+  for (auto& answer : begin_post(
+           targets, path, [&](const Target&) { return body; }, deadline))
+    answers.push_back(answer.get());
   return answers;
+}
+
+void Control::keep_good(std::vector<Target>& targets, const std::string& path, std::vector<std::future<Answer>> answers,
+                        OnFailure on_failure) {
+  std::vector<Target> left;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const Answer answer = answers[i].get();
+    if (answer.ok()) {
+      left.push_back(targets[i]);
+      continue;
+    }
+    const std::string why = "failed at " + path.substr(0, path.find('?')) + ": " + answer.trouble();
+    loop_.run([&] { (fleet_.*on_failure)(targets[i].index, why); });
+  }
+  targets = std::move(left);
 }
 
 void Control::post_or_fail(std::vector<Target>& targets, const std::string& path, const std::string& body,
                            Seconds deadline) {
-  const std::vector<Answer> answers = post(targets, path, body, deadline);
-  std::vector<Target> left;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (answers[i].ok()) {
-      left.push_back(targets[i]);
-      continue;
-    }
-    const std::string why = "failed at " + path.substr(0, path.find('?')) + ": " + answers[i].trouble();
-    loop_.run([&] { fleet_.fail(targets[i].index, why); });
-  }
-  targets = std::move(left);
+  keep_good(targets, path,
+            begin_post(
+                targets, path, [&](const Target&) { return body; }, deadline),
+            &Fleet::fail);
+}
+
+void Control::end_update(std::vector<Target>& targets, const std::string& path,
+                         std::vector<std::future<Answer>> answers) {
+  keep_good(targets, path, std::move(answers), &Fleet::spoil);
+}
+
+void Control::update(std::vector<Target>& targets, const std::string& path, const BodyOf& body, Seconds deadline) {
+  end_update(targets, path, begin_post(targets, path, body, deadline));
+}
+
+void Control::update(std::vector<Target>& targets, const std::string& path, const std::string& body, Seconds deadline) {
+  update(
+      targets, path, [&](const Target&) { return body; }, deadline);
+}
+
+void Control::spoil(const Target& target, const std::string& why) {
+  loop_.run([&] { fleet_.spoil(target.index, why); });
+}
+
+Answer Control::get(const Target& target, const std::string& path, Seconds deadline) {
+  HttpRequest request;
+  request.method = "GET", request.url = path;
+  return begin(target, std::move(request), deadline).get();
 }
 
 }  // namespace hexad::vllm

@@ -46,18 +46,19 @@ void Fleet::release() {
   dispatch();
 }
 
-void Fleet::set_version(int64_t version, const std::string& dir) {
+void Fleet::set_version(int64_t version, std::optional<std::string> dir) {
   version_ = version;
-  weights_dir_ = dir;
+  weights_dir_ = std::move(dir);
   group_server_.clear();  // the prompts in the caches are of old weights
   for (const auto& server : servers_) {
     if (server->up() && server->version != version_) catch_up(*server);  // it came up while the others loaded
+    if (server->waits_for_weights()) check_weights(*server);
   }
 }
 
 void Fleet::holds(int index, int64_t incarnation, int64_t version) {
   Server& server = *servers_[static_cast<size_t>(index)];
-  if (server.up() && server.incarnation == incarnation) server.version = version;
+  if ((server.up() || server.waits_for_weights()) && server.incarnation == incarnation) server.version = version;
 }
 
 bool Fleet::any_up() const {

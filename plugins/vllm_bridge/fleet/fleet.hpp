@@ -7,6 +7,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,14 +48,18 @@ class Fleet {
   void forget_prefixes() { ++flushes_, group_server_.clear(); }
 
   // The weights that are in force from now on, and the folder that servers which do not have them load them from ("": the
-  // servers' own model). Those that are up with others are taken out until they have loaded these.
-  void set_version(int64_t version, const std::string& dir);
+  // servers' own model; nothing: there is no copy, and they wait for the next). Those that are up with others are taken
+  // out until they hold these.
+  void set_version(int64_t version, std::optional<std::string> dir);
   // A server holds these weights now, unless it has failed since it was that incarnation.
   void holds(int index, int64_t incarnation, int64_t version);
   void fail(int index, const std::string& why) { fail(*servers_[static_cast<size_t>(index)], why); }
+  // The same, while its weights were changed: nobody knows which it holds.
+  void spoil(int index, const std::string& why);
 
   const std::vector<std::unique_ptr<Server>>& servers() const { return servers_; }
   bool any_up() const;
+  bool has_copy() const { return weights_dir_.has_value(); }  // of the weights in force
   Transfers& transfers() { return transfers_; }
 
  private:
@@ -82,6 +87,7 @@ class Fleet {
   void probe_dev_mode(Server& server);
   void probe_config(Server& server);
   void check_weights(Server& server);
+  void wait_for_weights(Server& server);
   void catch_up(Server& server);
   void open(Server& server);
   // Something went wrong with one request: three in a row, and the server is taken for failed.
@@ -108,7 +114,7 @@ class Fleet {
   std::unordered_map<uint64_t, int> group_server_;  // that has the group's prompt in its cache
   int held_ = 0;
   int64_t version_ = 0, flushes_ = 0;
-  std::string weights_dir_;
+  std::optional<std::string> weights_dir_ = "";
   uint64_t attempt_names_ = 0;
   std::string run_name_;  // begins the names of requests: unique among the clients of a server
   Clock::time_point last_up_ = Clock::now();

@@ -32,6 +32,13 @@ std::string find_text(const Json& tree, const std::string& name) {
   return "";
 }
 
+// The backend of --weight-transfer-config.
+std::string weight_transfer_of(const Json& info) {
+  if (!info.is_object()) return "";
+  const Json config = info.value("vllm_config", Json());
+  return config.is_object() ? find_text(config.value("weight_transfer_config", Json()), "backend") : "";
+}
+
 }  // namespace
 
 void Fleet::ask(Server& server, const std::string& method, const std::string& path, std::string body, Seconds deadline,
@@ -58,7 +65,7 @@ void Fleet::admit(int index, const std::string& url, const std::string& api_key)
   ++server.incarnation;
   server.index = index, server.url = url, server.api_key = api_key;
   server.state = Server::State::starting, server.since = Clock::now();
-  server.version = version_;  // of the folder that it is started from
+  server.version = weights_dir_ ? version_ : kUnknownVersion;  // of the folder that it is started from
   server.backoff.reset();
   probe(server);
 }
@@ -128,6 +135,7 @@ void Fleet::probe_config(Server& server) {
         const Json json = answer.ok() ? Json::parse(answer.body, nullptr, false) : Json();
         server.logprobs_mode = find_text(json, "logprobs_mode");
         server.sleep_mode = find_text(json, "enable_sleep_mode") == "true";
+        server.weight_transfer = weight_transfer_of(json);
         check_weights(server);
       });
 }
@@ -145,9 +153,10 @@ void Fleet::check_weights(Server& server) {
       retry(server);
     });
   }
+  if (!weights_dir_) return wait_for_weights(server);
   const int64_t wanted = version_;
   Json body = {{"method", "reload_weights"}};
-  body["kwargs"]["weights_path"] = weights_dir_.empty() ? settings_.model_name : weights_dir_;
+  body["kwargs"]["weights_path"] = weights_dir_->empty() ? settings_.model_name : *weights_dir_;
   log_(HEXAD_LOG_INFO, fmt::format("{}: it loads the weights in force (version {})", server.label(), wanted));
   ask(server, "POST", "/collective_rpc", body.dump(), settings_.deadlines.control,
       [this, &server, wanted](const Answer& answer) {
@@ -159,6 +168,16 @@ void Fleet::check_weights(Server& server) {
         server.paused = true;  // it may be: an update broke off
         check_weights(server);
       });
+}
+
+void Fleet::wait_for_weights(Server& server) {
+  const bool new_state = !server.waits_for_weights();
+  server.state = Server::State::waiting;
+  server.last_error = fmt::format(
+      "it waits for the next weight update: of version {}, which went from GPU to GPU, there is no copy "
+      "(policy.generation.refit_transport: disk leaves one)",
+      version_);
+  if (new_state) log_(HEXAD_LOG_WARN, server.label() + ": " + server.last_error);
 }
 
 // Up, with weights that are no longer in force.
@@ -221,9 +240,14 @@ void Fleet::fail(Server& server, const std::string& why) {
                                      server.running.size()));
   }
   recall(server.index);
-  if (!weights_dir_.empty()) server.version = kUnknownVersion;  // it may come back as another process
+  if (weights_dir_ != "") server.version = kUnknownVersion;  // it may come back as another process
   retry(server);
   dispatch();
+}
+
+void Fleet::spoil(int index, const std::string& why) {
+  servers_[static_cast<size_t>(index)]->version = kUnknownVersion;
+  fail(index, why);
 }
 
 void Fleet::check_health(Server& server) {

@@ -33,6 +33,7 @@ struct Server {
   enum class State {
     starting,  // has not answered yet
     up,        // takes requests
+    waiting,   // well, without the weights in force, of which there is no copy: those of the next update are its own
     down,      // failed; asked again when its back-off is over
   };
   int index = 0;
@@ -46,6 +47,7 @@ struct Server {
   bool dev_mode = false;                 // has pause, resume, collective_rpc
   bool paused = false;                   // when it was asked
   bool sleep_mode = false;               // can give memory back
+  std::string weight_transfer;           // --weight-transfer-config's backend; "": none
   std::string logprobs_mode;             // "": it does not say
   int64_t version = 0;                   // of the weights that it holds
   std::unordered_set<uint64_t> running;  // requests
@@ -59,6 +61,7 @@ struct Server {
 
   std::string label() const { return "vLLM server " + std::to_string(index) + " (" + url + ")"; }
   bool up() const { return state == State::up; }
+  bool waits_for_weights() const { return state == State::waiting; }
 };
 
 }  // namespace hexad::vllm

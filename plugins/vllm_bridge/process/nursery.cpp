@@ -97,7 +97,7 @@ void Nursery::look_after(size_t index) {
   };
   if (const std::optional<std::string> ended = nest.child->ended())
     return lose(fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log)));
-  if (server.up()) {
+  if (server.up() || server.waits_for_weights()) {
     nest.since = now;
     nest.backoff.reset();
     return;

@@ -29,7 +29,9 @@ std::optional<Version> parse(std::string_view text) {
   return version;
 }
 
-constexpr Version kCacheSalt{0, 10, 2};  // since
+// Since. Weight transfer has more than two calls since 0.22; this bridge's were tried with 0.24.
+constexpr Version kCacheSalt{0, 10, 2}, kWeightTransfer{0, 24, 0}, kIpcPackedAtInit{0, 27, 0},
+    kNcclPackedAtInit{0, 28, 0}, kNcclIdAtInit{0, 30, 0};
 
 }  // namespace
 
@@ -37,7 +39,12 @@ Capabilities capabilities_of(std::string_view version) {
   Capabilities result;
   result.version = version;
   const std::optional<Version> parsed = parse(version);
-  result.cache_salt = parsed && *parsed >= kCacheSalt;
+  const auto since = [&](const Version& version) { return parsed && *parsed >= version; };
+  result.cache_salt = since(kCacheSalt);
+  result.weight_transfer = since(kWeightTransfer);
+  result.ipc_packed_at_init = since(kIpcPackedAtInit);
+  result.nccl_packed_at_init = since(kNcclPackedAtInit);
+  result.nccl_id_at_init = since(kNcclIdAtInit);
   return result;
 }
 

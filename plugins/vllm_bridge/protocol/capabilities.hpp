@@ -9,6 +9,10 @@ namespace hexad::vllm {
 struct Capabilities {
   std::string version;      // as the server says it; "" if it does not
   bool cache_salt = false;  // requests may keep their cached prefixes apart
+  // Weights without a disk (/init_weight_transfer_engine and what follows), in the form that this bridge speaks.
+  bool weight_transfer = false;
+  bool ipc_packed_at_init = false, nccl_packed_at_init = false;  // `packed` is said once, and not with each update
+  bool nccl_id_at_init = false;                                  // the communicator's id needs no store
 };
 
 // "0.24.0", "0.24.0+cpu", "v0.30.1rc1"; an unreadable version is taken for the oldest.

@@ -233,7 +233,8 @@ TEST_CASE("after sleep without weights requests wait for an update") {
 TEST_CASE("other transports and router replay are refused with a word") {
   FakeVllm server;
   CHECK_THROWS_WITH_AS(Harness({&server}, Json::object(), {{"refit_transport", "nccl_reshard"}}),
-                       doctest::Contains("NCCL and CUDA IPC are not built yet"), hexad::sdk::Error);
+                       doctest::Contains("got 'nccl_reshard'. Weights reach vLLM by disk, ipc or nccl"),
+                       hexad::sdk::Error);
   CHECK_THROWS_WITH_AS(Harness({&server}, Json::object(), {{"return_routed_experts", true}}),
                        doctest::Contains("the backend wants routed_experts"), hexad::sdk::Error);
 }

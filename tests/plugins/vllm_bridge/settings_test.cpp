@@ -55,8 +55,8 @@ TEST_CASE("texts and lists that mean nothing are refused") {
   CHECK(error_with({{"server_command", "vllm"}}) == "vllm_cfg.server_command: got \"vllm\", wanted a list of texts");
   CHECK(error_with({{"api_key_env_var", "HEXAD_NO_SUCH_VARIABLE"}}) ==
         "vllm_cfg.api_key_env_var: the environment has no variable HEXAD_NO_SUCH_VARIABLE");
-  CHECK(error_with({}, {{"refit_transport", "nccl"}})
-            .starts_with("refit_transport: got 'nccl'. Weights reach vLLM over disk"));
+  CHECK(error_with({}, {{"refit_transport", "nccl"}}) ==
+        "refit_transport: got 'nccl', which goes from GPU to GPU, and this rank has none");
   CHECK(error_with({}, {{"return_routed_experts", true}}).find("which this bridge does not fetch yet") !=
         std::string::npos);
   CHECK(error_with({}, {{"model_name", ""}}) == "model_name is missing: wanted a Hugging Face directory");

@@ -26,9 +26,9 @@
 #include <thread>
 #include <vector>
 
-namespace vllm_test {
+#include "tests/plugins/vllm_bridge/support/weight_transfer.hpp"
 
-using Json = nlohmann::ordered_json;
+namespace vllm_test {
 
 constexpr int kVocab = 97;
 
@@ -86,7 +86,7 @@ class FakeVllm {
   struct Options {
     bool tokens_api = true, dev_mode = true;
     Json reset_success = true;
-    std::string version = "0.24.0", api_key = {}, logprobs_mode = "processed_logprobs";
+    std::string version = "0.24.0", api_key = {}, logprobs_mode = "processed_logprobs", weight_transfer = {};
     int port = 0, token_ms = 0;
   };
   using Inject = std::function<Fault(const Json& body)>;
@@ -264,9 +264,12 @@ class FakeVllm {
     if (generates) return generate(connection, path == "/inference/v1/generate", Json::parse(body));
     if (!options_.dev_mode) return error(404, "Not Found");
     if (path == "/is_paused") return reply(connection, 200, Json{{"is_paused", paused_.load()}}.dump());
-    if (path.starts_with("/server_info"))
-      return reply(connection, 200,
-                   Json{{"vllm_config", {{"model_config", {{"logprobs_mode", options_.logprobs_mode}}}}}}.dump());
+    if (path.starts_with("/server_info")) {
+      Json config = {{"model_config", {{"logprobs_mode", options_.logprobs_mode}}},
+                     {"weight_transfer_config", nullptr}};
+      if (!options_.weight_transfer.empty()) config["weight_transfer_config"] = {{"backend", options_.weight_transfer}};
+      return reply(connection, 200, Json{{"vllm_config", config}}.dump());
+    }
     if (path.starts_with("/pause")) return set_paused(true), reply(connection, 200, R"({"status":"paused"})");
     if (path.starts_with("/resume")) return set_paused(false), reply(connection, 200, R"({"status":"resumed"})");
     if (path == "/reset_prefix_cache") return reply(connection, 200, Json{{"success", options_.reset_success}}.dump());
@@ -274,7 +277,10 @@ class FakeVllm {
       weights_ = weights_in(Json::parse(body).at("kwargs").at("weights_path").get<std::string>());
       return reply(connection, 200, R"({"results":[null]})");
     }
-    error(404, "Not Found");
+    const std::optional<std::string> wrong =
+        options_.weight_transfer.empty() ? std::nullopt : transfer_.take(path, Json::parse(body), weights_);
+    if (!wrong) return error(404, "Not Found");
+    wrong->empty() ? reply(connection, 200, R"({"message":"done"})") : error(500, *wrong);
   }
 
   void set_paused(bool paused) {
@@ -395,6 +401,7 @@ class FakeVllm {
   std::atomic<uint64_t> weights_{0};
   std::atomic<int64_t> running_{0}, most_running_{0};
   std::thread acceptor_;
+  WeightTransfer transfer_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Inject inject_;

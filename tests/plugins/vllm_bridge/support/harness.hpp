@@ -126,6 +126,15 @@ class Harness {
     for (const FakeVllm* server : servers) cfg["server_urls"].push_back(server->url());
     open(std::move(cfg), std::move(section));
   }
+  // As if this rank had a GPU: its memory is the host's (support/fake_cuda.c).
+  struct OnGpu {};
+  Harness(OnGpu, const std::vector<const FakeVllm*>& servers, Json section = Json::object(),
+          Json cfg = Json::object()) {
+    context_.device = {kDLCUDA, 0};
+    cfg["server_urls"] = Json::array();
+    for (const FakeVllm* server : servers) cfg["server_urls"].push_back(server->url());
+    open(std::move(cfg), std::move(section));
+  }
   // With servers of its own, started by `command`.
   struct Spawn {
     std::vector<std::string> command;
@@ -200,7 +209,7 @@ class Harness {
   void bucket(const std::string& name, float value) {
     std::vector<float> data(6, value);
     int64_t shape[] = {2, 3}, offsets[] = {0, 0};
-    DLTensor tensor{data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+    DLTensor tensor{data.data(), context_.device, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
     const hexad_weight_slice slice{name.c_str(), &tensor, shape, offsets, shape, 2, tensor.dtype};
     const hexad_weight_list list{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
     generator_->update_bucket(service(), list);

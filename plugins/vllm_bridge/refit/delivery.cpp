@@ -1,0 +1,36 @@
+#include "plugins/vllm_bridge/refit/delivery.hpp"
+
+#include <algorithm>
+
+namespace hexad::vllm {
+
+Delivery::Delivery(const sdk::Call& call, Channel& channel, Control& control, std::vector<Target> targets,
+                   const Deadlines& deadlines)
+    : channel_(channel), control_(control), targets_(std::move(targets)), deadlines_(deadlines) {
+  channel_.connect(call, targets_);
+  control_.update(targets_, "/start_weight_update", "{}", deadlines_.control);
+  open_ = targets_;
+}
+
+// Whatever came of them, the next update could not start before this one has ended there.
+Delivery::~Delivery() {
+  if (open_.empty()) return;
+  control_.post(open_, "/finish_weight_update", "{}", deadlines_.probe);
+  for (const Target& target : targets_) control_.spoil(target, "holds a part of a weight update that was broken off");
+}
+
+void Delivery::add(const sdk::Call& call, const hexad_weight_list& bucket) {
+  weights_ += bucket.count;
+  channel_.send(call, bucket, targets_);
+}
+
+std::vector<Target> Delivery::finish() {
+  if (weights_ == 0) sdk::fail(HEXAD_FAILED_PRECONDITION, "weight update: no weight came before its end");
+  control_.update(targets_, "/finish_weight_update", "{}", deadlines_.control);
+  std::erase_if(open_, [&](const Target& target) {
+    return std::ranges::any_of(targets_, [&](const Target& done) { return done.index == target.index; });
+  });
+  return std::exchange(targets_, {});
+}
+
+}  // namespace hexad::vllm
