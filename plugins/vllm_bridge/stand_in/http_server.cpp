@@ -82,6 +82,11 @@ void Connection::check_alive() const {
   if (::poll(&wait, 1, 0) > 0 && ::recv(socket_, &byte, 1, MSG_PEEK) <= 0) throw Gone();
 }
 
+void Connection::reset_at_close() const {
+  const linger now{1, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 Request Connection::read() {
   size_t head = 0;
   while ((head = buffer_.find("\r\n\r\n")) == std::string::npos) receive();

@@ -23,17 +23,19 @@ class Connection {
   explicit Connection(int socket) : socket_(socket) {}
 
   // Throw Gone.
+  void send(std::string_view bytes) const;
   void reply(int status, const std::string& body) const;
   void begin_events() const;
   void event(const std::string& data) const;
   void end_events() const;
   void check_alive() const;
+  // The client sees a reset when it is closed.
+  void reset_at_close() const;
 
   // The next request; throws Gone when there is none, or none that can be read.
   Request read();
 
  private:
-  void send(std::string_view bytes) const;
   void receive();
 
   int socket_;
