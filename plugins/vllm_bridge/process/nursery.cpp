@@ -3,16 +3,26 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 
 namespace hexad::vllm {
 namespace {
 
 constexpr auto kLook = Milliseconds(200);
 
-// The end of a log in one line.
-std::string said(const std::string& log) {
-  std::string text = tail_of(log, 600);
+// Bytes of a file; 0 if it is not there.
+uintmax_t size_of(const std::string& file) {
+  std::error_code none;
+  const uintmax_t size = std::filesystem::file_size(file, none);
+  return none ? 0 : size;
+}
+
+// The end of a log in one line, of what came after the first `begin` bytes.
+std::string said(const std::string& log, uintmax_t begin) {
+  constexpr uintmax_t kMost = 600;
+  std::string text = tail_of(log, std::min(kMost, size_of(log) - std::min(begin, size_of(log))));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
@@ -58,11 +68,22 @@ bool Nursery::starts_from(const std::string& model_dir) const {
   return false;
 }
 
+// A free one that none of the others has been given: they may not listen yet.
+int Nursery::own_port(int64_t place) const {
+  const SpawnSettings& spawn = settings_.spawn;
+  for (size_t tried = 0;; ++tried) {
+    const int port = free_port(spawn.port_low, spawn.port_high, place);
+    const bool given = std::ranges::any_of(nests_, [&](const Nest& nest) { return nest.child && nest.port == port; });
+    if (!given || tried == nests_.size()) return port;
+    place = port - spawn.port_low + 1;
+  }
+}
+
 void Nursery::hatch(size_t index) {
   Nest& nest = nests_[index];
   const SpawnSettings& spawn = settings_.spawn;
   const auto place = static_cast<int64_t>(index) + 61 * label_ + 7 * ::getpid();
-  const int port = free_port(spawn.port_low, spawn.port_high, place);
+  const int port = own_port(place);
   const std::string key = random_key();
   Command command;
   command.arguments = spawn.command;
@@ -73,6 +94,8 @@ void Nursery::hatch(size_t index) {
   command.environment = spawn.environment;
   command.environment["VLLM_API_KEY"] = key;
   command.log = nest.log;
+  nest.log_begin = size_of(nest.log);
+  nest.port = port;
   command.scratch = scratch_;
   nest.child = std::make_unique<Child>(command);
   nest.model_dir = model_dir_;
@@ -91,12 +114,15 @@ void Nursery::look_after(size_t index) {
   }
   const Server& server = *fleet_.servers()[index];
   const auto lose = [&](const std::string& why) {
+    const Milliseconds delay = nest.backoff.next();
+    log_(HEXAD_LOG_WARN,
+         fmt::format("{} {}. It is started again in {:.1f} s", server.label(), why, Seconds(delay).count()));
     fleet_.lose(static_cast<int>(index), why);
     nest.child.reset();
-    nest.next_start = now + nest.backoff.next();
+    nest.next_start = now + delay;
   };
   if (const std::optional<std::string> ended = nest.child->ended())
-    return lose(fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log)));
+    return lose(fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log, nest.log_begin)));
   if (server.up() || server.waits_for_weights()) {
     nest.since = now;
     nest.backoff.reset();
@@ -107,7 +133,7 @@ void Nursery::look_after(size_t index) {
   const Seconds most = starting ? settings_.deadlines.startup : settings_.deadlines.stall;
   if (now - nest.since > most)
     lose(fmt::format("did not {} in {:.0f} s and was killed; the end of its log: {}",
-                     starting ? "get ready" : "get well again", most.count(), said(nest.log)));
+                     starting ? "get ready" : "get well again", most.count(), said(nest.log, nest.log_begin)));
 }
 
 void Nursery::look_around() {

@@ -1,5 +1,6 @@
 // The servers that this rank starts: each is started again when it ends, and when it hangs.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,11 +29,14 @@ class Nursery {
   struct Nest {
     std::unique_ptr<Child> child;  // null: it is to be started
     std::string log;
-    std::string model_dir;  // that it was started from
+    std::string model_dir;    // that it was started from
+    int port = 0;             // that it was started for
+    uintmax_t log_begin = 0;  // bytes that those before it have written
     Backoff backoff;
     Clock::time_point since;  // its start, or when it was last well
     Clock::time_point next_start;
   };
+  int own_port(int64_t place) const;
   void hatch(size_t index);
   void look_after(size_t index);
   void look_around();

@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <set>
+#include <sstream>
 
 #include "plugins/vllm_bridge/process/arguments.hpp"
 #include "plugins/vllm_bridge/process/child.hpp"
@@ -117,6 +119,32 @@ TEST_CASE("a server that never gets ready is killed, named with its log, and pol
   bridge.submit({Wish{}});
   CHECK_THROWS_WITH_AS(bridge.finish(20), doctest::Contains("ended with exit code 3; the end of its log: "),
                        hexad::sdk::Error);
+}
+
+TEST_CASE("what is quoted of a log is the last server's own") {
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "echo began; exit 3"}});
+  REQUIRE(soon([] { return LogLines::all().has("It is started again in 0.4 s"); }));
+  std::istringstream lines(LogLines::all().text());
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.find("began") == line.rfind("began"));
+    if (line.find("exit code 3") != std::string::npos) CHECK(line.find("began") != std::string::npos);
+  }
+}
+
+TEST_CASE("servers that do not listen yet are not given each other's ports") {
+  const FakeVllm taken;
+  constexpr int kPorts = 5;
+  const int low = taken.port() - 7 * ::getpid() % kPorts;  // the first server begins its search at the taken one
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "sleep 1000"}}, {{"num_servers", 2}},
+                 {{"port_range_low", low}, {"port_range_high", low + kPorts - 1}});
+  std::set<std::string> ports;
+  std::istringstream lines(LogLines::all().text());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find(" starts on port ");
+    if (at != std::string::npos) CHECK_MESSAGE(ports.insert(line.substr(at + 16, 5)).second, LogLines::all().text());
+  }
+  CHECK(ports.size() == 2);
 }
 
 TEST_CASE("a model without weights is started with those of the first update") {
