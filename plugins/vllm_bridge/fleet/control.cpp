@@ -1,5 +1,7 @@
 #include "plugins/vllm_bridge/fleet/control.hpp"
 
+#include <algorithm>
+
 namespace hexad::vllm {
 
 std::vector<Target> Control::servers(bool with_waiting) {
@@ -25,15 +27,24 @@ bool Control::any_starting() {
 }
 
 std::future<Answer> Control::begin(const Target& target, HttpRequest request, Seconds deadline) {
-  auto promise = std::make_shared<std::promise<Answer>>();
-  auto future = promise->get_future();
   request.url = target.url + request.url;
   request.api_key = target.api_key;
-  request.timeout = std::chrono::ceil<Milliseconds>(deadline);
-  loop_.post([this, promise, request = std::move(request)] {
-    ask(fleet_.transfers(), request, [promise](const Answer& answer) { promise->set_value(answer); });
+  const auto end = Clock::now() + std::chrono::ceil<Milliseconds>(deadline);
+  const auto call = std::make_shared<Call>(Call{std::move(request), end, {}});
+  loop_.post([this, call] { start(call); });
+  return call->answer.get_future();
+}
+
+// On the loop's thread. While this process may open no more files a call waits for one.
+void Control::start(const std::shared_ptr<Call>& call) {
+  HttpRequest request = call->request;
+  request.timeout = std::max(Milliseconds(1), std::chrono::ceil<Milliseconds>(call->deadline - Clock::now()));
+  ask(fleet_.transfers(), std::move(request), [this, call](const Answer& answer) {
+    if (!answer.result.no_descriptor || Clock::now() + kDescriptorWait >= call->deadline)
+      return call->answer.set_value(answer);
+    fleet_.wait_for_descriptors();
+    loop_.after(kDescriptorWait, [this, call] { start(call); });
   });
-  return future;
 }
 
 std::vector<std::future<Answer>> Control::begin_post(const std::vector<Target>& targets, const std::string& path,

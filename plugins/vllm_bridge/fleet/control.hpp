@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,12 @@ class Control {
 
  private:
   std::vector<Target> servers(bool with_waiting);
+  struct Call {
+    HttpRequest request;
+    Clock::time_point deadline;
+    std::promise<Answer> answer;
+  };
+  void start(const std::shared_ptr<Call>& call);
   std::future<Answer> begin(const Target& target, HttpRequest request, Seconds deadline);
   using OnFailure = void (Fleet::*)(int, const std::string&);
   void keep_good(std::vector<Target>& targets, const std::string& path, std::vector<std::future<Answer>> answers,

@@ -236,16 +236,16 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
   const bool faulty = !why.empty();
   if (!faulty) why = "let go of it (" + (entry.finish.empty() ? "no reason" : entry.finish) + ")";
   entry.avoid = server.index;
-  wait_again(entry, why);
+  wait_again(entry, server, why);
   if (!faulty) return;
   result.connected ? blame(server, why) : fail(server, why);
 }
 
-void Fleet::wait_again(Entry& entry, const std::string& why) {
+void Fleet::wait_again(Entry& entry, const Server& server, const std::string& why) {
   const uint64_t id = entry.request.id;
   if (give_up(entry, why)) return;
-  log_(HEXAD_LOG_WARN, fmt::format("request {}: its server {}. It goes on with the {} of {} tokens that it has", id,
-                                   why, entry.tokens.size(), entry.request.max_new_tokens));
+  log_(HEXAD_LOG_WARN, fmt::format("request {}: {} {}. It goes on with the {} of {} tokens that it has", id,
+                                   server.label(), why, entry.tokens.size(), entry.request.max_new_tokens));
   waiting_.push_front(id);
 }
 

@@ -57,6 +57,9 @@ class Fleet {
   // The same, while its weights were changed: nobody knows which it holds.
   void spoil(int index, const std::string& why);
 
+  // This process may open no more files, and no server is to blame: requests wait a while for what others give back.
+  void wait_for_descriptors();
+
   const std::vector<std::unique_ptr<Server>>& servers() const { return servers_; }
   bool any_up() const;
   bool has_copy() const { return weights_dir_.has_value(); }  // of the weights in force
@@ -74,7 +77,7 @@ class Fleet {
   void on_end(uint64_t id, const HttpResult& result);
   void take_chunk(Entry& entry, Server& server, std::string_view data);
   void settle(Entry& entry, const HttpResult& result);
-  void wait_again(Entry& entry, const std::string& why);
+  void wait_again(Entry& entry, const Server& server, const std::string& why);
   // Whether it ends here, after too many attempts in vain.
   bool give_up(Entry& entry, const std::string& why);
   void finish(Entry& entry, int32_t finish, std::string error = {});
@@ -93,11 +96,12 @@ class Fleet {
   // Something went wrong with one request: three in a row, and the server is taken for failed.
   void blame(Server& server, const std::string& why);
   void fail(Server& server, const std::string& why);
-  void retry(Server& server);
+  Milliseconds retry(Server& server);  // its back-off
+  void put_off(Server& server, const std::string& call, const Answer& answer);
+  void put_off(Server& server, const std::string& why);
   void look_around();
   // It has sent nothing for too long: an attempt in vain for each of its requests.
   void stall(Server& server, const std::string& why);
-  void wait_for_descriptors();
   void check_health(Server& server);
   void check_lost();
   void ask(Server& server, const std::string& method, const std::string& path, std::string body, Seconds deadline,

@@ -13,8 +13,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr auto kTick = Milliseconds(100);
 constexpr auto kHealthEvery = std::chrono::seconds(5);
-constexpr auto kDescriptors = Milliseconds(500);  // until they are asked for again
-constexpr int kUnhealthy = 3;                     // bad answers of /health in a row
+constexpr int kUnhealthy = 3;  // bad answers of /health in a row
 
 Milliseconds to_ms(Seconds seconds) { return std::chrono::ceil<Milliseconds>(seconds); }
 
@@ -81,19 +80,18 @@ void Fleet::lose(int index, const std::string& why) {
 void Fleet::probe(Server& server) {
   ask(server, "GET", "/health", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
     if (answer.ok()) return probe_version(server);
-    server.last_error = "/health: " + answer.trouble();
-    retry(server);
+    put_off(server, "/health", answer);
   });
 }
 
 void Fleet::probe_version(Server& server) {
   ask(server, "GET", "/version", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    if (answer.failed()) return put_off(server, "/version", answer);
     const Json json = Json::parse(answer.body, nullptr, false);
     server.can = capabilities_of(answer.ok() && json.is_object() ? find_text(json, "version") : "");
     if (too_old(server.can.version)) {
-      server.last_error = fmt::format("vLLM {} is older than {}, the oldest that this bridge is for",
-                                      server.can.version, kOldestVersion);
-      return retry(server);
+      return put_off(server, fmt::format("vLLM {} is older than {}, the oldest that this bridge is for",
+                                         server.can.version, kOldestVersion));
     }
     probe_api(server);
   });
@@ -103,16 +101,12 @@ void Fleet::probe_api(Server& server) {
   const std::string path(path_of(GenerationApi::tokens));
   ask(server, "POST", path, "{}", settings_.deadlines.probe, [this, &server](const Answer& answer) {
     const long status = answer.result.status;
-    if (!answer.result.complete || status >= 500) {
-      server.last_error = "probe of the generation API: " + answer.trouble();
-      return retry(server);
-    }
+    if (answer.failed()) return put_off(server, "probe of the generation API", answer);
     if (status == 401 || status == 403) {
-      server.last_error = fmt::format(
-          "it refuses the API key (status {}). Wanted: the key of the server in the variable "
-          "that policy.generation.vllm_cfg.api_key_env_var names",
-          status);
-      return retry(server);
+      return put_off(server,
+                     fmt::format("it refuses the API key (status {}). Wanted: the key of the server in the variable "
+                                 "that policy.generation.vllm_cfg.api_key_env_var names",
+                                 status));
     }
     server.api = status == 404 || status == 405 || status == 501 ? GenerationApi::completions : GenerationApi::tokens;
     probe_dev_mode(server);
@@ -121,6 +115,7 @@ void Fleet::probe_api(Server& server) {
 
 void Fleet::probe_dev_mode(Server& server) {
   ask(server, "GET", "/is_paused", "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
+    if (answer.failed()) return put_off(server, "/is_paused", answer);
     server.dev_mode = answer.ok();
     const Json json = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
     server.paused = answer.ok() && find_text(json, "is_paused") == "true";
@@ -132,6 +127,8 @@ void Fleet::probe_dev_mode(Server& server) {
 void Fleet::probe_config(Server& server) {
   ask(server, "GET", "/server_info?config_format=json", "", settings_.deadlines.probe,
       [this, &server](const Answer& answer) {
+        // A version that cannot say it all answers with an error, and serves all the same.
+        if (!answer.result.complete) return put_off(server, "/server_info", answer);
         const Json json = answer.ok() ? Json::parse(answer.body, nullptr, false) : Json();
         server.logprobs_mode = find_text(json, "logprobs_mode");
         server.sleep_mode = find_text(json, "enable_sleep_mode") == "true";
@@ -149,8 +146,7 @@ void Fleet::check_weights(Server& server) {
         server.paused = false;
         return check_weights(server);  // others may have come into force
       }
-      server.last_error = "/resume: " + answer.trouble();
-      retry(server);
+      put_off(server, "/resume", answer);
     });
   }
   if (!weights_dir_) return wait_for_weights(server);
@@ -160,10 +156,7 @@ void Fleet::check_weights(Server& server) {
   log_(HEXAD_LOG_INFO, fmt::format("{}: it loads the weights in force (version {})", server.label(), wanted));
   ask(server, "POST", "/collective_rpc", body.dump(), settings_.deadlines.control,
       [this, &server, wanted](const Answer& answer) {
-        if (!answer.ok()) {
-          server.last_error = "reload_weights: " + answer.trouble();
-          return retry(server);
-        }
+        if (!answer.ok()) return put_off(server, "reload_weights", answer);
         server.version = wanted;
         server.paused = true;  // it may be: an update broke off
         check_weights(server);
@@ -201,12 +194,29 @@ void Fleet::open(Server& server) {
   dispatch();
 }
 
-void Fleet::retry(Server& server) {
+Milliseconds Fleet::retry(Server& server) {
   loop_.forget(server.timer);
-  server.timer = loop_.after(server.backoff.next(), [this, &server] {
+  const Milliseconds delay = server.backoff.next();
+  server.timer = loop_.after(delay, [this, &server] {
     server.timer = 0;
     probe(server);
   });
+  return delay;
+}
+
+// It does not answer as a server that takes requests. That it does not listen yet is logged by nobody.
+void Fleet::put_off(Server& server, const std::string& call, const Answer& answer) {
+  const std::string why = call + ": " + answer.trouble();
+  if (answer.result.connected) return put_off(server, why);
+  server.last_error = why;
+  retry(server);
+}
+
+void Fleet::put_off(Server& server, const std::string& why) {
+  server.last_error = why;
+  const Seconds delay = retry(server);
+  log_(HEXAD_LOG_WARN,
+       fmt::format("{} is not ready: {}. It is asked again in {:.1f} s", server.label(), why, delay.count()));
 }
 
 void Fleet::blame(Server& server, const std::string& why) {
@@ -257,8 +267,10 @@ void Fleet::check_health(Server& server) {
     if (answer.result.no_descriptor) return wait_for_descriptors();
     server.unhealthy = answer.ok() ? 0 : server.unhealthy + 1;
     const bool dead = answer.result.complete && !answer.ok();
-    if (server.up() && (dead || server.unhealthy >= kUnhealthy))
-      fail(server, "is not well, /health: " + answer.trouble());
+    if (answer.ok() || !server.up()) return;
+    if (dead || server.unhealthy >= kUnhealthy) return fail(server, "is not well, /health: " + answer.trouble());
+    log_(HEXAD_LOG_WARN, fmt::format("{} may not be well, /health: {}. It is asked again in {} s", server.label(),
+                                     answer.trouble(), kHealthEvery.count()));
   });
 }
 
@@ -275,7 +287,6 @@ void Fleet::stall(Server& server, const std::string& why) {
   fail(server, why);
 }
 
-// No server is to blame: requests wait a while, for descriptors that others give back.
 void Fleet::wait_for_descriptors() {
   if (std::exchange(short_of_descriptors_, true)) return;
   rlimit limit{};
@@ -286,7 +297,7 @@ void Fleet::wait_for_descriptors() {
                    "policy.generation.vllm_cfg.max_running_requests",
                    limit.rlim_cur));
   hold();
-  loop_.after(kDescriptors, [this] {
+  loop_.after(kDescriptorWait, [this] {
     short_of_descriptors_ = false;
     release();
   });

@@ -28,6 +28,7 @@ class Backoff {
 };
 
 constexpr int64_t kUnknownVersion = -1;
+constexpr Milliseconds kDescriptorWait{500};  // until files are opened again that this process could not open
 
 struct Server {
   enum class State {

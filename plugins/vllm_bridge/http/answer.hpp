@@ -10,6 +10,8 @@ struct Answer {
   HttpResult result;
   std::string body;
   bool ok() const { return result.complete && result.status == 200; }
+  // It says nothing of what was asked: the server is in trouble.
+  bool failed() const { return !result.complete || result.status >= 500; }
   std::string trouble() const;  // what is wrong with one that is not ok
 };
 

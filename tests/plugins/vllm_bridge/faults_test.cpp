@@ -263,6 +263,47 @@ TEST_CASE("all descriptors that this process may have are used, and their lack i
   CHECK_MESSAGE(!LogLines::all().has("vLLM server 0"), LogLines::all().text());
 }
 
+TEST_CASE("a lack of descriptors in a pause is no server's fault") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  FakeVllm server({.token_ms = 20});
+  Harness bridge({&server});
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto wishes = many(6, 60);
+  bridge.submit(wishes);
+  while (server.running() < 6) bridge.poll(5);  // no connection is left over
+  LogLines::all().clear();
+  limit.rlim_cur = 3;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  std::thread meanwhile([&] {
+    CHECK(soon([] { return LogLines::all().has("no connection to a vLLM server can be opened"); }));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+  });
+  bridge->pause(bridge.service());
+  meanwhile.join();
+  CHECK(server.paused());
+  bridge->resume(bridge.service());
+  auto& samples = bridge.finish();
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
+  CHECK_MESSAGE(!LogLines::all().has("vLLM server 0"), LogLines::all().text());
+}
+
+TEST_CASE("a server that answers 500 when it is asked what it is, is asked again") {
+  for (const char* path : {"/version", "/is_paused"}) {
+    CAPTURE(path);
+    FakeVllm server;
+    server.refuse(path, 500, 1);
+    Harness bridge({&server});
+    check_sample(Wish{}, bridge.run({Wish{}}).at(0));
+    CHECK(
+        LogLines::all().has("is not ready: " + std::string(path) + ": status 500: told to refuse. It is asked again"));
+    CHECK(LogLines::all().has("takes requests: vLLM 0.24.0, /inference/v1/generate"));
+    bridge.update(1, 0.5f);
+    CHECK(server.weights() != 0);
+  }
+}
+
 TEST_CASE("a wrong API key is named, a right one is sent, and neither is logged") {
   FakeVllm server({.api_key = "sesame"});
   ::setenv("HEXAD_TEST_KEY", "wrong-key-1", 1);
