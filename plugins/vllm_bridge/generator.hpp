@@ -53,9 +53,9 @@ class Generator {
   void cancel(const sdk::Call& call, std::span<const uint64_t> ids);
 
   // Over disk, weights are written as they come, and update_end(commit) has every server pause with its requests kept,
-  // load them and go on; a server that fails at it is out until it has loaded what is in force. Fails if none takes them:
-  // then those before stay in force. From GPU to GPU servers pause at update_begin and take each bucket as it comes; one
-  // that fails at it is out until the next update.
+  // load them and go on; a server that fails at it is out until it has loaded what is in force. Fails if all that
+  // are there fail at it again and again: then those before stay in force. From GPU to GPU servers pause at update_begin
+  // and take each bucket as it comes; one that fails at it is out until the next update.
   void update_begin(const sdk::Call& call, int64_t version);
   void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket);
   void update_end(const sdk::Call& call, bool commit);
@@ -105,6 +105,8 @@ class Generator {
   Channel* choose_channel(const sdk::Call& call, std::vector<Target>& targets);
   void await_servers(const sdk::Call& call);
   void drop_prefixes(std::vector<Target>& targets);
+  void wait_for_server(const sdk::Call& call);
+  std::string last_errors();
   [[noreturn]] void fail_update();
   void remove_old_dirs();
   void put_in_force(const sdk::Call& call, const std::vector<Target>& holders,

@@ -68,7 +68,8 @@ void Generator::update_begin(const sdk::Call& call, int64_t version) {
   if (Channel* const channel = choose_channel(call, targets)) {
     direct_.reset(new DirectUpdate{{*this, runs()}, {call, *channel, control_, targets, settings_.deadlines}});
   } else {
-    checkpoint_.emplace(work_.path() / fmt::format("version_{}", version), settings_.model_name);
+    checkpoint_.emplace(work_.path() / fmt::format("version_{}", version), settings_.model_name,
+                        settings_.deadlines.control);
   }
   if (const std::string way = direct_ ? channel_->backend() : "disk"; std::exchange(way_, way) != way)
     call.log(HEXAD_LOG_INFO, "weights reach the vLLM servers by " + way);
@@ -97,7 +98,7 @@ void Generator::update_end(const sdk::Call& call, bool commit) {
     sdk::fail(HEXAD_FAILED_PRECONDITION, "the weight update cannot be committed, a bucket of it was refused: %s",
               update_failure_.c_str());
   }
-  if (!direct_) return publish(call, checkpoint_->finish());
+  if (!direct_) return publish(call, checkpoint_->finish(call));
   std::vector<Target> targets = direct_->delivery.finish();
   drop_prefixes(targets);
   if (targets.empty()) fail_update();
@@ -119,7 +120,8 @@ void Generator::drop_prefixes(std::vector<Target>& targets) {
     if (was_reset(answers[i]) || (answers[i].ok() && targets[i].can.cache_salt)) {
       left.push_back(targets[i]);
     } else {
-      control_.spoil(targets[i], "did not reset its prefix cache after a weight update");
+      const std::string why = answers[i].ok() ? answers[i].body : answers[i].trouble();
+      control_.spoil(targets[i], "failed at /reset_prefix_cache after a weight update: " + why);
     }
   }
   targets = std::move(left);
@@ -159,26 +161,48 @@ void Generator::put_in_force(const sdk::Call& call, const std::vector<Target>& h
            fmt::format("weights of version {} are in force on {} vLLM servers", update_version_, holders.size()));
 }
 
-// Has the servers load a folder, and puts it in force unless all of them fail.
+// Waits until a server takes weights, as long as for an answer.
+void Generator::wait_for_server(const sdk::Call& call) {
+  const auto deadline = Clock::now() + std::chrono::ceil<Milliseconds>(settings_.deadlines.control);
+  while (Clock::now() < deadline && control_.takes_weights().empty()) {
+    if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "the weight update was cancelled while no vLLM server is there");
+    std::this_thread::sleep_for(Milliseconds(50));
+  }
+}
+
+// Has the servers load a folder, and puts it in force. If all of them fail at it, those that come back are asked again; if
+// nobody is there, whoever comes loads it before he takes requests.
 void Generator::publish(const sdk::Call& call, const fs::path& dir) {
+  constexpr int kAttempts = 3;
   const Halt halted(*this, runs());
-  std::vector<Target> targets = control_.takes_weights();
-  const size_t asked = targets.size();
-  load(targets, dir);
-  // One that is not up yet loads them before it takes requests.
-  if (!targets.empty() || asked == 0) return put_in_force(call, targets, dir);
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    if (attempt > 1) wait_for_server(call);
+    std::vector<Target> targets = control_.takes_weights();
+    const size_t asked = targets.size();
+    load(targets, dir);
+    if (!targets.empty() || asked == 0) return put_in_force(call, targets, dir);
+    call.log(HEXAD_LOG_WARN,
+             fmt::format("weight update: no vLLM server took the weights of version {}:{} attempt {} of "
+                         "{}",
+                         update_version_, last_errors(), attempt, kAttempts));
+  }
   std::error_code ignored;
   fs::remove_all(dir, ignored);
   fail_update();
 }
 
-void Generator::fail_update() {
-  const std::string errors = loop_.run([&] {
+std::string Generator::last_errors() {
+  return loop_.run([&] {
     std::string text;
     for (const auto& server : fleet_.servers()) text += " " + server->label() + ": " + server->last_error + ";";
-    return text + (fleet_.has_copy() ? " those before stay in force" : " there is no copy of those before");
+    return text;
   });
-  throw sdk::Error(HEXAD_UNAVAILABLE, "weight update: no vLLM server took the weights:" + errors);
+}
+
+void Generator::fail_update() {
+  const bool copy = loop_.run([&] { return fleet_.has_copy(); });
+  throw sdk::Error(HEXAD_UNAVAILABLE, "weight update: no vLLM server took the weights:" + last_errors() +
+                                          (copy ? " those before stay in force" : " there is no copy of those before"));
 }
 
 }  // namespace hexad::vllm

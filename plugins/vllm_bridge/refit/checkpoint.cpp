@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "plugins/vllm_bridge/http/event_loop.hpp"
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
 
 namespace hexad::vllm {
@@ -49,15 +51,23 @@ bool is_weight_file(const fs::path& file) {
             path.c_str(), reason);
 }
 
-void write(std::ofstream& file, const fs::path& path, const void* bytes, size_t size) {
-  file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-  if (!file) refuse(path, std::strerror(errno));
+// 0, or why it could not be written.
+int write_all(const fs::path& path, const std::function<void(std::ofstream&)>& write) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  if (file) write(file);
+  if (file) file.close();  // what was buffered goes out
+  return file ? 0 : errno != 0 ? errno : EIO;
+}
+
+void put(std::ofstream& file, const void* bytes, size_t size) {
+  if (file) file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
 }
 
 }  // namespace
 
-Checkpoint::Checkpoint(fs::path dir, fs::path model_dir)
-    : dir_(std::move(dir)), part_(dir_.string() + ".part"), model_dir_(std::move(model_dir)) {
+Checkpoint::Checkpoint(fs::path dir, fs::path model_dir, Seconds patience)
+    : dir_(std::move(dir)), part_(dir_.string() + ".part"), model_dir_(std::move(model_dir)), patience_(patience) {
   fs::remove_all(part_);
   fs::create_directories(part_);
   fs::permissions(part_, fs::perms::owner_all);
@@ -88,33 +98,51 @@ void Checkpoint::add(const sdk::Call& call, const hexad_weight_list& bucket) {
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data is aligned
   const uint64_t size = text.size();            // little-endian, as every machine of ours
-  const fs::path path = part_ / name;
-  std::ofstream file(path, std::ios::binary);
-  write(file, path, &size, sizeof size);
-  write(file, path, text.data(), text.size());
   std::vector<std::byte> memory;
-  for (int64_t i = 0; i < bucket.count; ++i) {
-    const auto bytes = on_host(call, *bucket.slices[i].tensor, memory);
-    write(file, path, bytes.data(), bytes.size());
-  }
-  file.close();
-  if (!file) refuse(path, std::strerror(errno));  // what was buffered is not out
+  const fs::path path = part_ / name;
+  write_file(call, path, [&] {
+    return write_all(path, [&](std::ofstream& file) {
+      put(file, &size, sizeof size);
+      put(file, text.data(), text.size());
+      for (int64_t i = 0; i < bucket.count && file; ++i) {
+        const auto bytes = on_host(call, *bucket.slices[i].tensor, memory);
+        put(file, bytes.data(), bytes.size());
+      }
+    });
+  });
   bytes_ += end;
 }
 
-fs::path Checkpoint::finish() {
+void Checkpoint::write_file(const sdk::Call& call, const fs::path& path, const std::function<int()>& write) const {
+  const auto end = Clock::now() + std::chrono::ceil<Milliseconds>(patience_);
+  for (bool told = false;; std::this_thread::sleep_for(Milliseconds(200))) {
+    const int error = write();
+    if (error == 0) return;
+    const bool full = error == ENOSPC || error == EDQUOT;
+    if (!full || Clock::now() >= end || call.cancelled()) refuse(path, std::strerror(error));
+    if (std::exchange(told, true)) continue;
+    call.log(HEXAD_LOG_WARN,
+             fmt::format("weight update: cannot write {}: {}. It is tried again for {:.0f} s: free space "
+                         "there",
+                         path.string(), std::strerror(error), patience_.count()));
+  }
+}
+
+fs::path Checkpoint::finish(const sdk::Call& call) {
   if (file_of_.empty()) sdk::fail(HEXAD_FAILED_PRECONDITION, "weight update: no weight came before its end");
   const fs::path index_path = part_ / "model.safetensors.index.json";
   const std::string index = Json{{"metadata", {{"total_size", bytes_}}}, {"weight_map", file_of_}}.dump();
-  std::ofstream file(index_path, std::ios::binary);
-  write(file, index_path, index.data(), index.size());
-  file.close();
-  if (!file) refuse(index_path, std::strerror(errno));
+  write_file(call, index_path, [&] {
+    return write_all(index_path, [&](std::ofstream& file) { put(file, index.data(), index.size()); });
+  });
   for (const fs::directory_entry& entry : fs::directory_iterator(model_dir_)) {
     if (!entry.is_regular_file() || is_weight_file(entry.path())) continue;
     const fs::path copy = part_ / entry.path().filename();
-    std::error_code error;
-    if (!fs::copy_file(entry.path(), copy, error)) refuse(copy, error.message().c_str());
+    write_file(call, copy, [&] {
+      std::error_code error;
+      fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
+      return error.value();
+    });
   }
   fs::remove_all(dir_);
   fs::rename(part_, dir_);

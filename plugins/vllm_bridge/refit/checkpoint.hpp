@@ -4,28 +4,37 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "plugins/vllm_bridge/settings.hpp"
+
 namespace hexad::vllm {
 
-// Everything lies in `dir`.part until finish renames it.
+// Everything lies in `dir`.part until finish renames it. A file for which the disk has no room is tried again.
 class Checkpoint {
  public:
-  // What is in `dir` is replaced. `model_dir`: config, tokenizer and so on are taken from there.
-  Checkpoint(std::filesystem::path dir, std::filesystem::path model_dir);
+  // What is in `dir` is replaced. `model_dir`: config, tokenizer and so on are taken from there. `patience`: with a full
+  // disk.
+  Checkpoint(std::filesystem::path dir, std::filesystem::path model_dir, Seconds patience);
   ~Checkpoint();  // removes what is not finished
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
 
-  // A bucket of whole weights. Throws sdk::Error for a slice, an unknown type, a weight that came before, a full disk.
+  // A bucket of whole weights. Throws sdk::Error for a slice, an unknown type, a weight that came before, a disk that
+  // stays full.
   void add(const sdk::Call& call, const hexad_weight_list& bucket);
-  // The directory. Throws if nothing came.
-  std::filesystem::path finish();
+  // The directory. Throws if nothing came, or as add.
+  std::filesystem::path finish(const sdk::Call& call);
 
  private:
+  // `write` gives 0 or an errno.
+  void write_file(const sdk::Call& call, const std::filesystem::path& path, const std::function<int()>& write) const;
+
   std::filesystem::path dir_, part_, model_dir_;
+  Seconds patience_;
   std::map<std::string, std::string> file_of_;  // by weight
   uint64_t bytes_ = 0;
   int files_ = 0;

@@ -160,7 +160,7 @@ TEST_CASE("an update that no server takes fails, and the weights before stay in 
   bridge.run({Wish{}});
   bridge.update(1, 0.5f);
   const uint64_t before = server.weights();
-  server.refuse("/collective_rpc", 500, 1);
+  server.refuse("/reset_prefix_cache", 500, 3);
   CHECK_THROWS_WITH_AS(bridge.update(2, 0.75f), doctest::Contains("weight update: no vLLM server took the weights"),
                        hexad::sdk::Error);
   Wish wish;
@@ -168,6 +168,103 @@ TEST_CASE("an update that no server takes fails, and the weights before stay in 
   const auto& sample = bridge.run({wish}).at(3);
   check_sample(wish, sample, HEXAD_FINISH_LENGTH, before);
   CHECK(sample.spans[0].second == 1);
+}
+
+TEST_CASE("the only server fails at an update once: it is asked again when it is back") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  server.refuse("/collective_rpc", 500, 1);
+  bridge.update(1, 0.5f);
+  CHECK(LogLines::all().has("weight update: no vLLM server took the weights of version 1: vLLM server 0"));
+  const auto& sample = bridge.run({Wish{.id = 1}}).at(1);
+  check_sample(Wish{.id = 1}, sample, HEXAD_FINISH_LENGTH, server.weights());
+  CHECK(sample.spans[0].second == 1);
+}
+
+TEST_CASE("the only server hangs in an update until its deadline: it is asked again when it is back") {
+  FakeVllm server;
+  Harness bridge({&server}, {{"control_timeout_s", 0.5}});
+  bridge.run({Wish{}});
+  server.gate("/collective_rpc");
+  std::thread meanwhile([&] {
+    CHECK(soon([] { return LogLines::all().has("failed at /collective_rpc: Operation timed out"); }));
+    server.open_gate();
+  });
+  bridge.update(1, 0.5f);
+  meanwhile.join();
+  CHECK(bridge.run({Wish{.id = 1}}).at(1).spans[0].second == 1);
+}
+
+TEST_CASE("the only server dies in an update: whoever comes in its place loads it") {
+  auto server = std::make_unique<FakeVllm>();
+  const int port = server->port();
+  Harness bridge({server.get()}, {{"control_timeout_s", 0.5}});
+  bridge.run({Wish{}});
+  server->gate("/collective_rpc");
+  std::thread meanwhile([&] {
+    CHECK(soon([&] { return server->count("POST /collective_rpc") > 0; }));
+    server = nullptr;
+  });
+  bridge.update(1, 0.5f);
+  meanwhile.join();
+  CHECK(LogLines::all().has("no vLLM server took the weights of version 1: vLLM server 0"));
+  const FakeVllm heir({.port = port});
+  const auto& sample = bridge.run({Wish{.id = 1}}).at(1);
+  CHECK(heir.weights() != 0);
+  check_sample(Wish{.id = 1}, sample, HEXAD_FINISH_LENGTH, heir.weights());
+  CHECK(sample.spans[0].second == 1);
+}
+
+TEST_CASE("a server that broke off the very first update loads the weights in force before it serves again") {
+  FakeVllm server;
+  Harness bridge({&server});
+  bridge.run({Wish{}});
+  server.refuse("/reset_prefix_cache", 500, 3);
+  CHECK_THROWS_WITH_AS(bridge.update(1, 0.5f), doctest::Contains("no vLLM server took the weights"), hexad::sdk::Error);
+  const auto& sample = bridge.run({Wish{.id = 1}}).at(1);
+  CHECK(server.weights() == weights_in(bridge.model().path()));
+  check_sample(Wish{.id = 1}, sample, HEXAD_FINISH_LENGTH, server.weights());
+  CHECK(sample.spans[0].second == 0);
+}
+
+TEST_CASE("a disk that is full for a while delays an update") {
+  for (const bool at_index : {false, true}) {
+    CAPTURE(at_index);
+    Harness bridge(std::vector<const FakeVllm*>{});
+    const std::filesystem::path dir = bridge.model().path() / "refit";
+    hexad::vllm::Checkpoint checkpoint(dir, bridge.model().path(), hexad::vllm::Seconds(20));
+    const std::string part = dir.string() + ".part/";
+    const std::string full = part + (at_index ? "model.safetensors.index.json" : "model-00001.safetensors");
+    std::filesystem::create_symlink("/dev/full", full);
+    std::thread meanwhile([&] {
+      CHECK(soon([] { return LogLines::all().has("No space left on device. It is tried again for 20 s"); }));
+      std::filesystem::remove(full);
+    });
+    std::vector<float> data(6, 1.0f);
+    int64_t shape[] = {2, 3}, offsets[] = {0, 0};
+    DLTensor tensor{data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+    const hexad_weight_slice slice{"w", &tensor, shape, offsets, shape, 2, tensor.dtype};
+    checkpoint.add(bridge.service(), {HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1});
+    CHECK(checkpoint.finish(bridge.service()) == dir);
+    meanwhile.join();
+    CHECK(std::filesystem::file_size(dir / "model-00001.safetensors") > 24);
+    CHECK(std::filesystem::exists(dir / "config.json"));
+  }
+}
+
+TEST_CASE("a disk that stays full is named in time") {
+  Harness bridge(std::vector<const FakeVllm*>{});
+  const std::filesystem::path dir = bridge.model().path() / "refit";
+  hexad::vllm::Checkpoint checkpoint(dir, bridge.model().path(), hexad::vllm::Seconds(0.3));
+  std::filesystem::create_symlink("/dev/full", dir.string() + ".part/model-00001.safetensors");
+  float one = 1;
+  int64_t shape[] = {1}, offsets[] = {0};
+  DLTensor tensor{&one, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  const hexad_weight_slice slice{"w", &tensor, shape, offsets, shape, 1, tensor.dtype};
+  CHECK_THROWS_WITH_AS(checkpoint.add(bridge.service(), {HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1}),
+                       doctest::Contains("model-00001.safetensors: No space left on device. Free space there"),
+                       hexad::sdk::Error);
 }
 
 TEST_CASE("a server without development endpoints is not refitted but told of") {
@@ -342,14 +439,14 @@ TEST_CASE("a disk that is full at the end of an update is named, with what to do
     CAPTURE(at_index);
     Harness bridge(std::vector<const FakeVllm*>{});
     std::ofstream(bridge.model().path() / "vocab.txt") << std::string(at_index ? 1 : 9000, 'x');
-    hexad::vllm::Checkpoint checkpoint(bridge.model().path() / "refit", bridge.model().path());
+    hexad::vllm::Checkpoint checkpoint(bridge.model().path() / "refit", bridge.model().path(), hexad::vllm::Seconds(0));
     std::vector<float> data(6, 1.0f);
     int64_t shape[] = {2, 3}, offsets[] = {0, 0};
     DLTensor tensor{data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
     const std::string name(at_index ? 900 : 9, 'w');
     const hexad_weight_slice slice{name.c_str(), &tensor, shape, offsets, shape, 2, tensor.dtype};
     checkpoint.add(bridge.service(), {HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1});
-    const std::string error = error_on_small_disk(500, [&] { checkpoint.finish(); });
+    const std::string error = error_on_small_disk(500, [&] { checkpoint.finish(bridge.service()); });
     CHECK_MESSAGE(error.find(at_index ? "model.safetensors.index.json: " : "vocab.txt: ") != std::string::npos, error);
     CHECK(error.find("weight update: cannot write ") == 0);
     CHECK(error.find("or set policy.generation.vllm_cfg.refit_dir to a folder with room") != std::string::npos);
