@@ -1,6 +1,9 @@
 #include "core/algorithm/step_book.hpp"
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/telemetry/performance.hpp"
@@ -92,12 +95,36 @@ Ending StepBook::close(Step& step, const data::LoaderState& position) {
     run_.console.line("checkpointing.checkpoint_must_save_by: the time is over; saving and stopping");
     ending = Ending::stopped_early;
   }
-  if (run_.checkpoints && (last || ending != Ending::finished || due(step.number, saving.save_period) ||
+  const bool is_last = last || ending != Ending::finished;
+  if (run_.checkpoints && (is_last || save_missed_ || due(step.number, saving.save_period) ||
                            due(step.number, saving.ft_save_period.value_or(0)))) {
     const auto time = timer_.measure("checkpointing");
-    save(run_, position);
+    save_with_patience(position, is_last);
   }
   return ending;
+}
+
+// A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends.
+void StepBook::save_with_patience(const data::LoaderState& position, bool is_last) {
+  constexpr double kPatienceS = 30;
+  for (const telemetry::Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+    try {
+      save(run_, position);
+      save_missed_ = false;
+      return;
+    } catch (const std::exception& error) {
+      run_.checkpoints->abandon(run_.progress.total_steps);
+      const bool full = std::string_view(error.what()).find(std::strerror(ENOSPC)) != std::string_view::npos;
+      if (!full || (is_last && (waited.seconds() > kPatienceS || run_.interrupted > 1))) throw;
+      run_.console.line(
+          fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir; it is tried "
+                      "again {}",
+                      run_.progress.total_steps, error.what(),
+                      is_last ? fmt::format("for {:.0f} s", kPatienceS) : "after the next step"));
+    }
+    save_missed_ = true;
+    if (!is_last) return;
+  }
 }
 
 void StepBook::report(const Step& step) {

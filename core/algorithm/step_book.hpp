@@ -32,11 +32,14 @@ class StepBook {
   void report(const Step& step);
 
  private:
+  void save_with_patience(const data::LoaderState& position, bool is_last);
+
   Grpo& run_;
   telemetry::Timer& timer_;
   UpdateGenerators update_generators_;
   int64_t last_step_, first_step_;
   int64_t nonfinite_steps_ = 0;
+  bool save_missed_ = false;  // the disk was full: every step tries again
   const telemetry::Stopwatch since_start_;
 };
 

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -42,7 +44,7 @@ void sync_path(const fs::path& path) {
 void write_synced(const fs::path& path, const std::string& text) {
   std::ofstream out(path);
   out << text;
-  if (!out.flush()) fail(ErrorKind::data, "checkpoint: cannot write {}: is the disk full?", path.string());
+  if (!out.flush()) fail(ErrorKind::data, "checkpoint: cannot write {}: {}", path.string(), std::strerror(errno));
   out.close();
   sync_path(path);
 }
@@ -158,6 +160,11 @@ fs::path Store::begin(int64_t step) {
   fs::create_directories(directory / "policy/optimizer", error);
   if (error) fail(ErrorKind::data, "checkpoint: cannot make {}: {}", directory.string(), error.message());
   return fs::absolute(directory);
+}
+
+void Store::abandon(int64_t step) {
+  std::error_code ignored;
+  fs::remove_all(step_directory(root_, step, "tmp_"), ignored);
 }
 
 void Store::commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config) {

@@ -46,6 +46,8 @@ class Store {
 
   // tmp_step_N with policy/{weights,optimizer,tokenizer}, empty, to be filled by the workers.
   std::filesystem::path begin(int64_t step);
+  // Removes it again: it cannot be finished.
+  void abandon(int64_t step);
   // Writes training_info.json and config.yaml, syncs, renames, updates latest_checkpoint_status.json, deletes what
   // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties: the newer; a missing
   // metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.

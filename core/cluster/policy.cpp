@@ -214,7 +214,10 @@ void Policy::keep(Weights which) {
 void Policy::save(const std::string& weights_dir, const std::string& optimizer_dir) {
   Message message;
   message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}};
-  workers_.call(ranks_, "save", message);
+  for (const Message& answer : workers_.call(ranks_, "save", message)) {
+    if (answer.header.contains("failure"))
+      throw Error(ErrorKind::plugin, answer.header.at("failure").get<std::string>());
+  }
 }
 
 void Policy::load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which) {

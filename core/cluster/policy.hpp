@@ -52,7 +52,8 @@ class Policy {
 
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);
-  void save(const std::string& weights_dir, const std::string& optimizer_dir);  // optimizer_dir empty: weights alone
+  // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then.
+  void save(const std::string& weights_dir, const std::string& optimizer_dir);
   void load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which = Weights::current);
 
  private:

@@ -76,12 +76,19 @@ Message keep(WorkerState& state, const Message& message) {
   return {};
 }
 
+// Files that cannot be written leave the worker as it was: whether it goes on is the controller's to say.
 Message save(WorkerState& state, const Message& message) {
   const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
   const uint32_t what =
       (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
-  state.need_backend("save").save(state.context(), what, weights, optimizer);
-  return {};
+  Message answer;
+  try {
+    state.need_backend("save").save(state.context(), what, weights, optimizer);
+  } catch (const plugin::PluginError& error) {
+    if (error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED) throw;  // a peer is lost
+    answer.header["failure"] = error.what();
+  }
+  return answer;
 }
 
 Message load(WorkerState& state, const Message& message) {

@@ -100,3 +100,17 @@ TEST_CASE("a damaged training_info.json is named, with what to do") {
   std::ofstream(temp.path("step_1") / "training_info.json") << "{";
   CHECK_THROWS_WITH_AS(store.latest(), doctest::Contains("is damaged"), Error);
 }
+
+TEST_CASE("a full disk is named, and what was begun can be removed") {
+  TempStore temp;
+  Store store(temp.config);
+  const fs::path begun = store.begin(1);
+  fs::create_symlink("/dev/full", begun / "training_info.json");
+  CHECK_THROWS_WITH_AS(store.commit(1, {}, ""), doctest::Contains("training_info.json: No space left on device"),
+                       Error);
+  store.abandon(1);
+  CHECK_FALSE(fs::exists(begun));
+  CHECK_FALSE(store.latest());
+  save(store, 1, 0.5);
+  CHECK(store.latest());
+}
