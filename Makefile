@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -30,6 +30,10 @@ test: build lint
 # Every layout of tests/plugins/layouts/matrix.txt against one rank, a line each; HEXAD_LAYOUTS=REGEX runs some of them.
 test-layouts: build
 	ctest --preset $(PRESET) -C layouts -L layouts --verbose
+
+# An asynchronous run over spawned servers that meets 100 faults by name: minutes, on two cores.
+test-faults: build
+	ctest --preset $(PRESET) -C faults -L faults --verbose
 
 # The equalities of the CPU's tests on the GPUs of this machine, and those of their kernels. What needs more GPUs than
 # there are is left out, and named in a line at the end of each program. BUILT=1: with build/cuda as it is; ARGS: of ctest.

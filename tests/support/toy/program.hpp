@@ -22,18 +22,22 @@ struct Ended {
 // A started program. `wait` must be called once.
 class Program {
  public:
-  explicit Program(const std::vector<std::string>& arguments, const std::string& input = "") : began_(Clock::now()) {
+  explicit Program(const std::vector<std::string>& arguments, const std::string& input = "")
+      : Program({hexad().string()}, arguments, input) {}
+  // `command`, found on PATH, with these arguments after its own.
+  Program(std::vector<std::string> command, const std::vector<std::string>& arguments, const std::string& input)
+      : began_(Clock::now()) {
+    command.insert(command.end(), arguments.begin(), arguments.end());
     const fs::path in = dir_.write("in", input), out = dir_ / "out", err = dir_ / "err";
     pid_ = ::fork();
     if (pid_ != 0) return;
     redirect(in, O_RDONLY, STDIN_FILENO);
     redirect(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
     redirect(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
-    const std::string program = hexad();
-    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    std::vector<char*> argv;
+    for (std::string& argument : command) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    ::execv(argv[0], argv.data());
+    ::execvp(argv[0], argv.data());
     ::_exit(126);
   }
   ~Program() {

@@ -1,0 +1,87 @@
+// Whatever becomes of vLLM servers in an asynchronous run, it ends with exactly the samples that it should have.
+#include <algorithm>
+
+#include "tests/run/faults/faulty_run.hpp"
+
+using namespace faults;
+
+namespace {
+
+struct Point {
+  const char* phase;
+  const char* point;
+  std::vector<const char*> kinds;
+  int each;  // occasions from one fault to the next
+};
+
+// Each phase meets each kind that it can.
+const std::vector<Point> kPoints = {
+    {"start", "launch", {"kill", "stop", "hang"}, 3},
+    {"start", "health", {"stop", "status", "truncated", "reset", "kill"}, 5},
+    {"start", "version", {"truncated", "kill", "status"}, 3},
+    {"start", "is_paused", {"status", "truncated", "reset", "kill"}, 3},
+    {"prefill", "prefill", {"stop", "hang", "status", "truncated", "reset", "kill"}, 30},
+    {"decode", "decode", {"truncated", "kill", "wrong_json", "stop", "hang", "status", "wrong_count", "reset"}, 30},
+    {"pause", "pause", {"kill", "late_kill", "stop", "hang", "status", "truncated", "reset"}, 4},
+    {"refit", "reload", {"hang", "late_kill", "stop", "status", "truncated", "reset", "kill"}, 4},
+    {"refit", "reset", {"status", "truncated", "kill"}, 6},
+    {"resume", "resume", {"status", "kill", "late_kill", "stop", "hang", "truncated", "reset"}, 4},
+    {"save", "save", {"disk_full", "kill", "stop", "hang", "status", "truncated", "reset"}, 4},
+    {"save", "checkpoint", {"kill", "disk_full", "stop", "hang", "status", "truncated", "reset"}, 2},
+};
+
+// So many, point by point, by the name "phase-point-kind-number".
+Json schedule(int64_t count) {
+  constexpr int kFirst = 4;
+  const auto quiet_ms = [](const Point& point, const std::string& kind) {
+    if (point.phase == std::string("start")) return 0;
+    return kind == "stop" || kind == "hang" ? 2000 : 300;
+  };
+  if (!FaultyRun::can_fill_disks()) MESSAGE("no disk can be mounted here: faults disk_full are left out");
+  Json faults = Json::array();
+  for (int round = 0; static_cast<int64_t>(faults.size()) < count; ++round) {
+    for (const Point& point : kPoints) {
+      if (static_cast<int64_t>(faults.size()) == count) break;
+      const std::string kind = point.kinds[static_cast<size_t>(round) % point.kinds.size()];
+      if (kind == "disk_full" && !FaultyRun::can_fill_disks()) continue;
+      faults.push_back({{"name", fmt::format("{}-{}-{}-{}", point.phase, point.point, kind, round + 1)},
+                        {"point", point.point},
+                        {"kind", kind},
+                        {"occasion", kFirst + round * point.each},
+                        {"quiet_ms", quiet_ms(point, kind)}});
+    }
+  }
+  return faults;
+}
+
+void check(const FaultyRun& run) {
+  run.check_samples();
+  run.check_times();
+  run.check_faults();
+  run.check_nothing_left();
+}
+
+}  // namespace
+
+TEST_CASE("a server that is killed in the middle of its samples costs none") {
+  check(FaultyRun({.steps = 6}, {{{"name", "decode-kill"}, {"point", "decode"}, {"kind", "kill"}, {"occasion", 40}}}));
+}
+
+TEST_CASE("a run outlives the loss of all servers but one") {
+  const Json schedule = {
+      {{"name", "decode-kill"}, {"point", "decode"}, {"kind", "kill"}, {"occasion", 30}, {"quiet_ms", 1}},
+      {{"name", "reload-kill"}, {"point", "reload"}, {"kind", "kill"}, {"occasion", 12}},
+      {{"name", "resume-kill"}, {"point", "resume"}, {"kind", "kill"}, {"occasion", 14}}};
+  const FaultyRun run({.steps = 15, .servers = 4, .attached = true}, schedule);
+  check(run);
+  size_t back = 0;
+  const std::string log = run.worker_log();
+  for (size_t at = 0; (at = log.find(") takes requests", at)) != std::string::npos; ++at) ++back;
+  CHECK_MESSAGE(back == 4, log);  // each at the beginning, and no more
+}
+
+TEST_CASE("faults of every phase and kind, a few") { check(FaultyRun({.steps = 100}, schedule(24))); }
+
+TEST_SUITE("faults") {
+  TEST_CASE("100 faults") { check(FaultyRun({.steps = 260, .timeout_s = 900}, schedule(100))); }
+}
