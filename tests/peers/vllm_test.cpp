@@ -175,5 +175,6 @@ TEST_CASE("a real vLLM server gives what the native generator does") {
     CHECK(ended[wish.id].tokens == expected.at(wish.id).tokens);
     CHECK(worst_logprob(model.model, second, wish, ended[wish.id]) < 2e-3);
   }
-  CHECK(LogLines::all().has("Its 4 requests go on elsewhere, or when it is back"));
+  // Its broken connections are seen before its end or after it: the number of requests that it has then is either's.
+  CHECK(LogLines::all().has("requests go on elsewhere, or when it is back"));
 }
