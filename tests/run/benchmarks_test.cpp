@@ -62,3 +62,19 @@ TEST_CASE("the table holds results against marks of the same run, or better ones
   std::ofstream(dir / "refit-8b.json") << R"({"refit_s": 0.05, "run": {"ok": false}})";
   CHECK(table() != 0);
 }
+
+TEST_CASE("async_gain accounts for the groups of an asynchronous run beside the synchronous one") {
+  const toy::TempDir dir;
+  const std::string out = (dir / "result.json").string(), log = (dir / "log").string();
+  const std::string command = fmt::format(
+      "cd {0} && python3 -B benchmarks/async_gain.py --build {1} --out {2} --steps 6 --seeds 42 --ages 1 --running 64 "
+      "> {3} 2>&1",
+      first_party::source(), std::getenv("HEXAD_BUILD_DIR"), out, log);
+  [[maybe_unused]] const int code = std::system(command.c_str());  // six steps need not reach the reward
+  INFO(toy::read_text(log));
+  const Json result = Json::parse(toy::read_text(out)), run = result.at("runs").at(0);
+  CHECK(run.at("groups") == Json{6 * 32, 6 * 32, 0});
+  CHECK(run.at("avg_trajectory_age").get<double>() > 0.5);
+  CHECK(run.at("all_steps_ratio").get<double>() > 0);
+  CHECK(result.at("phases").at("42").at(0).get<double>() > 0);
+}
