@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/parallel/digest.hpp"
@@ -72,7 +74,7 @@ void Engine::make_cache() {
   cache_.allocate();
 }
 
-void Engine::step(const Detokenize& detokenize) {
+void Engine::step(const sdk::Detokenize& detokenize) {
   const c10::InferenceMode inference;
   cache_.allocate();
   for (const Pass& pass : std::exchange(fetched_, {})) take_in(pass, detokenize);
@@ -147,7 +149,7 @@ void Engine::drain() {
   }
 }
 
-void Engine::take_in(const Pass& pass, const Detokenize& detokenize) {
+void Engine::take_in(const Pass& pass, const sdk::Detokenize& detokenize) {
   for (size_t i = 0; i < pass.drawers.size(); ++i) {
     Sequence* sequence = find(pass.drawers[i].id, pass.drawers[i].arrival);
     if (!sequence) continue;  // it ended while it was in the pass
@@ -159,7 +161,7 @@ void Engine::take_in(const Pass& pass, const Detokenize& detokenize) {
   }
 }
 
-void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize) {
+void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const sdk::Detokenize& detokenize) {
   const int64_t position = sequence.known();
   digest_ = mixed(digest_, (sequence.request.id << 20) ^ static_cast<uint32_t>(draw.token));
   if (draw.token < 0) {
@@ -178,7 +180,9 @@ void Engine::accept(Sequence& sequence, const Draw& draw, int64_t version, const
     return finish(sequence, HEXAD_FINISH_STOP);
   }
   try {
-    if (stops_at_text(sequence, detokenize)) return finish(sequence, HEXAD_FINISH_STOP);
+    const auto known = std::span(std::as_const(sequence.tokens)).first(static_cast<size_t>(sequence.known()));
+    if (sdk::ends_at_stop_string(known, sequence.known() - sequence.prompt_size(), request.stop_strings, detokenize))
+      return finish(sequence, HEXAD_FINISH_STOP);
   } catch (const std::exception& error) {
     return finish(sequence, HEXAD_FINISH_ERROR,
                   fmt::format("its stop strings need the text of its tokens: {}", error.what()));

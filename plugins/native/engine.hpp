@@ -4,6 +4,8 @@
 // known: a sequence's newest token is then a placeholder that the device can resolve, lengths are known without it, and
 // a stop token or string is seen one pass late (what was drawn after it is dropped).
 #pragma once
+#include <hexad/stop_strings.hpp>
+
 #include <deque>
 #include <memory>
 #include <string>
@@ -12,7 +14,6 @@
 
 #include "plugins/native/event.hpp"
 #include "plugins/native/model/executor.hpp"
-#include "plugins/native/stop_strings.hpp"
 
 namespace hexad::native {
 
@@ -46,7 +47,7 @@ class Engine {
   // as may be, or none was started. Needs weights, and to be awake. Throws only when there is no memory for the cache:
   // what goes wrong in a pass ends the sequences that were in it with error events; or when a rank of the replica is
   // lost, or its pass failed while the others' went on (c10::DistError), after which there is nothing left to do.
-  void step(const Detokenize& detokenize);
+  void step(const sdk::Detokenize& detokenize);
   // Events since the last call.
   std::vector<std::unique_ptr<Event>> take_events();
 
@@ -83,9 +84,9 @@ class Engine {
   void lose_replica(const std::exception& error) const;  // throws, unless this rank is alone
   // Fetches the draws of every pass in flight: before weights or cache go. They are taken in by the next step().
   void drain();
-  void take_in(const Pass& pass, const Detokenize& detokenize);
+  void take_in(const Pass& pass, const sdk::Detokenize& detokenize);
   Sequence* find(uint64_t id, uint64_t arrival) const;
-  void accept(Sequence& sequence, const Draw& draw, int64_t version, const Detokenize& detokenize);
+  void accept(Sequence& sequence, const Draw& draw, int64_t version, const sdk::Detokenize& detokenize);
   void finish(Sequence& sequence, int32_t reason, std::string error = {});
   std::string why_never(const Sequence& sequence) const;
 

@@ -63,7 +63,7 @@ TEST_CASE("versions are read, and unknown ones are taken for the oldest") {
 }
 
 TEST_CASE("the first stop string counts, however many tokens come at once") {
-  const Detokenize letters = [](const int32_t* ids, int64_t count) {
+  const hexad::sdk::Detokenize letters = [](const int32_t* ids, int64_t count) {
     std::string text;
     for (int64_t i = 0; i < count; ++i) text += static_cast<char>('a' + ids[i]);
     return text;
