@@ -5,9 +5,9 @@ namespace hexad::vllm {
 void EventStream::feed(std::string_view bytes, const std::function<bool(std::string_view data)>& take) {
   constexpr std::string_view kField = "data:";
   for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
-    line_.append(bytes.substr(0, end));
+    std::string_view line = bytes.substr(0, end);
+    if (!line_.empty()) line = line_.append(line);
     bytes.remove_prefix(end + 1);
-    std::string_view line = line_;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.starts_with(kField)) {
       line.remove_prefix(kField.size());
@@ -15,10 +15,10 @@ void EventStream::feed(std::string_view bytes, const std::function<bool(std::str
       if (!data_.empty()) data_ += '\n';
       data_ += line;
     } else if (line.empty() && !data_.empty()) {
-      const std::string data = std::move(data_);
-      data_.clear();
       line_.clear();
-      if (!take(data)) return;
+      const bool more = take(data_);
+      data_.clear();
+      if (!more) return;
     }
     line_.clear();
   }

@@ -1,10 +1,14 @@
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
+
+#include "plugins/vllm_bridge/protocol/usual_event.hpp"
 
 namespace hexad::vllm {
 namespace {
@@ -25,22 +29,20 @@ std::string shown(std::string_view text) {
   throw std::runtime_error(fmt::format("{}: {}", what, shown(data)));
 }
 
-// The keys that both APIs share, under vLLM's names.
-void add_sampling(Json& to, const Ask& ask) {
+std::string quoted(const std::string& text) { return Json(text).dump(); }
+
+std::string listed(std::span<const int32_t> numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")); }
+
+// The keys that both APIs share, under vLLM's names, without braces.
+std::string sampling_of(const Ask& ask) {
   const Request& r = ask.request;
-  to["n"] = 1;
-  to["temperature"] = r.temperature;
-  to["top_p"] = r.top_p;
-  to["top_k"] = r.top_k;
-  to["min_p"] = r.min_p;
-  to["max_tokens"] = r.max_new_tokens - static_cast<int64_t>(ask.tokens.size());
-  to["stop_token_ids"] = ask.stop_token_ids;
-  to["ignore_eos"] = r.ignore_eos;
-  to["logprobs"] = 0;
-  to["skip_special_tokens"] = false;
-  if (ask.with_seed && r.temperature > 0) {
-    to["seed"] = static_cast<int64_t>(seed_at(r.seed, static_cast<int64_t>(ask.tokens.size())) >> 1);
-  }
+  const auto made = static_cast<int64_t>(ask.tokens.size());
+  std::string text = fmt::format(
+      R"("n":1,"temperature":{},"top_p":{},"top_k":{},"min_p":{},"max_tokens":{},"stop_token_ids":{},"ignore_eos":{},)"
+      R"("logprobs":0,"skip_special_tokens":false)",
+      r.temperature, r.top_p, r.top_k, r.min_p, r.max_new_tokens - made, listed(ask.stop_token_ids), r.ignore_eos);
+  if (ask.with_seed && r.temperature > 0) text += fmt::format(R"(,"seed":{})", seed_at(r.seed, made) >> 1);
+  return text;
 }
 
 float logprob_of(const Json& value, std::string_view data) {
@@ -66,25 +68,23 @@ std::string_view path_of(GenerationApi api) {
   return api == GenerationApi::tokens ? "/inference/v1/generate" : "/v1/completions";
 }
 
+// Written without a tree: prompts are long, and many at once.
 std::string body_of(GenerationApi api, const Ask& ask) {
-  Json body;
-  std::vector<int32_t> tokens = ask.request.prompt;
-  tokens.insert(tokens.end(), ask.tokens.begin(), ask.tokens.end());
-  body["request_id"] = ask.name;
-  body["stream"] = true;
-  if (!ask.cache_salt.empty()) body["cache_salt"] = ask.cache_salt;
-  if (api == GenerationApi::tokens) {
-    body["token_ids"] = std::move(tokens);
-    Json& sampling = body["sampling_params"] = Json::object();
-    add_sampling(sampling, ask);
-    sampling["detokenize"] = false;
-  } else {
-    body["prompt"] = std::move(tokens);
-    add_sampling(body, ask);
-    body["return_token_ids"] = true;
-    body["return_tokens_as_token_ids"] = true;
+  std::string text = fmt::format(R"({{"request_id":{},"stream":true)", quoted(ask.name));
+  if (!ask.cache_salt.empty()) text += R"(,"cache_salt":)" + quoted(ask.cache_salt);
+  if (api == GenerationApi::tokens)
+    text += fmt::format(R"(,"sampling_params":{{{},"detokenize":false}},"token_ids":[)", sampling_of(ask));
+  else
+    text +=
+        fmt::format(R"(,{},"return_token_ids":true,"return_tokens_as_token_ids":true,"prompt":[)", sampling_of(ask));
+  for (const std::span<const int32_t> part : {std::span(ask.request.prompt), std::span(ask.tokens)}) {
+    for (const int32_t token : part) {
+      const fmt::format_int digits(token);
+      text.append(digits.data(), digits.size()) += ',';
+    }
   }
-  return body.dump();
+  text.back() = ']';  // no prompt is empty
+  return text += '}';
 }
 
 Chunk parse_chunk(GenerationApi api, std::string_view data) {
@@ -93,6 +93,7 @@ Chunk parse_chunk(GenerationApi api, std::string_view data) {
     chunk.done = true;
     return chunk;
   }
+  if (std::optional<Chunk> usual = read_usual_event(api, data)) return std::move(*usual);
   const Json json = Json::parse(data, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) wrong("an event of the stream is not a JSON object", data);
   if (json.contains("error")) throw std::runtime_error("the server ended the stream: " + error_text(data));

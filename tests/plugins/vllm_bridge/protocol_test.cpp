@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+#include <random>
 #include <stdexcept>
 
 #include "plugins/vllm_bridge/protocol/capabilities.hpp"
 #include "plugins/vllm_bridge/protocol/event_stream.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
+#include "plugins/vllm_bridge/protocol/usual_event.hpp"
 #include "plugins/vllm_bridge/stop_strings.hpp"
 
 using namespace hexad::vllm;
+using Json = nlohmann::ordered_json;
 
 TEST_CASE("events come whole, however the bytes are cut") {
   const std::string stream = ": ping\n\ndata: one\r\n\r\ndata:two\ndata: lines\n\nevent: x\ndata: [DONE]\n\ndata: cut";
@@ -40,6 +44,75 @@ TEST_CASE("wrong events are named") {
   wrong(R"({"choices": [{}, {}]})", "is of several samples");
   CHECK(parse_chunk(GenerationApi::tokens, R"({"choices": [], "usage": {}})").tokens.empty());
   CHECK(parse_chunk(GenerationApi::tokens, "[DONE]").done);
+}
+
+TEST_CASE("bodies carry the prompt, and the tokens so far after it") {
+  Request request;
+  request.prompt = {1, 2147483647};
+  const std::vector<int32_t> tokens = {7};
+  for (const auto api : {GenerationApi::tokens, GenerationApi::completions}) {
+    const auto body = Json::parse(body_of(api, {request, tokens, {}, "a \"name\"", "", true}));
+    CHECK(body.at(api == GenerationApi::tokens ? "token_ids" : "prompt") == Json({1, 2147483647, 7}));
+    CHECK(body.at("request_id") == "a \"name\"");
+  }
+}
+
+// An escape in a key is nothing for the quick reader: the same event, read as a tree.
+std::string unusual(const std::string& event) { return R"({"\u0061": 0, )" + event.substr(1); }
+
+bool equal(const Chunk& a, const Chunk& b) {
+  return a.tokens == b.tokens && a.logprobs == b.logprobs && a.finish == b.finish && a.done == b.done;
+}
+
+const std::pair<GenerationApi, std::string> kEvents[] = {
+    {GenerationApi::tokens,
+     R"({"request_id":"generate-tokens-1","choices":[{"index":0,"logprobs":{"content":[)"
+     R"({"token":"token_id:5","logprob":-0.12345678,"bytes":null,)"
+     R"("top_logprobs":[{"token":"token_id:5","logprob":-0.25}]},{"token":"token_id:3","logprob":-1e-05}]},)"
+     R"("finish_reason":null,"token_ids":[5,3]}],"prompt_logprobs":null,"kv_transfer_params":null})"},
+    {GenerationApi::tokens,
+     R"({"choices": [{"token_ids": [], "logprobs": {"content": []}, "finish_reason": "stop"}]})"},
+    {GenerationApi::completions,
+     R"({"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"",)"
+     R"("logprobs":{"text_offset":[0],"token_logprobs":[-3.5],"tokens":["token_id:9"],)"
+     R"("top_logprobs":[{"token_id:9":-3.5}]},"finish_reason":"length","stop_reason":null,"token_ids":[9]}],"usage":null})"}};
+
+TEST_CASE("the usual events are read without a tree, and say the same") {
+  for (const auto& [api, event] : kEvents) {
+    const auto quick = read_usual_event(api, event);
+    REQUIRE(quick.has_value());
+    CHECK(equal(*quick, parse_chunk(api, unusual(event))));
+    CHECK(!read_usual_event(api, unusual(event)));
+  }
+  CHECK(read_usual_event(GenerationApi::tokens, kEvents[0].second)->tokens == std::vector<int32_t>{5, 3});
+  CHECK(read_usual_event(GenerationApi::tokens, kEvents[0].second)->logprobs ==
+        std::vector<float>{-0.12345678f, -1e-05f});
+}
+
+TEST_CASE("what the quick reader takes, a parser takes for the same") {
+  std::mt19937 random(7);
+  const std::string_view bytes = "{}[],:\"0123456789.-+eEnulltrfasx\\ \n\x01\x80";
+  int taken = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    auto [api, event] = kEvents[random() % std::size(kEvents)];
+    for (size_t changes = 1 + random() % 2; changes > 0; --changes) {
+      const size_t at = 1 + random() % (event.size() - 1);
+      const char byte = bytes[random() % bytes.size()];
+      switch (random() % 3) {
+        case 0: event[at] = byte; break;
+        case 1: event.insert(at, 1, byte); break;
+        default: event.erase(at, 1 + random() % 8);
+      }
+    }
+    const auto quick = read_usual_event(api, event);
+    if (!quick) continue;
+    ++taken;
+    CAPTURE(event);
+    Chunk tree;
+    REQUIRE_NOTHROW(tree = parse_chunk(api, unusual(event)));
+    REQUIRE(equal(*quick, tree));
+  }
+  CHECK(taken > 1000);
 }
 
 TEST_CASE("what servers say of an error is found") {
