@@ -1,4 +1,6 @@
 // HTTP requests over libcurl: many at a time on one thread, connections kept alive.
+//
+// libcurl walks all connections of a multi handle for each request, so that thousands at once share several: lanes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -54,21 +56,26 @@ class Transfers {
 
  private:
   struct Transfer;
-  void on_socket(CURL* easy, int descriptor, int what);
-  void act(int descriptor, int mask);
+  struct Lane;
+  Lane& lane_with_room();
+  void leave(Lane& lane);
+  void drop_idle_lanes();
+  std::unique_ptr<Transfer> take_idle();
+  void act(Lane& lane, int descriptor, int mask);
   void deliver();
   void finish(Transfer& transfer, int curl_code);
-  CURL* take_easy();
-  static int socket_callback(CURL* easy, int descriptor, int what, void* self, void*);
-  static int timer_callback(CURLM*, long timeout_ms, void* self);
+  static int socket_callback(CURL* easy, int descriptor, int what, void* lane, void*);
+  static int timer_callback(CURLM*, long timeout_ms, void* lane);
   static size_t write_callback(char* bytes, size_t size, size_t count, void* transfer);
 
   EventLoop& loop_;
-  CURLM* multi_;
-  uint64_t timer_ = 0, next_name_ = 1;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  bool will_drop_lanes_ = false;
+  uint64_t next_name_ = 1;
   std::unordered_map<uint64_t, std::unique_ptr<Transfer>> running_;
-  std::vector<uint64_t> touched_;  // have bytes to deliver
-  std::vector<CURL*> idle_;
+  std::vector<uint64_t> touched_, delivering_;  // have bytes to deliver
+  std::string delivered_;                       // the bytes that a handler looks at
+  std::vector<std::unique_ptr<Transfer>> idle_;
 };
 
 }  // namespace hexad::vllm

@@ -1,0 +1,77 @@
+// HTTP requests by the thousand: what one after another, and all at once, leave behind.
+#include "plugins/vllm_bridge/http/transfers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "tests/plugins/vllm_bridge/support/harness.hpp"
+
+using namespace vllm_test;
+using namespace hexad::vllm;
+
+namespace {
+
+int64_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
+}
+
+struct Client {
+  EventLoop loop;
+  Transfers transfers{loop};
+  StopsLoop before_transfers{loop};
+  std::atomic<int> ended{0}, good{0};
+
+  void get(const std::string& url, const std::string& method = "GET", const std::string& body = "") {
+    loop.run([&] {
+      HttpRequest request;
+      request.method = method, request.url = url, request.body = body;
+      transfers.start(std::move(request), {nullptr, [this](const HttpResult& result) {
+                                             good += result.complete && result.status == 200;
+                                             ++ended;
+                                           }});
+    });
+  }
+  bool wait_for(int count) {
+    return soon([&] { return ended == count; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a handle that is used again sends what its new request says") {
+  FakeVllm server;
+  Client client;
+  client.get(server.url() + "/reset_prefix_cache", "POST", "{}");
+  REQUIRE(client.wait_for(1));
+  client.get(server.url() + "/version");
+  REQUIRE(client.wait_for(2));
+  client.get(server.url() + "/pause", "POST", "{}");
+  REQUIRE(client.wait_for(3));
+  CHECK(server.calls().back() == "POST /pause");
+  CHECK(server.count("GET /version") == 1);
+}
+
+TEST_CASE("connections of many requests at once are used again, and closed when nobody needs them") {
+  constexpr int kMany = 1500, kKept = 1024, kOthers = 50;  // files of the lanes themselves
+  FakeVllm server;
+  server.gate("/health");
+  Client client;
+  const int64_t before = open_files();
+  for (int i = 0; i < kMany; ++i) client.get(server.url() + "/health");
+  CHECK(soon([&] { return server.count("GET /health") == kMany; }));
+  server.open_gate();
+  REQUIRE(client.wait_for(kMany));
+  CHECK(client.good == kMany);
+  const int64_t most = open_files();
+  CHECK(most >= before + 2 * kMany);  // both ends are this process's
+  client.get(server.url() + "/health");
+  REQUIRE(client.wait_for(kMany + 1));
+  CHECK(open_files() <= most);
+  CHECK(soon([&] { return open_files() <= before + 2 * kKept + kOthers; }));
+  client.get(server.url() + "/health");
+  REQUIRE(client.wait_for(kMany + 2));
+  CHECK(client.good == kMany + 2);
+}
