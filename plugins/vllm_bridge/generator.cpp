@@ -22,11 +22,21 @@ Log log_to(const hexad_host* host) {
 }
 
 // A connection a running request, and more than shells allow by default.
-void raise_descriptor_limit() {
+void raise_descriptor_limit(const Settings& settings, const Log& log) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);  // else connections that are refused say so
+  constexpr rlim_t kOthers = 128;      // files
+  const auto servers = settings.urls.empty() ? static_cast<rlim_t>(settings.spawn.servers) : settings.urls.size();
+  const rlim_t wanted = servers * static_cast<rlim_t>(settings.max_running) + kOthers;
+  if (limit.rlim_max >= wanted) return;
+  log(HEXAD_LOG_WARN,
+      fmt::format(
+          "this process may have {} open files, and {} vLLM servers with {} requests each may need {}: requests "
+          "beyond wait for others to end. Raise the limit (ulimit -Hn), or lower "
+          "policy.generation.vllm_cfg.max_running_requests",
+          limit.rlim_max, servers, settings.max_running, wanted));
 }
 
 int rank_of(const sdk::Config& config) { return static_cast<int>(config.get<int64_t>("replica_index", 0)); }
@@ -66,7 +76,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
       control_(loop_, fleet_),
       nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(config), log_),
       spawns_(settings_.urls.empty()) {
-  raise_descriptor_limit();
+  raise_descriptor_limit(settings_, log_);
   if (!spawns_) {
     loop_.run([&] {
       for (size_t i = 0; i < settings_.urls.size(); ++i)

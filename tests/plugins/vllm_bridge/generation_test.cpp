@@ -1,4 +1,7 @@
 // What is asked of servers, and what comes back, while nothing fails.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;
@@ -140,6 +143,30 @@ TEST_CASE("a server gets no more requests at once than it may") {
   auto& samples = bridge.run(wishes);
   for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
   CHECK(server.most_running() <= 3);
+}
+
+TEST_CASE("more requests at once than this process may have open files are warned of") {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  if (limit.rlim_max > 1'000'000'000) return;
+  const std::string warning = fmt::format("this process may have {} open files, and 1 vLLM servers", limit.rlim_max);
+  FakeVllm server;
+  Harness(std::vector<const FakeVllm*>{&server});
+  CHECK(!LogLines::all().has(warning));
+  Harness({&server}, {{"max_running_requests", 1'000'000'000}});
+  CHECK(LogLines::all().has(warning));
+}
+
+TEST_CASE("requests at once beyond one lane of connections") {
+  FakeVllm server({.token_ms = 20});
+  Harness bridge({&server}, {{"max_running_requests", 300}});
+  for (int round = 0; round < 2; ++round) {
+    auto wishes = many(300, 40);
+    for (Wish& wish : wishes) wish.id += static_cast<uint64_t>(1000 * round);
+    auto& samples = bridge.run(wishes);
+    for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
+  }
+  CHECK(server.most_running() > 128);
 }
 
 TEST_CASE("requests keep prefixes of other runs and weights apart by a salt") {
