@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
 
 using first_party::both;
+using first_party::lines_of;
 using first_party::source;
+using first_party::steps_of;
 using plugin_test::contains;
 using toy::TempDir;
 
@@ -33,30 +35,6 @@ std::vector<std::string> arguments(const TempDir& dir, const Overrides& override
                             both({"++cluster.device=cpu"}, overrides));
 }
 Overrides alone(const Overrides& overrides) { return both(first_party::training_alone(), overrides); }
-
-std::vector<Json> lines_of(const toy::fs::path& file) {
-  std::vector<Json> lines;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
-// The metrics of every step of the run's newest log, and beside them its samples.
-std::vector<Json> steps_of(const TempDir& dir, const std::string& experiment = "exp_001") {
-  const toy::fs::path logs = dir / "logs" / experiment;
-  std::vector<Json> found;
-  for (Json& line : lines_of(logs / "metrics.jsonl")) {
-    if (!line.contains("train/reward")) continue;
-    line["samples"] = Json::array(), line["prompts"] = Json::array();
-    for (const Json& sample : lines_of(logs / fmt::format("train_data_step{}.jsonl", line.at("step").get<int>()))) {
-      line["samples"].push_back(sample.at("token_ids"));
-      const std::string content = sample.at("content"), response = sample.at("response");
-      line["prompts"].push_back(content.substr(0, content.size() - response.size()));
-    }
-    found.push_back(line);
-  }
-  return found;
-}
 
 std::vector<Json> train(const Overrides& overrides) {
   const TempDir dir;

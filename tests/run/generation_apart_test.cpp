@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
 
 using first_party::both;
 using first_party::source;
@@ -31,25 +31,12 @@ toy::Ended train(const TempDir& dir, const Overrides& overrides) {
 }
 
 // The metrics of every step, and beside them the tokens of its samples.
-std::vector<Json> steps_of(const Overrides& overrides) {
+std::vector<Json> trained(const Overrides& overrides) {
   const TempDir dir;
   const toy::Ended run = train(dir, overrides);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
-  const auto lines_of = [&](const std::string& file) {
-    std::vector<Json> lines;
-    std::ifstream in(dir / "logs/exp_001" / file);
-    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-    return lines;
-  };
-  std::vector<Json> steps;
-  for (Json& line : lines_of("metrics.jsonl")) {
-    if (!line.contains("train/reward")) continue;
-    line["samples"] = Json::array();
-    for (const Json& sample : lines_of(fmt::format("train_data_step{}.jsonl", steps.size() + 1)))
-      line["samples"].push_back(sample.at("token_ids"));
-    steps.push_back(line);
-  }
+  const std::vector<Json> steps = first_party::steps_of(dir);
   REQUIRE(steps.size() == kSteps);
   return steps;
 }
@@ -69,20 +56,20 @@ const Overrides kMegatron = {"policy.megatron_cfg.enabled=true", "++policy.megat
 }  // namespace
 
 TEST_CASE("dtensor: generation apart draws and trains as generation colocated does") {
-  const std::vector<Json> want = steps_of({"cluster.gpus_per_node=2"});
+  const std::vector<Json> want = trained({"cluster.gpus_per_node=2"});
   CHECK(want[0].at("samples") != want[1].at("samples"));
   for (const auto& [ranks, generators] : {std::pair(2, 1), {3, 1}, {4, 2}}) {
     CAPTURE(ranks);
-    check_same(steps_of(apart(ranks, generators)), want);
+    check_same(trained(apart(ranks, generators)), want);
   }
-  check_same(steps_of(both(apart(4, 2), {"++policy.generation.native_cfg.tensor_parallel_size=2"})), want);
+  check_same(trained(both(apart(4, 2), {"++policy.generation.native_cfg.tensor_parallel_size=2"})), want);
 }
 
 TEST_CASE("megatron: generation apart draws and trains as generation colocated does") {
-  const std::vector<Json> want = steps_of(both(kMegatron, {"cluster.gpus_per_node=2"}));
-  check_same(steps_of(both(kMegatron, apart(3, 1))), want);
+  const std::vector<Json> want = trained(both(kMegatron, {"cluster.gpus_per_node=2"}));
+  check_same(trained(both(kMegatron, apart(3, 1))), want);
   const Overrides stages = {"policy.megatron_cfg.enabled=true", "++policy.megatron_cfg.pipeline_model_parallel_size=2"};
-  check_same(steps_of(both(stages, apart(4, 2))), want);
+  check_same(trained(both(stages, apart(4, 2))), want);
 }
 
 TEST_CASE("generation apart is refused where there is one worker, and where ranks do not suffice") {

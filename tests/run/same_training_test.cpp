@@ -6,9 +6,10 @@
 #include <iostream>
 
 #include "core/data/random.hpp"
-#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
 
 using first_party::both;
+using first_party::lines_of;
 using first_party::source;
 using toy::TempDir;
 
@@ -21,13 +22,6 @@ constexpr uint64_t kSeed = 42;  // grpo.seed of the quickstart
 const std::vector<std::string> kMegatron = {
     "policy.megatron_cfg.enabled=true", "++policy.megatron_cfg.tensor_model_parallel_size=2",
     "++policy.megatron_cfg.pipeline_model_parallel_size=2", "cluster.gpus_per_node=8"};
-
-std::vector<Json> lines_of(const toy::fs::path& file) {
-  std::vector<Json> found;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) found.push_back(Json::parse(line));
-  return found;
-}
 
 // What a run computed, a number a step; of log-probs an array a sample.
 struct Training {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
 
 using first_party::both;
 using first_party::source;
@@ -24,25 +24,12 @@ std::vector<std::string> train(const TempDir& dir, const std::vector<std::string
 }
 
 // The metrics of every step, and beside them the tokens of its samples.
-std::vector<Json> steps_of(const std::vector<std::string>& overrides) {
+std::vector<Json> trained(const std::vector<std::string>& overrides) {
   const TempDir dir;
   const toy::Ended run = toy::run(train(dir, overrides), "", 600);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
-  const auto lines_of = [&](const std::string& file) {
-    std::vector<Json> lines;
-    std::ifstream in(dir / "logs/exp_001" / file);
-    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-    return lines;
-  };
-  std::vector<Json> steps;
-  for (Json& line : lines_of("metrics.jsonl")) {
-    if (!line.contains("train/reward")) continue;
-    line["samples"] = Json::array();
-    for (const Json& sample : lines_of(fmt::format("train_data_step{}.jsonl", steps.size() + 1)))
-      line["samples"].push_back(sample.at("token_ids"));
-    steps.push_back(line);
-  }
+  const std::vector<Json> steps = first_party::steps_of(dir);
   REQUIRE(steps.size() == kSteps);
   return steps;
 }
@@ -53,8 +40,8 @@ TEST_CASE("two replicas of two ranks draw what four of one do, before and after 
   const std::vector<std::string> megatron = {"policy.megatron_cfg.enabled=true",
                                              "++policy.megatron_cfg.tensor_model_parallel_size=2"};
   for (const auto& backend : {std::vector<std::string>(), megatron}) {
-    const std::vector<Json> alone = steps_of(both(backend, {kRanks + "1"})),
-                            shared = steps_of(both(backend, {kRanks + "2"}));
+    const std::vector<Json> alone = trained(both(backend, {kRanks + "1"})),
+                            shared = trained(both(backend, {kRanks + "2"}));
     CHECK(shared[0].at("samples").size() > 8);
     for (size_t step = 0; step < kSteps; ++step) {
       CAPTURE(step);
