@@ -1,9 +1,11 @@
 // The benchmarks of whole runs, on a CPU with a tiny model: what they check holds, and they say what they measured.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
+#include "benchmarks/bridge_overhead/outcome.hpp"
 #include "tests/run/first_party.hpp"
 
 using Json = nlohmann::json;
@@ -77,4 +79,60 @@ TEST_CASE("async_gain accounts for the groups of an asynchronous run beside the 
   CHECK(run.at("avg_trajectory_age").get<double>() > 0.5);
   CHECK(run.at("all_steps_ratio").get<double>() > 0);
   CHECK(result.at("phases").at("42").at(0).get<double>() > 0);
+}
+
+TEST_CASE("bridge_overhead measures three arms, and many requests at once") {
+  const toy::TempDir dir;
+  const std::string out = (dir / "result.json").string(), log = (dir / "log").string();
+  const std::string build = std::getenv("HEXAD_BUILD_DIR");
+  const std::string command = fmt::format(
+      "{0}/bin/bridge_overhead --plugins {0}/lib/hexad/plugins --out {1} --concurrency 2,256 --rounds 2 --flight 300 "
+      "--prompt-tokens 9 --new-tokens 4 --pace-ms 5 --whole-requests 64 > {2} 2>&1",
+      build, out, log);
+  const int code = std::system(command.c_str());
+  INFO(toy::read_text(log));
+  REQUIRE(code == 0);
+  const Json result = Json::parse(toy::read_text(out));
+  CHECK(result.at("ok") == true);
+  CHECK(result.at("wrong").empty());
+  REQUIRE(result.at("rows").size() == 4);
+  for (const Json& row : result.at("rows")) {
+    CAPTURE(row.dump());
+    for (const char* arm : {"bridge", "bare", "bare_sse"}) {
+      CHECK(row.at(arm).at("wall_ms").at("least") > 0);
+      CHECK(row.at(arm).at("cpu_us").at("least") > 0);
+      if (row.at("answers") == "streamed") CHECK(row.at(arm).at("latency_ms").at("least") > 3 * 5);
+    }
+    const Json& added = row.at("added_over_bare").at("cpu_us");
+    CHECK(added.at("least") <= added.at("median"));
+    CHECK(added.at("median") <= added.at("most"));
+  }
+  CHECK(result.at("target").at("streamed").at("limit_ms") == 1);
+  REQUIRE(result.at("flight").size() == 2);
+  for (const Json& flight : result.at("flight")) {
+    CHECK(flight.at("most_open_files") > 300);
+    CHECK(flight.at("peak_rss_mib") > flight.at("rss_before_mib"));
+    CHECK(flight.at("wall_s") > flight.at("all_at_server_s"));
+  }
+}
+
+TEST_CASE("bridge_overhead sees what is lost, doubled or changed") {
+  using namespace hexad::bridge_overhead;
+  const Load load{10, 3, 1, {4, 2}};
+  Tally tally(load);
+  for (uint64_t index = 10; index < 13; ++index) tally.begin(index);
+  tally.end(10), tally.end(10), tally.end(13), tally.end(11, "is cut");
+  const std::vector<std::string> wanted = {"request 10 is answered twice",
+                                           "an answer to request 13, which was not made", "request 11: is cut",
+                                           "2 of 3 requests have ended"};
+  CHECK(tally.finish().wrong == wanted);
+  std::vector<int32_t> tokens = {token_at(10, 0), token_at(10, 1)};
+  std::vector<float> logprobs = {logprob_at(10, 0), logprob_at(10, 1)};
+  const auto different = [&] { return difference(10, tokens.data(), logprobs.data(), 2, load.shape); };
+  CHECK(different().empty());
+  CHECK(difference(10, tokens.data(), logprobs.data(), 1, load.shape) == "1 tokens, wanted 2");
+  logprobs[1] = std::nextafter(logprobs[1], 0.0f);
+  CHECK(different() == "log-prob 1 is not what was sent");
+  tokens[0] ^= 1;
+  CHECK(different() == "token 0 is not what was sent");
 }
