@@ -234,7 +234,8 @@ void Fleet::recall(int index) {
     Entry& entry = *journal_.at(id);
     transfers_.abort(entry.transfer);
     leave(entry);
-    waiting_.push_front(id);
+    const int32_t ended = entry.ended_by_tokens();  // its tokens are all here, the word of its end is not
+    ended == HEXAD_FINISH_NONE ? waiting_.push_front(id) : finish(entry, ended);
   }
 }
 

@@ -76,6 +76,16 @@ TEST_CASE("a sample whose last message is lost is complete all the same") {
   CHECK(server.generations().size() == 2);
 }
 
+TEST_CASE("a sample that has all its tokens when its server is given up is not sent again") {
+  FakeVllm server;
+  Harness bridge({&server}, {{"stall_timeout_s", 0.4}});
+  server.inject(once({.kind = Fault::hang, .after = 12}));
+  Wish wish;
+  check_sample(wish, bridge.run({wish}).at(0));
+  CHECK(LogLines::all().has("has sent nothing for "));
+  CHECK(server.generations().size() == 1);
+}
+
 TEST_CASE("a length that was not reached is not believed") {
   FakeVllm server;
   Harness bridge({&server});

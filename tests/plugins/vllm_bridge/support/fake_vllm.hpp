@@ -360,6 +360,7 @@ class FakeVllm {
         throw Gone{};
       }
       chunk(connection, event({token}, {logprob}, stop ? Json("stop") : last ? Json("length") : Json()));
+      if (last && fault.kind == Fault::hang && i + 1 == fault.after) break_off(connection, fault, event, most);
       if (last) return;
     }
   }
