@@ -75,7 +75,9 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config)
       fleet_(loop_, settings_, outbox_, log_),
       control_(loop_, fleet_),
       nursery_(loop_, fleet_, settings_, log_dir(settings_, work_), work_.path().string(), rank_of(config), log_),
-      spawns_(settings_.urls.empty()) {
+      spawns_(settings_.urls.empty()),
+      first_starts_end_(Clock::now() + std::chrono::ceil<Milliseconds>(
+                                           std::min(settings_.deadlines.startup, settings_.deadlines.control))) {
   raise_descriptor_limit(settings_, log_);
   if (!spawns_) {
     loop_.run([&] {

@@ -102,7 +102,8 @@ class Generator {
     Delivery delivery;
   };
   bool runs() const { return !paused_ && !asleep_ && !without_weights_; }
-  Channel* choose_channel(const sdk::Call& call, std::vector<Target>& targets);
+  Channel* choose_channel(const sdk::Call& call);
+  std::vector<Target> reached_by(const Channel& channel);
   void await_servers(const sdk::Call& call);
   void drop_prefixes(std::vector<Target>& targets);
   void wait_for_server(const sdk::Call& call);
@@ -132,6 +133,7 @@ class Generator {
   std::unique_ptr<DirectUpdate> direct_;                            // of one that goes by the channel
   std::string update_failure_, way_;  // why the update is refused; "disk" or the channel's name
   int64_t update_version_ = 0;
+  Clock::time_point first_starts_end_;       // until which the first update waits for servers
   std::vector<std::filesystem::path> dirs_;  // of weights that were sent, the latest last
 
   std::mutex mutex_;                            // of what follows

@@ -41,7 +41,7 @@ void Generator::sleep(const sdk::Call& call, int32_t level) {
     if (!held) fleet_.hold();
     for (const auto& server : fleet_.servers()) fleet_.recall(server->index);
   });
-  std::vector<Target> targets = control_.up();
+  std::vector<Target> targets = control_.takes_weights();
   const bool all = std::all_of(targets.begin(), targets.end(), [](const Target& t) { return t.sleep_mode; });
   if (!all) call.log(HEXAD_LOG_DEBUG, "a vLLM server has no sleep mode: it keeps its memory while the policy computes");
   std::erase_if(targets, [](const Target& target) { return !target.sleep_mode; });
@@ -50,7 +50,7 @@ void Generator::sleep(const sdk::Call& call, int32_t level) {
 
 void Generator::wake(const sdk::Call&) {
   if (!std::exchange(asleep_, false)) return;
-  std::vector<Target> targets = control_.up();
+  std::vector<Target> targets = control_.takes_weights();
   std::erase_if(targets, [](const Target& target) { return !target.sleep_mode; });
   control_.post_or_fail(targets, "/wake_up", "{}", settings_.deadlines.control);
   if (!without_weights_) loop_.run([&] { fleet_.release(); });  // else the next update does

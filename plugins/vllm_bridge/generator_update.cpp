@@ -20,21 +20,26 @@ bool was_reset(const Answer& answer) {
 
 }  // namespace
 
+// Of a first start alone: one that is down, or comes back, takes the next update that finds it there.
 void Generator::await_servers(const sdk::Call& call) {
-  const auto end = Clock::now() + std::chrono::ceil<Milliseconds>(settings_.deadlines.startup);
-  while (control_.any_starting() && Clock::now() < end) {
+  bool told = false;
+  while (control_.any_on_its_first_start() && Clock::now() < first_starts_end_) {
     if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "the weight update was cancelled while vLLM servers start");
+    if (!std::exchange(told, true)) call.log(HEXAD_LOG_INFO, "the first weight update waits for vLLM servers to start");
     std::this_thread::sleep_for(Milliseconds(50));
   }
 }
 
-// The channel of this update, and the servers that take it; null: it goes over disk. A model without weights begins there:
-// its servers start from what is written.
-Channel* Generator::choose_channel(const sdk::Call& call, std::vector<Target>& targets) {
+// The channel of this update; null: it goes over disk. A model without weights begins there: its servers start from what
+// is written.
+Channel* Generator::choose_channel(const sdk::Call& call) {
   const std::string& wanted = settings_.transport;
   if (wanted == "disk" || !has_weights_ || call.device().device_type != kDLCUDA) return nullptr;
   await_servers(call);
-  targets = control_.takes_weights();
+  const bool direct = !wanted.empty() || channel_;  // servers may see no disk of ours
+  if (direct) wait_for_server(call);
+  const std::vector<Target> targets = control_.takes_weights();
+  if (targets.empty() && direct) fail_update();
   std::string backend = wanted;
   for (const Target& target : targets) {
     const std::string offered = target.can.weight_transfer ? target.weight_transfer : "";
@@ -53,6 +58,13 @@ Channel* Generator::choose_channel(const sdk::Call& call, std::vector<Target>& t
   return channel_.get();
 }
 
+// Those that the channel reaches, as they are once the others stand still: one that failed at the pause is none.
+std::vector<Target> Generator::reached_by(const Channel& channel) {
+  std::vector<Target> targets = control_.takes_weights();
+  std::erase_if(targets, [&](const Target& target) { return target.weight_transfer != channel.backend(); });
+  return targets;
+}
+
 void Generator::update_begin(const sdk::Call& call, int64_t version) {
   for (const Target& target : control_.up()) {
     if (target.dev_mode) continue;
@@ -64,9 +76,9 @@ void Generator::update_begin(const sdk::Call& call, int64_t version) {
   direct_.reset();
   checkpoint_.reset();
   update_failure_.clear();
-  std::vector<Target> targets;
-  if (Channel* const channel = choose_channel(call, targets)) {
-    direct_.reset(new DirectUpdate{{*this, runs()}, {call, *channel, control_, targets, settings_.deadlines}});
+  if (Channel* const channel = choose_channel(call)) {
+    direct_.reset(
+        new DirectUpdate{{*this, runs()}, {call, *channel, control_, reached_by(*channel), settings_.deadlines}});
   } else {
     checkpoint_.emplace(work_.path() / fmt::format("version_{}", version), settings_.model_name,
                         settings_.deadlines.control);

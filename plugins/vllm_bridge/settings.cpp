@@ -156,16 +156,17 @@ Json filled_vllm_cfg(const sdk::Config& config, const Settings& s) {
   return cfg;
 }
 
-// A server of our own is on this rank's GPU. What the operator said of it stays.
+// Of servers of our own. Asked for alone: for CUDA IPC vLLM unpickles what is sent to a port without a key. What the
+// operator said of it stays.
 void offer_weight_transfer(const std::string& transport, SpawnSettings& spawn) {
-  if (transport == "disk") return;
-  const std::string backend = transport.empty() ? "ipc" : transport, option = "--weight-transfer-config";
+  if (transport != "ipc" && transport != "nccl") return;
+  const std::string option = "--weight-transfer-config";
   if (std::ranges::find(spawn.arguments, option) == spawn.arguments.end()) {
     spawn.arguments.push_back(option);
-    spawn.arguments.push_back(Json{{"backend", backend}}.dump());
+    spawn.arguments.push_back(Json{{"backend", transport}}.dump());
   }
-  if (backend == "ipc") spawn.environment.emplace("VLLM_ALLOW_INSECURE_SERIALIZATION", "1");
-  if (const std::string path = nccl_path(); backend == "nccl" && !path.empty())
+  if (transport == "ipc") spawn.environment.emplace("VLLM_ALLOW_INSECURE_SERIALIZATION", "1");
+  if (const std::string path = nccl_path(); transport == "nccl" && !path.empty())
     spawn.environment.emplace("VLLM_NCCL_SO_PATH", path);
 }
 

@@ -19,10 +19,11 @@ std::vector<Target> Control::servers(bool with_waiting) {
 std::vector<Target> Control::up() { return servers(/*with_waiting=*/false); }
 std::vector<Target> Control::takes_weights() { return servers(/*with_waiting=*/true); }
 
-bool Control::any_starting() {
+bool Control::any_on_its_first_start() {
   return loop_.run([&] {
-    return std::ranges::any_of(fleet_.servers(),
-                               [](const auto& server) { return server->state == Server::State::starting; });
+    return std::ranges::any_of(fleet_.servers(), [](const auto& server) {
+      return server->state == Server::State::starting && !server->was_there;
+    });
   });
 }
 

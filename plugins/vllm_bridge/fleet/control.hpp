@@ -31,7 +31,7 @@ class Control {
 
   std::vector<Target> up();             // those that take requests now
   std::vector<Target> takes_weights();  // those, and those that wait for weights
-  bool any_starting();                  // a server has not answered yet
+  bool any_on_its_first_start();        // a server has not answered yet, and was never there
 
   // POSTs to all at once and waits for every answer, none longer than `deadline`.
   std::vector<Answer> post(const std::vector<Target>& targets, const std::string& path, const std::string& body,

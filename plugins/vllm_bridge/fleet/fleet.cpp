@@ -225,7 +225,7 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
     why = "ended its answer before the stream's last event";
   }
   const int32_t ended = entry.ended_by_tokens();
-  const bool stopped = entry.finish == "stop" || entry.finish == "repetition";
+  const bool stopped = entry.stopped();
   if (why.empty() && entry.finish == "length" && ended == HEXAD_FINISH_NONE)
     why = fmt::format("stopped for length after {} of {} tokens", entry.tokens.size(), entry.request.max_new_tokens);
   if (stopped || ended != HEXAD_FINISH_NONE) {  // all of it is here, whatever came after

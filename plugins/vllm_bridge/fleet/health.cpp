@@ -72,6 +72,7 @@ void Fleet::admit(int index, const std::string& url, const std::string& api_key)
 void Fleet::lose(int index, const std::string& why) {
   Server& server = *servers_[static_cast<size_t>(index)];
   fail(server, why);
+  server.was_there = true;
   loop_.forget(std::exchange(server.timer, 0));  // it is admitted again when its process is
   if (server.probe) transfers_.abort(std::exchange(server.probe, 0));
 }
@@ -165,6 +166,7 @@ void Fleet::check_weights(Server& server) {
 
 void Fleet::wait_for_weights(Server& server) {
   const bool new_state = !server.waits_for_weights();
+  server.was_there = true;
   server.state = Server::State::waiting;
   server.last_error = fmt::format(
       "it waits for the next weight update: of version {}, which went from GPU to GPU, there is no copy "
@@ -182,6 +184,7 @@ void Fleet::catch_up(Server& server) {
 
 void Fleet::open(Server& server) {
   const bool first = !std::exchange(ever_up_, true);
+  server.was_there = true;
   server.state = Server::State::up, server.since = last_up_ = server.last_progress = Clock::now();
   server.unhealthy = server.failures = 0;
   log_(HEXAD_LOG_INFO,
@@ -234,7 +237,7 @@ void Fleet::recall(int index) {
     Entry& entry = *journal_.at(id);
     transfers_.abort(entry.transfer);
     leave(entry);
-    const int32_t ended = entry.ended_by_tokens();  // its tokens are all here, the word of its end is not
+    const int32_t ended = entry.stopped() ? HEXAD_FINISH_STOP : entry.ended_by_tokens();  // its tokens are all here
     ended == HEXAD_FINISH_NONE ? waiting_.push_front(id) : finish(entry, ended);
   }
 }
@@ -269,7 +272,7 @@ void Fleet::check_health(Server& server) {
     if (answer.result.no_descriptor) return wait_for_descriptors();
     server.unhealthy = answer.ok() ? 0 : server.unhealthy + 1;
     const bool dead = answer.result.complete && !answer.ok();
-    if (answer.ok() || !server.up()) return;
+    if (answer.ok() || !(server.up() || server.waits_for_weights())) return;
     if (dead || server.unhealthy >= kUnhealthy) return fail(server, "is not well, /health: " + answer.trouble());
     log_(HEXAD_LOG_WARN, fmt::format("{} may not be well, /health: {}. It is asked again in {} s", server.label(),
                                      answer.trouble(), kHealthEvery.count()));
@@ -322,6 +325,7 @@ void Fleet::check_lost() {
 void Fleet::look_around() {
   const auto now = Clock::now();
   for (const auto& server : servers_) {
+    if (server->waits_for_weights()) check_health(*server);
     if (!server->up()) continue;
     if (held_ == 0 && !server->running.empty() && now - server->last_progress > settings_.deadlines.stall) {
       stall(*server, fmt::format("has sent nothing for {:.1f} s", Seconds(now - server->last_progress).count()));

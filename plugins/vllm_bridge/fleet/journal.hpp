@@ -37,6 +37,8 @@ struct Entry {
 
   int64_t left() const { return request.max_new_tokens - static_cast<int64_t>(tokens.size()); }
 
+  // The stream has named a reason that is not its length.
+  bool stopped() const { return finish == "stop" || finish == "repetition"; }
   // The attempt is over.
   void count_attempt() { in_vain = tokens.size() > tokens_before ? 0 : in_vain + 1; }
   // Takes new tokens, sampled under `version`. Throws std::runtime_error if there are more than were asked for.

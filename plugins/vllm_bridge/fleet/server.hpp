@@ -42,6 +42,7 @@ struct Server {
   std::string url;          // without a slash at its end
   std::string api_key;      // never logged
   State state = State::starting;
+  bool was_there = false;                  // has answered as a server, at some time, or its process has ended
   Clock::time_point since = Clock::now();  // that state
   GenerationApi api = GenerationApi::tokens;
   Capabilities can;

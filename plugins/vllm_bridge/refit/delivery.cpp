@@ -8,8 +8,26 @@ Delivery::Delivery(const sdk::Call& call, Channel& channel, Control& control, st
                    const Deadlines& deadlines)
     : channel_(channel), control_(control), targets_(std::move(targets)), deadlines_(deadlines) {
   channel_.connect(call, targets_);
-  control_.update(targets_, "/start_weight_update", "{}", deadlines_.control);
-  open_ = targets_;
+  open_ = targets_;  // a start that nobody answered may come about all the same
+  start();
+}
+
+// A server refuses it while an update is open that nobody ended, of a trainer before this one: that is ended first.
+void Delivery::start() {
+  std::vector<Target> begun, refused;
+  const std::vector<Answer> answers = control_.post(targets_, "/start_weight_update", "{}", deadlines_.control);
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    if (answers[i].ok())
+      begun.push_back(targets_[i]);
+    else if (answers[i].result.complete)
+      refused.push_back(targets_[i]);
+    else
+      control_.spoil(targets_[i], "failed at /start_weight_update: " + answers[i].trouble());
+  }
+  control_.post(refused, "/finish_weight_update", "{}", deadlines_.probe);
+  control_.update(refused, "/start_weight_update", "{}", deadlines_.control);
+  begun.insert(begun.end(), refused.begin(), refused.end());
+  targets_ = std::move(begun);
 }
 
 // Whatever came of them, the next update could not start before this one has ended there.

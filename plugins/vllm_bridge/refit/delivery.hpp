@@ -22,10 +22,12 @@ class Delivery {
   std::vector<Target> finish();
 
  private:
+  void start();
+
   Channel& channel_;
   Control& control_;
   std::vector<Target> targets_;  // that have taken all so far
-  std::vector<Target> open_;     // where the update has begun and not ended
+  std::vector<Target> open_;     // where the update may have begun, and has not ended
   const Deadlines& deadlines_;
   int64_t weights_ = 0;
 };

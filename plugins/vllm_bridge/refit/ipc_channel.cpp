@@ -16,7 +16,13 @@ std::string pickle_of(const Staging& staging) {
   const CudaContext context(staging.device_id());
   std::array<std::byte, kIpcHandleBytes> handle{};
   std::array<std::byte, 16> uuid{};
-  CudaDriver::check(driver.ipc_handle(handle.data(), staging.address()), "cuIpcGetMemHandle");
+  if (const int result = driver.ipc_handle(handle.data(), staging.address()); result != 0) {
+    sdk::fail(
+        HEXAD_FAILED_PRECONDITION,
+        "weight update by CUDA IPC: this GPU's memory cannot be shared (cuIpcGetMemHandle gave CUDA error %d). Set "
+        "policy.generation.refit_transport to disk",
+        result);
+  }
   CudaDriver::check(driver.device_uuid(uuid.data(), context.device()), "cuDeviceGetUuid");
   return base64(ipc_pickle(uuid_text(uuid), handle, static_cast<int64_t>(staging.size())));
 }
@@ -42,7 +48,7 @@ void IpcChannel::connect(const sdk::Call&, std::vector<Target>& targets) {
 void IpcChannel::send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) {
   const auto slices = in_order(bucket);
   if (slices.empty()) return;
-  if (staging_.reserve(slices)) pickle_ = pickle_of(staging_);
+  if (staging_.reserve(slices) || pickle_.empty()) pickle_ = pickle_of(staging_);
   for (size_t begin = 0, count = 0; begin < slices.size(); begin += count) {
     const std::vector<int64_t> sizes = staging_.fill(call, Slices(slices).subspan(begin));
     count = sizes.size();

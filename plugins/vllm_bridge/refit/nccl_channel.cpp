@@ -36,6 +36,15 @@ int workers_of(Control& control, const Target& target, Seconds deadline) {
 }  // namespace
 
 std::unique_ptr<NcclSender> NcclChannel::join(const sdk::Call& call, const Target& target) {
+  const auto here = [](const std::string& text) {
+    return text.find("127.0.0.1") != std::string::npos || text.find("localhost") != std::string::npos;
+  };
+  if (!target.can.nccl_id_at_init && here(address_) && !here(target.url)) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.generation.vllm_cfg.refit_address: got %s, where a server on another host cannot meet this one: "
+              "wanted an address of this host that it reaches",
+              address_.c_str());
+  }
   const int workers = workers_of(control_, target, deadline_);
   const UniqueId id = new_unique_id();
   std::unique_ptr<Rendezvous> store;  // until the workers have read the id

@@ -103,10 +103,13 @@ NcclSender::~NcclSender() { leave(); }
 
 // The memory last: kernels that wait for the others may be on it until the communicator is aborted.
 void NcclSender::leave() {
-  const CudaContext context(device_id_);
-  if (comm_) Nccl::get().abort(comm_);
-  if (one_) CudaDriver::get().free(one_);
-  if (stream_) CudaDriver::get().stream_destroy(stream_);
+  try {
+    const CudaContext context(device_id_);
+    if (comm_) Nccl::get().abort(comm_);
+    if (one_) CudaDriver::get().free(one_);
+    if (stream_) CudaDriver::get().stream_destroy(stream_);
+  } catch (const std::exception&) {  // of a lost GPU there is nothing to give back
+  }
 }
 
 void NcclSender::check(int result, const char* what) {

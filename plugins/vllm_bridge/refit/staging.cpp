@@ -10,9 +10,12 @@ Staging::~Staging() { free(); }
 
 void Staging::free() {
   if (!address_) return;
-  const CudaContext context(device_id_);
-  CudaDriver::get().free(std::exchange(address_, 0));
-  size_ = 0;
+  try {
+    const CudaContext context(device_id_);
+    CudaDriver::get().free(address_);
+  } catch (const std::exception&) {  // of a lost GPU there is nothing to give back
+  }
+  address_ = 0, size_ = 0;
 }
 
 bool Staging::reserve(Slices slices) {

@@ -154,6 +154,40 @@ TEST_CASE("without a copy of the weights in force, and a server that has them, t
   CHECK(server.generations().size() == asked);
 }
 
+TEST_CASE("an update that a trainer before this one left open on a server is ended first") {
+  use_fake_cuda();
+  FakeVllm server(offers("ipc"));
+  {
+    Harness killed(Harness::OnGpu{}, {&server});
+    killed.run({Wish{}});
+    server.refuse("/finish_weight_update", 500);  // nobody ended it
+    killed->update_begin(killed.service(), 1);
+    killed.bucket("model.w", 7.0f);
+  }
+  server.refuse("/none", 500);
+  Harness bridge(Harness::OnGpu{}, {&server});
+  bridge.run({Wish{.id = 3}});
+  bridge.update(1, 1.0f);
+  CHECK(server.weights() == model_with({{"model.w", 1.0f}}));
+}
+
+TEST_CASE("a server that fails at the pause takes no part in the update, and none waits for absent ones for ever") {
+  use_fake_cuda();
+  FakeVllm good(offers("ipc")), bad(offers("ipc")), absent(offers("ipc"));
+  absent.set_healthy(false);
+  Harness bridge(Harness::OnGpu{}, {&good, &bad, &absent}, Json::object(), {{"startup_timeout_s", 1}});
+  bridge.run(many(4));
+  while (!(LogLines::all().has(good.url() + ") takes") && LogLines::all().has(bad.url() + ") takes"))) bridge.poll(10);
+  bad.refuse("/pause", 500, 1);
+  const auto began = std::chrono::steady_clock::now();
+  bridge.update(1, 1.0f);
+  bridge.update(2, 2.0f);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+  CHECK(good.weights() == model_with({{"model.w", 2.0f}}));
+  CHECK(good.count("POST /start_weight_update") == 2);
+  CHECK(bad.count("POST /start_weight_update") <= 1);
+}
+
 TEST_CASE("a part of a weight is refused, and the update ends on the server") {
   use_fake_cuda();
   FakeVllm server(offers("ipc"));
