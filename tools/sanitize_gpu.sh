@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the GPU cases of test programs under compute-sanitizer, several at a time, and prints a line for each: held, FOUND
-# (with the log's place) or late. Exit code 1 when something was found, 3 when nothing was but a case came too late.
+# (with the log's place) or late. Cases know of it and leave out their largest shapes. Exit code 1 when something was
+# found, 3 when nothing was but a case came too late.
 # usage: tools/sanitize_gpu.sh [--tool memcheck|racecheck|synccheck|initcheck] [--only REGEX] [--late SECONDS] [--jobs N] PROGRAM...
 set -uo pipefail
 tool=memcheck only=. late=300 jobs=4 programs=()
@@ -31,7 +32,7 @@ one() {  # PROGRAM NUMBER CASE
   esac
 }
 export -f one
-export logs tool late sanitizer
+export logs tool late sanitizer HEXAD_UNDER_SANITIZER=1
 
 for program in "${programs[@]}"; do
   "$program" -ltc -ts=gpu --no-version | grep -vE '^(\[doctest\]|=+$)' | grep -E "$only" | grep -n . | sed "s|^\([0-9]*\):|$program\x1f\1\x1f|"
