@@ -114,7 +114,9 @@ void StepBook::save_with_patience(const data::LoaderState& position, bool is_las
       return;
     } catch (const std::exception& error) {
       run_.checkpoints->abandon(run_.progress.total_steps);
-      const bool full = std::string_view(error.what()).find(std::strerror(ENOSPC)) != std::string_view::npos;
+      const std::string what = error.what();
+      const bool full = what.find(std::strerror(ENOSPC)) != std::string::npos ||
+                        what.find(std::strerror(EDQUOT)) != std::string::npos;
       if (!full || (is_last && (waited.seconds() > kPatienceS || run_.interrupted > 1))) throw;
       run_.console.line(
           fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir; it is tried "
