@@ -1,6 +1,10 @@
 // Casts of weights that stay between the micro-batches of a call: the bits of calls of one micro-batch each, in which
 // nothing stays, step after step; and none is left when weights have changed, in whatever way.
 #pragma once
+#include <algorithm>
+#include <functional>
+#include <limits>
+
 #include "tests/plugins/backend/fixed_order.hpp"
 #include "tests/plugins/backend/fp8.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
@@ -99,6 +103,16 @@ inline void check_casts_stay(const json& config, const std::filesystem::path& sh
   }
 }
 
+// The least of three peaks: a buffer that another thread gives back late only ever adds to one.
+inline int64_t least_peak(Instance& backend, const std::function<void()>& call) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < 3; ++i) {
+    call();
+    least = std::min(least, backend.memory().activation_peak_bytes);
+  }
+  return least;
+}
+
 // The casts do stay: the peak of a call of equal micro-batches is above that of a call of one, by their bytes but for
 // the one cast that a call of one may hold at its peak. `share`: of the matrices, on this rank.
 inline void check_casts_are_counted(const json& config, double share) {
@@ -111,10 +125,9 @@ inline void check_casts_are_counted(const json& config, double share) {
   MicroBatchCalls calls(backend, data);
   int64_t elements = 0;
   for (const auto& [name, weight] : matrices_of(backend.weights(HEXAD_WEIGHTS_CURRENT))) elements += weight.numel();
-  calls.train_apart();
-  const int64_t before = backend.memory().activation_peak_bytes;
-  calls.train_together();
-  const double more = double(backend.memory().activation_peak_bytes - before), casts = 2 * double(elements) * share;
+  const int64_t before = least_peak(backend, [&] { calls.train_apart(); });
+  const int64_t together = least_peak(backend, [&] { calls.train_together(); });
+  const double more = double(together - before), casts = 2 * double(elements) * share;
   CHECK(more >= 0.5 * casts);
 }
 
