@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <vector>
 
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/levels.hpp"
@@ -14,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kWarm = 100, kHalf = 450, kRounds = kWarm + 2 * kHalf;
+constexpr int kWarm = 100, kWindow = 180, kRounds = kWarm + 5 * kWindow;
 constexpr auto kPatience = std::chrono::seconds(4);  // a heavy plugin makes fewer rounds
 constexpr int64_t kLeakPerRound = 8;                 // bytes that a round may cost
 
@@ -30,19 +32,20 @@ void check_leaks(const Subject& subject, OverlayHost& host, Findings& findings) 
   }
   const int64_t live = host.live();
   const auto end = Clock::now() + kPatience;
-  int64_t first = 0, middle = 0;
+  std::vector<int64_t> marks;
   int rounds = 0;
   for (; rounds < kRounds && Clock::now() < end; ++rounds) {
-    if (rounds == kWarm) first = heap_bytes();
-    if (rounds == kWarm + kHalf) middle = heap_bytes();
+    if (rounds >= kWarm && (rounds - kWarm) % kWindow == 0) marks.push_back(heap_bytes());
     round();
   }
   findings.expect(host.live() == live, "host memory",
                   std::to_string(host.live() - live) + " blocks of host memory are left after " +
                       std::to_string(rounds) + " times create and destroy");
   if (rounds < kRounds) return;  // too few for a statement about the heap
-  // A leak grows in both halves; what threads keep of the heap, once.
-  const int64_t growth = std::min(middle - first, heap_bytes() - middle) / kHalf;
+  // A leak grows in every window; what threads and their caches keep of the heap comes and goes.
+  marks.push_back(heap_bytes());
+  int64_t growth = std::numeric_limits<int64_t>::max();
+  for (size_t i = 1; i < marks.size(); ++i) growth = std::min(growth, (marks[i] - marks[i - 1]) / kWindow);
   findings.expect(growth <= kLeakPerRound, "leak",
                   "each create and destroy leaves about " + std::to_string(growth) + " bytes behind");
 }
