@@ -30,7 +30,9 @@ void add_servers(Schema& s) {
       "equal seeds give equal samples; false is faster on a GPU, where vLLM draws "
       "seeded rows one by one");
   key("startup_timeout_s", kFloat, "900", "longest start of a server").above(0);
-  key("control_timeout_s", kFloat, "300", "longest pause, resume, sleep or reload of weights of a server, and wait for room on a full disk").above(0);
+  key("control_timeout_s", kFloat, "300",
+      "longest pause, resume, sleep or reload of weights of a server, and wait for room on a full disk")
+      .above(0);
   key("health_timeout_s", kFloat, "5", "longest answer about its health").above(0);
   key("stall_timeout_s", kFloat, "120", "longest silence of a server that has requests; they go elsewhere then")
       .above(0);
