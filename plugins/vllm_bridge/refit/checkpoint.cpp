@@ -10,31 +10,13 @@
 
 #include "plugins/vllm_bridge/http/event_loop.hpp"
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
+#include "plugins/vllm_bridge/refit/weight_names.hpp"
 
 namespace hexad::vllm {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// The name of a type in a safetensors header.
-std::string type_name(DLDataType type, const char* weight) {
-  const auto is = [&](int code, int bits) { return type.code == code && type.bits == bits && type.lanes == 1; };
-  if (is(kDLFloat, 32)) return "F32";
-  if (is(kDLFloat, 16)) return "F16";
-  if (is(kDLBfloat, 16)) return "BF16";
-  if (is(kDLFloat, 64)) return "F64";
-  if (is(kDLFloat8_e4m3fn, 8)) return "F8_E4M3";
-  sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s has a type (code %d, %d bits) that no server takes", weight,
-            type.code, type.bits);
-}
-
-bool whole(const hexad_weight_slice& slice) {
-  for (int32_t d = 0; d < slice.ndim; ++d) {
-    if (slice.offsets[d] != 0 || slice.shape[d] != slice.global_shape[d]) return false;
-  }
-  return true;
-}
 
 bool is_weight_file(const fs::path& file) {
   const std::string name = file.filename().string();
@@ -85,13 +67,11 @@ void Checkpoint::add(const sdk::Call& call, const hexad_weight_list& bucket) {
   size_t end = 0;
   for (int64_t i = 0; i < bucket.count; ++i) {
     const hexad_weight_slice& slice = bucket.slices[i];
-    if (!slice.tensor || !whole(slice)) {
-      sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: got a part of %s, wanted the whole weight", slice.name);
-    }
+    check_whole(slice);
     if (!file_of_.emplace(slice.name, name).second)
       sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s came twice", slice.name);
     const size_t begin = std::exchange(end, end + byte_size(*slice.tensor));
-    header[slice.name] = {{"dtype", type_name(slice.tensor->dtype, slice.name)},
+    header[slice.name] = {{"dtype", element_type(slice.tensor->dtype, slice.name).safetensors},
                           {"shape", std::vector<int64_t>(slice.shape, slice.shape + slice.ndim)},
                           {"data_offsets", {begin, end}}};
   }

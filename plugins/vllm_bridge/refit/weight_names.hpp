@@ -8,8 +8,15 @@
 
 namespace hexad::vllm {
 
-// `torch.` names of element types. Throws sdk::Error for a type that has none.
-const char* torch_type(DLDataType type, const char* weight);
+struct ElementType {
+  const char* torch;        // an attribute of the module
+  const char* safetensors;  // in a file's header
+};
+// Throws sdk::Error for a type that no server takes.
+ElementType element_type(DLDataType type, const char* weight);
+
+// Throws sdk::Error for a part of a weight.
+void check_whole(const hexad_weight_slice& slice);
 
 using Slices = std::span<const hexad_weight_slice* const>;
 
