@@ -119,6 +119,10 @@ rlim_t address_space() {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// From now on what this process frees of large blocks leaves its address space at once: the C library else keeps those
+// for later, by sizes seen, and what a test means to have no memory for would be given from them.
+void keep_no_large_blocks() { REQUIRE(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 1); }
+
 // While it lives this process has `bytes` more of address space.
 struct LittleMemory {
   rlimit before{};
@@ -133,6 +137,7 @@ struct LittleMemory {
 // The second rank has no memory for keys and values, before the first pass or after sleep.
 void no_cache(const Rank& rank) {
   become(rank);
+  keep_no_large_blocks();
   const TinyModel model("qwen2", true, sizes());
   Json section = shared_by(tight(model), model.config, rank.world);
   section["native_cfg"]["kv_cache_gb"] = 0.06;
@@ -159,6 +164,7 @@ void no_cache(const Rank& rank) {
 // The second rank has no memory for what the weights become when they take their place.
 void no_memory(const Rank& rank) {
   become(rank);
+  keep_no_large_blocks();
   nlohmann::json large = sizes();
   large["vocab_size"] = 300000;  // an embedding of 43 MB
   const TinyModel model("llama", true, large);
