@@ -55,9 +55,10 @@ void Collector::submit() {
     Group& group = running_[next_key_] = std::move(waiting_.front());
     group.version = version_steps(run_.generation.weight_version());
     group.began = Clock::now();
-    const rollout::Plan plan{sampling_, grpo.num_prompts_per_step, grpo.num_generations_per_prompt,
-                             static_cast<uint64_t>(grpo.seed), group.target};
-    groups.push_back({next_key_++, rollout::group_requests(plan, group.place, group.tokens, group.attempt)});
+    const rollout::Plan plan{
+        sampling_,    grpo.num_prompts_per_step, grpo.num_generations_per_prompt, static_cast<uint64_t>(grpo.seed),
+        group.target, /*round=*/group.attempt};
+    groups.push_back({next_key_++, rollout::group_requests(plan, group.place, group.tokens)});
     ++counts_.started;
   }
   stream_.submit(groups, sampling_);
@@ -151,7 +152,6 @@ rollout::Rollout Collector::take(int64_t step, telemetry::Metrics& metrics) {
   double age = 0, token_age = 0, crossing = 0, tokens = 0;
   for (const Trajectories& group : groups) {
     prompts.push_back(group.prompt);
-    drawn.prompts.push_back(rollout::prompt_tokens(*group.prompt));
     completions.push_back(group.completions);
     columns.push_back(group.columns);
     age += static_cast<double>(age_of(group));

@@ -37,6 +37,7 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
       {
         const auto time = timer.measure("reward_calculation");
         step.rollout = collector.take(step.number, step.metrics);
+        judge(run, step.rollout);
       }
       learn(run, timer, step);
       collector.check_balance();

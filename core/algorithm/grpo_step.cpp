@@ -6,15 +6,19 @@
 #include "core/algorithm/baseline.hpp"
 #include "core/algorithm/metrics.hpp"
 #include "core/algorithm/reward.hpp"
+#include "core/algorithm/reward_penalty.hpp"
 #include "core/base/error.hpp"
 
 namespace hexad::algorithm {
 namespace {
 
+// Tokens that the model wrote.
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
   std::vector<int64_t> lengths;
-  for (int64_t i = 0; i < batch.size(); ++i)
-    lengths.push_back(batch.length(i) - batch.row<int64_t>("prompt_length", i)[0]);
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const auto mask = batch.row<float>("token_mask", i);
+    lengths.push_back(std::count(mask.begin(), mask.end(), 1.0f));
+  }
   return lengths;
 }
 
@@ -27,6 +31,13 @@ std::vector<float> loss_mask(const data::Batch& batch) {
     for (size_t t = 1; t < token_mask.size(); ++t) mask[batch.cu_seqlens()[i] + t] = token_mask[t] * sample;
   }
   return mask;
+}
+
+// 1 for samples that have a reward: others do not count in their group's baseline.
+std::vector<float> scored(const data::Batch& batch) {
+  std::vector<float> valid;
+  for (const uint8_t invalid : batch.at("invalid").span<uint8_t>()) valid.push_back(invalid ? 0.0f : 1.0f);
+  return valid;
 }
 
 // Rows with equal prompts form a group, also when they came from different records of the data.
@@ -77,11 +88,17 @@ void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
     scale_rewards(rewards, {scaling.source_min, scaling.source_max, scaling.target_min, scaling.target_max});
   }
   if (const auto& shaping = config.reward_shaping; shaping.enabled) {
+    batch.set("unshaped_rewards", batch.at("rewards").clone(), data::Axis::sample);
     shape_rewards(rewards, response_lengths(batch), truncated,
                   {shaping.overlong_buffer_length, shaping.overlong_buffer_penalty, shaping.max_response_length,
                    shaping.stop_properly_penalty_coef});
   }
   if (config.overlong_filtering) filter_overlong(batch.at("sample_mask").span<float>(), truncated);
+}
+
+void judge(const Grpo& run, rollout::Rollout& rollout) {
+  penalize(run.config.reward_penalties, run.text, rollout);
+  shape(run.config.grpo, rollout);
 }
 
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch) {
@@ -103,11 +120,12 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
       mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(),
                            batch.at("generation_logprobs").span<float>(), batch.at("prev_logprobs").span<float>()},
                           rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
-  const std::vector<float> mask = loss_mask(batch);
+  const std::vector<float> mask = loss_mask(batch), valid = scored(batch);
   AdvantageInput input;
   input.cu_seqlens = batch.cu_seqlens();
   input.group_of = groups;
   input.rewards = rewards;
+  input.valid = valid;
   input.mask = mask;
   input.logprobs = batch.at("prev_logprobs").span<float>();
   input.reference = batch.at("reference_policy_logprobs").span<float>();
@@ -116,12 +134,18 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   clip_advantages(result.advantages, config.grpo.advantage_clip_low, config.grpo.advantage_clip_high);
 
   metrics.merge(advantage_metrics(result.advantages, mask));
-  const BaselineStd baseline = baseline_and_std(groups, rewards, std::vector<float>(rewards.size(), 1.0f),
-                                                config.grpo.use_leave_one_out_baseline);
+  const BaselineStd baseline = baseline_and_std(groups, rewards, valid, config.grpo.use_leave_one_out_baseline);
   metrics.merge(baseline_metrics(baseline.baseline));
   metrics.insert(result.metrics.begin(), result.metrics.end());
   batch.set("advantages", data::Tensor::of(result.advantages), data::Axis::token);
   return metrics;
+}
+
+std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch) {
+  const auto rewards = batch.at("rewards").span<float>();
+  const auto unshaped = batch.has("unshaped_rewards") ? batch.at("unshaped_rewards").span<float>() : rewards;
+  return baseline_and_std(prompt_groups(batch), rewards, scored(batch), config.use_leave_one_out_baseline, unshaped)
+      .std;
 }
 
 Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators) {
@@ -137,8 +161,9 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
   for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
-  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, run.sampling,
-                                                        prompts, grpo.val_num_generations_per_prompt, seed, 0);
+  const rollout::Plan plan{run.sampling,          count, grpo.val_num_generations_per_prompt, seed, 0, 0,
+                           grpo.max_rollout_turns};
+  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
   run.generation.sleep(
       std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights
   Metrics metrics = rollout.metrics;

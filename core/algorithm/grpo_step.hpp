@@ -9,14 +9,21 @@ namespace hexad::algorithm {
 
 using telemetry::Metrics;
 
-// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`.
+// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`. Where rewards are shaped,
+// adds `unshaped_rewards` (f32 [B]).
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
+
+// What becomes of rewards between environment and advantage: penalties, then shape().
+void judge(const Grpo& run, rollout::Rollout& rollout);
 
 // Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros otherwise.
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
 
 // Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, *seq_mult_prob_error).
 Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout);
+
+// The standard deviation of every sample's group [B], of rewards as they were before shaping.
+std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch);
 
 // What gives the generators the newest weights, if they do not have them.
 using UpdateGenerators = std::function<void()>;

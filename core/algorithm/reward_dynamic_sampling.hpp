@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/data/batch.hpp"
+#include "core/rollout/rollout.hpp"
 
 namespace hexad::algorithm {
 
@@ -19,9 +19,9 @@ class DynamicSampling {
   // Adds the rows of one generation whose std is not 0 (under a leave-one-out std the single odd sample of a group has
   // 0 and is dropped alone). Returns the first train_rows rows once there are enough. Throws Error(data) when there are
   // still too few and this was generation number max_batches + 1 or later.
-  std::optional<data::Batch> add(const data::Batch& generation, std::span<const float> std);
+  std::optional<rollout::Rollout> add(const rollout::Rollout& generation, std::span<const float> std);
 
-  int64_t kept() const { return kept_.size(); }                   // rows collected, capped at train_rows when complete
+  int64_t kept() const { return kept_.batch.size(); }             // rows collected, capped at train_rows when complete
   int64_t discarded_valid_samples() const { return discarded_; }  // good rows beyond train_rows
   int64_t generations() const { return generations_; }
 
@@ -30,7 +30,7 @@ class DynamicSampling {
   int64_t max_batches_;
   int64_t generations_ = 0;
   int64_t discarded_ = 0;
-  data::Batch kept_;
+  rollout::Rollout kept_;
 };
 
 }  // namespace hexad::algorithm

@@ -12,10 +12,6 @@ namespace hexad::algorithm {
 
 void learn(Grpo& run, telemetry::Timer& timer, Step& step) {
   rollout::Rollout& rollout = step.rollout;
-  {
-    const auto time = timer.measure("reward_calculation");
-    shape(run.config.grpo, rollout);
-  }
   // Log-probs under the policy before the update, and under the reference policy.
   {
     const auto time = timer.measure("policy_and_reference_logprobs");
@@ -73,16 +69,14 @@ Ending StepBook::close(Step& step, const data::LoaderState& position) {
   metrics.insert(step.rollout.metrics.begin(), step.rollout.metrics.end());
   metrics["grad_norm"] = trained.grad_norm;
   metrics["skipped_steps"] = static_cast<double>(trained.skipped_steps);
-  metrics["reward"] = mean(step.rollout.batch.at("rewards").span<float>());
+  metrics.try_emplace("reward", mean(step.rollout.batch.at("rewards").span<float>()));
   for (const auto& [name, value] : metrics) progress.metrics["train:" + name] = value;
 
   Ending ending = Ending::finished;
   const bool last = step.number == last_step_ || run_.interrupted > 0;
   if (last && run_.interrupted > 0) ending = Ending::interrupted;
   if ((due(step.number, grpo.val_period) && step.number >= grpo.val_start_at) || (last && grpo.val_at_end)) {
-    const Metrics validation = validate(run_, timer_, update_generators_);
-    run_.log.add("validation", validation);
-    for (const auto& [name, value] : validation) progress.metrics["val:" + name] = value;
+    const Metrics validation = validate_now();
     if (grpo.stop_at_validation_metric && validation.contains(*grpo.stop_at_validation_metric) &&
         validation.at(*grpo.stop_at_validation_metric) >= grpo.stop_at_validation_threshold.value_or(INFINITY)) {
       ending = Ending::stopped_early;
@@ -104,6 +98,24 @@ Ending StepBook::close(Step& step, const data::LoaderState& position) {
   return ending;
 }
 
+Metrics StepBook::validate_now() {
+  Metrics validation = validate(run_, timer_, update_generators_);
+  run_.log.add("validation", validation);
+  for (const auto& [name, value] : validation) run_.progress.metrics["val:" + name] = value;
+  validated_ = run_.progress.total_steps;
+  return validation;
+}
+
+void StepBook::finish(const data::LoaderState& position) {
+  const int64_t step = run_.progress.total_steps;
+  if (step == first_step_) return;
+  if (run_.config.grpo.val_at_end && validated_ != step) {
+    validate_now();
+    run_.log.end_step(step);
+  }
+  if (run_.checkpoints && saved_ != step) save_with_patience(position, /*is_last=*/true);
+}
+
 // A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends.
 void StepBook::save_with_patience(const data::LoaderState& position, bool is_last) {
   constexpr double kPatienceS = 30;
@@ -111,6 +123,7 @@ void StepBook::save_with_patience(const data::LoaderState& position, bool is_las
     try {
       save(run_, position);
       save_missed_ = false;
+      saved_ = run_.progress.total_steps;
       return;
     } catch (const std::exception& error) {
       run_.checkpoints->abandon(run_.progress.total_steps);

@@ -12,7 +12,7 @@ struct Step {
   Metrics metrics;
 };
 
-// Shapes rewards, adds log-probs and advantages, and trains. The generators' weights are stale then.
+// Adds log-probs and advantages to shaped rewards, and trains. The generators' weights are stale then.
 void learn(Grpo& run, telemetry::Timer& timer, Step& step);
 
 // Progress, validation, checkpoints and logs of a run, step by step.
@@ -28,10 +28,13 @@ class StepBook {
   // After training: counts the step, validates and saves when it is time. `position`: of the prompts, for a checkpoint.
   // Not `finished`: the run ends with this step.
   Ending close(Step& step, const data::LoaderState& position);
+  // The data ended before the last step: what `close` does at the last step and has not done at the step before.
+  void finish(const data::LoaderState& position);
   // When the step's time is over: logs. Throws Error(data) after too many steps that were not finite.
   void report(const Step& step);
 
  private:
+  Metrics validate_now();
   void save_with_patience(const data::LoaderState& position, bool is_last);
 
   Grpo& run_;
@@ -39,7 +42,8 @@ class StepBook {
   UpdateGenerators update_generators_;
   int64_t last_step_, first_step_;
   int64_t nonfinite_steps_ = 0;
-  bool save_missed_ = false;  // the disk was full: every step tries again
+  int64_t validated_ = -1, saved_ = -1;  // the newest step that was
+  bool save_missed_ = false;             // the disk was full: every step tries again
   const telemetry::Stopwatch since_start_;
 };
 

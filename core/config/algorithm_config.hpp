@@ -42,6 +42,7 @@ struct AsyncGrpoConfig {
 struct GrpoConfig {
   int64_t num_prompts_per_step = 32;
   int64_t num_generations_per_prompt = 16;
+  int64_t max_rollout_turns = 1;
   int64_t max_num_epochs = 1;
   int64_t max_num_steps = 1000000;
   bool normalize_rewards = true;
@@ -59,7 +60,9 @@ struct GrpoConfig {
   std::optional<double> stop_at_validation_threshold;
   int64_t val_batch_size = 256;
   int64_t seed = 42;
-  int64_t batch_multiplier = 1;
+  bool use_dynamic_sampling = false;
+  int64_t dynamic_sampling_max_gen_batches = 10;
+  double batch_multiplier = 1;
   RewardShapingConfig reward_shaping;
   RewardScalingConfig reward_scaling;
   AdvEstimatorConfig adv_estimator;
@@ -67,6 +70,16 @@ struct GrpoConfig {
   std::optional<double> seq_logprob_error_threshold;
   bool skip_reference_policy_logprobs_calculation = false;  // also true where reference_policy_kl_penalty is 0
   int64_t max_nonfinite_steps = 5;
+};
+
+struct RewardPenaltiesConfig {
+  bool penalize_duplicated_reasoning = false;
+  bool penalize_empty_final_answer = false;
+  bool penalize_unwanted_tokens = false;
+  bool penalize_malformed_think_tag = false;
+  std::vector<std::string> thinking_tags = {"<think>", "</think>"};
+  std::vector<int64_t> unwanted;                   // token_ids.unwanted
+  std::optional<int64_t> think_open, think_close;  // token_ids.*; both or none
 };
 
 struct LossConfig {

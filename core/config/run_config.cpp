@@ -68,6 +68,7 @@ int64_t generation_ranks(const RunConfig& run) {
 RunConfig run_config(const Node& root) {
   RunConfig run;
   run.grpo = read_grpo(root);
+  run.reward_penalties = read_penalties(root);
   run.loss_fn = read_loss(root);
   run.policy = read_policy(root);
   run.data = read_data(root);

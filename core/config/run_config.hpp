@@ -10,6 +10,7 @@ namespace hexad::config {
 
 struct RunConfig {
   GrpoConfig grpo;
+  RewardPenaltiesConfig reward_penalties;
   LossConfig loss_fn;
   CheckpointingConfig checkpointing;
   PolicyConfig policy;

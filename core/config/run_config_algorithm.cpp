@@ -63,6 +63,7 @@ GrpoConfig read_grpo(const Node& root) {
   GrpoConfig c;
   r.read("num_prompts_per_step", c.num_prompts_per_step);
   r.read("num_generations_per_prompt", c.num_generations_per_prompt);
+  r.read("max_rollout_turns", c.max_rollout_turns);
   r.read("max_num_epochs", c.max_num_epochs);
   r.read("max_num_steps", c.max_num_steps);
   r.read("normalize_rewards", c.normalize_rewards);
@@ -71,6 +72,8 @@ GrpoConfig read_grpo(const Node& root) {
   r.read("advantage_clip_low", c.advantage_clip_low);
   r.read("advantage_clip_high", c.advantage_clip_high);
   r.read("seed", c.seed);
+  r.read("use_dynamic_sampling", c.use_dynamic_sampling);
+  r.read("dynamic_sampling_max_gen_batches", c.dynamic_sampling_max_gen_batches);
   r.read("batch_multiplier", c.batch_multiplier);
   r.read("seq_logprob_error_threshold", c.seq_logprob_error_threshold);
   r.read("skip_reference_policy_logprobs_calculation", c.skip_reference_policy_logprobs_calculation);
@@ -84,6 +87,24 @@ GrpoConfig read_grpo(const Node& root) {
   double penalty = LossConfig().reference_policy_kl_penalty;
   Reader(root, "loss_fn").read("reference_policy_kl_penalty", penalty);
   if (penalty == 0) c.skip_reference_policy_logprobs_calculation = true;
+  return c;
+}
+
+RewardPenaltiesConfig read_penalties(const Node& root) {
+  const std::string at = "reward_penalties";
+  const Reader r(root, at);
+  RewardPenaltiesConfig c;
+  r.read("penalize_duplicated_reasoning", c.penalize_duplicated_reasoning);
+  r.read("penalize_empty_final_answer", c.penalize_empty_final_answer);
+  r.read("penalize_unwanted_tokens", c.penalize_unwanted_tokens);
+  r.read("penalize_malformed_think_tag", c.penalize_malformed_think_tag);
+  r.read("thinking_tags", c.thinking_tags);
+  r.read("token_ids.think_open", c.think_open);
+  r.read("token_ids.think_close", c.think_close);
+  nlohmann::ordered_json unwanted;
+  r.read("token_ids.unwanted", unwanted);
+  if (unwanted.is_number()) unwanted = {unwanted};
+  if (unwanted.is_array()) c.unwanted = unwanted.get<std::vector<int64_t>>();
   return c;
 }
 

@@ -44,6 +44,7 @@ class Reader {
 };
 
 GrpoConfig read_grpo(const Node& root);
+RewardPenaltiesConfig read_penalties(const Node& root);
 LossConfig read_loss(const Node& root);
 PolicyConfig read_policy(const Node& root);
 MegatronConfig read_megatron(const Node& root);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,14 +16,21 @@ namespace hexad::environment {
 // One prompt with one response. The views live as long as the call.
 struct Sample {
   std::string_view prompt;        // rendered, as the model saw it
-  std::string_view response;      // decoded without special tokens
+  std::string_view response;      // decoded without special tokens; of several turns the newest
   std::string_view ground_truth;  // the dataset's answer
   int64_t prompt_tokens = 0;
   int64_t response_tokens = 0;
   bool truncated = false;                            // ended by the token limit, not by EOS or a stop string
   const nlohmann::ordered_json* metadata = nullptr;  // the record's extra fields; may be null
-  std::span<const int64_t> tokens;                   // [prompt_tokens + response_tokens]
-  uint64_t group = 0;                                // samples of one prompt share it and lie next to each other
+  std::span<const int64_t> tokens;                // [prompt_tokens + response_tokens]; prompt: all before the response
+  uint64_t group = 0;                             // samples of one prompt share it and lie next to each other
+  int64_t turn = 0;                               // responses before this one
+  const nlohmann::ordered_json* state = nullptr;  // what the environment kept at the turn before; null at the first
+};
+
+// What an environment says back to a response: a message of the conversation.
+struct Reply {
+  std::string content, role = "user";
 };
 
 struct Scores {
@@ -30,6 +38,10 @@ struct Scores {
   std::vector<uint8_t> invalid;                          // [samples] 1: could not be scored, must not train
   std::map<std::string, std::vector<float>> components;  // parts of the reward by name, [samples] each; often none
   std::map<std::string, double> metrics;                 // what else it reports of these samples; often none
+  // [samples], or none. A sample with a reply goes on with another response, as long as grpo.max_rollout_turns and the
+  // context allow; its rewards add up. Others have ended.
+  std::vector<std::optional<Reply>> replies = {};
+  std::vector<nlohmann::ordered_json> states = {};  // [samples], or none: Sample::state of the next turn
 };
 
 // score() may be called by several threads. `step` of the run: for messages.

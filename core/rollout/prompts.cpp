@@ -46,8 +46,9 @@ Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : P
 Prompts::Prompts(const config::RunConfig& run, Datums datums)
     : train_(std::move(datums.first)),
       validation_(std::move(datums.second)),
-      loader_(static_cast<int64_t>(train_.size()), {run.grpo.num_prompts_per_step * run.grpo.batch_multiplier,
-                                                    run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
+      loader_(static_cast<int64_t>(train_.size()),
+              {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
+               run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
       max_epochs_(run.grpo.max_num_epochs) {}
 
 std::vector<const data::Datum*> Prompts::next() {

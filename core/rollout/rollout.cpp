@@ -2,6 +2,8 @@
 
 #include "core/base/error.hpp"
 #include "core/data/random.hpp"
+#include "core/rollout/reply.hpp"
+#include "core/rollout/scoring.hpp"
 
 namespace hexad::rollout {
 namespace {
@@ -14,129 +16,134 @@ void check_imposed(const std::vector<int64_t>& lengths, size_t prompts, int64_t 
        lengths.size(), prompts, samples, responses);
 }
 
-// Prompt and completion of every sample as one sequence.
-data::Batch join(const Drawn& drawn, int64_t samples, const std::vector<const data::Datum*>& prompts) {
-  const data::Batch& completions = drawn.completions;
-  const int64_t rows = completions.size();
-  std::vector<int64_t> lengths(rows), prompt_lengths(rows), ids;
-  std::vector<float> token_mask, logprobs, sample_mask(rows);
-  std::vector<uint8_t> truncated(rows);
-  for (int64_t i = 0; i < rows; ++i) {
-    const std::vector<int32_t>& prompt = drawn.prompts[i / samples];
-    const auto tokens = completions.row<int32_t>("tokens", i);
-    const auto drawn_logprobs = completions.row<float>("logprobs", i);
-    lengths[i] = static_cast<int64_t>(prompt.size() + tokens.size());
-    prompt_lengths[i] = static_cast<int64_t>(prompt.size());
-    sample_mask[i] = prompts[i / samples]->loss_multiplier;
-    truncated[i] = completions.row<int32_t>("finish", i)[0] == static_cast<int32_t>(Finish::length);
-    ids.insert(ids.end(), prompt.begin(), prompt.end());
-    ids.insert(ids.end(), tokens.begin(), tokens.end());
-    token_mask.resize(ids.size() - tokens.size(), 0.0f);
-    token_mask.resize(ids.size(), 1.0f);
-    logprobs.resize(ids.size() - tokens.size(), 0.0f);
-    logprobs.insert(logprobs.end(), drawn_logprobs.begin(), drawn_logprobs.end());
+std::vector<Conversation> conversations_of(const std::vector<const data::Datum*>& prompts, int64_t samples) {
+  std::vector<Conversation> all;
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    for (int64_t g = 0; g < samples; ++g) all.emplace_back(*prompts[p], static_cast<int64_t>(p));
   }
-  data::Batch batch = data::Batch::of_lengths(lengths);
-  for (const auto& [name, column] : drawn.columns.columns()) batch.set(name, column.tensor, column.axis);
-  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
-  batch.set("token_mask", data::Tensor::of(token_mask), data::Axis::token);
-  batch.set("generation_logprobs", data::Tensor::of(logprobs), data::Axis::token);
-  batch.set("prompt_length", data::Tensor::of(prompt_lengths), data::Axis::sample);
-  batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
-  batch.set("truncated", data::Tensor::of(truncated), data::Axis::sample);
-  return batch;
+  return all;
 }
 
-// Scores every sample in the environment that its prompt names. Invalid ones leave the loss.
-void score(Rollout& rollout, const Environments& environments, int64_t samples, int64_t step) {
-  const int64_t rows = rollout.batch.size();
-  std::vector<environment::Sample> all(rows);
-  std::map<std::string, std::vector<int64_t>> by_environment;
-  for (int64_t i = 0; i < rows; ++i) {
-    const data::Datum& prompt = *rollout.prompts[i];
-    const int64_t prompt_tokens = rollout.batch.row<int64_t>("prompt_length", i)[0];
-    all[i] = {prompt.text,
-              rollout.responses[i],
-              prompt.answer,
-              prompt_tokens,
-              rollout.batch.length(i) - prompt_tokens,
-              rollout.batch.row<uint8_t>("truncated", i)[0] != 0,
-              &prompt.metadata,
-              rollout.batch.row<int64_t>("input_ids", i),
-              static_cast<uint64_t>(i / samples)};
-    by_environment[prompt.env_name].push_back(i);
-  }
-  environment::Scores scores;  // of the whole batch
-  scores.rewards.resize(rows);
-  scores.invalid.resize(rows);
-  for (const auto& [name, indices] : by_environment) {
-    std::vector<environment::Sample> part;
-    for (const int64_t i : indices) part.push_back(all[i]);
-    const environment::Scores of_part = environments.at(name)->score(part, step);
-    for (size_t k = 0; k < indices.size(); ++k) {
-      scores.rewards[indices[k]] = of_part.rewards[k];
-      scores.invalid[indices[k]] = of_part.invalid[k];
+// The conversations as one batch.
+Rollout rollout_of(std::span<const Conversation> conversations, int64_t samples) {
+  std::vector<int64_t> lengths, prompt_lengths, ids;
+  std::vector<float> mask, logprobs, sample_mask, rewards;
+  std::vector<uint8_t> truncated, invalid;
+  Rollout rollout;
+  for (size_t i = 0; i < conversations.size(); ++i) {
+    const Conversation& one = conversations[i];
+    lengths.push_back(static_cast<int64_t>(one.tokens.size()));
+    prompt_lengths.push_back(one.prompt_tokens);
+    ids.insert(ids.end(), one.tokens.begin(), one.tokens.end());
+    mask.insert(mask.end(), one.mask.begin(), one.mask.end());
+    logprobs.insert(logprobs.end(), one.logprobs.begin(), one.logprobs.end());
+    sample_mask.push_back(one.invalid ? 0 : one.prompt->loss_multiplier);
+    rewards.push_back(one.reward);
+    truncated.push_back(one.truncated), invalid.push_back(one.invalid);
+    for (const auto& [name, value] : one.components) {
+      rollout.components[name].resize(conversations.size());
+      rollout.components[name][i] = value;
     }
-    for (const auto& [component, values] : of_part.components) {
-      auto& column = rollout.components[component];
-      column.resize(rows);
-      for (size_t k = 0; k < indices.size(); ++k) column[indices[k]] = values[k];
-    }
-    scores.metrics.insert(of_part.metrics.begin(), of_part.metrics.end());
+    rollout.responses.push_back(one.text);
+    rollout.prompts.push_back(one.prompt);
   }
-  const auto mask = rollout.batch.at("sample_mask").span<float>();
-  for (int64_t i = 0; i < rows; ++i) {
-    if (scores.invalid[i]) mask[i] = 0;
-  }
-  rollout.batch.set("rewards", data::Tensor::of(scores.rewards), data::Axis::sample);
-  rollout.metrics = environment::environment_metrics(all, scores, samples);
-  rollout.metrics.insert(scores.metrics.begin(), scores.metrics.end());
-  for (const auto& [component, values] : rollout.components) {
-    double sum = 0, valid = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-      if (scores.invalid[i]) continue;
-      sum += values[i];
-      valid += 1;
-    }
-    rollout.metrics["reward/" + component] = valid > 0 ? sum / valid : 0;
+  rollout.batch = data::Batch::of_lengths(lengths);
+  rollout.batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
+  rollout.batch.set("token_mask", data::Tensor::of(mask), data::Axis::token);
+  rollout.batch.set("generation_logprobs", data::Tensor::of(logprobs), data::Axis::token);
+  rollout.batch.set("prompt_length", data::Tensor::of(prompt_lengths), data::Axis::sample);
+  rollout.batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
+  rollout.batch.set("rewards", data::Tensor::of(rewards), data::Axis::sample);
+  rollout.batch.set("truncated", data::Tensor::of(truncated), data::Axis::sample);
+  rollout.batch.set("invalid", data::Tensor::of(invalid), data::Axis::sample);
+  rollout.metrics = metrics_of(conversations, samples);
+  return rollout;
+}
+
+void set_columns(data::Batch& batch, const data::Batch& columns) {
+  for (const auto& [name, column] : columns.columns()) batch.set(name, column.tensor, column.axis);
+}
+
+// The responses of one turn, of the conversations that are under way.
+void add_responses(std::span<Conversation* const> active, const data::Batch& completions, const ModelText& text) {
+  for (size_t i = 0; i < active.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const bool truncated = completions.row<int32_t>("finish", row)[0] == static_cast<int32_t>(Finish::length);
+    active[i]->add_response(completions.row<int32_t>("tokens", row), completions.row<float>("logprobs", row), truncated,
+                            text);
   }
 }
 
-void add_length_metrics(Rollout& rollout) {
-  double total = 0, generated = 0, longest = 0, truncated = 0;
-  const double rows = static_cast<double>(rollout.batch.size());
-  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
-    const double length = static_cast<double>(rollout.batch.length(i));
-    const double response = length - static_cast<double>(rollout.batch.row<int64_t>("prompt_length", i)[0]);
-    total += length;
-    generated += response;
-    longest = std::max(longest, response);
-    truncated += rollout.batch.row<uint8_t>("truncated", i)[0];
+// Ends conversations that have no reply, and those whose context has no room for it and for a token more.
+void add_replies(std::span<Conversation* const> active, const Verdicts& verdicts, const Plan& plan,
+                 const ModelText& text) {
+  for (size_t i = 0; i < active.size(); ++i) {
+    Conversation& one = *active[i];
+    one.ended = one.truncated || !verdicts.replies[i];
+    if (one.ended || one.turns == plan.turns) continue;
+    const std::vector<int32_t> tokens = reply_tokens(text, *verdicts.replies[i], one.tokens.back());
+    const auto length = static_cast<int64_t>(one.tokens.size() + tokens.size());
+    if (length >= plan.sampling.max_total_tokens) {
+      one.ended = one.truncated = true;
+    } else {
+      one.add_reply(tokens, verdicts.replies[i]->content);
+    }
   }
-  auto& metrics = rollout.metrics;
-  metrics["total_turns"] = rows;
-  metrics["avg_turns_per_sample"] = metrics["max_turns_per_sample"] = 1;
-  metrics["truncation_rate"] = truncated / rows;
-  metrics["natural_termination_rate"] = 1 - truncated / rows;
-  metrics["mean_total_tokens_per_sample"] = total / rows;
-  metrics["mean_gen_tokens_per_sample"] = generated / rows;
-  metrics["max_gen_tokens_per_sample"] = longest;
-  metrics["mean_prompt_length"] = (total - generated) / rows;
-  metrics["total_num_tokens"] = total;
+}
+
+// What generators gave along with the responses of every turn; of every conversation the last, which covers all its tokens.
+class Columns {
+ public:
+  Columns(size_t conversations) : row_of_(conversations) {}
+  void add(data::Batch columns, const std::vector<size_t>& rows) {
+    for (size_t i = 0; i < rows.size(); ++i) row_of_[rows[i]] = count_ + static_cast<int64_t>(i);
+    count_ += columns.size();
+    parts_.push_back(std::move(columns));
+  }
+  data::Batch all() const {
+    if (parts_.size() == 1) return parts_[0];
+    return data::Batch::concat(parts_).select(row_of_);
+  }
+
+ private:
+  std::vector<data::Batch> parts_;
+  std::vector<int64_t> row_of_;
+  int64_t count_ = 0;
+};
+
+// The request of row `row` of a rollout's prompts x samples.
+Request request_of(const Plan& plan, int64_t row, std::span<const int32_t> prompt) {
+  const auto draw = static_cast<uint64_t>(row + plan.round * plan.prompts * plan.samples);
+  Request request{prompt, row / plan.samples,
+                  data::CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)};
+  const std::vector<int64_t>& lengths = plan.sampling.imposed_lengths;
+  if (!lengths.empty()) request.max_new_tokens = lengths[static_cast<size_t>(row)];
+  return request;
+}
+
+// Of one turn. After the first one every conversation is a prompt of its own.
+std::vector<Request> requests_of(std::span<Conversation* const> active, const std::vector<size_t>& rows,
+                                 const Plan& plan) {
+  check_imposed(plan.sampling.imposed_lengths, static_cast<size_t>(plan.prompts), plan.samples);
+  std::vector<Request> requests;
+  for (size_t i = 0; i < active.size(); ++i) {
+    const auto row = static_cast<int64_t>(rows[i]), turn = active[i]->turns;
+    Request request = request_of(plan, row, active[i]->tokens);
+    if (turn > 0) {
+      request.group = plan.prompts + row;
+      request.seed = data::CounterRandom(request.seed, static_cast<uint64_t>(turn)).at(0);
+    }
+    requests.push_back(request);
+  }
+  return requests;
 }
 
 }  // namespace
 
-std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt, int64_t attempt) {
-  const std::vector<int64_t>& lengths = plan.sampling.imposed_lengths;
-  check_imposed(lengths, static_cast<size_t>(plan.prompts), plan.samples);
+std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt) {
+  check_imposed(plan.sampling.imposed_lengths, static_cast<size_t>(plan.prompts), plan.samples);
   std::vector<Request> requests;
-  for (int64_t g = 0; g < plan.samples; ++g) {
-    const auto row = static_cast<uint64_t>(index * plan.samples + g);
-    const auto draw = row + static_cast<uint64_t>(attempt * plan.prompts * plan.samples);
-    requests.push_back({prompt, index, data::CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)});
-    if (!lengths.empty()) requests.back().max_new_tokens = lengths[row];
-  }
+  for (int64_t g = 0; g < plan.samples; ++g) requests.push_back(request_of(plan, index * plan.samples + g, prompt));
   return requests;
 }
 
@@ -160,33 +167,39 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
 
 Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
                        const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step) {
-  Rollout rollout;
-  rollout.batch = join(drawn, samples, prompts);
-  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
-    rollout.prompts.push_back(prompts[i / samples]);
-    rollout.responses.push_back(
-        text.tokenizer->decode(drawn.completions.row<int32_t>("tokens", i), /*skip_special_tokens=*/true));
-  }
-  score(rollout, environments, samples, step);
-  add_length_metrics(rollout);
+  std::vector<Conversation> conversations = conversations_of(prompts, samples);
+  std::vector<Conversation*> all;
+  for (Conversation& one : conversations) all.push_back(&one), one.ended = true;
+  add_responses(all, drawn.completions, text);
+  const Verdicts verdicts = score(all, environments, step);
+  Rollout rollout = rollout_of(conversations, samples);
+  set_columns(rollout.batch, drawn.columns);
+  rollout.metrics.insert(verdicts.metrics.begin(), verdicts.metrics.end());
   return rollout;
 }
 
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
-                    const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
-                    int64_t generations_per_prompt, uint64_t seed, int64_t step) {
-  const Plan plan{sampling, static_cast<int64_t>(prompts.size()), generations_per_prompt, seed, step};
-  Drawn drawn;
-  for (const data::Datum* prompt : prompts) drawn.prompts.push_back(prompt_tokens(*prompt));
-  std::vector<Request> requests;
-  for (size_t p = 0; p < prompts.size(); ++p) {
-    const auto group = group_requests(plan, static_cast<int64_t>(p), drawn.prompts[p]);
-    requests.insert(requests.end(), group.begin(), group.end());
+                    const std::vector<const data::Datum*>& prompts, const Plan& plan) {
+  std::vector<Conversation> conversations = conversations_of(prompts, plan.samples);
+  Columns columns(conversations.size());
+  std::map<std::string, double> metrics;
+  for (int64_t turn = 0; turn < plan.turns; ++turn) {
+    std::vector<Conversation*> active;
+    std::vector<size_t> rows;
+    for (size_t i = 0; i < conversations.size(); ++i) {
+      if (!conversations[i].ended) active.push_back(&conversations[i]), rows.push_back(i);
+    }
+    if (active.empty()) break;
+    add_responses(active, generation.generate(requests_of(active, rows, plan), plan.sampling), text);
+    columns.add(generation.take_columns(), rows);
+    const Verdicts verdicts = score(active, environments, plan.step);
+    add_replies(active, verdicts, plan, text);
+    for (const auto& [name, value] : verdicts.metrics) metrics[name] = value;
+    for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
   }
-  drawn.completions = generation.generate(requests, sampling);
-  drawn.columns = generation.take_columns();
-  Rollout rollout = finish_rollout(drawn, environments, text, prompts, generations_per_prompt, step);
-  for (const auto& [name, value] : generation.metrics()) rollout.metrics[name] = value;
+  Rollout rollout = rollout_of(conversations, plan.samples);
+  set_columns(rollout.batch, columns.all());
+  for (const auto& [name, value] : metrics) rollout.metrics[name] = value;
   return rollout;
 }
 

@@ -21,44 +21,50 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
                                plugin::Registry& plugins, const plugin::Locate& locate = {});
 
 struct Rollout {
-  // B = prompts * G rows, the samples of a prompt next to each other, prompt and response in one sequence. Token columns:
-  // input_ids i64, token_mask f32 (1 on response tokens), generation_logprobs f32 (0 on the prompt), and those that the
-  // generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss), prompt_length i64,
-  // truncated u8.
+  // B = prompts * G rows, the samples of a prompt next to each other, prompt and responses in one sequence. Token columns:
+  // input_ids i64, token_mask f32 (1 on what the model wrote), generation_logprobs f32 (0 on the rest), and those that the
+  // generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss), invalid u8 (1: has no
+  // reward, counts nowhere), prompt_length i64, truncated u8.
   data::Batch batch;
-  std::vector<std::string> responses;                    // [B]
+  std::vector<std::string> responses;                    // [B] all behind the prompt
   std::vector<const data::Datum*> prompts;               // [B]
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
+
+  // These rows, in this order; the metrics stay those of all.
+  Rollout select(std::span<const int64_t> rows) const;
+  // Rows of `other` after these, with 0 for parts of the reward that one of both lacks; metrics are those of `other`.
+  void append(const Rollout& other);
 };
 
-// What is drawn for one step.
+// What is drawn at once.
 struct Plan {
   const Sampling& sampling;
-  int64_t prompts = 0, samples = 0;  // groups, and responses of each
+  int64_t prompts = 0, samples = 0;  // groups, and samples of each
   uint64_t seed = 0;
   int64_t step = 0;
+  int64_t round = 0;  // counts the rollouts of one step
+  int64_t turns = 1;  // most responses of a sample; an environment's replies stand between them
 };
 
-// The requests of the group at place `index` of a step, a function of (seed, step, place, attempt). Borrows `prompt`.
-std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt,
-                                    int64_t attempt = 0);
+// The requests of the group at place `index` of a rollout, a function of (seed, step, place, round). Borrows `prompt`.
+std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt);
 std::vector<int32_t> prompt_tokens(const data::Datum& prompt);
 
 // What generators gave.
 struct Drawn {
-  std::vector<std::vector<int32_t>> prompts;  // one a prompt
-  data::Batch completions;                    // one a sample, as Generation::generate returns them
-  data::Batch columns;                        // of prompt and completion, one a sample
+  data::Batch completions;  // one a sample, as Generation::generate returns them
+  data::Batch columns;      // of prompt and completion, one a sample
 };
 
-// Joins prompts and responses and has them scored.
+// Joins prompts and responses and has them scored: samples of one turn.
 Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
                        const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step);
 
-// Seeds of the samples are functions of (seed, step, row): a resumed run draws what the uninterrupted one would have.
+// Samples are a function of the weights and the plan: a resumed run draws what the uninterrupted one would have. Tokens
+// that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it replies no
+// more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then).
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
-                    const Sampling& sampling, const std::vector<const data::Datum*>& prompts,
-                    int64_t generations_per_prompt, uint64_t seed, int64_t step);
+                    const std::vector<const data::Datum*>& prompts, const Plan& plan);
 
 }  // namespace hexad::rollout

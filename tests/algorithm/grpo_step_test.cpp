@@ -27,6 +27,7 @@ rollout::Rollout four_samples(const std::vector<float>& rewards) {
   batch.set("prompt_length", data::Tensor::of<int64_t>({2, 2, 2, 2}), data::Axis::sample);
   batch.set("sample_mask", data::Tensor::of<float>({1, 1, 1, 1}), data::Axis::sample);
   batch.set("truncated", data::Tensor::of<uint8_t>({0, 1, 0, 0}), data::Axis::sample);
+  batch.set("invalid", data::Tensor::of<uint8_t>({0, 0, 0, 0}), data::Axis::sample);
   batch.set("rewards", data::Tensor::of(rewards), data::Axis::sample);
   return rollout;
 }
@@ -98,6 +99,32 @@ TEST_CASE("rows with equal prompts are one group, wherever they stand") {
   add_advantages(plain(), rollout);
   CHECK(rollout.batch.row<float>("advantages", 0)[2] == 0.75f);
   CHECK(rollout.batch.row<float>("advantages", 3)[2] == -0.25f);
+}
+
+TEST_CASE("a sample without a reward counts in nobody's baseline") {
+  config::RunConfig config = plain();
+  rollout::Rollout rollout = four_samples({0.8f, 0, 0.4f, 0.2f});
+  auto ids = rollout.batch.at("input_ids").span<int64_t>();
+  ids[9] = ids[13] = 4;  // one group
+  rollout.batch.at("invalid").span<uint8_t>()[1] = 1;
+  CHECK(reward_std(config.grpo, rollout.batch)[0] == doctest::Approx(std::sqrt(0.28 / 3)));
+  add_advantages(config, rollout);
+  for (const auto& [row, reward] : {std::pair{0, 0.8}, {2, 0.4}, {3, 0.2}})
+    CHECK(rollout.batch.row<float>("advantages", row)[2] == doctest::Approx(reward - 1.4 / 3));
+}
+
+TEST_CASE("how far rewards vary is told of them as they were before shaping") {
+  config::RunConfig config = plain();
+  config.grpo.reward_shaping.enabled = true;
+  config.grpo.reward_shaping.overlong_buffer_length = 2;
+  config.grpo.reward_shaping.max_response_length = 3;
+  rollout::Rollout rollout = four_samples({1, 1, 0, 1});  // the first group's responses have different lengths
+  shape(config.grpo, rollout);
+  CHECK(column(rollout, "rewards")[0] != column(rollout, "rewards")[1]);
+  const std::vector<float> std = reward_std(config.grpo, rollout.batch);
+  CHECK(std[0] == 0);
+  CHECK(std[1] == 0);
+  CHECK(std[2] == doctest::Approx(std::sqrt(0.5)));
 }
 
 TEST_CASE("advantages are clipped, and samples whose log-probs disagree leave the loss") {

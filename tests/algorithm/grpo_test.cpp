@@ -157,6 +157,90 @@ TEST_CASE("several optimizer steps a rollout") {
   CHECK(run.steps[0].at("train/global_valid_seqs") == 16);
 }
 
+namespace {
+
+// What of dynamic sampling all these runs have; the toy model solves a part of its prompts now and then.
+std::vector<std::string> varied(const std::vector<std::string>& more) {
+  std::vector<std::string> overrides = {"grpo.use_dynamic_sampling=true", "grpo.use_leave_one_out_baseline=false"};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+// Rewards of a step's samples by prompt.
+std::map<std::string, std::set<double>> rewards_by_prompt(const Run& run, int step) {
+  std::map<std::string, std::set<double>> rewards;
+  std::ifstream in(run.dir / "logs/exp_001" / fmt::format("train_data_step{}.jsonl", step));
+  for (std::string line; std::getline(in, line);) {
+    const Json sample = Json::parse(line);
+    const std::string content = sample.at("content"), response = sample.at("response");
+    rewards[content.substr(0, content.size() - response.size())].insert(sample.at("rewards").get<double>());
+  }
+  return rewards;
+}
+
+}  // namespace
+
+TEST_CASE("dynamic sampling draws until a step has its samples, and trains on groups whose rewards vary alone") {
+  const Run run(varied({"grpo.max_num_steps=3"}));
+  REQUIRE(run.steps.size() == 3);
+  double rollouts = 0;
+  for (int step = 1; step <= 3; ++step) {
+    const Json& metrics = run.steps[static_cast<size_t>(step - 1)];
+    CHECK(metrics.at("train/global_valid_seqs") == 64);
+    rollouts += metrics.at("train/dynamic_sampling_num_gen_batches").get<double>();
+    CHECK(metrics.at("train/dynamic_sampling_num_discarded_valid_samples").get<double>() < 64);
+    CHECK(metrics.contains("timing/train/dynamic_sampling"));
+    const auto rewards = rewards_by_prompt(run, step);
+    CHECK(rewards.size() >= 2);
+    for (const auto& [prompt, of_prompt] : rewards) CHECK_MESSAGE(of_prompt.size() > 1, prompt);
+  }
+  CHECK(rollouts > 3);
+  const Json& last = run.steps.back();
+  CHECK(last.at("train/reward") != last.at("train/filtered_reward"));
+}
+
+TEST_CASE("rollouts of one step draw other samples, and a step may be given more prompts at once") {
+  const Run one(varied({"grpo.max_num_steps=1", "policy.optimizer.kwargs.lr=0.0"})),
+      wide(varied({"grpo.max_num_steps=1", "grpo.batch_multiplier=4"}));
+  CHECK(wide.steps.at(0).at("train/dynamic_sampling_num_gen_batches") <
+        one.steps.at(0).at("train/dynamic_sampling_num_gen_batches"));
+  CHECK(wide.steps.at(0).at("train/global_valid_seqs") == 64);
+}
+
+TEST_CASE("a run whose data end in a step of dynamic sampling validates and saves the step before") {
+  const Run run(varied({"grpo.max_num_epochs=1", "grpo.max_num_steps=100", "grpo.val_at_end=true"}));
+  CHECK(run.outcome.steps < 8);
+  CHECK(run.outcome.steps > 0);
+  CHECK(run.checkpoints().back() == fmt::format("step_{}", run.outcome.steps));
+  CHECK(run.steps_with("validation/accuracy") == Steps{run.outcome.steps});
+}
+
+TEST_CASE("dynamic sampling that finds too few samples ends the run, and says why") {
+  const std::string error = error_of([] {
+    Run(varied({"++grpo.dynamic_sampling_max_gen_batches=1", "grpo.num_generations_per_prompt=2",
+                "policy.train_global_batch_size=16"}));
+  });
+  CHECK(contains(error, "dynamic sampling: after 2 generations only "));
+  CHECK(contains(error, " of 16 samples belong to groups whose rewards vary"));
+}
+
+TEST_CASE("faults of responses make their rewards 0, and are counted") {
+  const std::string unwanted = "++reward_penalties.penalize_unwanted_tokens=true",
+                    tokens = "++reward_penalties.token_ids.unwanted=";
+  const Run all({"grpo.max_num_steps=2", unwanted, tokens + "[0,1,2,3,4,5,6,7,8,9,10,11]"});
+  CHECK(all.steps.at(0).at("train/unwanted_token_rate") == 1);
+  CHECK(all.steps.at(1).at("train/reward") == 0);
+  const Run plain({"grpo.max_num_steps=1"}), some({"grpo.max_num_steps=1", unwanted, tokens + "3"});
+  CHECK(some.steps.at(0).at("train/unwanted_token_rate") > 0);
+  CHECK(some.steps.at(0).at("train/unwanted_token_rate") < 1);
+  CHECK(some.steps.at(0).at("train/reward") < plain.steps.at(0).at("train/reward"));
+  CHECK_FALSE(plain.steps.at(0).contains("train/unwanted_token_rate"));
+  // Tags may be told by tokens: every token that opens reasoning is left open.
+  const Run tags({"grpo.max_num_steps=1", "++reward_penalties.penalize_malformed_think_tag=true",
+                  "++reward_penalties.token_ids.think_open=3", "++reward_penalties.token_ids.think_close=4"});
+  CHECK(tags.steps.at(0).at("train/malformed_think_tag_rate") > 0);
+}
+
 TEST_CASE("what policy.model_name may be wrong about") {
   const toy::TempDir dir;
   CHECK(contains(error_of([&] { algorithm::model_directory(dir.path()); }),

@@ -94,14 +94,18 @@ void check_logprob_error(const Json& test_case) {
   }
 }
 
-data::Batch batch_of(const Json& round) {
+rollout::Rollout rollout_of(const Json& round) {
   const auto ids = round.at("id").at("data").get<Rows>();
   data::Batch batch = data::Batch::of_lengths(Rows(ids.size(), 0));
   batch.set("id", data::Tensor::of(ids), data::Axis::sample);
   for (const char* name : {"total_reward", "baseline", "std"}) {
     batch.set(name, data::Tensor::of(floats(round.at(name))), data::Axis::sample);
   }
-  return batch;
+  rollout::Rollout rollout;
+  rollout.batch = batch;
+  for (const int64_t id : ids) rollout.responses.push_back(std::to_string(id));
+  rollout.prompts.resize(ids.size());
+  return rollout;
 }
 
 void check_dynamic_sampling(const Json& test_case) {
@@ -113,21 +117,23 @@ void check_dynamic_sampling(const Json& test_case) {
   const Json& rounds = test_case.at("inputs").at("rounds");
   const Json& expected = test_case.at("expected").at("rounds");
   for (size_t i = 0; i < rounds.size(); ++i) {
-    const data::Batch generation = batch_of(rounds[i]);
-    const auto std = generation.at("std").span<float>();
+    const rollout::Rollout generation = rollout_of(rounds[i]);
+    const auto std = generation.batch.at("std").span<float>();
     if (i >= expected.size() || expected[i].contains("error")) {
       CHECK_THROWS_AS(sampling.add(generation, std), Error);
       return;
     }
-    const std::optional<data::Batch> done = sampling.add(generation, std);
+    const std::optional<rollout::Rollout> done = sampling.add(generation, std);
     CHECK(done.has_value() == expected[i].at("is_batch_complete").get<bool>());
     CHECK(sampling.kept() == static_cast<int64_t>(expected[i].at("batch").at("id").at("data").size()));
     if (!done) continue;
-    CHECK(done->at("id") == data::Tensor::of(expected[i].at("batch").at("id").at("data").get<Rows>()));
+    const auto ids = expected[i].at("batch").at("id").at("data").get<Rows>();
+    CHECK(done->batch.at("id") == data::Tensor::of(ids));
+    for (size_t row = 0; row < ids.size(); ++row) CHECK(done->responses[row] == std::to_string(ids[row]));
     // Upstream's total_reward holds rows that were filtered out; ours are the rewards of the rows kept.
     for (const auto& [ours, theirs] :
          {std::pair{"total_reward", "filtered_reward"}, {"std", "std"}, {"baseline", "baseline"}}) {
-      const auto values = done->at(ours).span<float>();
+      const auto values = done->batch.at(ours).span<float>();
       check_tensor({values.begin(), values.end()}, expected[i].at("batch").at(theirs));
     }
     CHECK(sampling.discarded_valid_samples() ==
@@ -168,8 +174,10 @@ TEST_CASE("scaling reports what it clipped") {
 
 TEST_CASE("dynamic sampling that never fills says how far it came") {
   DynamicSampling sampling(4, 1);
-  data::Batch batch = data::Batch::of_lengths(Rows{0, 0});
-  CHECK_FALSE(sampling.add(batch, Floats{0, 1}));
-  CHECK_THROWS_WITH_AS(sampling.add(batch, Floats{0, 0}), doctest::Contains("after 2 generations only 1 of 4 samples"),
+  rollout::Rollout two;
+  two.batch = data::Batch::of_lengths(Rows{0, 0});
+  two.responses.resize(2), two.prompts.resize(2);
+  CHECK_FALSE(sampling.add(two, Floats{0, 1}));
+  CHECK_THROWS_WITH_AS(sampling.add(two, Floats{0, 0}), doctest::Contains("after 2 generations only 1 of 4 samples"),
                        Error);
 }

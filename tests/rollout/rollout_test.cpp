@@ -44,7 +44,7 @@ struct Fixture {
   Rollout run(const Sampling& how, int64_t samples = 40, uint64_t seed = 7, int64_t step = 1) {
     std::vector<const data::Datum*> prompts;
     for (const data::Datum& datum : data) prompts.push_back(&datum);
-    return run_rollout(generation, environments, text, how, prompts, samples, seed, step);
+    return run_rollout(generation, environments, text, prompts, {how, 3, samples, seed, step});
   }
 };
 
@@ -117,10 +117,11 @@ TEST_CASE("several workers draw what one draws") {
   Generation generation(two);
   std::vector<const data::Datum*> prompts;
   for (const data::Datum& datum : fixture.data) prompts.push_back(&datum);
-  const Rollout rollout = run_rollout(generation, fixture.environments, fixture.text, sampling(), prompts, 40, 7, 1);
+  const Sampling how = sampling();
+  const Rollout rollout = run_rollout(generation, fixture.environments, fixture.text, prompts, {how, 3, 40, 7, 1});
   CHECK(ids(rollout) == ids(fixture.run(sampling())));
   prompts.resize(1);  // fewer groups than workers
-  CHECK(run_rollout(generation, fixture.environments, fixture.text, sampling(), prompts, 3, 7, 1).batch.size() == 3);
+  CHECK(run_rollout(generation, fixture.environments, fixture.text, prompts, {how, 1, 3, 7, 1}).batch.size() == 3);
 }
 
 TEST_CASE("the context bounds a response, and a prompt without room for one is refused with the numbers") {

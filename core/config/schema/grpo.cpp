@@ -40,12 +40,20 @@ void add_rewards(Schema& s) {
         "factor on the reward of cut-off responses; when set, DAPO's punishment is not applied")
       .at_least(0)
       .at_most(1);
-  s.section("reward_penalties", "rewards set to 0 for faults that NeMo-Gym reports").unavailable("NeMo-Gym", {});
-  for (const char* fault : {"duplicated_reasoning", "empty_final_answer", "unwanted_tokens", "malformed_think_tag"}) {
-    s.add(std::string("reward_penalties.penalize_") + fault, kBool, "false", "zero reward for this fault")
-        .unavailable("the reward penalty, which NeMo-Gym's environments report");
-  }
-  s.add("reward_penalties.token_ids", kMap | kNull, "null", "token ids that the penalties look for").open();
+  const std::string at = "reward_penalties";
+  s.section(at, "faults of a response that make its reward 0, before rewards are scaled and shaped");
+  s.add(at + ".penalize_duplicated_reasoning", kBool | kNull, "false",
+        "an answer that is its reasoning, word for word");
+  s.add(at + ".penalize_empty_final_answer", kBool | kNull, "false", "nothing behind the reasoning");
+  s.add(at + ".penalize_unwanted_tokens", kBool | kNull, "false", "one of token_ids.unwanted");
+  s.add(at + ".penalize_malformed_think_tag", kBool | kNull, "false",
+        "tags of reasoning that do not fit each other, or the prompt's");
+  s.add(at + ".thinking_tags", kList, "[<think>, </think>]", "the texts around reasoning").elements(kText);
+  s.section(at + ".token_ids", "tokens that the penalties look for", kMap | kNull);
+  s.add(at + ".token_ids.unwanted", kInt | kList | kNull, "null", "tokens of penalize_unwanted_tokens").elements(kInt);
+  s.add(at + ".token_ids.think_open", kInt | kNull, "null",
+        "the token whose text opens reasoning, in place of thinking_tags");
+  s.add(at + ".token_ids.think_close", kInt | kNull, "null", "the token whose text closes it");
 }
 
 void add_advantages(Schema& s) {
@@ -110,9 +118,7 @@ void add_grpo(Schema& s) {
   s.section("grpo", "the GRPO algorithm");
   s.add("grpo.num_prompts_per_step", kInt, "32", "different prompts in one step").at_least(1);
   s.add("grpo.num_generations_per_prompt", kInt, "16", "samples for each prompt: the group size").at_least(1);
-  s.add("grpo.max_rollout_turns", kInt, "1", "most turns of assistant and environment in a sample")
-      .at_least(1)
-      .unavailable("a rollout of several turns", {"1"});
+  s.add("grpo.max_rollout_turns", kInt, "1", "most turns of assistant and environment in a sample").at_least(1);
   s.add("grpo.max_num_epochs", kInt, "1", "most passes over the training data").at_least(1);
   s.add("grpo.max_num_steps", kInt, "1000000", "most steps").at_least(1);
   s.add("grpo.max_nonfinite_steps", kInt, "5",
@@ -125,13 +131,13 @@ void add_grpo(Schema& s) {
   add_validation(s);
   add_rewards(s);
   s.add("grpo.use_dynamic_sampling", kBool, "false",
-        "keep only groups whose rewards differ, generating until there are enough")
-      .unavailable("dynamic sampling");
-  s.add("grpo.dynamic_sampling_max_gen_batches", kInt, "10", "most batches that dynamic sampling generates")
-      .at_least(1)
-      .dormant();
-  s.add("grpo.batch_multiplier", kFloat, "1", "prompts fetched in a step, as a multiple (needs use_dynamic_sampling)")
-      .unavailable("fetching more prompts than a step trains on (it needs dynamic sampling)", {"1", "1.0"});
+        "keep only groups whose rewards differ, generating until there are enough");
+  s.add("grpo.dynamic_sampling_max_gen_batches", kInt, "10",
+        "a step that has too few samples after one rollout more than this ends the run")
+      .at_least(1);
+  s.add("grpo.batch_multiplier", kFloat, "1",
+        "prompts of one rollout, as a multiple of num_prompts_per_step (needs use_dynamic_sampling)")
+      .at_least(1);
   add_async(s);
   s.add("grpo.deduplicate_multimodal_data", kBool, "false", "store images of a group once")
       .accepted("there are no images in a text-only batch");

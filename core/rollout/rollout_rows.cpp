@@ -1,0 +1,35 @@
+// Rows of rollouts: some of one, and those of several.
+#include <array>
+
+#include "core/rollout/rollout.hpp"
+
+namespace hexad::rollout {
+
+Rollout Rollout::select(std::span<const int64_t> rows) const {
+  Rollout result;
+  result.batch = batch.select(rows);
+  result.metrics = metrics;
+  for (const int64_t row : rows) {
+    result.responses.push_back(responses[row]);
+    result.prompts.push_back(prompts[row]);
+    for (const auto& [name, values] : components) result.components[name].push_back(values[row]);
+  }
+  return result;
+}
+
+void Rollout::append(const Rollout& other) {
+  const std::array<data::Batch, 2> parts = {batch, other.batch};
+  const auto before = static_cast<size_t>(batch.size());
+  for (const auto& [name, values] : other.components) {
+    auto& column = components[name];
+    column.resize(before);
+    column.insert(column.end(), values.begin(), values.end());
+  }
+  batch = data::Batch::concat(parts);
+  for (auto& [name, column] : components) column.resize(static_cast<size_t>(batch.size()));
+  responses.insert(responses.end(), other.responses.begin(), other.responses.end());
+  prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
+  metrics = other.metrics;
+}
+
+}  // namespace hexad::rollout

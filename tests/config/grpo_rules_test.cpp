@@ -1,0 +1,69 @@
+// What the keys of `grpo` ask of each other: messages, and a valid neighbour of each.
+#include "tests/config/support.hpp"
+
+using namespace config_test;
+
+TEST_CASE("a metric that ends the run needs its threshold") {
+  const std::string metric = "++grpo.stop_at_validation_metric=accuracy";
+  check_says(resolve_error({metric}), "grpo.stop_at_validation_metric: needs grpo.stop_at_validation_threshold");
+  CHECK(resolve_error({metric, "++grpo.stop_at_validation_threshold=0.9"}) == "");
+}
+
+TEST_CASE("bounds stand in their order") {
+  const std::string low = "++grpo.advantage_clip_low=", high = "++grpo.advantage_clip_high=";
+  check_says(resolve_error({low + "2", high + "1"}),
+             "grpo.advantage_clip_low: got 2, wanted at most "
+             "grpo.advantage_clip_high, which is 1");
+  CHECK(resolve_error({low + "1", high + "1"}) == "");
+  const std::string scaling = "++grpo.reward_scaling.enabled=true", least = "++grpo.reward_scaling.source_min=";
+  check_says(resolve_error({scaling, least + "1"}),
+             "grpo.reward_scaling.source_min: got 1, wanted less than grpo.reward_scaling.source_max, which is 1");
+  CHECK(resolve_error({scaling, least + "0.5"}) == "");
+  CHECK(resolve_error({least + "1"}) == "");  // not scaled
+}
+
+TEST_CASE("the reference policy is there where the KL is taken from it") {
+  const std::string skip = "++grpo.skip_reference_policy_logprobs_calculation=true",
+                    penalty = "++loss_fn.reference_policy_kl_penalty=";
+  check_says(resolve_error({skip, penalty + "0.01"}), "needs loss_fn.reference_policy_kl_penalty: 0");
+  CHECK(resolve_error({skip, penalty + "0"}) == "");
+}
+
+TEST_CASE("dynamic sampling: groups of several samples, in a synchronous run; more prompts at once with it alone") {
+  const std::string dynamic = "++grpo.use_dynamic_sampling=true";
+  CHECK(resolve_error({dynamic, "++grpo.batch_multiplier=2.5"}) == "");
+  check_says(
+      resolve_error({"++grpo.batch_multiplier=2"}),
+      "grpo.batch_multiplier: needs grpo.use_dynamic_sampling: a step trains on grpo.num_prompts_per_step prompts");
+  check_says(resolve_error({dynamic, "++grpo.batch_multiplier=0.5"}), "grpo.batch_multiplier");
+  check_says(resolve_error({dynamic, "++grpo.num_generations_per_prompt=1"}),
+             "grpo.use_dynamic_sampling: needs grpo.num_generations_per_prompt above 1: one reward never varies");
+  check_says(resolve_error({dynamic, "++grpo.async_grpo.enabled=true"}),
+             "grpo.use_dynamic_sampling: does not go with grpo.async_grpo: its groups belong to a step before their "
+             "rewards are known");
+}
+
+TEST_CASE("penalties are told what they look for") {
+  const std::string at = "++reward_penalties.", ids = at + "token_ids.";
+  check_says(
+      resolve_error({at + "penalize_unwanted_tokens=true"}),
+      "reward_penalties.penalize_unwanted_tokens: needs reward_penalties.token_ids.unwanted: the tokens that are "
+      "unwanted");
+  CHECK(resolve_error({at + "penalize_unwanted_tokens=true", ids + "unwanted=[3,4]"}) == "");
+  CHECK(resolve_error({at + "penalize_unwanted_tokens=true", ids + "unwanted=3"}) == "");
+  check_says(resolve_error({ids + "think_open=3"}),
+             "reward_penalties.token_ids: think_open and think_close go together: one of them is missing");
+  CHECK(resolve_error({ids + "think_open=3", ids + "think_close=4"}) == "");
+  check_says(resolve_error({at + "thinking_tags=[a]"}),
+             "reward_penalties.thinking_tags: got 1 texts, wanted two: what opens reasoning, and what closes it");
+}
+
+TEST_CASE("several turns: in a synchronous run, of lengths that are sampled") {
+  const std::string turns = "++grpo.max_rollout_turns=3";
+  CHECK(resolve_error({turns}) == "");
+  check_says(resolve_error({turns, "++grpo.async_grpo.enabled=true"}),
+             "grpo.max_rollout_turns: above 1 does not go with grpo.async_grpo yet: set one of both");
+  check_says(resolve_error({turns, "++policy.generation.imposed_lengths=[1,2]"}),
+             "grpo.max_rollout_turns: above 1 does not go with policy.generation.imposed_lengths, which are of one "
+             "response a sample");
+}

@@ -1,0 +1,186 @@
+// Rollouts of several turns: an environment replies, and the sample goes on from the tokens that were sampled.
+#include <cmath>
+
+#include "core/rollout/reply.hpp"
+#include "core/rollout/rollout.hpp"
+#include "tests/support/toy/program.hpp"
+#include "tests/support/toy/workers.hpp"
+
+using namespace hexad;
+using namespace hexad::rollout;
+using plugin_test::contains;
+using plugin_test::error_of;
+
+namespace {
+
+constexpr int32_t kQuestion = 1, kEnd = 2, kAnswer = 3;  // of the quickstart's tokenizer
+
+// Replies "a" until it has done so `replies` times, with 1 a turn; state counts the turns, the reward's part is their number.
+struct Talker : environment::Environment {
+  int64_t replies = 0;
+  bool invalid_at_last = false;
+  mutable std::vector<std::string> responses;  // every one that it has seen
+
+  environment::Scores score(std::span<const environment::Sample> samples, int64_t) const override {
+    environment::Scores scores;
+    for (const environment::Sample& sample : samples) {
+      const int64_t turn = sample.state ? sample.state->get<int64_t>() : 0;
+      CHECK(turn == sample.turn);
+      CHECK(static_cast<int64_t>(sample.tokens.size()) == sample.prompt_tokens + sample.response_tokens);
+      responses.emplace_back(sample.response);
+      const bool over = turn == replies;
+      scores.rewards.push_back(1);
+      scores.invalid.push_back(over && invalid_at_last);
+      scores.components["turns"].push_back(0.5f);
+      scores.states.emplace_back(turn + 1);
+      scores.replies.emplace_back();
+      if (!over) scores.replies.back() = {"a"};
+    }
+    return scores;
+  }
+};
+
+struct Fixture {
+  explicit Fixture(int64_t replies, bool invalid_at_last = false) {
+    auto made = std::make_unique<Talker>();
+    made->replies = replies, made->invalid_at_last = invalid_at_last;
+    talker = made.get();
+    environments["talker"] = std::move(made);
+    for (std::vector<int64_t> ids : {std::vector<int64_t>{1, 4, 3}, {1, 5, 6, 3}}) {
+      data.emplace_back();
+      data.back().token_ids = std::move(ids);
+      data.back().env_name = "talker";
+    }
+    how.max_new_tokens = 3;
+    how.max_total_tokens = 64;
+    how.stop_token_ids = {kEnd};
+  }
+  Rollout run(int64_t turns, int64_t samples = 20) {
+    std::vector<const data::Datum*> prompts;
+    for (const data::Datum& datum : data) prompts.push_back(&datum);
+    return run_rollout(generation, environments, text, prompts, {how, 2, samples, 7, 1, 0, turns});
+  }
+
+  toy::InProcess workers;
+  Generation generation{workers.group};
+  ModelText text = load_model_text(toy::source_dir() / "configs/quickstart_model", {});
+  Environments environments;
+  Talker* talker = nullptr;
+  std::vector<data::Datum> data;
+  Sampling how;
+};
+
+// Runs of tokens that the model wrote, of a row.
+std::vector<std::vector<int64_t>> written(const data::Batch& batch, int64_t row) {
+  std::vector<std::vector<int64_t>> runs;
+  const auto mask = batch.row<float>("token_mask", row);
+  const auto tokens = batch.row<int64_t>("input_ids", row);
+  for (size_t t = 1; t < mask.size(); ++t) {
+    if (mask[t] == 1 && mask[t - 1] == 0) runs.emplace_back();
+    if (mask[t] == 1) runs.back().push_back(tokens[t]);
+  }
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("a reply stands between two responses as the chat template writes it, and is not trained on") {
+  Fixture fixture(/*replies=*/1);
+  const Rollout rollout = fixture.run(/*turns=*/4);
+  const data::Batch& batch = rollout.batch;
+  int64_t two_turns = 0;
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    const auto tokens = batch.row<int64_t>("input_ids", i);
+    const auto runs = written(batch, i);
+    const bool cut = runs[0].back() != kEnd;  // by the limit of tokens: the sample has ended
+    REQUIRE(runs.size() == (cut ? 1 : 2));
+    CHECK(batch.row<float>("rewards", i)[0] == (cut ? 1 : 2));
+    CHECK(rollout.components.at("turns")[i] == (cut ? 0.5f : 1.0f));
+    CHECK(batch.row<uint8_t>("truncated", i)[0] == (runs.back().back() != kEnd));
+    std::vector<int64_t> want = fixture.data[i / 20].token_ids;
+    want.insert(want.end(), runs[0].begin(), runs[0].end());
+    if (!cut) {
+      for (const int64_t id : {kQuestion, 4, kAnswer}) want.push_back(id);  // "<question>a<answer>"
+      want.insert(want.end(), runs[1].begin(), runs[1].end());
+      ++two_turns;
+    }
+    CHECK(std::vector<int64_t>(tokens.begin(), tokens.end()) == want);
+    const auto mask = batch.row<float>("token_mask", i), logprobs = batch.row<float>("generation_logprobs", i);
+    for (size_t t = 0; t < mask.size(); ++t)
+      CHECK(logprobs[t] == doctest::Approx(mask[t] == 1 ? -std::log(12.0) : 0.0));
+  }
+  CHECK(two_turns > 5);
+  CHECK(rollout.metrics.at("total_turns") == 40 + two_turns);
+  CHECK(rollout.metrics.at("max_turns_per_sample") == 2);
+  CHECK(rollout.metrics.at("mean_env_tokens_per_sample") == doctest::Approx(3.0 * double(two_turns) / 40));
+  CHECK(rollout.metrics.at("max_turns_reached_rate") == doctest::Approx(0));
+}
+
+TEST_CASE("turns have draws of their own, the same in every run") {
+  Fixture fixture(/*replies=*/2);
+  const Rollout one = fixture.run(3, 60), other = fixture.run(3, 60);
+  CHECK(one.batch.at("input_ids") == other.batch.at("input_ids"));
+  int64_t pairs = 0, equal = 0;
+  for (int64_t i = 0; i < one.batch.size(); ++i) {
+    const auto runs = written(one.batch, i);
+    for (size_t k = 1; k < runs.size(); ++k) ++pairs, equal += runs[k] == runs[k - 1];
+  }
+  CHECK(pairs > 10);
+  CHECK(equal < pairs / 2);
+}
+
+TEST_CASE("a sample ends with the turns that there are, and says so") {
+  Fixture fixture(/*replies=*/9);
+  const Rollout rollout = fixture.run(/*turns=*/2);
+  CHECK(rollout.metrics.at("max_turns_per_sample") == 2);
+  CHECK(rollout.metrics.at("max_turns_reached_rate") > 0);
+  for (int64_t i = 0; i < rollout.batch.size(); ++i)
+    CHECK(rollout.batch.row<float>("token_mask", i).back() == 1);  // no reply behind the last response
+  // One turn is what it was without replies.
+  const Rollout single = fixture.run(1);
+  for (int64_t i = 0; i < single.batch.size(); ++i) CHECK(written(single.batch, i).size() == 1);
+}
+
+TEST_CASE("a reply that the context has no room for ends its sample as cut off") {
+  Fixture fixture(/*replies=*/9);
+  fixture.how.max_total_tokens = 9;
+  const Rollout rollout = fixture.run(/*turns=*/9);
+  bool any = false;
+  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+    CHECK(rollout.batch.length(i) <= 9);
+    CHECK(rollout.batch.row<float>("token_mask", i).back() == 1);
+    CHECK(rollout.batch.row<uint8_t>("truncated", i)[0] == 1);
+    any |= rollout.batch.row<int64_t>("input_ids", i).back() == kEnd;
+  }
+  CHECK(any);
+}
+
+TEST_CASE("a sample that is invalid at one turn is so as a whole") {
+  Fixture fixture(/*replies=*/1, /*invalid_at_last=*/true);
+  const Rollout rollout = fixture.run(4);
+  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+    const bool two = written(rollout.batch, i).size() == 2;
+    CHECK(rollout.batch.row<uint8_t>("invalid", i)[0] == two);
+    CHECK(rollout.batch.row<float>("sample_mask", i)[0] == !two);
+  }
+}
+
+TEST_CASE("the end of a response is written once, whoever writes it") {
+  Fixture fixture(0);
+  ModelText& text = fixture.text;
+  const auto reply = [&](int32_t last) {
+    return text.tokenizer->decode(reply_tokens(text, {"b", "tool"}, last), false);
+  };
+  text.chat_template = text::ChatTemplate::parse(
+      "{% for m in messages %}<question>{{ m.content }}<end>{% endfor %}{% if add_generation_prompt %}<answer>{% endif "
+      "%}",
+      "here");
+  CHECK(reply(kEnd) == "<question>b<end><answer>");
+  CHECK(reply(4) == "<end><question>b<end><answer>");  // a stop string had ended it
+  text.chat_template = text::ChatTemplate::parse("{{ messages[-1].content }}", "here");
+  CHECK(contains(error_of([&] { reply(kEnd); }),
+                 "the chat template leaves out what the assistant said before a message of role 'tool': a rollout of "
+                 "several turns needs a template that shows it (policy.tokenizer.chat_template)"));
+  text.chat_template.reset();
+  CHECK(reply(kEnd) == "b");
+}
