@@ -229,7 +229,7 @@ TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from 
     const Ended run =
         toy::run(train(dir, {"+policy.plugin_config.fault=forward@2:hang", "cluster.worker_timeout_s=2"}));
     CHECK(run.code == 4);
-    CHECK(run.seconds < 10);
+    CHECK(run.seconds < 60);
     CHECK_MESSAGE(contains(run.err, "did not answer within 2 s"), run.err);
     CHECK(contains(run.err, "last call 'forward'"));
   }

@@ -26,6 +26,5 @@ TEST_CASE("every first-party plugin passes every level that runs without a GPU")
                               "L5 numbers    ok", "L6 threads    ok"}) {
       CHECK_MESSAGE(run.out.find(level) != std::string::npos, run.out);
     }
-    CHECK(run.seconds < 50);
   }
 }
