@@ -152,8 +152,10 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
   const config::GrpoConfig& grpo = run.config.grpo;
   const auto& all = run.prompts.validation();
   // Whole batches, as NeMo-RL runs max_val_samples // val_batch_size of them; one that is larger than that is cut.
-  const int64_t batch_size = std::min(grpo.val_batch_size, grpo.max_val_samples);
-  const int64_t count = std::min(grpo.max_val_samples / batch_size * batch_size, static_cast<int64_t>(all.size()));
+  const int64_t most = grpo.max_val_samples.value_or(static_cast<int64_t>(all.size()));
+  const int64_t batch_size = std::min(grpo.val_batch_size.value_or(most), most);
+  const int64_t count =
+      batch_size == 0 ? 0 : std::min(most / batch_size * batch_size, static_cast<int64_t>(all.size()));
   if (count == 0) return {};
   const auto time = timer.measure("validation");
   update_generators();

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   hexad::cli::add_train(app, exit_code);
   hexad::cli::add_config(app, exit_code);
   hexad::cli::add_plugin(app, exit_code);
+  hexad::cli::add_eval(app, exit_code);
   hexad::cli::add_generate(app, exit_code);
   hexad::cli::add_score(app, exit_code);
   hexad::cli::add_tokenize(app, exit_code);

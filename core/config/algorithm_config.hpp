@@ -54,11 +54,11 @@ struct GrpoConfig {
   bool overlong_filtering = false;
   std::optional<double> advantage_clip_low;
   std::optional<double> advantage_clip_high;
-  int64_t max_val_samples = 256;
+  std::optional<int64_t> max_val_samples = 256;  // nothing: all
   int64_t val_num_generations_per_prompt = 1;
   std::optional<std::string> stop_at_validation_metric;
   std::optional<double> stop_at_validation_threshold;
-  int64_t val_batch_size = 256;
+  std::optional<int64_t> val_batch_size = 256;  // nothing: as many as are validated on
   int64_t seed = 42;
   bool use_dynamic_sampling = false;
   int64_t dynamic_sampling_max_gen_batches = 10;

@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/config/check_keys.hpp"
 #include "core/config/defaults.hpp"
+#include "core/config/eval_form.hpp"
 #include "core/config/inherit.hpp"
 #include "core/config/load.hpp"
 #include "core/config/megatron_overrides.hpp"
@@ -38,6 +39,7 @@ std::vector<Problem> check_root(const Node& root) {
     check_grpo_rules(context);
     check_schedule_rules(context);
   }
+  check_eval_rules(context);
   check_dtensor_rules(context);
   check_megatron_rules(context);
   check_generation_rules(context);
@@ -77,6 +79,21 @@ roll::Translation load_roll(Node file, const std::vector<std::string>& overrides
   return result;
 }
 
+Node load_eval(Node file, const std::vector<std::string>& overrides) {
+  std::vector<Override> later;
+  for (const std::string& text : overrides) {
+    Override parsed = parse_override(text);
+    if (is_eval_form_key(parsed.key)) {
+      apply_override(file, parsed, known_keys(schema()));
+    } else {
+      later.push_back(std::move(parsed));
+    }
+  }
+  Node root = from_eval_form(std::move(file));
+  for (const Override& override : later) apply_override(root, override, known_keys(schema()));
+  return root;
+}
+
 }  // namespace
 
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
@@ -85,6 +102,8 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
   if (roll::is_roll(file)) {
     roll::Translation translation = load_roll(std::move(file), overrides);
     loaded = {std::move(translation.root), std::move(translation.problems)};
+  } else if (is_eval_form(file)) {
+    loaded.root = load_eval(std::move(file), overrides);
   } else {
     for (const std::string& text : overrides) apply_override(file, parse_override(text), known_keys(schema()));
     loaded.root = std::move(file);

@@ -21,7 +21,7 @@ Node* section_for(Node& root, const std::string& path, const Location& location)
 
 }  // namespace
 
-bool trains(const Node& root) { return root.child("grpo") || root.child("data"); }
+bool trains(const Node& root) { return root.child("grpo") || (root.child("data") && !root.child("eval")); }
 
 Node default_value(const std::string& default_yaml) {
   if (default_yaml.empty()) return Node();
@@ -31,10 +31,11 @@ Node default_value(const std::string& default_yaml) {
 }
 
 void fill_defaults(Node& root) {
-  const bool training = trains(root);
+  const bool training = trains(root), has_data = training || root.child("data");
   for (const Key& key : schema().keys()) {
     if (key.status != Status::effective || !key.filled || key.default_yaml.empty()) continue;
-    if (!training && (key.path.starts_with("grpo.") || key.path.starts_with("data."))) continue;
+    if (!training && key.path.starts_with("grpo.")) continue;
+    if (!has_data && key.path.starts_with("data.")) continue;
     const Node value = default_value(key.default_yaml);
     Node* section = section_for(root, key.path, value.location());
     const std::string name = key.path.substr(key.path.rfind('.') + 1);

@@ -11,6 +11,9 @@
 
 namespace hexad::config {
 
+// A number of ranks above it is not looked at.
+constexpr int64_t kMostRanks = 1'000'000;
+
 // Reads a configuration that may hold wrong values (they are reported elsewhere): a value of the wrong kind counts as
 // absent, and an absent one as its default.
 class RuleContext {
@@ -54,6 +57,7 @@ class RuleContext {
 void check_loss_rules(RuleContext& context);             // what ClippedPGLossFn asserts
 void check_batch_rules(RuleContext& context);            // divisibility, packing, padding
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
+void check_eval_rules(RuleContext& context);             // eval
 void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
 void check_generation_rules(RuleContext& context);       // sampling and the native generator
 void check_placement_rules(RuleContext& context);        // generation on ranks of its own, asynchronous GRPO

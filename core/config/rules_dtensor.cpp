@@ -8,8 +8,6 @@
 namespace hexad::config {
 namespace {
 
-constexpr int64_t kMostRanks = 1'000'000;
-
 struct Mesh {
   int64_t world = 1, tp = 1, cp = 1, replicas = 1, ep = 1;
 };

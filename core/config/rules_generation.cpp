@@ -19,7 +19,7 @@ void check_validation_sampling(RuleContext& c, const std::string& name, double o
                                val, key, train));
 }
 
-void check_divides(RuleContext& c, int64_t ranks, const char* what, std::optional<int64_t> size) {
+void check_shared_out(RuleContext& c, int64_t ranks, const char* what, std::optional<int64_t> size) {
   if (!size || *size < 1 || *size % ranks == 0) return;
   c.error(kRanksKey, fmt::format("tensor_parallel_size {} does not divide {} {}{}", ranks, what, *size,
                                  nearest_valid(ranks, *size, [&](int64_t v) { return *size % v == 0; })));
@@ -45,8 +45,8 @@ void check_replicas(RuleContext& c) {
     c.error(kRanksKey, fmt::format("{} needs a dense model without multi-head latent attention; nearest: 1", *ranks));
     return;
   }
-  check_divides(c, *ranks, "num_attention_heads", model->num_attention_heads);
-  check_divides(c, *ranks, "intermediate_size", model->intermediate_size);
+  check_shared_out(c, *ranks, "num_attention_heads", model->num_attention_heads);
+  check_shared_out(c, *ranks, "intermediate_size", model->intermediate_size);
   const int64_t heads = model->num_key_value_heads.value_or(0);
   if (heads > 0 && heads % *ranks != 0 && *ranks % heads != 0) {
     c.error(kRanksKey, fmt::format("num_key_value_heads {} is neither a multiple nor a divisor of tensor_parallel_size "

@@ -26,7 +26,22 @@ void check_penalties(RuleContext& c) {
 
 }  // namespace
 
+void check_eval_rules(RuleContext& c) {
+  const int64_t tests = c.integer("eval.num_tests_per_prompt").value_or(1), k = c.integer("eval.k_value").value_or(1);
+  if (k > tests)
+    c.error("eval.k_value", fmt::format("got {}, wanted at most eval.num_tests_per_prompt, which is {}", k, tests));
+  const bool greedy = c.number("policy.generation.temperature").value_or(1) == 0 ||
+                      c.integer("policy.generation.top_k").value_or(0) == 1;
+  if (c.root().child("eval") && tests > 1 && greedy)
+    c.error("eval.num_tests_per_prompt",
+            fmt::format("got {}, and with temperature 0 or top_k 1 all samples of a prompt are the same; nearest: 1",
+                        tests));
+}
+
 void check_grpo_rules(RuleContext& c) {
+  if (c.number("policy.generation.temperature") == 0.0)
+    c.error("policy.generation.temperature",
+            "got 0, wanted above 0: training divides logits by it, and samples that are all the same teach nothing");
   check_penalties(c);
   if (c.text("grpo.stop_at_validation_metric") && !c.number("grpo.stop_at_validation_threshold")) {
     c.error("grpo.stop_at_validation_metric", "needs grpo.stop_at_validation_threshold");

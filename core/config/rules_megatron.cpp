@@ -5,8 +5,6 @@
 namespace hexad::config {
 namespace {
 
-constexpr int64_t kMostRanks = 1'000'000;
-
 // The layout, or nothing where a size is no such number (reported by the schema).
 std::optional<MegatronRules> layout(RuleContext& c) {
   MegatronRules rules{c, {}};

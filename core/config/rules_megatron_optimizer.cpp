@@ -15,13 +15,16 @@ void check_overlap(const MegatronRules& r, bool distributed) {
     r.error(gather,
             "needs optimizer.use_distributed_optimizer: true, for without it nothing is gathered; nearest: false");
   }
-  if (!r.flag(kDdp + "overlap_grad_reduce")) r.error(gather, "needs overlap_grad_reduce: true; nearest: false");
+  // Megatron's own arguments refuse it; NeMo-RL does not look, and its recipes have it.
+  if (!r.flag(kDdp + "overlap_grad_reduce"))
+    r.notice(gather,
+             "has no effect without overlap_grad_reduce: true: parameters are gathered before the forward pass");
 }
 
 // Rule 25.
 void check_average(const MegatronRules& r) {
   const std::string key = kDdp + "average_in_collective";
-  if (r.flag(key) && r.flag("calculate_per_token_loss")) {
+  if (r.flag(key) && r.given("calculate_per_token_loss") && r.flag("calculate_per_token_loss")) {
     return r.error(key, "does not go with calculate_per_token_loss: true, whose gradients are sums; nearest: false");
   }
   const char* const sums =

@@ -6,6 +6,17 @@
 namespace hexad::config {
 namespace {
 
+EvalConfig read_eval(const Reader& r) {
+  EvalConfig c;
+  r.read("metric", c.metric);
+  r.read("num_tests_per_prompt", c.num_tests_per_prompt);
+  r.read("k_value", c.k_value);
+  r.read("seed", c.seed);
+  r.read("num_prompts_per_step", c.num_prompts_per_step);
+  r.read("save_path", c.save_path);
+  return c;
+}
+
 CheckpointingConfig read_checkpointing(const Reader& r) {
   CheckpointingConfig c;
   r.read("enabled", c.enabled);
@@ -73,6 +84,7 @@ RunConfig run_config(const Node& root) {
   run.policy = read_policy(root);
   run.data = read_data(root);
   run.env = read_env(root);
+  run.eval = read_eval(Reader(root, "eval"));
   run.checkpointing = read_checkpointing(Reader(root, "checkpointing"));
   run.logger = read_logger(Reader(root, "logger"));
   run.cluster = read_cluster(Reader(root, "cluster"));

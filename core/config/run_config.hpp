@@ -16,6 +16,7 @@ struct RunConfig {
   PolicyConfig policy;
   DataConfig data;
   EnvConfig env;
+  EvalConfig eval;
   LoggerConfig logger;
   ClusterConfig cluster;
 };

@@ -132,8 +132,9 @@ MegatronDdpConfig read_ddp(const Node& root, bool distributed_optimizer) {
   MegatronDdpConfig c;
   r.read("grad_reduce_in_fp32", c.grad_reduce_in_fp32);
   r.read("overlap_grad_reduce", c.overlap_grad_reduce);
-  c.overlap_param_gather = distributed_optimizer && c.overlap_grad_reduce;
+  c.overlap_param_gather = distributed_optimizer;
   r.read("overlap_param_gather", c.overlap_param_gather);
+  c.overlap_param_gather = c.overlap_param_gather && c.overlap_grad_reduce;
   r.read("bucket_size", c.bucket_size);
   r.read("num_distributed_optimizer_instances", c.num_distributed_optimizer_instances);
   bool fsdp = false, custom_fsdp = false;

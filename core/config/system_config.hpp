@@ -9,6 +9,16 @@
 
 namespace hexad::config {
 
+// `hexad eval`.
+struct EvalConfig {
+  std::string metric = "pass@k";
+  int64_t num_tests_per_prompt = 1;
+  int64_t k_value = 1;
+  int64_t seed = 42;
+  int64_t num_prompts_per_step = -1;  // -1: all
+  std::optional<std::string> save_path;
+};
+
 struct CheckpointingConfig {
   bool enabled = true;
   std::string checkpoint_dir = "results/grpo";

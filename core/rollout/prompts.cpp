@@ -51,6 +51,11 @@ Prompts::Prompts(const config::RunConfig& run, Datums datums)
                run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
       max_epochs_(run.grpo.max_num_epochs) {}
 
+std::vector<data::Datum> evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools) {
+  auto [train, validation] = load(run, tools);
+  return validation.empty() ? std::move(train) : std::move(validation);
+}
+
 std::vector<const data::Datum*> Prompts::next() {
   std::optional<std::vector<int64_t>> indices = loader_.next();
   if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();

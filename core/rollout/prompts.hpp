@@ -32,4 +32,7 @@ class Prompts {
   int64_t max_epochs_;
 };
 
+// What `hexad eval` draws: the validation sets, or where there are none data.train, in their order. Throws Error(data).
+std::vector<data::Datum> evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools);
+
 }  // namespace hexad::rollout

@@ -109,6 +109,8 @@ TEST_CASE("validation runs whole batches") {
   CHECK(problems("15", "4") == 12);
   CHECK(problems("8", "100") == 8);
   CHECK(problems("100", "4") == 16);  // all there are
+  CHECK(problems("null", "null") == 16);
+  CHECK(problems("8", "null") == 8);
 }
 
 TEST_CASE("an interruption ends the run after its step, with a checkpoint") {

@@ -67,3 +67,10 @@ TEST_CASE("several turns: in a synchronous run, of lengths that are sampled") {
              "grpo.max_rollout_turns: above 1 does not go with policy.generation.imposed_lengths, which are of one "
              "response a sample");
 }
+
+TEST_CASE("training samples at a temperature above 0") {
+  check_says(resolve_error({"++policy.generation.temperature=0"}),
+             "policy.generation.temperature: got 0, wanted above 0: training divides logits by it, and samples that are "
+             "all the same teach nothing");
+  check_says(resolve_error({"++policy.generation.temperature=-1"}), "policy.generation.temperature");
+}

@@ -100,10 +100,7 @@ TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
         "overlap_param_gather: needs optimizer.use_distributed_optimizer: true, for without it nothing is gathered; "
         "nearest: false",
         {distributed + "false"}},
-       {{kDdp + "overlap_param_gather=true", kDdp + "overlap_grad_reduce=false"},
-        "overlap_param_gather: needs overlap_grad_reduce: true; nearest: false",
-        {kDdp + "overlap_grad_reduce=false"}},
-       {{kDdp + "average_in_collective=true"},
+       {{kDdp + "average_in_collective=true", "calculate_per_token_loss=true"},
         "average_in_collective: does not go with calculate_per_token_loss: true, whose gradients are sums; nearest: "
         "false",
         {kDdp + "average_in_collective=true", "calculate_per_token_loss=false"}},
@@ -136,6 +133,10 @@ TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
                         kDdp + "bucket_size", "has no effect with optim_grads: a bucket is a layer"));
   CHECK(megatron_notice(kDense, {"calculate_per_token_loss=false"}, "calculate_per_token_loss",
                         "a loss is divided by the counts of the whole global batch"));
+  CHECK(megatron_notice(kDense, {kDdp + "overlap_param_gather=true", kDdp + "overlap_grad_reduce=false"},
+                        kDdp + "overlap_param_gather", "has no effect without overlap_grad_reduce: true"));
+  CHECK(megatron_notice(kDense, {kDdp + "average_in_collective=true"}, kDdp + "average_in_collective",
+                        "gradients are sums"));
   CHECK(megatron_notice(kDense, {"calculate_per_token_loss=false", kDdp + "average_in_collective=true"},
                         kDdp + "average_in_collective", "gradients are sums"));
 }

@@ -18,7 +18,8 @@ void add_batching(Schema& s) {
   s.add("policy.sequence_packing.train_mb_tokens", kInt, train_tokens, "most tokens of a row in training").at_least(1);
   s.add("policy.sequence_packing.logprob_mb_tokens", kInt, logprob_tokens, "the same for log-probs").at_least(1);
   s.add("policy.sequence_packing.algorithm", kText, "modified_first_fit_decreasing", "how sequences are put together")
-      .one_of({"concatenative", "first_fit_decreasing", "first_fit_shuffle", "modified_first_fit_decreasing"});
+      .one_of({"concatenative", "first_fit_decreasing", "first_fit_shuffle", "modified_first_fit_decreasing",
+               "modified_ffd"});
   s.add("policy.sequence_packing.microbatch_order", kText, "packer", "order of the rows of a rank")
       .one_of({"packer", "largest_first"});
   s.add("policy.sequence_packing.sequence_length_round", kInt, "64", "of dynamic batching")

@@ -6,8 +6,9 @@ namespace {
 void add_sampling(Schema& s) {
   s.add("policy.generation.max_new_tokens", kInt, "${policy.max_total_sequence_length}", "most tokens of a response")
       .at_least(1);
-  s.add("policy.generation.temperature", kFloat, "1.0", "sampling temperature; training divides its logits by it too")
-      .above(0);
+  s.add("policy.generation.temperature", kFloat, "1.0",
+        "sampling temperature; training divides its logits by it too; 0 (the most likely token) in evaluations alone")
+      .at_least(0);
   s.add("policy.generation.top_p", kFloat, "1.0",
         "sample from the likeliest tokens of this total probability; training too")
       .above(0)

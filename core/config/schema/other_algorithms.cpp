@@ -18,9 +18,8 @@ void add_other_algorithms(Schema& s) {
   s.add("teachers", kAny, "", "settings of teacher models")
       .open()
       .unavailable("a teacher model (distillation)", {"null"});
-  block("eval", "evaluation");
-  block("generation", "evaluation");
-  block("tokenizer", "evaluation");
+  block("generation", "evaluation without a block `eval`");
+  block("tokenizer", "evaluation without a block `eval`");
   s.add("on_policy_distillation", kMap | kNull, "null", "training towards a teacher's log-probs")
       .open()
       .unavailable("on-policy distillation", {"null"});

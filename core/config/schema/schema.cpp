@@ -106,6 +106,7 @@ const Schema& schema() {
     add_logger(made);
     add_cluster(made);
     add_plugins(made);
+    add_eval(made);
     add_other_algorithms(made);
     return made;
   }();

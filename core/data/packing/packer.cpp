@@ -49,6 +49,7 @@ void check_limits(const PackingLimits& limits) {
 PackingAlgorithm packing_algorithm_named(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "modified_ffd") lower = "modified_first_fit_decreasing";  // of recipes of NeMo-RL
   const auto found = std::find(kNames.begin(), kNames.end(), lower);
   if (found != kNames.end()) return static_cast<PackingAlgorithm>(found - kNames.begin());
   fail(ErrorKind::config, "unknown packing algorithm '{}'{}; known: {}", name, did_you_mean(lower, kNames),

@@ -1,0 +1,26 @@
+// `hexad eval`: samples of a data set's prompts, scored by their environments.
+#pragma once
+#include <iosfwd>
+
+#include "core/cluster/spawner.hpp"
+#include "core/config/check.hpp"
+#include "core/telemetry/run_log.hpp"
+
+namespace hexad::algorithm {
+
+struct EvaluateOptions {
+  std::string program;                  // this executable: workers are started from it
+  cluster::Spawner* spawner = nullptr;  // null: one worker on a thread of this process
+};
+
+struct Evaluation {
+  double score = 0;                // eval.metric over prompts
+  int64_t prompts = 0, right = 0;  // of the samples: those with reward 1
+  telemetry::Metrics metrics;      // means over samples: reward, lengths, truncation_rate, pass@1 ...
+};
+
+// The validation sets of the configuration, or where it has none those of data.train, in their order. A sample is right
+// where its reward is 1, and one that is invalid is wrong. Throws Error.
+Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options);
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,48 @@
+// hexad eval CONFIG [key=value ...]
+#include <filesystem>
+#include <iostream>
+
+#include "core/algorithm/evaluate.hpp"
+#include "core/cli/commands.hpp"
+#include "core/config/run_config.hpp"
+
+namespace hexad::cli {
+namespace {
+
+void print(const config::EvalConfig& eval, const algorithm::Evaluation& result) {
+  std::cout << fmt::format("{} with k = {}, {} sample{} of each of {} prompts: {:.4f}\n", eval.metric, eval.k_value,
+                           eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s", result.prompts,
+                           result.score);
+  for (const auto& [name, value] : result.metrics) std::cout << fmt::format("  {:28} {:.4f}\n", name, value);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& exit_code) {
+  struct Arguments {
+    std::string config;
+    std::vector<std::string> overrides;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("eval", "How good a model is at a data set");
+  command->add_option("CONFIG", arguments->config, "YAML file, of an evaluation or of a run")->required();
+  command->add_option("OVERRIDES", arguments->overrides, "key=value, e.g. policy.model_name=DIR eval.k_value=4");
+  command->add_flag("--json", arguments->json, "One JSON object");
+  command->callback([arguments, &exit_code] {
+    const config::Resolved resolved = config::resolve(arguments->config, arguments->overrides);
+    cluster::Spawner spawner;
+    const algorithm::Evaluation result =
+        algorithm::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
+    if (arguments->json) {
+      nlohmann::ordered_json out = {{"score", result.score}, {"prompts", result.prompts}, {"right", result.right}};
+      for (const auto& [name, value] : result.metrics) out[name] = value;
+      std::cout << out << '\n';
+    } else {
+      print(config::run_config(resolved.root).eval, result);
+    }
+    exit_code = 0;
+  });
+}
+
+}  // namespace hexad::cli

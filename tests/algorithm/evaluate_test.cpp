@@ -1,0 +1,124 @@
+// Evaluation: samples of a data set, scored; pass@k; what is saved. In this process, on the toy generator.
+#include "core/algorithm/evaluate.hpp"
+
+#include "core/algorithm/pass_at_k.hpp"
+#include "tests/support/toy/toy.hpp"
+
+using namespace hexad;
+using plugin_test::contains;
+using plugin_test::error_of;
+using plugin_test::Json;
+
+namespace {
+
+struct Evaluated {
+  explicit Evaluated(const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"++eval.save_path=" + (dir / "out").string()};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), all);
+    result = algorithm::evaluate(resolved, {});
+    std::ifstream in(dir / "out/samples.jsonl");
+    for (std::string line; std::getline(in, line);) samples.push_back(Json::parse(line));
+  }
+  toy::TempDir dir;
+  algorithm::Evaluation result;
+  std::vector<Json> samples;
+};
+
+// By counting: the share of sets of k of n samples that hold one of the first c.
+double counted(int n, int c, int k) {
+  double sets = 0, good = 0;
+  for (unsigned set = 0; set < 1u << n; ++set) {
+    if (__builtin_popcount(set) != k) continue;
+    ++sets, good += (set & ((1u << c) - 1)) != 0;
+  }
+  return good / sets;
+}
+
+}  // namespace
+
+TEST_CASE("pass@k is the share of sets of k samples with a right one") {
+  for (int n = 1; n <= 7; ++n) {
+    for (int c = 0; c <= n; ++c) {
+      for (int k = 1; k <= n; ++k) CHECK(algorithm::pass_at_k(n, c, k) == doctest::Approx(counted(n, c, k)));
+    }
+  }
+  CHECK(algorithm::pass_at_k(100000, 1, 50000) == doctest::Approx(0.5));
+}
+
+TEST_CASE("every prompt is drawn so many times, and the score is what was saved comes to") {
+  const Evaluated eight({"++eval.num_tests_per_prompt=8", "++eval.k_value=4"});
+  REQUIRE(eight.samples.size() == 16 * 8);  // the validation set
+  CHECK(eight.result.prompts == 16);
+  double score = 0, right = 0;
+  for (int prompt = 0; prompt < 16; ++prompt) {
+    int passed = 0;
+    for (int i = 0; i < 8; ++i) {
+      const Json& sample = eight.samples[prompt * 8 + i];
+      CHECK(sample.at("prompt") == eight.samples[prompt * 8].at("prompt"));
+      passed += sample.at("response") == sample.at("expected_answer");
+      CHECK(sample.at("reward") == (sample.at("response") == sample.at("expected_answer") ? 1 : 0));
+    }
+    score += counted(8, passed, 4), right += passed;
+  }
+  CHECK(eight.result.score == doctest::Approx(score / 16));
+  CHECK(eight.result.right == right);
+  CHECK(eight.result.metrics.at("pass@4") == doctest::Approx(score / 16));
+  CHECK(eight.result.metrics.at("pass@1") == doctest::Approx(right / 128));
+  CHECK(eight.result.metrics.at("reward") == doctest::Approx(right / 128));
+  const Json scores = Json::parse(plugin_test::read_text(eight.dir / "out/scores.json"));
+  CHECK(scores.at("score") == eight.result.score);
+  CHECK(toy::fs::exists(eight.dir / "out/config.yaml"));
+}
+
+TEST_CASE("an evaluation is the same every time, drawn in whatever parts it is asked for") {
+  const Evaluated one({"++eval.num_tests_per_prompt=4"}), other({"++eval.num_tests_per_prompt=4"}),
+      parts({"++eval.num_tests_per_prompt=4", "++eval.num_prompts_per_step=5"});
+  CHECK(one.samples == other.samples);
+  REQUIRE(parts.samples.size() == one.samples.size());
+  for (size_t i = 0; i < one.samples.size(); ++i) CHECK(parts.samples[i].at("prompt") == one.samples[i].at("prompt"));
+}
+
+TEST_CASE("temperature 0 is the most likely token") {
+  const Evaluated greedy({"policy.generation.temperature=0", "~grpo"}),
+      again({"policy.generation.temperature=0", "~grpo", "++eval.seed=9"});
+  CHECK(greedy.samples == again.samples);
+}
+
+TEST_CASE("NeMo-RL's form of an evaluation comes to that of a run") {
+  const toy::TempDir dir;
+  const auto file = dir.write("eval.yaml", R"(
+eval: {metric: "pass@k", num_tests_per_prompt: 1, seed: 42, k_value: 1, save_path: null}
+generation:
+  backend: vllm
+  max_new_tokens: ${generation.vllm_cfg.max_model_len}
+  temperature: 0.0
+  top_p: 1.0
+  top_k: -1
+  val_temperature: ${.temperature}
+  num_prompts_per_step: -1
+  model_name: some/model
+  vllm_cfg: {precision: bfloat16, max_model_len: 96}
+tokenizer: {name: "${generation.model_name}", chat_template: default}
+data: {max_input_seq_length: "${generation.vllm_cfg.max_model_len}", dataset_name: AIME2024, processor: math_hf_data_processor}
+env: {math: {num_workers: 8}}
+cluster: {gpus_per_node: 1, num_nodes: 1}
+)");
+  const config::Resolved resolved =
+      config::resolve(file, {"generation.model_name=other/model", "policy.precision=float32"});
+  const config::Node& root = resolved.root;
+  CHECK(root.as_string("policy.model_name") == "other/model");
+  CHECK(root.as_string("policy.tokenizer.name") == "other/model");
+  CHECK(root.as_int("policy.generation.max_new_tokens") == 96);
+  CHECK(root.as_int("policy.max_total_sequence_length") == 96);
+  CHECK(root.as_string("policy.precision") == "float32");
+  CHECK(root.as_int("eval.num_prompts_per_step") == -1);
+  CHECK_FALSE(root.child("generation"));
+  CHECK(contains(error_of([&] { config::resolve(file, {"eval.k_value=2"}); }),
+                 "eval.k_value: got 2, wanted at most eval.num_tests_per_prompt, which is 1"));
+  CHECK(contains(error_of([&] { config::resolve(file, {"eval.num_tests_per_prompt=2"}); }),
+                 "eval.num_tests_per_prompt: got 2, and with temperature 0 or top_k 1 all samples of a prompt are the "
+                 "same; nearest: 1"));
+  CHECK(contains(error_of([&] { config::resolve(file, {"eval.metric=cons@k"}); }), "'cons@k' is not available"));
+  CHECK(contains(error_of([&] { config::resolve(file, {"generation.temperatur=1"}); }), "temperatur"));
+}
