@@ -17,6 +17,25 @@ Node take(Node& map, std::string_view key) {
   return {};
 }
 
+// Names of NeMo-RL 0.3.
+void rename_old_keys(Node& file) {
+  const auto rename = [&](const char* section, const char* old, const std::string& path) {
+    Node* map = file.child(section);
+    if (!map || !map->is_map()) return;
+    const Node value = take(*map, old);
+    if (!value.is_null() && !file.has(path)) file.set(path, value);
+  };
+  rename("eval", "pass_k_value", "eval.k_value");
+  rename("data", "problem_key", "data.input_key");
+  rename("data", "solution_key", "data.output_key");
+  rename("data", "data_paths", "data.data_path");
+  Node* data = file.child("data");
+  if (!data || !data->is_map()) return;
+  take(*data, "file_format");  // the file's ending says it
+  if (const Node* name = data->child("dataset_name"); name && name->is_string() && name->as_string() == "local")
+    file.set("data.dataset_name", Node(std::string("ResponseDataset"), name->location()));
+}
+
 void put(Node& root, const std::string& path, const Node* value) {
   if (value && !value->is_null() && !root.has(path)) root.set(path, *value);
 }
@@ -35,6 +54,7 @@ bool is_eval_form_key(const std::string& path) {
 
 Node from_eval_form(Node file) {
   resolve_interpolations(file);
+  rename_old_keys(file);
   Node generation = take(file, "generation"), tokenizer = take(file, "tokenizer");
   for (const char* same : {"val_temperature", "val_top_p", "val_top_k"}) take(generation, same);
   const Node model = take(generation, "model_name"), prompts = take(generation, "num_prompts_per_step");

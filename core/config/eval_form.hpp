@@ -13,7 +13,7 @@ bool is_eval_form(const Node& root);
 bool is_eval_form_key(const std::string& path);
 
 // Puts `generation` and `tokenizer` below `policy`, its model_name at policy.model_name, and takes the context and the
-// precision from vllm_cfg where `policy` does not say them. References are resolved. Values keep their places.
+// precision from vllm_cfg where `policy` does not say them; keys of NeMo-RL 0.3 get their present names. References are resolved. Values keep their places.
 Node from_eval_form(Node file);
 
 }  // namespace hexad::config

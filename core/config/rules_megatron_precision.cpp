@@ -11,11 +11,10 @@ void check_megatron_precision(const MegatronRules& r) {
     return r.error("optimizer.fp16", "optimizer.bf16 is true as well, wanted one of them; nearest: false");
   }
   for (const auto& [key, type] : {std::pair{"optimizer.bf16", "bfloat16"}, std::pair{"optimizer.fp16", "float16"}}) {
-    if (!r.given(key)) continue;
-    if (r.flag(key) != (precision == type)) {
-      r.error(key, fmt::format("got {}, but policy.precision is {}; nearest: {}", r.flag(key), precision,
-                               precision == type));
-    }
+    if (asked(key) && precision != type)
+      r.error(key, fmt::format("got true, but policy.precision is {}; nearest: false", precision));
+    if (r.given(key) && !r.flag(key) && precision == type)
+      r.notice(key, fmt::format("has no effect: the optimizer follows policy.precision, which is {}", precision));
   }
   check_fp8_rules(r.c, "policy.megatron_cfg");
 }

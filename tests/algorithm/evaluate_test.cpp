@@ -114,6 +114,18 @@ cluster: {gpus_per_node: 1, num_nodes: 1}
   CHECK(root.as_string("policy.precision") == "float32");
   CHECK(root.as_int("eval.num_prompts_per_step") == -1);
   CHECK_FALSE(root.child("generation"));
+  const auto old = dir.write("old.yaml", R"(
+defaults: eval.yaml
+eval: {num_tests_per_prompt: 4, pass_k_value: 2}
+generation: {temperature: 0.5}
+data: {dataset_name: local, problem_key: Question, solution_key: Answer, data_paths: math.csv, file_format: csv}
+)");
+  const config::Node older = config::resolve(old, {"~eval.k_value"}).root;
+  CHECK(older.as_int("eval.k_value") == 2);
+  CHECK(older.as_string("data.input_key") == "Question");
+  CHECK(older.as_string("data.output_key") == "Answer");
+  CHECK(older.as_string("data.data_path") == "math.csv");
+  CHECK(older.as_string("data.dataset_name") == "ResponseDataset");
   CHECK(contains(error_of([&] { config::resolve(file, {"eval.k_value=2"}); }),
                  "eval.k_value: got 2, wanted at most eval.num_tests_per_prompt, which is 1"));
   CHECK(contains(error_of([&] { config::resolve(file, {"eval.num_tests_per_prompt=2"}); }),

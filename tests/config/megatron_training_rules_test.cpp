@@ -92,6 +92,11 @@ TEST_CASE("rules 26 to 28: the router") {
                         "has no effect: the model's routers have no expert bias"));
 }
 
+TEST_CASE("an optimizer that is told not to be in bf16 follows policy.precision all the same") {
+  CHECK(megatron_notice(kDense, {kOptimizer + "bf16=false", "/policy.precision=bfloat16"}, kOptimizer + "bf16",
+                        "has no effect: the optimizer follows policy.precision, which is bfloat16"));
+}
+
 TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
   const std::string distributed = kOptimizer + "use_distributed_optimizer=";
   check_rules(
