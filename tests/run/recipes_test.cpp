@@ -1,0 +1,128 @@
+// Every recipe of configs/recipes trains, made small enough for a CPU: its algorithm, its batching and its layout are its own.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
+
+using first_party::source;
+using toy::TempDir;
+
+namespace {
+
+struct Recipe {
+  std::string name;
+  int ranks = 1;
+  std::vector<std::string> layout;  // that fits so many ranks
+  std::string metric;               // that the recipe's own settings give; empty: none but those of all
+};
+
+const std::vector<Recipe>& recipes() {
+  static const std::string megatron = "policy.megatron_cfg.";
+  static const std::vector<Recipe> all = {
+      {"grpo_math_1B", 1, {}, ""},
+      {"grpo_math_8B", 2, {}, ""},
+      {"grpo_math_8B_megatron", 2, {}, ""},
+      {"grpo_math_70B_megatron",
+       4,
+       {megatron + "tensor_model_parallel_size=2", megatron + "pipeline_model_parallel_size=2",
+        "policy.generation.native_cfg.tensor_parallel_size=2"},
+       ""},
+      {"deepscaler_1.5B_8K", 1, {}, ""},
+      {"deepscaler_1.5B_16K", 2, {}, ""},
+      {"deepscaler_1.5B_24K", 2, {}, ""},
+      {"dapo_qwen2.5_7B",
+       2,
+       {"policy.dtensor_cfg.context_parallel_size=2", "grpo.reward_shaping.max_response_length=2",
+        "grpo.reward_shaping.overlong_buffer_length=1"},
+       "train/dynamic_sampling_num_gen_batches"},
+      {"gspo_deepscaler_1.5B_8K", 1, {}, ""},
+      {"dr_grpo_math_1B", 1, {}, ""},
+      {"cispo_math_1B", 1, {}, ""},
+      {"rloo_math_1B", 1, {}, ""},
+      {"reinforce_plus_plus_math_1B", 1, {}, ""},
+  };
+  return all;
+}
+
+// The quickstart's model and puzzle, four prompts of four samples a step, two steps.
+std::vector<std::string> tiny(const Recipe& recipe) {
+  std::vector<std::string> overrides = {
+      "policy.model_name=configs/quickstart_model",
+      "++policy.random_init_seed=7",
+      "++policy.precision=float32",
+      "policy.max_total_sequence_length=16",
+      "++policy.train_global_batch_size=16",
+      "++policy.generation.max_new_tokens=2",
+      "grpo.num_prompts_per_step=4",
+      "grpo.num_generations_per_prompt=4",
+      "grpo.max_num_steps=2",
+      "grpo.val_period=2",
+      "grpo.max_val_samples=8",
+      "grpo.val_batch_size=8",
+      "~data.default",
+      "~data.validation",
+      "data.train={dataset_name: puzzle, kind: successor, size: 256, validation_size: 16, env_name: exact_answer, "
+      "processor: math_hf_data_processor}",
+      "++data.max_input_seq_length=14",
+      "env={exact_answer: {}}",
+      "++checkpointing.save_period=2",
+      fmt::format("++cluster.gpus_per_node={}", recipe.ranks),
+      "++cluster.num_nodes=1",
+      "++cluster.device=cpu"};
+  return first_party::both(overrides, recipe.layout);
+}
+
+toy::Ended check(const std::string& name, const std::vector<std::string>& overrides) {
+  std::vector<std::string> arguments = {"config", "check", source() + "/configs/recipes/" + name + ".yaml"};
+  return toy::run(first_party::both(arguments, overrides));
+}
+
+}  // namespace
+
+TEST_CASE("every recipe is in the list below, and valid as it stands") {
+  std::set<std::string> files, listed;
+  for (const auto& entry : toy::fs::directory_iterator(source() + "/configs/recipes"))
+    files.insert(entry.path().stem());
+  for (const Recipe& recipe : recipes()) {
+    listed.insert(recipe.name);
+    const toy::Ended run = check(recipe.name, {});
+    CHECK_MESSAGE(run.code == 0, run.out << run.err);
+  }
+  CHECK(files == listed);
+}
+
+TEST_CASE("overrides of NeMo-RL's announcement work on recipes") {
+  for (const char* name : {"grpo_math_1B", "grpo_math_8B", "deepscaler_1.5B_8K"}) {
+    const toy::Ended run =
+        check(name, {"loss_fn.use_importance_sampling_correction=True", "policy.sequence_packing.enabled=True",
+                     "policy.dtensor_cfg.enabled=True", "policy.dtensor_cfg.tensor_parallel_size=8",
+                     "policy.dtensor_cfg.sequence_parallel=True", "policy.make_sequence_length_divisible_by=8",
+                     "policy.generation.vllm_cfg.tensor_parallel_size=8", "cluster.gpus_per_node=8",
+                     "cluster.num_nodes=4", "grpo.num_prompts_per_step=128", "logger.wandb_enabled=True"});
+    CHECK_MESSAGE(run.code == 0, run.out << run.err);
+  }
+}
+
+TEST_CASE("every recipe trains, validates and saves") {
+  for (const Recipe& recipe : recipes()) {
+    CAPTURE(recipe.name);
+    const TempDir dir;
+    const toy::Ended run =
+        toy::run(first_party::train(source() + "/configs/recipes/" + recipe.name + ".yaml", dir, tiny(recipe)));
+    REQUIRE_MESSAGE(run.code == 0, recipe.name << ": " << run.out << run.err);
+    const auto steps = first_party::steps_of(dir);
+    REQUIRE(steps.size() == 2);
+    for (const nlohmann::json& step : steps) {
+      for (const char* metric : {"train/loss", "train/grad_norm", "train/reward"})
+        CHECK_MESSAGE(std::isfinite(step.at(metric).get<double>()), metric);
+      CHECK(step.at("train/global_valid_seqs") == 16);
+      if (!recipe.metric.empty()) CHECK_MESSAGE(step.contains(recipe.metric), recipe.metric);
+    }
+    CHECK(steps[1].contains("validation/accuracy"));
+    CHECK(toy::fs::exists(dir / "checkpoints/step_2/policy/weights"));
+  }
+}
