@@ -133,6 +133,8 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
   worker_options.program = options.program;
   worker_options.log_dir = fs::absolute(log.directory()).string();
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
+  worker_options.launch = options.launch;
+  worker_options.meeting_dir = run.logger.log_dir;
   cluster::WorkerGroup workers(options.spawner, worker_options);
   workers.on_event([&](int, const Json& event) {
     console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),

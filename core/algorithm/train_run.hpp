@@ -3,14 +3,16 @@
 #include <atomic>
 #include <string>
 
+#include "core/cluster/launch.hpp"
 #include "core/cluster/spawner.hpp"
 #include "core/config/check.hpp"
 
 namespace hexad::algorithm {
 
 struct TrainOptions {
-  std::string program;                  // absolute path of this executable: workers are started from it
-  cluster::Spawner* spawner = nullptr;  // null: one worker on a thread of this process
+  std::string program;                    // absolute path of this executable: workers are started from it
+  cluster::Spawner* spawner = nullptr;    // null: one worker on a thread of this process
+  std::optional<cluster::Launch> launch;  // this is the first process of a launcher; the others are its workers
 };
 
 // What a run leaves behind, for the caller to print.

@@ -8,6 +8,7 @@
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
 #include "core/cli/commands.hpp"
+#include "core/cluster/meeting.hpp"
 #include "core/config/run_config.hpp"
 
 namespace hexad::cli {
@@ -36,7 +37,8 @@ const char* ending_of(const algorithm::TrainOutcome& outcome) {
 
 int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
                       const algorithm::TrainOptions& options) {
-  const int64_t max_restarts = config::run_config(resolved.root).cluster.max_restarts;
+  // Ranks of a launcher are the launcher's to start again.
+  const int64_t max_restarts = options.launch ? 0 : config::run_config(resolved.root).cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
       const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interrupts);
@@ -59,7 +61,32 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
   }
 }
 
+void check_world(const config::Resolved& resolved, const cluster::Launch& launch) {
+  const config::ClusterConfig& cluster = config::run_config(resolved.root).cluster;
+  const int64_t ranks = cluster.num_nodes * cluster.gpus_per_node;
+  if (ranks == launch.world) return;
+  fail(ErrorKind::config,
+       "{} has started {} processes, and the config has {} rank{} (cluster.num_nodes {} x cluster.gpus_per_node {}): "
+       "make "
+       "them equal, or start one process a node's worth of ranks by itself",
+       launch.launcher, launch.world, ranks, ranks == 1 ? "" : "s", cluster.num_nodes, cluster.gpus_per_node);
+}
+
+// A rank that is not the first: the first one's worker. It ends with the first one, not with a Ctrl-C that all get.
+int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
+  constexpr double kMeetS = 120;
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
+  const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  check_world(resolved, launch);
+  cluster::run_worker(cluster::meet(launch, config::run_config(resolved.root).logger.log_dir, kMeetS),
+                      /*own_process=*/true);
+  return 0;
+}
+
 int run(const TrainArguments& arguments) {
+  const std::optional<cluster::Launch> launch = arguments.in_process ? std::nullopt : cluster::launched();
+  if (launch && launch->rank > 0) return serve(arguments, *launch);
   // Before anything that may start a thread.
   std::optional<cluster::Spawner> spawner;
   if (!arguments.in_process) spawner.emplace();
@@ -69,8 +96,9 @@ int run(const TrainArguments& arguments) {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  if (launch) check_world(resolved, *launch);
   return run_with_restarts(arguments, resolved,
-                           {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr});
+                           {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr, launch});
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct Socket::State {
   std::string endpoint;
   bool router = false;
   int64_t dropped = 0;
+  std::optional<zmq::socket_t> events{};  // of a watched connection
 };
 
 Socket::Socket(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -60,7 +61,21 @@ Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
   return Socket(std::move(state));
 }
 
-Socket Socket::connect(const std::string& endpoint, const std::string& name, const std::string& server_key) {
+void Socket::watch(State& state) {
+  static std::atomic<int> counter{0};
+  const std::string place = fmt::format("inproc://watched-{}", counter++);
+  // A host that is switched off closes nothing: it is asked.
+  state.socket.set(zmq::sockopt::heartbeat_ivl, 5000);
+  state.socket.set(zmq::sockopt::heartbeat_timeout, 25000);
+  if (zmq_socket_monitor(state.socket.handle(), place.c_str(), ZMQ_EVENT_DISCONNECTED) != 0)
+    fail(ErrorKind::worker, "cannot watch the connection to {}: {}", state.endpoint, zmq_strerror(zmq_errno()));
+  state.events.emplace(process_context(), zmq::socket_type::pair);
+  state.events->set(zmq::sockopt::linger, 0);
+  state.events->connect(place);
+}
+
+Socket Socket::connect(const std::string& endpoint, const std::string& name, const std::string& server_key,
+                       bool watched) {
   auto state =
       std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::dealer), endpoint, false, 0});
   set_common_options(state->socket);
@@ -69,6 +84,7 @@ Socket Socket::connect(const std::string& endpoint, const std::string& name, con
   state->socket.set(zmq::sockopt::curve_publickey, own.public_key);
   state->socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
   state->socket.set(zmq::sockopt::routing_id, name);
+  if (watched) watch(*state);
   try {
     state->socket.connect(endpoint);
   } catch (const zmq::error_t& error) {
@@ -89,6 +105,11 @@ std::pair<Socket, Socket> Socket::pair() {
   first->socket.bind(endpoint);
   second->socket.connect(endpoint);
   return {Socket(std::move(first)), Socket(std::move(second))};
+}
+
+bool Socket::lost_peer() {
+  zmq::message_t event;
+  return state_->events && state_->events->recv(event, zmq::recv_flags::dontwait).has_value();
 }
 
 const std::string& Socket::endpoint() const { return state_->endpoint; }

@@ -19,8 +19,10 @@ class Socket {
  public:
   // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are told apart by their names.
   static Socket listen(const std::string& interface, const KeyPair& keys);
-  // Connects to a listener as `name`.
-  static Socket connect(const std::string& endpoint, const std::string& name, const std::string& server_key);
+  // Connects to a listener as `name`. `watched`: lost_peer() tells when the listener has ended or can no longer be reached
+  // (within half a minute).
+  static Socket connect(const std::string& endpoint, const std::string& name, const std::string& server_key,
+                        bool watched = false);
   // The two ends of a channel between two threads of this process.
   static std::pair<Socket, Socket> pair();
 
@@ -41,11 +43,14 @@ class Socket {
   std::optional<Received> receive(int timeout_ms);
   int64_t dropped() const;
 
+  bool lost_peer();
+
   // Waits until one of several sockets has a message or the time is over.
   static void wait_any(std::initializer_list<Socket*> sockets, int timeout_ms);
 
  private:
   struct State;
+  static void watch(State& state);
   explicit Socket(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -68,6 +68,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   const config::GenerationConfig& sampling = run.policy.generation;
 
   header["world_size"] = workers.size();
+  header["local_world"] = workers.local_world();
   header["device"] = run.cluster.device;
   header["deterministic"] = run.policy.deterministic;
   header["master_address"] = "127.0.0.1";

@@ -40,7 +40,7 @@ Message answer_of(const std::string& name, Work&& work) {
 // Between commands requests go on. An error of theirs is told at once, and again to whoever asks next.
 void serve(const Bootstrap& bootstrap) {
   WorkerLink link(bootstrap);
-  WorkerEngine engine(bootstrap.rank, link);
+  WorkerEngine engine(bootstrap, link);
   std::optional<Message> failure;
   while (true) {
     std::optional<Message> command = engine.serves() && !failure ? link.poll_command() : link.next_command();
@@ -67,7 +67,10 @@ std::string to_text(const Bootstrap& bootstrap) {
 Bootstrap bootstrap_from_text(const std::string& text) {
   try {
     const Json json = parse_json<Json>(text);
-    return {json.at("endpoint"), json.at("server_key"), json.at("rank")};
+    Bootstrap bootstrap;
+    bootstrap.endpoint = json.at("endpoint"), bootstrap.server_key = json.at("server_key");
+    bootstrap.rank = json.at("rank");
+    return bootstrap;
   } catch (const nlohmann::json::exception&) {
     fail(ErrorKind::worker,
          "`hexad worker` is started by `hexad train`, which tells it where to connect; it is not for the command line");

@@ -58,7 +58,8 @@ plugin::GeneratorPlugin& WorkerState::need_generator(const char* command) const 
   return *generator;
 }
 
-WorkerEngine::WorkerEngine(int rank, WorkerLink& link) : state_(std::make_unique<WorkerState>(rank, link)) {}
+WorkerEngine::WorkerEngine(const Bootstrap& bootstrap, WorkerLink& link)
+    : state_(std::make_unique<WorkerState>(bootstrap, link)) {}
 WorkerEngine::~WorkerEngine() = default;
 
 bool WorkerEngine::serves() const { return !state_->serving.idle(); }

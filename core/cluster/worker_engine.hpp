@@ -11,7 +11,7 @@ struct WorkerState;
 
 class WorkerEngine {
  public:
-  WorkerEngine(int rank, WorkerLink& link);
+  WorkerEngine(const Bootstrap& bootstrap, WorkerLink& link);
   ~WorkerEngine();  // instances first, then process groups
 
   // Carries out one command and returns its answer. Throws Error; the worker reports it and goes on serving.

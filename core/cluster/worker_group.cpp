@@ -41,10 +41,12 @@ WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
     : spawner_(spawner),
       options_(std::move(options)),
       keys_(make_keys()),
-      socket_(Socket::listen("127.0.0.1", keys_)),
+      socket_(Socket::listen(options_.launch && !options_.launch->one_host() ? "0.0.0.0" : "127.0.0.1", keys_)),
       workers_(options_.world_size),
       called_{0, options_.world_size} {
   try {
+    std::optional<Meeting> meeting;
+    if (options_.launch) meeting.emplace(*options_.launch, options_.meeting_dir, socket_.endpoint(), keys_.public_key);
     for (int rank = 0; rank < size(); ++rank) start_worker(rank);
     await([](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
     for (Worker& worker : workers_) worker.answered = true;  // nothing is asked of them
@@ -59,7 +61,10 @@ WorkerGroup::~WorkerGroup() { stop(); }
 void WorkerGroup::start_worker(int rank) {
   Worker& worker = workers_[rank];
   worker.call_began = worker.last_heard = worker.last_progress = Clock::now();
-  const Bootstrap bootstrap{socket_.endpoint(), keys_.public_key, rank};
+  if (options_.launch && rank > 0) return;
+  Bootstrap bootstrap;
+  bootstrap.endpoint = "tcp://127.0.0.1" + socket_.endpoint().substr(socket_.endpoint().rfind(':'));
+  bootstrap.server_key = keys_.public_key, bootstrap.rank = rank;
   if (!spawner_) {
     in_process_ = std::thread([bootstrap] { run_worker(bootstrap, /*own_process=*/false); });
     return;
@@ -69,6 +74,7 @@ void WorkerGroup::start_worker(int rank) {
   // four to a hundred times slower steps on two busy cores.
   std::map<std::string, std::string> variables;
   if (!std::getenv("OMP_WAIT_POLICY")) variables["OMP_WAIT_POLICY"] = "PASSIVE";
+  worker.is_child = true;
   worker.pid = spawner_->spawn({{options_.program, "worker"}, variables, to_text(bootstrap), log});
 }
 
@@ -178,6 +184,7 @@ bool WorkerGroup::receive_one(int timeout_ms) {
   if (event == "hello") {
     worker.greeted = true;
     worker.host = header.value("host", "?");
+    if (!worker.is_child) worker.pid = header.value("pid", 0);
   } else if (event.empty()) {
     worker.answered = true;
     worker.answer = std::move(received->message);
@@ -197,7 +204,7 @@ void WorkerGroup::check_exits() {
   if (!spawner_) return;
   while (const std::optional<ChildExit> exit = spawner_->next_exit(0)) {
     for (int rank = 0; rank < size(); ++rank) {
-      if (workers_[rank].pid != exit->pid) continue;
+      if (!workers_[rank].is_child || workers_[rank].pid != exit->pid) continue;
       workers_[rank].exited = true;
       // Its answer may still be under way; an error that it could report says more than its exit status.
       for (int i = 0; i < 5 && !workers_[rank].answered; ++i) receive_one(20);
@@ -212,7 +219,7 @@ std::string WorkerGroup::lost_text(int rank, const std::string& how) const {
   const Worker& worker = workers_[rank];
   std::string text = fmt::format("rank {} on {} (pid {}) {}; last call '{}', {:.1f} s ago", rank, worker.host,
                                  worker.pid, how, worker.last_call, seconds_since(worker.call_began));
-  if (options_.log_dir.empty()) return text;
+  if (options_.log_dir.empty() || !worker.is_child) return text;
   const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
   return text + fmt::format("; its log: {}{}", log, log_tail(log));
 }
@@ -305,19 +312,22 @@ void WorkerGroup::stop() noexcept {
   if (stopped_) return;
   stopped_ = true;
   try {
-    if (!broken_) {
+    if (!broken_ || options_.launch) {
       for (int rank = 0; rank < size(); ++rank) {
         if (!workers_[rank].greeted || workers_[rank].exited) continue;
         Message bye;
         bye.header["command"] = "shutdown";
-        socket_.send(bye, std::to_string(rank));
+        try {
+          socket_.send(bye, std::to_string(rank));
+        } catch (const Error&) {  // it hung up
+        }
       }
     }
     if (in_process_.joinable()) in_process_.join();
     if (!spawner_) return;
     reap(broken_ ? 0 : 10);
     for (Worker& worker : workers_) {
-      if (worker.pid && !worker.exited) spawner_->kill(worker.pid, SIGKILL);
+      if (worker.is_child && !worker.exited) spawner_->kill(worker.pid, SIGKILL);
     }
     reap(10);                        // what comes after may need their memory and ports
   } catch (const std::exception&) {  // the spawner is gone, and the workers with it
@@ -327,7 +337,7 @@ void WorkerGroup::stop() noexcept {
 // Waits until all workers have exited or the time is over.
 void WorkerGroup::reap(double patience_s) {
   const auto began = Clock::now();
-  const auto running = [](const Worker& worker) { return worker.pid && !worker.exited; };
+  const auto running = [](const Worker& worker) { return worker.is_child && !worker.exited; };
   while (std::ranges::any_of(workers_, running) && seconds_since(began) < patience_s) {
     if (const auto exit = spawner_->next_exit(100)) {
       for (Worker& worker : workers_) worker.exited |= worker.pid == exit->pid;

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/cluster/launch.hpp"
+#include "core/cluster/meeting.hpp"
 #include "core/cluster/message.hpp"
 #include "core/cluster/placement.hpp"
 #include "core/cluster/socket.hpp"
@@ -22,6 +24,10 @@ struct WorkerGroupOptions {
   double call_timeout_s = 600;      // for the answer to one command, or for the next sign of progress
   double start_timeout_s = 120;     // for a worker's first sign of life
   double heartbeat_timeout_s = 60;  // without any sign of life a worker counts as hung
+  // This process is a launcher's first one: it starts rank 0 alone, and finds the others by `meeting_dir`, a folder that
+  // all hosts see. They are the launcher's to end.
+  std::optional<Launch> launch;
+  std::string meeting_dir;
 };
 
 // Workers are named by rank, 0 .. size-1. One thread uses a group. A worker that dies, hangs or does not answer in time
@@ -35,6 +41,8 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
   int size() const { return options_.world_size; }
+  // Ranks on the first one's host.
+  int local_world() const { return options_.launch ? options_.launch->local_world : size(); }
   const std::string& host(int rank) const { return workers_[rank].host; }
   pid_t pid(int rank) const { return workers_[rank].pid; }
 
@@ -68,6 +76,7 @@ class WorkerGroup {
   using Clock = std::chrono::steady_clock;
   struct Worker {
     pid_t pid = 0;
+    bool is_child = false;  // else a launcher has started it
     std::string host = "localhost";
     std::string last_call = "start";
     Clock::time_point call_began{}, last_heard{}, last_progress{};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 
 namespace hexad::cluster {
 namespace {
@@ -62,10 +63,16 @@ void WorkerLink::event(const std::string& name, Message message) {
 }
 
 void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
-  Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key);
+  const bool is_launched = bootstrap.local_rank >= 0;
+  Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key, is_launched);
   outer.send(event_message("hello", {{"host", host_name()}, {"pid", ::getpid()}}));
   auto next_heartbeat = Clock::now() + kHeartbeat;
   while (true) {
+    if (is_launched && outer.lost_peer()) {
+      std::fprintf(stderr, "hexad: rank %d has lost the first process (%s), and ends\n", bootstrap.rank,
+                   bootstrap.endpoint.c_str());
+      ::_exit(4);
+    }
     Socket::wait_any({&outer, &inner}, 100);
     while (auto received = outer.receive(0)) {
       if (received->message.header.value("command", "") == "cancel") {

@@ -10,7 +10,8 @@
 namespace hexad::cluster {
 
 // The main thread receives commands and sends answers and events; a thread of the link owns the network socket, sends
-// a heartbeat every second whatever the main thread does, and hears "cancel" at once.
+// a heartbeat every second whatever the main thread does, and hears "cancel" at once. In a process that a launcher has
+// started it ends the process when the connection is lost: nobody else would.
 class WorkerLink {
  public:
   explicit WorkerLink(const Bootstrap& bootstrap);

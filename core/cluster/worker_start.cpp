@@ -31,23 +31,26 @@ const hexad_runtime* open_runtime() {
 void start_runtime(WorkerState& state, const Json& header) {
   state.runtime = open_runtime();
   const int world = header.at("world_size");
-  state.device = choose_device(state.runtime, header.at("device"), state.rank, world);
+  const bool is_launched = state.bootstrap.local_rank >= 0;
+  const int local_rank = is_launched ? state.bootstrap.local_rank : state.rank,
+            local_world = is_launched ? state.bootstrap.local_world : header.value("local_world", world);
+  state.device = choose_device(state.runtime, header.at("device"), local_rank, local_world);
   if (!state.runtime) {
     if (world > 1)
       fail(ErrorKind::worker,
            "libhexad_runtime.so is missing (built with HEXAD_TORCH=OFF?); without it a run has one rank");
     return;
   }
-  const std::string address = header.at("master_address");
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / world);
+  const std::string address = is_launched ? state.bootstrap.controller : header.at("master_address").get<std::string>();
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / local_world);
   hexad_runtime_options options{};
   options.rank = state.rank;
   options.world_size = world;
   const Json block = header.value("block", Json{0, world});
   options.block_first = block.at(0);
   options.block_size = block.at(1);
-  options.local_rank = state.rank;
-  options.local_size = world;
+  options.local_rank = local_rank;
+  options.local_size = local_world;
   options.device_type = state.device.device_type;
   options.device_id = state.device.device_id;
   options.threads = header.value("threads", threads);

@@ -17,7 +17,7 @@
 namespace hexad::cluster {
 
 struct WorkerState {
-  WorkerState(int rank, WorkerLink& link) : rank(rank), link(link) {}
+  WorkerState(const Bootstrap& bootstrap, WorkerLink& link) : bootstrap(bootstrap), rank(bootstrap.rank), link(link) {}
   ~WorkerState();  // instances, then process groups
 
   // The context of a call into a plugin at the current step; host->metric lands in `metrics`.
@@ -26,6 +26,7 @@ struct WorkerState {
   plugin::BackendPlugin& need_backend(const char* command) const;
   plugin::GeneratorPlugin& need_generator(const char* command) const;
 
+  const Bootstrap bootstrap;
   int rank;
   WorkerLink& link;
   const hexad_runtime* runtime = nullptr;

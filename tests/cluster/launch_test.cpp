@@ -1,0 +1,142 @@
+// What launchers' environments say, and how their processes meet.
+#include "core/cluster/launch.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "core/cluster/meeting.hpp"
+#include "core/cluster/socket.hpp"
+#include "tests/support/toy/toy.hpp"
+
+using namespace hexad;
+using cluster::launched;
+using plugin_test::contains;
+using plugin_test::error_of;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The environment has these variables while it lives.
+struct Environment {
+  explicit Environment(const std::map<std::string, std::string>& all) : variables(all) {
+    for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : variables) ::unsetenv(name.c_str());
+  }
+  std::map<std::string, std::string> variables;
+};
+
+cluster::Launch two_of(int rank) { return {"torchrun", rank, 2, rank, 2, "127.0.0.1-1-x/y-0"}; }
+
+}  // namespace
+
+TEST_CASE("torchrun, srun and mpirun are known by their variables") {
+  CHECK_FALSE(launched());
+  {
+    const Environment torchrun({{"RANK", "5"},
+                                {"WORLD_SIZE", "8"},
+                                {"LOCAL_RANK", "1"},
+                                {"LOCAL_WORLD_SIZE", "4"},
+                                {"MASTER_ADDR", "node0"},
+                                {"MASTER_PORT", "29500"},
+                                {"TORCHELASTIC_RUN_ID", "none"}});
+    const auto launch = launched();
+    REQUIRE(launch);
+    CHECK(launch->launcher == "torchrun");
+    CHECK(launch->rank == 5);
+    CHECK(launch->world == 8);
+    CHECK(launch->local_rank == 1);
+    CHECK(launch->local_world == 4);
+    CHECK_FALSE(launch->one_host());
+    const Environment again(std::map<std::string, std::string>{{"TORCHELASTIC_RESTART_COUNT", "1"}});
+    CHECK(launched()->job != launch->job);
+  }
+  {
+    const Environment srun({{"SLURM_PROCID", "9"},
+                            {"SLURM_STEP_NUM_TASKS", "11"},
+                            {"SLURM_LOCALID", "1"},
+                            {"SLURM_NODEID", "2"},
+                            {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"},
+                            {"SLURM_JOB_ID", "17"},
+                            {"SLURM_STEP_ID", "3"}});
+    const auto launch = launched();
+    REQUIRE(launch);
+    CHECK(launch->launcher == "srun");
+    CHECK(launch->rank == 9);
+    CHECK(launch->world == 11);
+    CHECK(launch->local_world == 3);
+    CHECK(contains(launch->job, "17.3"));
+  }
+  const Environment mpirun({{"OMPI_COMM_WORLD_RANK", "0"},
+                            {"OMPI_COMM_WORLD_SIZE", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                            {"PMIX_NAMESPACE", "277544961"}});
+  CHECK(launched()->launcher == "mpirun");
+  CHECK(launched()->one_host());
+}
+
+TEST_CASE("one process alone starts its workers itself; a script of a Slurm job is no rank") {
+  const Environment alone({{"OMPI_COMM_WORLD_RANK", "0"},
+                           {"OMPI_COMM_WORLD_SIZE", "1"},
+                           {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
+  CHECK_FALSE(launched());
+  const Environment batch({{"SLURM_JOB_ID", "17"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}});
+  CHECK_FALSE(launched());
+}
+
+TEST_CASE("half an environment, or one that contradicts itself, is an error that names the variable") {
+  {
+    const Environment half({{"RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}});
+    CHECK(error_of([] { launched(); }) ==
+          "torchrun has started this process, and $WORLD_SIZE is '', wanted a number from 0");
+  }
+  {
+    const Environment bad({{"RANK", "1x"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}});
+    CHECK(error_of([] { launched(); }) ==
+          "torchrun has started this process, and $RANK is '1x', wanted a number from 0");
+  }
+  const Environment bad({{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}});
+  CHECK(error_of([] { launched(); }) == "torchrun says rank 2 of 2 and local rank 0 of 2: they do not fit each other");
+}
+
+TEST_CASE("ranks meet by a file of the user's alone, which is gone afterwards") {
+  const toy::TempDir dir;
+  const cluster::KeyPair keys = cluster::make_keys();
+  const cluster::Socket socket = cluster::Socket::listen("127.0.0.1", keys);
+  fs::path file;
+  {
+    const cluster::Meeting meeting(two_of(0), dir / "logs", socket.endpoint(), keys.public_key);
+    for (const auto& entry : fs::directory_iterator(dir / "logs")) file = entry.path();
+    struct stat info {};
+    REQUIRE(::stat(file.c_str(), &info) == 0);
+    CHECK((info.st_mode & 0777) == 0600);
+    const cluster::Bootstrap bootstrap = cluster::meet(two_of(1), dir / "logs", 5);
+    CHECK(bootstrap.endpoint == socket.endpoint());
+    CHECK(bootstrap.server_key == keys.public_key);
+    CHECK(bootstrap.rank == 1);
+    CHECK(bootstrap.local_rank == 1);
+    CHECK(bootstrap.local_world == 2);
+    CHECK(bootstrap.controller == "127.0.0.1");
+  }
+  CHECK_FALSE(fs::exists(file));
+}
+
+TEST_CASE("a rank that finds nobody says what it lacked") {
+  const toy::TempDir dir;
+  CHECK(contains(error_of([&] { cluster::meet(two_of(1), dir.path(), 0.2); }),
+                 "rank 1 of 2 (torchrun) has not found the first process within 0 s: " + dir.path().string() +
+                     "/meeting-torchrun-127.0.0.1-1-x_y-0 is not there. Wanted: a logger.log_dir that all hosts see"));
+  // Left by a start that was killed: nobody listens there any more.
+  const std::string endpoint = "tcp://127.0.0.1:1";
+  const cluster::Meeting stale(two_of(0), dir.path(), endpoint, "key");
+  CHECK(contains(error_of([&] { cluster::meet(two_of(1), dir.path(), 0.5); }), ", where nobody answers."));
+  CHECK(contains(error_of([&] { cluster::Meeting(two_of(0), "/proc/nowhere", endpoint, "key"); }),
+                 ", by which the other processes of torchrun find this one"));
+}
