@@ -120,6 +120,7 @@ Store::Store(const config::CheckpointingConfig& config) : config_(config), root_
   std::error_code error;
   fs::create_directories(root_, error);
   if (error) fail(ErrorKind::data, "checkpointing.checkpoint_dir: cannot make {}: {}", root_.string(), error.message());
+  lock_.emplace(root_, "checkpointing.checkpoint_dir");
   for (const auto& entry : fs::directory_iterator(root_)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("tmp_step_")) fs::remove_all(entry.path());

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/checkpoint/directory_lock.hpp"
 #include "core/config/system_config.hpp"
 
 namespace hexad::checkpoint {
@@ -31,7 +32,8 @@ struct TrainingInfo {
 // in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a directory.
 class Store {
  public:
-  // Removes what an earlier process left half-written. Throws Error(data) if the directory cannot be made.
+  // Removes what an earlier process left half-written. Throws Error(data) if the directory cannot be made, or another
+  // process has it.
   explicit Store(const config::CheckpointingConfig& config);
 
   struct Found {
@@ -58,6 +60,7 @@ class Store {
 
   config::CheckpointingConfig config_;
   std::filesystem::path root_;
+  std::optional<DirectoryLock> lock_;
 };
 
 }  // namespace hexad::checkpoint

@@ -40,9 +40,11 @@ void save(Store& store, int64_t step, double accuracy) {
 
 TEST_CASE("a committed step is found again with what was saved") {
   TempStore temp;
-  Store store(temp.config);
-  CHECK_FALSE(store.latest());
-  save(store, 3, 0.5);
+  {
+    Store store(temp.config);
+    CHECK_FALSE(store.latest());
+    save(store, 3, 0.5);
+  }
   const auto found = Store(temp.config).latest();
   REQUIRE(found);
   CHECK(found->step == 3);
@@ -99,6 +101,22 @@ TEST_CASE("a damaged training_info.json is named, with what to do") {
   save(store, 1, 0.5);
   std::ofstream(temp.path("step_1") / "training_info.json") << "{";
   CHECK_THROWS_WITH_AS(store.latest(), doctest::Contains("is damaged"), Error);
+}
+
+TEST_CASE("two runs do not share a directory") {
+  TempStore temp;
+  {
+    Store store(temp.config);
+    save(store, 1, 0.5);
+    CHECK_THROWS_WITH_AS(
+        Store{temp.config},
+        doctest::Contains(fmt::format("checkpointing.checkpoint_dir: {} is in use by another run (pid {} on ",
+                                      temp.config.checkpoint_dir, ::getpid())
+                              .c_str()),
+        Error);
+    save(store, 2, 0.5);
+  }
+  CHECK(Store(temp.config).latest()->step == 2);
 }
 
 TEST_CASE("a full disk is named, and what was begun can be removed") {

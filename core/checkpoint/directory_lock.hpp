@@ -1,0 +1,23 @@
+// One process a directory: whoever holds the lock writes there.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace hexad::checkpoint {
+
+// Held as long as the object lives, and let go by the system when the process ends, in whatever way. On a file system without
+// locks nothing is held.
+class DirectoryLock {
+ public:
+  // Takes directory/.lock. Throws Error(data) naming host and process if another one has it, or if it cannot be
+  // written; `key` is the configuration key to name.
+  DirectoryLock(const std::filesystem::path& directory, const std::string& key);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace hexad::checkpoint
