@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -36,6 +36,11 @@ test-layouts: build
 # An asynchronous run over spawned servers that meets 100 faults by name: minutes, on two cores.
 test-faults: build
 	ctest --preset $(PRESET) -C faults -L faults --verbose
+
+# kill -9 of controller and workers at 100 random moments of a run on toy plugins, and as often of the quickstart: half an hour.
+test-torture: build
+	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_cli -tc="killed*"
+	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_run -tc="*killed at any moment*"
 
 # The equalities of the CPU's tests on the GPUs of this machine, and those of their kernels. What needs more GPUs than
 # there are is left out, and named in a line at the end of each program. BUILT=1: with build/cuda as it is; ARGS: of ctest.

@@ -45,9 +45,25 @@ static inline int toy_fails(const toy_fault* fault, const hexad_host* host, hexa
   return strcmp(fault->where, where) == 0 && (fault->step == 0 || fault->step == host->step(call));
 }
 
+/* The parent of `pid`. */
+static inline pid_t toy_parent_of(pid_t pid) {
+  char path[64], state;
+  int parent = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  FILE* stat = fopen(path, "r");
+  if (stat && fscanf(stat, "%*d (%*[^)]) %c %d", &state, &parent) != 2) parent = 0;
+  if (stat) fclose(stat);
+  return parent;
+}
+
 static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host, hexad_call* call, const char* where) {
   if (!toy_fails(fault, host, call, where)) return HEXAD_OK;
   if (strcmp(fault->how, "kill") == 0) raise(SIGKILL);
+  if (strcmp(fault->how, "kill_controller") == 0) { /* a spawner stands between */
+    const pid_t controller = toy_parent_of(getppid());
+    if (controller > 1) kill(controller, SIGKILL);
+    sleep(60);
+  }
   if (strcmp(fault->how, "stop") == 0) raise(SIGSTOP);
   if (strcmp(fault->how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(fault->how, "exit") == 0) _exit(7);
