@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <cstdlib>
-#include <vector>
 
 namespace hexad::environment {
 namespace {
@@ -25,54 +22,6 @@ size_t number_length(std::string_view text, size_t begin) {
     while (end < text.size() && digit(text[end])) ++end;
   }
   return end - begin;
-}
-
-void erase_all(std::string& text, std::string_view part) {
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) text.erase(at, part.size());
-}
-
-// Without what only affects how mathematics looks.
-std::string bare(std::string_view text) {
-  std::string result(text);
-  for (std::string_view part :
-       {"\\left", "\\right", "\\!", "\\,", "\\;", "\\ ", "\\$", "$", "\\%", "%", "^\\circ", "\\displaystyle"}) {
-    erase_all(result, part);
-  }
-  for (std::string_view name : {"\\dfrac", "\\tfrac"}) {
-    for (size_t at = result.find(name); at != std::string::npos; at = result.find(name))
-      result.replace(at, name.size(), "\\frac");
-  }
-  result.erase(std::remove_if(result.begin(), result.end(), [](unsigned char c) { return std::isspace(c); }),
-               result.end());
-  while (!result.empty() && result.back() == '.') result.pop_back();
-  return result;
-}
-
-// The value of a/b, \frac{a}{b} or a plain number.
-std::optional<double> value_of(std::string text) {
-  double sign = 1;
-  if (text.starts_with("-\\frac")) {
-    sign = -1;
-    text.erase(0, 1);
-  }
-  std::string above, below;
-  if (text.starts_with("\\frac{") && text.ends_with("}")) {
-    const size_t middle = text.find("}{");
-    if (middle == std::string::npos) return std::nullopt;
-    above = text.substr(6, middle - 6);
-    below = text.substr(middle + 2, text.size() - middle - 3);
-  } else if (const size_t slash = text.find('/'); slash != std::string::npos) {
-    above = text.substr(0, slash);
-    below = text.substr(slash + 1);
-  } else {
-    above = text;
-    below = "1";
-  }
-  const auto top = canonical_number(above), bottom = canonical_number(below);
-  if (!top || !bottom) return std::nullopt;
-  const double divisor = std::strtod(bottom->c_str(), nullptr);
-  if (divisor == 0) return std::nullopt;
-  return sign * std::strtod(top->c_str(), nullptr) / divisor;
 }
 
 }  // namespace
@@ -127,33 +76,6 @@ std::optional<std::string> last_number(std::string_view text) {
     i = begin + length;
   }
   return result;
-}
-
-std::optional<std::string> last_boxed(std::string_view text) {
-  std::optional<std::string> result;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const bool boxed = text.substr(at).starts_with("\\boxed{"), fbox = text.substr(at).starts_with("\\fbox{");
-    if (!boxed && !fbox) continue;
-    const size_t begin = at + (boxed ? 7 : 6);
-    int depth = 1;
-    for (size_t i = begin; i < text.size(); ++i) {
-      if (text[i] == '{') ++depth;
-      if (text[i] == '}' && --depth == 0) {
-        result = std::string(text.substr(begin, i - begin));
-        break;
-      }
-    }
-  }
-  return result;
-}
-
-bool same_answer(std::string_view a, std::string_view b) {
-  const std::string left = bare(a), right = bare(b);
-  if (left == right) return !left.empty();
-  const auto left_number = canonical_number(left), right_number = canonical_number(right);
-  if (left_number && right_number) return *left_number == *right_number;
-  const std::optional<double> x = value_of(left), y = value_of(right);
-  return x && y && std::abs(*x - *y) <= 1e-9 * std::max(std::abs(*x), std::abs(*y));
 }
 
 }  // namespace hexad::environment

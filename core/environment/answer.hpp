@@ -18,11 +18,4 @@ std::optional<std::string> canonical_number(std::string_view text);
 // 4).
 std::optional<std::string> last_number(std::string_view text);
 
-// The content of the last complete \boxed{...} or \fbox{...}, braces balanced.
-std::optional<std::string> last_boxed(std::string_view text);
-
-// Do two mathematical answers agree: as numbers, as fractions (a/b, \frac{a}{b}) of equal value, or as text without
-// spaces, dollar signs and LaTeX spacing.
-bool same_answer(std::string_view a, std::string_view b);
-
 }  // namespace hexad::environment

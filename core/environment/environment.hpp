@@ -54,7 +54,7 @@ class Environment {
 // env.<name>: its keyword arguments. Throws Error(config) for an unknown name (with a suggestion) or argument.
 std::unique_ptr<Environment> make_environment(const std::string& name, const nlohmann::ordered_json& arguments);
 
-// Names with one line of description each: exact_answer, last_number, math, token_task.
+// Names with one line of description each: exact_answer, last_number, math, math_multi_reward, token_task.
 std::map<std::string, std::string> environment_names();
 
 // Metrics of the math environment over scored samples, `samples_per_prompt` consecutive samples a prompt: accuracy

@@ -39,12 +39,35 @@ TEST_CASE("last_number wants the right last number of a response that ended") {
   CHECK(reward("last_number", {{"format", "bare"}}, "It is 7", "7") == 0);
 }
 
-TEST_CASE("math compares the boxed answer") {
+TEST_CASE("math judges by its verifier type and implementation") {
   CHECK(reward("math", {}, "so \\boxed{\\frac{1}{2}}", "0.5") == 1);
-  CHECK(reward("math", {}, "\\boxed{3} then \\boxed{4}", "4") == 1);
   CHECK(reward("math", {}, "the answer is 12", "\\boxed{12}") == 1);
-  CHECK(reward("math", {}, "\\boxed{x^2 + 1}", "x^2+1") == 1);
-  CHECK(reward("math", {}, "\\boxed{", "1") == 0);
+  CHECK(reward("math", {}, "the answer is 13", "12") == 0);
+  const Json dapo = {{"math_verify_impl", "dapo_math_verify"}};
+  CHECK(reward("math", dapo, "Answer: \\frac12", "\\frac{1}{2}") == 1);
+  CHECK(reward("math", dapo, "Answer: 0.5", "\\frac{1}{2}") == 0);
+  CHECK(reward("math", {{"verifier_type", "english_multichoice"}}, "Answer: C", "C") == 1);
+  CHECK(reward("math", {{"verifier_type", "english_multichoice"}}, "Antwort: C", "C") == 0);
+  CHECK(reward("math", {{"verifier_type", "multilingual_multichoice"}}, "Antwort: C", "C") == 1);
+  CHECK_THROWS_WITH_AS(make_environment("math", {{"verifier_type", "english_multichoise"}}),
+                       doctest::Contains("env.math.verifier_type: want one of math, english_multichoice"), Error);
+}
+
+TEST_CASE("math_multi_reward pays for three parts") {
+  const auto environment = make_environment("math_multi_reward", {});
+  const auto parts = [&](const std::string& response) {
+    Sample sample;
+    sample.response = response;
+    sample.ground_truth = "4";
+    const Scores scores = environment->score(std::span(&sample, 1), 1);
+    return std::vector<float>{scores.components.at("correctness")[0], scores.components.at("integer")[0],
+                              scores.components.at("format")[0], scores.rewards[0]};
+  };
+  CHECK(parts("<think>2 + 2 = 4</think>\n<answer>4</answer>") == std::vector<float>{1, 1, 1, 3});
+  CHECK(parts("<think>2 + 2</think>\n<answer>4.5</answer>") == std::vector<float>{0, 0, 1, 1});
+  CHECK(parts("<think>2 + 2 = 4\n<answer> 4 </answer>") == std::vector<float>{1, 1, 0, 2});
+  CHECK(parts("<think>a</think>\n<answer>3</answer> <answer>4</answer>") == std::vector<float>{1, 1, 0, 2});
+  CHECK(parts("four") == std::vector<float>{0, 0, 0, 0});
 }
 
 TEST_CASE("token_task pays for each character in its place") {
@@ -75,7 +98,7 @@ TEST_CASE("metrics of the math environment") {
 }
 
 TEST_CASE("environments are checked by name and key") {
-  CHECK(environment_names().size() == 4);
+  CHECK(environment_names().size() == 5);
   CHECK_THROWS_WITH_AS(make_environment("exact_anwser", {}), doctest::Contains("did you mean 'exact_answer'?"), Error);
   CHECK_THROWS_WITH_AS(make_environment("last_number", {{"formt", "bare"}}),
                        doctest::Contains("env.last_number: unknown key 'formt'"), Error);

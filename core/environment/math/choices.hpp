@@ -1,0 +1,24 @@
+// Answers that are compared as text: letters of multiple choice, and DAPO's rule.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace hexad::environment::math {
+
+// "Answer: C" in the response, Markdown and LaTeX aside (NeMo-RL's english_multichoice).
+bool english_choice_is(std::string_view gold, std::string_view response);
+// The same in some thirty languages, letters A to D of three scripts (multilingual_multichoice).
+bool multilingual_choice_is(std::string_view gold, std::string_view response);
+// The last "Answer: ..." among the last 300 characters, normalized as Minerva does, is the gold answer, normalized
+// (dapo_math_verify; Lewkowycz et al. 2022, appendix G).
+bool dapo_answer_is(std::string_view gold, std::string_view response);
+
+// The parts of math_multi_reward, of a response "<think>..</think>\n<answer>..</answer>".
+struct TaggedAnswer {
+  bool correct = false;    // what the last <answer> says is the gold answer, letter by letter
+  bool integer = false;    // it is digits alone
+  bool formatted = false;  // the response has this form
+};
+TaggedAnswer tagged_answer(std::string_view gold, std::string_view response);
+
+}  // namespace hexad::environment::math
