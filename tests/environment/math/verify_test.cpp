@@ -47,7 +47,7 @@ TEST_CASE("verdicts are math-verify's") {
                   pair.at(0).get<std::string>() << ": gold " << gold << ", response " << response << ": " << right);
   }
   CHECK(compared > 2000);
-  CHECK(differing * 100 < compared);
+  CHECK(differing <= 12);  // as many as peer_math_verify.py lists
 }
 
 TEST_CASE("what stands in the response is found") {
