@@ -8,6 +8,7 @@
 #include "core/algorithm/reward.hpp"
 #include "core/algorithm/reward_penalty.hpp"
 #include "core/base/error.hpp"
+#include "core/text/tokenizer/stream_decoder.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -217,9 +218,32 @@ void end_trace(Grpo& run, int64_t step) {
                                folder.string(), step));
 }
 
+namespace {
+
+constexpr int64_t kSamplesWithTexts = 16;  // of a step: decoding all would cost more than the report can show
+
+// Rows whose tokens are logged as text too: prompts from all over the batch, another place of the group each.
+std::vector<bool> rows_with_texts(int64_t rows) {
+  std::vector<bool> chosen(static_cast<size_t>(rows), rows <= kSamplesWithTexts);
+  for (int64_t k = 0; k < kSamplesWithTexts && rows > 0; ++k)
+    chosen[static_cast<size_t>((k * rows / kSamplesWithTexts + k) % rows)] = true;
+  return chosen;
+}
+
+// Of every token what it adds to the text: together they are the text. A character of several tokens stands at its last.
+std::vector<std::string> token_texts(const rollout::ModelText& text, std::span<const int64_t> ids) {
+  text::StreamDecoder decoder(text.tokenizer, /*skip_special_tokens=*/false);
+  std::vector<std::string> texts;
+  for (const int64_t id : ids) texts.push_back(decoder.push_or_restart(static_cast<int32_t>(id)).value_or(""));
+  return texts;
+}
+
+}  // namespace
+
 void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
   const data::Batch& batch = rollout.batch;
   const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
+  const std::vector<bool> with_texts = rows_with_texts(batch.size());
   std::vector<nlohmann::ordered_json> lines;
   for (int64_t i = 0; i < batch.size(); ++i) {
     lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
@@ -232,6 +256,8 @@ void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
                      {"advantages", list(batch.row<float>("advantages", i))},
                      {"generation_logprobs", list(batch.row<float>("generation_logprobs", i))},
                      {"prev_logprobs", list(batch.row<float>("prev_logprobs", i))}});
+    if (with_texts[static_cast<size_t>(i)])
+      lines.back()["tokens"] = token_texts(run.text, batch.row<int64_t>("input_ids", i));
   }
   run.log.samples("train_data", step, lines);
 }

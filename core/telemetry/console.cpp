@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "core/telemetry/text_width.hpp"
 
 namespace hexad::telemetry {
 namespace {
@@ -16,6 +20,12 @@ constexpr int kBarCells = 20;
 size_t terminal_width(std::FILE* out) {
   winsize size{};
   return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// One that obeys the bar's control characters.
+bool is_terminal(std::FILE* out) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(::fileno(out)) != 0 && !(kind && std::string_view(kind) == "dumb");
 }
 
 // "  reward 0.412" if the step has it.
@@ -44,12 +54,13 @@ std::string breakdown(const Metrics& timing, double total) {
 
 }  // namespace
 
-Console::Console(std::FILE* out) : out_(out), terminal_(::isatty(::fileno(out)) != 0) {}
+Console::Console(std::FILE* out) : out_(out), terminal_(is_terminal(out)) {}
 Console::~Console() { clear_bar(); }
 
 void Console::line(const std::string& text) {
   clear_bar();
-  fmt::print(out_, "{}\n", text);
+  const std::string safe = printable(text);
+  fmt::print(out_, "{}\n", terminal_ ? wrapped(safe, terminal_width(out_)) : safe);
   std::fflush(out_);
 }
 
@@ -58,8 +69,8 @@ void Console::progress(const std::string& what, int64_t done, int64_t total, con
   const int filled = static_cast<int>(kBarCells * done / total);
   std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'),
                                  std::string(kBarCells - filled, '.'), done, total, detail);
-  text.resize(std::min(text.size(), terminal_width(out_) - 1));
-  fmt::print(out_, "\r\033[K{}", text);
+  const size_t width = terminal_width(out_) - 1;  // the last column would wrap
+  fmt::print(out_, "\r\033[K{}", cut_to_width(printable(text), width));
   std::fflush(out_);
   bar_shown_ = true;
 }
@@ -70,12 +81,14 @@ void Console::step(int64_t step, int64_t steps, const Metrics& train, const Metr
   std::string text = fmt::format("step {}/{}", step, steps);
   text += field(train, "reward", "reward", "{:.3f}");
   text += field(train, "loss", "loss", "{:.4f}");
-  text += field(train, "grad_norm", "grad_norm", "{:.3f}");
-  text += field(train, "token_mult_prob_error", "mult_prob_error", "{:.4f}");
+  text += field(train, "grad_norm", "grad", "{:.3f}");
+  text += field(train, "token_mult_prob_error", "mismatch", "{:.4f}");
   text += field(train, "mean_gen_tokens_per_sample", "length", "{:.1f}");
-  text += field(timing, "total_step_time", "time", "{:.2f} s");
-  if (total > 0) text += fmt::format("  ({})", breakdown(timing, total));
+  std::string time = field(timing, "total_step_time", "time", "{:.2f} s");
+  if (total > 0) time += fmt::format("  ({})", breakdown(timing, total));
+  if (!terminal_) return line(text + time);
   line(text);
+  if (!time.empty()) line(cut_to_width(time, terminal_width(out_)));
 }
 
 void Console::clear_bar() {

@@ -8,8 +8,9 @@
 
 namespace hexad::telemetry {
 
-// Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width;
-// elsewhere only finished lines are written. One thread.
+// Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width, and
+// longer lines are broken between fields; elsewhere (a file, a pipe, TERM=dumb) there are finished lines alone, one a
+// step. Control characters in a text are shown, not obeyed. One thread.
 class Console {
  public:
   explicit Console(std::FILE* out = stderr);
@@ -20,7 +21,8 @@ class Console {
   // The bar: "generation  [#####.....] 12/32  340 tok/s".
   void progress(const std::string& what, int64_t done, int64_t total, const std::string& detail = "");
   // "step 12/200  reward 0.412  loss 0.013  ...  time 3.2 s  (generation 55%, policy_training 30%)": the step's metrics
-  // and the parts of total_step_time, largest first.
+  // (grad: grad_norm, mismatch: token_mult_prob_error) and the parts of total_step_time, largest first. On a terminal
+  // the time has a line of its own.
   void step(int64_t step, int64_t steps, const Metrics& train, const Metrics& timing);
 
  private:

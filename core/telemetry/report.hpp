@@ -1,12 +1,17 @@
-// report.html: one self-contained page of a run, readable without a network.
+// report.html: one self-contained page of a run, or of several over each other, readable without a network.
 #pragma once
 #include <filesystem>
+#include <vector>
+
+#include "core/telemetry/run_record.hpp"
 
 namespace hexad::telemetry {
 
-// Reads <run_dir>/metrics.jsonl and config.yaml and writes <run_dir>/report.html (atomically): curves of reward,
-// validation accuracy, length, KL and train/rollout mismatch, a breakdown of the step time, sampled transcripts, the
+// Writes <run_dir>/report.html (atomically): curves, where the time goes, response lengths, sampled transcripts, the
 // config. Throws Error(data) if there are no metrics.
 void write_report(const std::filesystem::path& run_dir);
+
+// The page of these runs, at `file`.
+void write_page(const std::vector<RunRecord>& runs, const std::filesystem::path& file);
 
 }  // namespace hexad::telemetry

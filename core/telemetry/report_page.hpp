@@ -1,10 +1,10 @@
-// The page of report.html: markup, style and drawing code, with one place for the run's data.
+// The page of report.html: core/telemetry/report/, put together by cmake/HexadReportPage.cmake.
 #pragma once
 #include <string_view>
 
 namespace hexad::telemetry {
 
-// Where write_report puts the JSON object {"title", "steps": [...], "samples": [...], "config": text}.
+// Where write_page puts the JSON object {"runs": [...]} (report_data.hpp).
 inline constexpr std::string_view kReportDataMark = "@REPORT_DATA@";
 extern const std::string_view kReportPage;
 

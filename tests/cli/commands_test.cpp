@@ -144,6 +144,21 @@ TEST_CASE("convert and report say what they cannot take") {
   ends(2, {"report", "/nowhere"}, "report: /nowhere/metrics.jsonl");
   dir.write("metrics.jsonl", "{\"step\": 1, \"train/reward\": 0.5}\n");
   CHECK(ends(0, {"report", dir.path().string()}).out == (dir / "report.html").string() + "\n");
+  ends(2, {"report", dir.path().string(), dir.path().string()}, "got 2 directories. Give one, or --compare");
+}
+
+TEST_CASE("report compares runs, and prints metrics by step") {
+  const TempDir dir;
+  for (const char* run : {"a", "b"}) {
+    dir.write(fmt::format("{}/metrics.jsonl", run), "{\"step\": 1, \"train/reward\": 0.5}\n");
+    dir.write(fmt::format("{}/config.yaml", run), fmt::format("name: {}\n", run));
+  }
+  const std::string a = (dir / "a").string(), b = (dir / "b").string(), page = (dir / "page.html").string();
+  const std::string table = ends(0, {"report", "--compare", a, b, "--out", page}).out;
+  CHECK(contains(table, "\nname                                        \"a\"        \"b\"\n"));
+  CHECK(table.ends_with("\n" + page + "\n"));
+  CHECK(contains(toy::read_text(page), "</html>"));
+  CHECK(Json::parse(ends(0, {"report", a, "--json"}).out) == Json{{"train/reward", {{"1", 0.5}}}});
 }
 
 TEST_CASE("generate and score say what they cannot take") {

@@ -61,6 +61,19 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
     CHECK_MESSAGE(toy::fs::exists(dir / "logs/exp_001" / file), file);
   }
   CHECK(weights(dir, 60).size() == 2 * 12 * 12 * sizeof(float));
+  size_t with_texts = 0;
+  for (const Json& sample : lines(dir / "logs/exp_001/train_data_step60.jsonl")) {
+    if (!sample.contains("tokens")) continue;
+    ++with_texts;
+    std::string text;
+    for (const std::string token : sample.at("tokens")) text += token;
+    CHECK(sample.at("tokens").size() == sample.at("token_ids").size());
+    const std::string content = sample.at("content"), response = sample.at("response");
+    CHECK(
+        text.starts_with(content.substr(0, content.size() - response.size())));  // of the response, special tokens too
+    CHECK(text.size() >= content.size());
+  }
+  CHECK(with_texts == 16);
 }
 
 TEST_CASE(

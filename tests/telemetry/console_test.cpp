@@ -34,13 +34,14 @@ std::string piped(Write&& write) {
 
 // The same on a terminal of `columns` columns.
 template <typename Write>
-std::string shown(int columns, Write&& write) {
+std::string shown(int columns, Write&& write, const char* terminal = "xterm") {
   int master = -1, slave = -1;
   winsize size{};
   size.ws_row = 24;
   size.ws_col = static_cast<unsigned short>(columns);
   REQUIRE(::openpty(&master, &slave, nullptr, nullptr, &size) == 0);
   std::FILE* file = ::fdopen(slave, "w");
+  REQUIRE(::setenv("TERM", terminal, 1) == 0);
   {
     Console console(file);
     write(console);
@@ -64,7 +65,7 @@ TEST_CASE("in a pipe there are lines alone") {
   });
   CHECK(text ==
         "hello\n"
-        "step 12/200  reward 0.412  loss 0.0100  grad_norm 1.500  length 3.2  time 2.00 s  (generation 50%, "
+        "step 12/200  reward 0.412  loss 0.0100  grad 1.500  length 3.2  time 2.00 s  (generation 50%, "
         "policy_training 25%, "
         "prepare 10%)\n");
 }
@@ -84,5 +85,42 @@ TEST_CASE("on a terminal the bar is redrawn in place, cut to its width, and clea
       "\r\033[Kgeneration [##########..........] 5/10  30 tokens\r\033[Kgeneration [####################] 10/10"));
   CHECK(contains(text, "\r\033[Kdone\r\n"));
   const std::string narrow = shown(20, [](Console& console) { console.progress("generation", 5, 10, "30 tokens"); });
-  CHECK(narrow.starts_with("\r\033[Kgeneration [#######\r\033[K"));
+  CHECK(narrow.starts_with("\r\033[Kgeneration [####...\r\033[K"));
+}
+
+TEST_CASE("on a terminal a step has two lines, and a long line is broken between its fields") {
+  Metrics train = kTrain;
+  train["token_mult_prob_error"] = 1.0123;
+  CHECK(shown(80, [&](Console& console) { console.step(12, 200, train, kTiming); }) ==
+        "step 12/200  reward 0.412  loss 0.0100  grad 1.500  mismatch 1.0123  length 3.2\r\n"
+        "  time 2.00 s  (generation 50%, policy_training 25%, prepare 10%)\r\n");
+  CHECK(shown(40, [&](Console& console) { console.step(12, 200, train, kTiming); }) ==
+        "step 12/200  reward 0.412  loss 0.0100\r\n"
+        "  grad 1.500  mismatch 1.0123\r\n"
+        "  length 3.2\r\n"
+        "  time 2.00 s  (generation 50%, polic...\r\n");
+  const std::string path = "/a/" + std::string(100, 'p');
+  CHECK(shown(80, [&](Console& console) { console.line("saved in " + path + " now"); }) ==
+        "saved in\r\n  " + path + "\r\n  now\r\n");
+}
+
+TEST_CASE("a dumb terminal gets no control characters") {
+  const std::string text = shown(
+      80,
+      [](Console& console) {
+        console.progress("generation", 5, 10);
+        console.line("done");
+      },
+      "dumb");
+  CHECK(text == "done\r\n");
+}
+
+TEST_CASE("control characters of a model's text are shown, not obeyed") {
+  const auto write = [](Console& console) {
+    console.line(
+        "a\x1b[2Jb\rc\nd\xff\xc2\x9b"
+        "e \u00e9");
+  };
+  CHECK(piped(write) == "a\\x1b[2Jb\\x0dc\nd\\xff\\xc2\\x9be \u00e9\n");
+  CHECK(shown(80, write) == "a\\x1b[2Jb\\x0dc\r\nd\\xff\\xc2\\x9be \u00e9\r\n");
 }

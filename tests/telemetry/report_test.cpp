@@ -21,12 +21,13 @@ std::string report(const std::filesystem::path& directory) {
   return plugin_test::read_text(directory / "report.html");
 }
 
-// What the page's script reads.
-Json data_of(const std::string& page) {
+// What the page's script reads of its runs.
+Json runs_of(const std::string& page) {
   const std::string begin = "<script id=\"data\" type=\"application/json\">";
   const size_t from = page.find(begin) + begin.size();
-  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+  return Json::parse(page.substr(from, page.find("</script>", from) - from)).at("runs");
 }
+Json data_of(const std::string& page) { return runs_of(page).at(0); }
 
 // Opening tags are closed in order, as far as a page without a browser can be judged.
 void check_self_contained(const std::string& page) {
@@ -52,13 +53,14 @@ TEST_CASE("the page holds the run's numbers, samples and config, and needs no ne
   const std::string page = report(log.directory());
   check_self_contained(page);
   const Json data = data_of(page);
-  CHECK(data.at("steps").size() == 3);
-  CHECK(data.at("steps").at(2).at("train/reward") == 0.75);
-  CHECK(data.at("steps").at(0).at("timing/train/generation") == 1.0);
+  CHECK(data.at("steps") == Json{1, 2, 3});
+  CHECK(data.at("series").at("train/reward") == Json{0.25, 0.5, 0.75});
+  CHECK(data.at("series").at("timing/train/generation").at(0) == 1.0);
   CHECK(data.at("config") == "grpo: {seed: 1}\n");
-  CHECK(data.at("title") == dir.path().filename().string() + " / exp_001");
-  CHECK(data.at("samples").at(0).at("step") == 3);
-  CHECK(data.at("samples").at(0).at("content") == "</script><b>3");  // a sample cannot end the element
+  CHECK(data.at("settings").at("grpo.seed") == "1");
+  CHECK(data.at("name") == dir.path().filename().string() + "/exp_001");
+  CHECK(data.at("samples").at(2).at("step") == 3);
+  CHECK(data.at("samples").at(2).at("prompt") == "</script><b>3");  // a sample cannot end the element
   for (const char* curve :
        {"train/reward", "validation/accuracy", "train/mean_gen_tokens_per_sample", "train/token_mult_prob_error",
         "train/gen_kl_error", "train/kl_penalty", "train/loss", "train/grad_norm"}) {
@@ -77,7 +79,8 @@ TEST_CASE("numbers that are not finite, steps that differ, and a last line that 
   std::ofstream(log.directory() / "metrics.jsonl", std::ios::app) << "{\"step\": 3, \"train/re";
   const Json data = data_of(report(log.directory()));
   CHECK(data.at("steps").size() == 2);
-  CHECK(data.at("steps").at(0).at("train/reward").is_null());
+  CHECK(data.at("series").at("train/reward").at(0).is_null());
+  CHECK(data.at("series").at("validation/accuracy") == Json{nullptr, 0.5});
   CHECK(data.at("samples").empty());
 }
 
@@ -103,7 +106,29 @@ TEST_CASE("text of any kind survives in the page") {
   log.samples("train_data", 1, {Json{{"content", "<!--<script>"}, {"rewards", nullptr}}});
   log.end_step(1);
   const std::string page = report(log.directory());
-  CHECK(data_of(page).at("samples").at(0).at("content") == "<!--<script>");
+  CHECK(data_of(page).at("samples").at(0).at("prompt") == "<!--<script>");
   const size_t data = page.find("application/json");
   CHECK(page.find("<!--", data) == std::string::npos);  // it would change how the browser reads the script
+}
+
+TEST_CASE("several runs share a page, and steps from first to last are sampled") {
+  const toy::TempDir dir;
+  RunLog first(dir.path(), "grpo: {seed: 1}\n"), second(dir.path(), "grpo: {seed: 2}\n");
+  for (int64_t step = 1; step <= 100; ++step) {
+    first.add("train", {{"reward", 1}});
+    first.samples("train_data", step, {Json{{"content", "a"}, {"token_loss_mask", {0.0, 1.0, 1.0}}}});
+    first.end_step(step);
+  }
+  second.add("train", {{"reward", 0}});
+  second.end_step(1);
+  telemetry::write_page({telemetry::read_run(first.directory()), telemetry::read_run(second.directory())},
+                        dir / "both.html");
+  const Json runs = runs_of(plugin_test::read_text(dir / "both.html"));
+  REQUIRE(runs.size() == 2);
+  CHECK(runs.at(1).at("settings").at("grpo.seed") == "2");
+  const Json& lengths = runs.at(0).at("lengths");
+  CHECK(lengths.size() == 24);
+  CHECK(lengths.front() == Json{{"step", 1}, {"values", {2}}});
+  CHECK(lengths.back().at("step") == 100);
+  CHECK(runs.at(0).at("samples").size() == 3);  // six steps, shared by two runs
 }

@@ -1,0 +1,43 @@
+// Several runs: what they came to, and what set them apart.
+const compared = [
+  "train/reward",
+  "validation/accuracy",
+  "validation/pass_k",
+  "train/mean_gen_tokens_per_sample",
+  "train/token_mult_prob_error",
+  "train/gen_kl_error",
+  "train/approx_entropy",
+  "train/grad_norm",
+  "train/truncation_rate",
+  "timing/train/total_step_time",
+  "performance/tokens_per_sec",
+];
+
+const runHeads = () => runs.map((run, i) => node("th", {}, swatch(colour(i)), run.label));
+
+function finalTable() {
+  const table = node(
+    "table", {}, node("tr", {}, node("th", {}, "mean of the last 10 steps; of validation the last"), ...runHeads()));
+  const row = (label, of) =>
+    table.append(node("tr", {}, node("td", {}, label), ...runs.map(run => node("td", {}, of(run)))));
+  row("steps", run => String(run.steps[run.steps.length - 1]));
+  row("duration", run => duration(run.times[run.times.length - 1] - run.times[0]));
+  for (const name of compared.filter(name => runs.some(run => values(run, name).length)))
+    row(name, run => short(final(run, name)));
+  return table;
+}
+
+function differences() {
+  const keys = [...new Set(runs.flatMap(run => Object.keys(run.settings)))].sort();
+  return keys.filter(k => runs.some(run => run.settings[k] !== runs[0].settings[k]));
+}
+
+function drawComparison() {
+  find("compared").hidden = false;
+  find("final").replaceWith(finalTable());
+  const keys = differences(), table = node("table", {}, node("tr", {}, node("th", {}, "key"), ...runHeads()));
+  for (const k of keys)
+    table.append(node("tr", {}, node("td", {}, k), ...runs.map(run => node("td", {}, run.settings[k] ?? "–"))));
+  find("differences")
+    .replaceWith(keys.length ? table : node("p", {class: "soft", style: "padding:10px 12px"}, "None."));
+}

@@ -1,0 +1,54 @@
+// Transcripts of a few steps, filtered and ordered.
+const orders = {
+  step: (a, b) => b.step - a.step || a.row - b.row,
+  mismatch: (a, b) => worst(b) - worst(a),
+  low: (a, b) => (a.reward ?? Infinity) - (b.reward ?? Infinity),
+  high: (a, b) => (b.reward ?? -Infinity) - (a.reward ?? -Infinity),
+  length: (a, b) => (b.length ?? 0) - (a.length ?? 0),
+};
+const mostShown = 100;
+
+function wantedSamples(run) {
+  const text = find("sample_search").value.toLowerCase(), step = find("sample_step").value;
+  const from = parseFloat(find("reward_from").value), to = parseFloat(find("reward_to").value);
+  return run.samples
+    .filter(
+      s => (step === "" || s.step === +step) && !(s.reward < from) && !(s.reward > to) &&
+        (isNaN(from) && isNaN(to) || typeof s.reward === "number") &&
+        (text === "" || (s.prompt + s.response).toLowerCase().includes(text)))
+    .sort(orders[find("sample_order").value]);
+}
+
+function sampleCard(sample, open) {
+  const fact = (label, value) => node("span", {}, label + " ", node("b", {}, value));
+  const head = node("summary", {}, fact("step", String(sample.step)), fact("reward", short(sample.reward)));
+  if (typeof sample.advantage === "number") head.append(fact("advantage", short(sample.advantage)));
+  if (typeof sample.length === "number") head.append(fact("tokens", String(sample.length)));
+  if (sample.tokens) head.append(fact("worst mismatch", short(worst(sample))));
+  head.append(node("span", {class: "first_line"}, visible(sample.response).trim().slice(0, 200)));
+  const card = node("details", {class: "sample"}, head);
+  card.addEventListener("toggle", () => {  // tokens are many: made when they are looked at
+    if (card.open && card.children.length === 1) card.append(transcript(sample, find("token_colour").value));
+  });
+  card.open = open;
+  return card;
+}
+
+function drawSamples() {
+  const wanted = wantedSamples(view.run), shown = wanted.slice(0, mostShown);
+  find("sample_count").textContent = `${wanted.length} of ${view.run.samples.length}` +
+    (wanted.length > mostShown ? `, the first ${mostShown} shown` : "");
+  find("samples").replaceChildren(...shown.map((sample, i) => sampleCard(sample, i < 2)));
+  drawScale(find("token_colour").value);
+}
+
+// The choice of steps belongs to the run.
+function offerSteps(run) {
+  const steps = [...new Set(run.samples.map(s => s.step))].sort((a, b) => b - a);
+  find("sample_step")
+    .replaceChildren(node("option", {value: ""}, "all"), ...steps.map(s => node("option", {value: s}, s)));
+}
+function sampleControls() {
+  for (const id of ["sample_search", "sample_step", "reward_from", "reward_to", "sample_order", "token_colour"])
+    find(id).addEventListener("input", drawSamples);
+}
