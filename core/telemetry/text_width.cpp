@@ -73,7 +73,9 @@ size_t line_end(std::string_view text, size_t indent, size_t width) {
     const size_t at = text.rfind(gap, fits);
     if (at == std::string_view::npos) continue;
     const size_t begin = text.find_last_not_of(' ', at);
-    if (begin != std::string_view::npos && begin >= indent) return begin + 1;
+    const size_t least =
+        gap.size() == 2 ? std::max(indent, width / 2) : indent;  // half a line is worth more than a field
+    if (begin != std::string_view::npos && begin >= least) return begin + 1;
   }
   return std::min(text.find(' ', fits), text.size());
 }

@@ -15,7 +15,8 @@ std::string cut_to_width(std::string_view text, size_t width);
 std::string padded(std::string_view text, size_t width);
 
 // The same text in lines of at most `width` columns, those after the first indented by two. Breaks between fields (two
-// blanks) if it can, else between words; a word that is wider (a path, to be copied) stays whole. Line breaks stay.
+// blanks) if that leaves no line half empty, else between words; a word that is wider (a path, to be copied) stays
+// whole. Line breaks stay.
 std::string wrapped(std::string_view text, size_t width);
 
 // Control characters but line breaks and tabs as \xNN, and bytes that are not UTF-8 too: a model's text may neither

@@ -26,6 +26,7 @@ TEST_CASE("lines break between fields, then between words, and not within a word
   CHECK(wrapped("short", 10) == "short");
   CHECK(wrapped("one two  three four", 12) == "one two\n  three four");
   CHECK(wrapped("one two three four", 10) == "one two\n  three\n  four");
+  CHECK(wrapped("backend   dtensor 0.1.0 (path)", 24) == "backend   dtensor 0.1.0\n  (path)");
   CHECK(wrapped("a-very-long-word next", 8) == "a-very-long-word\n  next");
   CHECK(wrapped("ab\ncd ef", 5) == "ab\ncd ef");
   CHECK(wrapped("ab\n\ncd efgh", 5) == "ab\n\ncd\n  efgh");
