@@ -11,8 +11,16 @@
 namespace hexad::modeling {
 namespace {
 
-// Arguments of torch.optim that choose an implementation: ours is one.
-const std::set<std::string> kIgnored = {"foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"};
+// Arguments of torch.optim and Transformer Engine that choose an implementation, or how states are kept: ours is one.
+const std::set<std::string> kIgnored = {"foreach",
+                                        "fused",
+                                        "capturable",
+                                        "differentiable",
+                                        "decoupled_weight_decay",
+                                        "master_weights",
+                                        "store_param_remainders",
+                                        "exp_avg_dtype",
+                                        "exp_avg_sq_dtype"};
 
 class Arguments {
  public:
@@ -78,6 +86,9 @@ OptimizerOptions parse_optimizer(const std::string& name, const nlohmann::json& 
     options.kind = OptimizerKind::adamw;
   } else if (bare == "Adam") {
     options.kind = OptimizerKind::adam;
+    options.weight_decay = 0;
+  } else if (bare == "FusedAdam") {  // Transformer Engine's, whose mode is AdamW's
+    options.kind = OptimizerKind::adamw;
     options.weight_decay = 0;
   } else if (bare == "SGD") {
     options.kind = OptimizerKind::sgd;

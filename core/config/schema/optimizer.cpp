@@ -30,8 +30,9 @@ void add_kwargs(Schema& s) {
 void add_optimizer(Schema& s) {
   s.section("policy.optimizer", "the optimizer of the dtensor backend", kMap | kNull);
   s.add("policy.optimizer.name", kText, "torch.optim.AdamW", "PyTorch's name of it")
-      .one_of({"torch.optim.AdamW", "torch.optim.Adam", "torch.optim.SGD"})
-      .not_built({"transformer_engine.pytorch.optimizers.fused_adam.FusedAdam", "dion.Muon", "dion.Dion"});
+      .one_of({"torch.optim.AdamW", "torch.optim.Adam", "torch.optim.SGD",
+               "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam"})
+      .not_built({"dion.Muon", "dion.Dion"});
   add_kwargs(s);
   s.add("policy.scheduler", kList | kMap | kNull, "",
         "learning-rate schedule, stepped once a step: one {name, kwargs}, or a list of them with one {milestones} that "

@@ -115,6 +115,12 @@ TEST_CASE("optimizer defaults are torch's") {
   CHECK(adamw.weight_decay == 1e-2);
   CHECK(adamw.beta2 == 0.999);
   CHECK(parse_optimizer("torch.optim.Adam", nullptr).weight_decay == 0);
+  const OptimizerOptions fused =
+      parse_optimizer("transformer_engine.pytorch.optimizers.fused_adam.FusedAdam",
+                      {{"lr", 1e-6}, {"master_weights", true}, {"exp_avg_dtype", "torch.bfloat16"}});
+  CHECK(fused.kind == OptimizerKind::adamw);
+  CHECK(fused.lr == 1e-6);
+  CHECK(fused.weight_decay == 0);  // its own default
   CHECK(parse_optimizer("SGD", {{"fused", true}, {"foreach", nullptr}}).momentum == 0);
 }
 
