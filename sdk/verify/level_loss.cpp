@@ -210,7 +210,7 @@ void check_drift(const Bench& bench) {
   const LossCase batch = bench.batch(std::vector<int64_t>(kManyTokens / 1024, 1024), 108);
   const LossResult whole = bench.good(batch, "a million tokens");
   double sum = 0;
-  for (size_t i = 0; i < batch.sequences.size(); ++i) sum += bench.run(batch.part({i})).loss;
+  for (size_t i = 0; i < batch.units(); ++i) sum += bench.run(batch.part({i})).loss;
   bench.findings().expect(near(sum, whole.loss, kSplit), "a million tokens",
                           "the loss is " + std::to_string(whole.loss) + ", its 1,024 sequences one by one sum to " +
                               std::to_string(sum) + ": accumulate in double");

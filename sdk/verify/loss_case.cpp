@@ -1,5 +1,6 @@
 #include "sdk/verify/loss_case.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -30,7 +31,13 @@ double draw(const hexad_tensor_spec& spec, double base, std::mt19937_64& random)
   return noise;
 }
 
-LossSequence make_sequence(const hexad_loss_vtable& vtable, int64_t length, uint64_t seed) {
+bool is_unit(const hexad_tensor_spec& spec) { return std::string_view(spec.name) == "unit_id"; }
+
+bool wants_pairs(const hexad_loss_vtable& vtable) {
+  return std::any_of(vtable.inputs, vtable.inputs + vtable.num_inputs, is_unit);
+}
+
+LossSequence make_sequence(const hexad_loss_vtable& vtable, int64_t length, uint64_t seed, size_t unit) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::vector<double> base(static_cast<size_t>(length));
@@ -41,6 +48,7 @@ LossSequence make_sequence(const hexad_loss_vtable& vtable, int64_t length, uint
     const bool token = spec.axis == HEXAD_AXIS_TOKEN;
     std::vector<double>& values = sequence.values.emplace_back(token ? length : 1);
     for (size_t t = 0; t < values.size(); ++t) values[t] = draw(spec, token ? base[t] : -1, random);
+    if (is_unit(spec)) values[0] = static_cast<double>(unit);
     const bool starts_with_zero = token && (is_mask(spec) || contains(spec.name, "logprobs"));
     if (starts_with_zero && length > 0) values[0] = 0;
   }
@@ -93,15 +101,20 @@ int64_t LossCase::num_tokens() const {
 }
 
 LossCase LossCase::part(const std::vector<size_t>& order) const {
-  LossCase result{{}, valid_tokens, valid_sequences};
-  for (size_t index : order) result.sequences.push_back(sequences[index]);
+  LossCase result{{}, valid_tokens, valid_sequences, rows_per_unit};
+  for (size_t unit : order) {
+    for (size_t row = 0; row < rows_per_unit; ++row) result.sequences.push_back(sequences[unit * rows_per_unit + row]);
+  }
   return result;
 }
 
 LossCase make_case(const hexad_loss_vtable& vtable, const std::vector<int64_t>& lengths, uint64_t seed) {
   LossCase batch;
-  for (size_t i = 0; i < lengths.size(); ++i)
-    batch.sequences.push_back(make_sequence(vtable, lengths[i], seed * 1'000'003 + i));
+  batch.rows_per_unit = wants_pairs(vtable) ? 2 : 1;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    for (size_t row = 0; row < batch.rows_per_unit; ++row)
+      batch.sequences.push_back(make_sequence(vtable, lengths[i], seed * 1'000'003 + i + 1'000'000 * row, i));
+  }
   count_valid(vtable, batch);
   return batch;
 }

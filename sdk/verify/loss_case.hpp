@@ -21,17 +21,21 @@ struct LossSequence {
   std::vector<std::vector<double>> values;
 };
 
-// Sequences of one global batch. A part of it (some sequences, another order) keeps the global normalizers.
+// Sequences of one global batch, in units whose rows are never parted: pairs for a loss that declares `unit_id`, else
+// single sequences. A part of it (some units, another order) keeps the global normalizers.
 struct LossCase {
   std::vector<LossSequence> sequences;
   double valid_tokens = 0, valid_sequences = 0;
+  size_t rows_per_unit = 1;
 
   int64_t num_tokens() const;
+  size_t units() const { return sequences.size() / rows_per_unit; }
   LossCase part(const std::vector<size_t>& order) const;
 };
 
 // Random values that are possible: log-probs are negative and near each other, masks 0 or 1, the first position of a
-// sequence holds 0. Equal seeds give equal sequences, whatever stands beside them.
+// sequence holds 0. Equal seeds give equal sequences, whatever stands beside them. `lengths`: of the sequences, or of
+// both sequences of each pair.
 LossCase make_case(const hexad_loss_vtable& vtable, const std::vector<int64_t>& lengths, uint64_t seed);
 bool is_mask(const hexad_tensor_spec& spec);
 

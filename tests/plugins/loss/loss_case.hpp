@@ -29,6 +29,7 @@ inline std::unique_ptr<LossPlugin> make_loss(const std::string& name, const Json
 struct Packed {
   std::vector<int64_t> cu_seqlens{0};
   std::map<std::string, std::vector<float>> tokens, samples;
+  std::vector<int64_t> unit_id;  // of every sequence, or empty
   double global_valid_tokens = 0, global_valid_sequences = 0;
   int64_t padded_length = 0;
 
@@ -103,7 +104,17 @@ inline Result compute(LossPlugin& loss, Packed& batch) {
     result.grads[name].assign(data.size(), 7);  // the host zeroes it
     grads.push_back(tensor(result.grads[name], &num_tokens));
   }
+  if (auto scores = batch.samples.find("sequence_scores"); scores != batch.samples.end()) {
+    outputs.push_back({"sequence_scores", tensor(scores->second, &num_sequences), nullptr, HEXAD_AXIS_SAMPLE, 0});
+    result.grads["sequence_scores"].assign(scores->second.size(), 7);
+    grads.push_back(tensor(result.grads["sequence_scores"], &num_sequences));
+  }
+  if (!batch.unit_id.empty()) {
+    tensors[used] = {batch.unit_id.data(), {kDLCPU, 0}, 1, HEXAD_DTYPE_I64, &num_sequences, nullptr, 0};
+    inputs.push_back({"unit_id", &tensors[used++], nullptr, HEXAD_AXIS_SAMPLE, 0});
+  }
   for (auto& [name, data] : batch.samples) {
+    if (name == "sequence_scores") continue;
     inputs.push_back({name.c_str(), tensor(data, &num_sequences), nullptr, HEXAD_AXIS_SAMPLE, 0});
   }
   const hexad::plugin::LossShape shape{
