@@ -51,10 +51,26 @@ void CheckpointWriter::finish() {
   if (flag.item<float>() > 0) fail("rank 0 could not write {}: its own error says why", dir_.string());
 }
 
+namespace {
+
+// "LlamaForSequenceClassification": the class of transformers that has a score head.
+std::string sequence_classifier(const nlohmann::json& document) {
+  const nlohmann::json& names = document.value("architectures", nlohmann::json::array());
+  std::string name = names.empty() ? "LlamaForCausalLM" : names[0].get<std::string>();
+  const size_t suffix = name.find("For");
+  return name.substr(0, suffix) + "ForSequenceClassification";
+}
+
+}  // namespace
+
 void write_model_configs(const ModelConfig& config, const std::filesystem::path& source_dir,
                          const std::filesystem::path& dir) {
   nlohmann::json document = config.original;
   document[document.contains("torch_dtype") ? "torch_dtype" : "dtype"] = "float32";
+  if (config.reward_head) {
+    document["architectures"] = nlohmann::json::array({sequence_classifier(document)});
+    document["num_labels"] = 1;
+  }
   if (document.contains("num_nextn_predict_layers")) document["num_nextn_predict_layers"] = 0;  // never loaded
   replace_file(dir / "config.json", document.dump(2) + "\n");
   const std::filesystem::path generation = source_dir / "generation_config.json";

@@ -14,17 +14,27 @@ namespace {
 size_t output_index(const char* name) {
   for (size_t i = 0; i < kOutputNames.size(); ++i)
     if (!std::strcmp(name, kOutputNames[i])) return i;
-  sdk::fail(HEXAD_UNIMPLEMENTED, "the output '%s' is not available: wanted logprobs, entropy or logprobs_unfiltered",
-            name);
+  sdk::fail(
+      HEXAD_UNIMPLEMENTED,
+      "the output '%s' is not available: wanted logprobs, entropy or logprobs_unfiltered, or sequence_scores of a "
+      "reward model",
+      name);
 }
+
+int32_t axis_of(const char* name) { return output_index(name) == 3 ? HEXAD_AXIS_SAMPLE : HEXAD_AXIS_TOKEN; }
 
 template <typename Result>
 auto& member(Result& result, const char* name) {
-  const std::array members = {&result.logprobs, &result.entropy, &result.unfiltered_logprobs};
+  const std::array members = {&result.logprobs, &result.entropy, &result.unfiltered_logprobs, &result.sequence_scores};
   return *members[output_index(name)];
 }
 
 }  // namespace
+
+std::span<const char* const> output_names(bool reward_head) {
+  const std::span<const char* const> all = kOutputNames;
+  return reward_head ? all.last(1) : all.first(all.size() - 1);
+}
 
 void request_output(const char* name, LogprobOptions& options) {
   const size_t index = output_index(name);
@@ -44,7 +54,7 @@ LogprobResult loss_gradient(const sdk::Call& call, const hexad_train_args& args,
   for (int64_t k = 0; k < args.num_outputs; ++k) {
     const char* name = args.outputs[k];
     const at::Tensor& output = kept.emplace_back(output_named(outputs, name).detach().contiguous());
-    named.push_back({name, &views.emplace_back(to_dl(output)), nullptr, HEXAD_AXIS_TOKEN, 0});
+    named.push_back({name, &views.emplace_back(to_dl(output)), nullptr, axis_of(name), 0});
     at::Tensor& grad = member(result, name) = at::zeros_like(output);
     grads.push_back(&views.emplace_back(to_dl(grad)));
   }

@@ -1,6 +1,7 @@
 // Outputs by name, and the host's loss: tensors out over the ABI, gradients back.
 #pragma once
 #include <array>
+#include <span>
 
 #include <hexad/backend.hpp>
 
@@ -8,7 +9,11 @@
 
 namespace hexad::modeling {
 
-inline constexpr std::array<const char*, 3> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered"};
+inline constexpr std::array<const char*, 4> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered",
+                                                            "sequence_scores"};
+
+// Those that a model makes: a reward head the last one, every other model the rest.
+std::span<const char* const> output_names(bool reward_head);
 
 // Makes the head compute the output `name`. Throws sdk::Error for an unknown name.
 void request_output(const char* name, LogprobOptions& options);

@@ -46,6 +46,17 @@ at::Tensor checked_offsets(const hexad_batch& batch) {
   return at::from_blob(const_cast<int64_t*>(batch.cu_seqlens), {batch.num_sequences + 1}, at::kLong);
 }
 
+// Which of the tokens a reward head scores. Its model is never cut by tokens: all are this rank's.
+at::Tensor last_tokens(const hexad_batch& batch, at::Device device) {
+  std::vector<int64_t> last;
+  for (int64_t b = 0; b < batch.num_sequences; ++b) {
+    if (batch.cu_seqlens[b + 1] == batch.cu_seqlens[b])
+      sdk::fail(HEXAD_INVALID_ARGUMENT, "sequence %lld is empty: a score needs a token", ll(b));
+    last.push_back(batch.cu_seqlens[b + 1] - 1);
+  }
+  return on_device(last, device);
+}
+
 // Row of each packed token in the padded layout.
 at::Tensor padded_rows(const hexad_batch& batch) {
   at::Tensor rows = at::empty({batch.num_tokens}, at::kLong);
@@ -158,6 +169,7 @@ MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config,
   result.tokens = batch.num_tokens;
   result.ids = on_device(checked_ids(batch, config), device);
   result.targets = next_token_targets(result.ids, checked_offsets(batch));
+  if (config.reward_head) result.last_tokens = last_tokens(batch, device);
   at::Tensor positions;
   if (batch.padded_length > 0 && !wanted.packed) {
     make_padded(result, positions, batch, config, wanted.batch_invariant);

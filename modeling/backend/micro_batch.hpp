@@ -28,6 +28,8 @@ struct MicroBatch {
   at::Tensor targets;      // int64 [n]: the token after each of this rank's n tokens, -1 at the end of a sequence
   at::Tensor token_rows;   // int64 [n]: row of each of them among R; undefined when they are the same
   at::Tensor token_index;  // int64 [n]: which of the T tokens they are; undefined when they are all
+  at::Tensor
+      last_tokens;  // int64 [B]: the last of each sequence's tokens; undefined unless the model has a reward head
   RouterRows router_rows;  // undefined unless a backend asks for them
   Rope rope;
   std::unique_ptr<Attention> attention;

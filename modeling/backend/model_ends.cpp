@@ -8,6 +8,15 @@
 #include "modeling/family/transformer.hpp"
 
 namespace hexad::modeling {
+namespace {
+
+// normed [n, H], weight [1, H], last int64 [B] -> fp32 [B]: the score of a sequence is that of its last token, as in
+// transformers' sequence classifiers.
+at::Tensor sequence_scores(const at::Tensor& normed, const at::Tensor& weight, const at::Tensor& last) {
+  return at::matmul(normed.index_select(0, last).to(at::kFloat), weight.to(at::kFloat).squeeze(0));
+}
+
+}  // namespace
 
 ModelEnds::ModelEnds(const ModelConfig& config, const TensorParallel& tp, const Group& context)
     : config_(config), tp_(tp), context_(context), vocab_(VocabShard::of(config.vocab_size, tp.group)) {}
@@ -45,6 +54,11 @@ LogprobResult ModelEnds::head(const MicroBatch& batch, const at::Tensor& hidden,
   // Where every rank has all rows, those that are no tokens are left out early.
   const at::Tensor normed = tp_.shards_tokens() ? tokens(gather_tokens(norm(hidden), tp_.group))
                                                 : copy_to_ranks(norm(tokens(hidden)), tp_.group);
+  if (config_.reward_head) {
+    LogprobResult scores;
+    scores.sequence_scores = sequence_scores(normed, weights.logits, batch.last_tokens);
+    return scores;
+  }
   LogprobOptions options = wanted;
   options.vocab = vocab_;
   return head_logprobs(normed, weights.logits, batch.targets, options);
@@ -81,6 +95,7 @@ std::vector<at::Tensor> head_gradients(const HeadRecord& record, const std::vect
   add(record.outputs.logprobs, record.grads.logprobs);
   add(record.outputs.entropy, record.grads.entropy);
   add(record.outputs.unfiltered_logprobs, record.grads.unfiltered_logprobs);
+  add(record.outputs.sequence_scores, record.grads.sequence_scores);
   return gradients(outputs, grads, inputs);
 }
 

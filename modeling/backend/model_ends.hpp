@@ -10,7 +10,7 @@
 
 namespace hexad::modeling {
 
-// This rank's rows of the vocabulary: `logits` [V / tp, H].
+// This rank's rows of the vocabulary: `logits` [V / tp, H]; or the reward head's [1, H].
 struct HeadWeights {
   at::Tensor norm, logits;
 };

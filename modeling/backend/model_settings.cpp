@@ -43,6 +43,10 @@ ModelSettings read_model_settings(const sdk::Config& config) {
   settings.model_dir = config.get("model_name", "");
   if (settings.model_dir.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.model_name is missing");
   settings.model = read_model(settings.model_dir, json_at(config, "hf_config_overrides"));
+  if (config.get("reward_model_cfg.enabled", false)) {
+    settings.model.reward_head = true;
+    settings.model.tie_word_embeddings = false;
+  }
   settings.compute_dtype = parse_precision(config.get("precision", "bfloat16"));
   settings.batch_invariant = config.get("batch_invariant", false);
   settings.random_init_seed = config.find<int64_t>("random_init_seed");

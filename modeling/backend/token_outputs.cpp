@@ -9,7 +9,7 @@ namespace {
 template <typename Function>
 LogprobResult each(const LogprobResult& values, Function&& function) {
   const auto one = [&](const at::Tensor& x) { return x.defined() ? function(x) : x; };
-  return {one(values.logprobs), one(values.entropy), one(values.unfiltered_logprobs)};
+  return {one(values.logprobs), one(values.entropy), one(values.unfiltered_logprobs), values.sequence_scores};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct ModelConfig {
   double rms_norm_eps = 1e-6;
   RopeConfig rope;
   bool tie_word_embeddings = false;
+  bool reward_head = false;  // a score a sequence (score.weight) in the place of logits; never tied
   bool qkv_bias = false;     // q_proj, k_proj, v_proj; with MLA the projections to latents
   bool output_bias = false;  // o_proj
   bool mlp_bias = false;

@@ -104,7 +104,9 @@ std::vector<WeightInfo> weight_table(const ModelConfig& config) {
   table.push_back({kEmbeddingName, {config.vocab_size, config.hidden_size}, "embed"});
   for (int64_t layer = 0; layer < config.num_layers; ++layer) LayerTable(config, layer, table).add_all();
   table.push_back({kFinalNormName, {config.hidden_size}, "head"});
-  if (!config.tie_word_embeddings) {
+  if (config.reward_head) {
+    table.push_back({kScoreName, {1, config.hidden_size}, "head"});
+  } else if (!config.tie_word_embeddings) {
     table.push_back({head_weight_name(config), {config.vocab_size, config.hidden_size}, "head"});
   }
   return table;
@@ -120,6 +122,7 @@ std::vector<std::string> weight_units(const ModelConfig& config) {
 bool is_router(const WeightInfo& info) { return info.hf_name.ends_with(".gate.weight"); }
 
 const char* head_weight_name(const ModelConfig& config) {
+  if (config.reward_head) return kScoreName;
   return config.tie_word_embeddings ? kEmbeddingName : "lm_head.weight";
 }
 

@@ -23,9 +23,10 @@ struct LogprobOptions {
 };
 
 struct LogprobResult {
-  at::Tensor logprobs;             // fp32 [N]; -inf where the filter excludes the target
-  at::Tensor entropy;              // fp32 [N], or undefined
-  at::Tensor unfiltered_logprobs;  // fp32 [N], or undefined
+  at::Tensor logprobs;              // fp32 [N]; -inf where the filter excludes the target
+  at::Tensor entropy;               // fp32 [N], or undefined
+  at::Tensor unfiltered_logprobs;   // fp32 [N], or undefined
+  at::Tensor sequence_scores = {};  // fp32 [B], of a model with a reward head, which has nothing else
 };
 
 // hidden [N, H] (after the final norm), weight [V, H], targets int64 [N]. A row whose target is negative is not

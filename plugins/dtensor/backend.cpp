@@ -88,7 +88,8 @@ void Backend::on_device(const sdk::Call& call, Body&& body) {
 }
 
 void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which) {
-  for (const std::string& warning : load_weights(model_, dir, which)) call.log(HEXAD_LOG_WARN, warning);
+  for (const std::string& warning : load_weights(model_, dir, which, settings_.random_init_seed.value_or(0)))
+    call.log(HEXAD_LOG_WARN, warning);
 }
 
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
@@ -102,8 +103,9 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.pp_size = 1;
   info.sequence_multiple = info.micro_batch_multiple = 1;
   info.counts_loss = groups.tp.rank() == 0 && groups.cp.rank() == 0;
-  info.outputs = modeling::kOutputNames.data();
-  info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
+  const auto outputs = modeling::output_names(settings_.model.reward_head);
+  info.outputs = outputs.data();
+  info.num_outputs = static_cast<int64_t>(outputs.size());
   const auto inputs = modeling::batch_inputs(settings_.router_replay);
   info.inputs = inputs.data();
   info.num_inputs = static_cast<int64_t>(inputs.size());

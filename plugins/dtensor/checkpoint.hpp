@@ -9,9 +9,10 @@
 
 namespace hexad::dtensor {
 
-// Reads this rank's slice of every weight. Returns warnings (tensors that the model does not use). Throws
-// modeling::Error: missing, truncated, wrong shape, not finite.
-std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which);
+// Reads this rank's slice of every weight. Returns warnings (tensors that the model does not use, a reward head that is
+// not stored and is made from `seed`). Throws modeling::Error: missing, truncated, wrong shape, not finite.
+std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which,
+                                      int64_t seed);
 
 // Fills the current weights with random numbers (weight_source.hpp).
 void randomize_weights(ShardedModel& model, int64_t seed);

@@ -89,8 +89,9 @@ void Backend::describe(const sdk::Call&, hexad_backend_info& info) {
   info.ep_size = settings_.sizes.expert;
   info.sequence_multiple = info.micro_batch_multiple = 1;
   info.counts_loss = pipeline_.has_loss() && groups_.at.tp == 0 && groups_.at.cp == 0;
-  info.outputs = modeling::kOutputNames.data();
-  info.num_outputs = static_cast<int64_t>(modeling::kOutputNames.size());
+  const auto outputs = modeling::output_names(settings_.model.reward_head);
+  info.outputs = outputs.data();
+  info.num_outputs = static_cast<int64_t>(outputs.size());
   const auto inputs = modeling::batch_inputs(settings_.moe.replay);
   info.inputs = inputs.data();
   info.num_inputs = static_cast<int64_t>(inputs.size());
