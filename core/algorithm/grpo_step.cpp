@@ -64,21 +64,6 @@ AdvantageOptions advantage_options(const config::RunConfig& config) {
   return options;
 }
 
-// With them a checkpoint is a model that anyone can use: hexad convert.
-void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
-  std::filesystem::create_directories(to);
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
-    if (std::filesystem::exists(from / name))
-      std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
-  }
-}
-
-bool is_traced(const Grpo& run, int64_t step) {
-  const std::vector<double>& steps = run.config.logger.profile_steps;
-  return std::find(steps.begin(), steps.end(), static_cast<double>(step)) != steps.end();
-}
-
 }  // namespace
 
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
@@ -186,36 +171,10 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
   return metrics;
 }
 
-void save(Grpo& run, const data::LoaderState& position) {
-  checkpoint::TrainingInfo& info = run.progress;
-  info.loader = nlohmann::ordered_json(position);
-  info.identity = run.identity;
-  info.weight_version = run.generation.weight_version();
-  const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
-  run.policy.save(directory / "policy/weights",
-                  run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
-  copy_tokenizer(run.text.tokenizer_dir, directory / "policy/tokenizer");
-  run.checkpoints->commit(info.total_steps, info, run.resolved_config);
-}
-
 double mean(std::span<const float> values) {
   double sum = 0;
   for (const float value : values) sum += value;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-bool due(int64_t step, int64_t period) { return period > 0 && step % period == 0; }
-
-void begin_trace(Grpo& run, int64_t step) {
-  if (is_traced(run, step)) run.policy.begin_trace();
-}
-
-void end_trace(Grpo& run, int64_t step) {
-  if (!is_traced(run, step)) return;
-  const std::filesystem::path folder = std::filesystem::absolute(run.log.directory());
-  run.policy.save_trace(folder / fmt::format("profile-step{}.json", step));
-  run.console.line(fmt::format("step {}: traced into {}/profile-step{}-rank*.json (chrome://tracing, Perfetto)", step,
-                               folder.string(), step));
 }
 
 namespace {

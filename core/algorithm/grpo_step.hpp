@@ -31,21 +31,10 @@ using UpdateGenerators = std::function<void()>;
 // Runs the validation prompts on the newest weights; returns accuracy, avg_length and, with several samples a prompt, pass_k.
 Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators);
 
-// Writes checkpoint step_N; `position`: of the prompts, where a resumed run goes on. `metrics` hold "val:..." and
-// "train:..." for retention.
-void save(Grpo& run, const data::LoaderState& position);
-
 // The mean, 0 of nothing.
 double mean(std::span<const float> values);
 
-// Whether a period's turn has come at this step; period 0 is never.
-bool due(int64_t step, int64_t period);
-
 // The step's lines of train_data_step<N>.jsonl.
 void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step);
-
-// Around a step that logger.profile_steps names: log_dir/profile-step<step>-rank<rank>.json. Other steps are not traced.
-void begin_trace(Grpo& run, int64_t step);
-void end_trace(Grpo& run, int64_t step);
 
 }  // namespace hexad::algorithm

@@ -59,7 +59,7 @@ std::unique_ptr<Schedule> make_schedule(const config::RunConfig& run) {
   const config::MegatronConfig& megatron = policy.megatron_cfg;
   if (policy.backend == "megatron" && megatron.scheduler) {
     return std::make_unique<MegatronRate>(
-        megatron_schedule(megatron.optimizer, *megatron.scheduler, run.grpo.max_num_steps));
+        megatron_schedule(megatron.optimizer, *megatron.scheduler, max_num_steps(run)));
   }
   const double rate =
       policy.backend == "megatron" ? megatron.optimizer.lr : policy.optimizer.kwargs.value("lr", kTorchRate);

@@ -5,6 +5,7 @@
 
 #include "core/algorithm/grpo.hpp"
 #include "core/algorithm/grpo_async.hpp"
+#include "core/algorithm/supervised.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 #include "core/cluster/start_workers.hpp"
@@ -29,9 +30,12 @@ Json plugins_section(const config::Node& root) {
 }
 
 // What must be the same for a checkpoint to go on: another model or other data is another run.
-Json identity_of(const config::RunConfig& run, const std::string& model_dir, const rollout::Prompts& prompts) {
+Json identity_of(const config::RunConfig& run, const std::string& model_dir, int64_t train_size) {
   const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
-  Json identity = {{"model", Json::object()}, {"data", Json::array()}, {"train_prompts", prompts.train_size()}};
+  const bool samples = run.algorithm == config::Algorithm::grpo;
+  Json identity = {
+      {"model", Json::object()}, {"data", Json::array()}, {samples ? "train_prompts" : "train_examples", train_size}};
+  if (!samples) identity["algorithm"] = name_of(run.algorithm);
   for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
                           "num_key_value_heads", "vocab_size", "intermediate_size"}) {
     if (model.contains(key)) identity["model"][key] = model.at(key);
@@ -41,7 +45,8 @@ Json identity_of(const config::RunConfig& run, const std::string& model_dir, con
 }
 
 // Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
-void resume(Grpo& run) {
+template <typename Data>
+void resume(Run& run, Data& data) {
   const auto found = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
   if (!found) return;
   checkpoint::Store::require_same(*found, run.identity);
@@ -50,7 +55,7 @@ void resume(Grpo& run) {
   run.policy.load(policy / "weights", optimizer ? (policy / "optimizer").string() : "");
   run.progress = found->info;
   run.schedule.advance_to(found->info.total_steps);
-  run.prompts.restore(found->info.loader.get<data::LoaderState>());
+  data.restore(found->info.loader.get<data::LoaderState>());
   run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
 }
@@ -65,7 +70,7 @@ cluster::Placement in_process(const config::RunConfig& run) {
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
-Ending train_and_report(Grpo& run, const std::function<Ending()>& train) {
+Ending train_and_report(Run& run, const std::function<Ending()>& train) {
   const auto report = [&] {
     if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
   };
@@ -106,87 +111,146 @@ std::string model_directory(const std::string& model_name) {
        model_name, model_name);
 }
 
-TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
-  const config::RunConfig run = config::run_config(resolved.root);
-  const std::string yaml = resolved.root.to_yaml();
-  const std::string model_dir = model_directory(run.policy.model_name);
+namespace {
+
+// What a run of any algorithm has, in the order in which it is made.
+struct Parts {
+  Parts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+
+  // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
+  void start(bool generates, int64_t rows_per_unit);
+  // Of parts that are started.
+  Run run(const Json& identity);
+
+  const config::Resolved& resolved;
+  const std::atomic<int>& interrupted;
+  config::RunConfig config;
+  std::string yaml, model_dir;
   telemetry::Console console;
-  telemetry::RunLog log(run.logger.log_dir, yaml, run.logger.tensorboard_enabled);
-  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
-
-  const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
-  rollout::Prompts prompts(run, text.tools());
-  plugin::Registry plugins(plugin::options_from(plugins_section(resolved.root)), /*runtime=*/nullptr);
-  const auto locate = [&](std::string_view path) {
-    const config::Node* node = resolved.root.find(path);
-    return node ? node->location().text() : std::string();
-  };
-  const rollout::Environments environments =
-      rollout::make_environments(run.env, environment_names_of(run), plugins, locate);
-  const Json identity = identity_of(run, model_dir, prompts);
+  telemetry::RunLog log;
+  rollout::ModelText text;
   std::optional<checkpoint::Store> checkpoints;
-  if (run.checkpointing.enabled) checkpoints.emplace(run.checkpointing);
+  cluster::Placement placement;
+  std::optional<cluster::WorkerGroup> workers;
+  std::optional<cluster::Policy> policy;
+  std::unique_ptr<Schedule> schedule;
 
-  const cluster::Placement placement = options.spawner ? cluster::placement_of(run) : in_process(run);
+ private:
+  const TrainOptions& options_;
+};
+
+Parts::Parts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
+    : resolved(resolved),
+      interrupted(interrupted),
+      config(config::run_config(resolved.root)),
+      yaml(resolved.root.to_yaml()),
+      model_dir(model_directory(config.policy.model_name)),
+      log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled),
+      options_(options) {
+  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
+  text = rollout::load_model_text(model_dir, config.policy.tokenizer);
+}
+
+void Parts::start(bool generates, int64_t rows_per_unit) {
+  if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
+  placement = options_.spawner ? cluster::placement_of(config) : in_process(config);
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = placement.world();
-  worker_options.program = options.program;
+  worker_options.program = options_.program;
   worker_options.log_dir = fs::absolute(log.directory()).string();
-  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
-  worker_options.launch = options.launch;
-  worker_options.meeting_dir = run.logger.log_dir;
-  cluster::WorkerGroup workers(options.spawner, worker_options);
-  workers.on_event([&](int, const Json& event) {
+  worker_options.call_timeout_s = config.cluster.worker_timeout_s;
+  worker_options.launch = options_.launch;
+  worker_options.meeting_dir = config.logger.log_dir;
+  workers.emplace(options_.spawner, worker_options);
+  workers->on_event([this](int, const Json& event) {
     console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
                      fmt::format("{} tokens", event.value("tokens", int64_t{0})));
   });
-  std::vector<Json> started = cluster::start_workers(
-      workers, placement, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, run.policy.generation.plugin},
-      model_dir, text.tokenizer_dir);
+  const cluster::Roles roles{config.policy.backend, config.loss_fn.plugin,
+                             generates ? config.policy.generation.plugin : ""};
+  std::vector<Json> started =
+      cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
   for (const char* role : {"backend", "loss", "generator"}) {
-    const bool generates = role == std::string("generator");
-    const Json& plugin = started[static_cast<size_t>(generates ? placement.generators.first : 0)].at(role);
+    const bool of_generators = role == std::string("generator");
+    if (of_generators && !generates) continue;
+    const Json& plugin = started[static_cast<size_t>(of_generators ? placement.generators.first : 0)].at(role);
     console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""),
                              plugin.value("version", ""), plugin.value("path", ""),
                              plugin.value("sha256", "").substr(0, 8)));
   }
-
   if (placement.apart())
     console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
                              placement.generators.first, placement.generators.end() - 1));
   started.resize(static_cast<size_t>(placement.trainers.count));
-  cluster::Policy policy(workers, run.policy, started);
-  rollout::Generation generation(workers, placement);
-  const std::unique_ptr<Schedule> schedule = make_schedule(run);
-  Grpo grpo{run,
-            yaml,
-            identity,
-            policy,
-            generation,
-            prompts,
-            environments,
-            text,
-            rollout::sampling_from(run.policy, text.eos_ids),
-            *schedule,
-            checkpoints ? &*checkpoints : nullptr,
-            log,
-            console,
-            interrupted,
-            placement,
-            {}};
-  if (policy.loss_needs().reference_logprobs || run.loss_fn.use_kl_in_reward) policy.keep(cluster::Weights::reference);
-  resume(grpo);
-  const int64_t resumed_at = grpo.progress.total_steps;
-  const Ending ending = train_and_report(
-      grpo, [&] { return run.grpo.async_grpo.enabled ? grpo_train_async(grpo, workers) : grpo_train(grpo); });
-  workers.stop();
-  if (grpo.progress.total_steps == resumed_at) {
-    console.line(fmt::format(
-        "nothing was trained: the run had already reached step {}. Raise grpo.max_num_steps or grpo.max_num_epochs, or "
-        "start another run with a checkpointing.checkpoint_dir of its own",
-        resumed_at));
+  policy.emplace(*workers, config.policy, started, rows_per_unit);
+  schedule = make_schedule(config);
+}
+
+Run Parts::run(const Json& identity) {
+  return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
+          log,    console, interrupted, placement, {}};
+}
+
+// Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
+template <typename Data>
+TrainOutcome finish(Parts& parts, Run& run, Data& data, const std::function<Ending()>& train) {
+  resume(run, data);
+  const int64_t resumed_at = run.progress.total_steps;
+  const Ending ending = train_and_report(run, train);
+  parts.workers->stop();
+  if (run.progress.total_steps == resumed_at) {
+    parts.console.line(
+        fmt::format("nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
+                    "{1}.max_num_epochs, or start another run with a checkpointing.checkpoint_dir of its own",
+                    resumed_at, name_of(run.config.algorithm)));
   }
-  return {log.directory().string(), grpo.progress.total_steps, ending == Ending::interrupted, checkpoints.has_value()};
+  return {run.log.directory().string(), run.progress.total_steps, ending == Ending::interrupted,
+          parts.checkpoints.has_value()};
+}
+
+TrainOutcome train_on_rollouts(Parts& parts) {
+  const config::RunConfig& config = parts.config;
+  rollout::Prompts prompts(config, parts.text.tools());
+  plugin::Registry plugins(plugin::options_from(plugins_section(parts.resolved.root)), /*runtime=*/nullptr);
+  const auto locate = [&](std::string_view path) {
+    const config::Node* node = parts.resolved.root.find(path);
+    return node ? node->location().text() : std::string();
+  };
+  const rollout::Environments environments =
+      rollout::make_environments(config.env, environment_names_of(config), plugins, locate);
+  const Json identity = identity_of(config, parts.model_dir, prompts.train_size());
+  parts.start(/*generates=*/true, /*rows_per_unit=*/1);
+  rollout::Generation generation(*parts.workers, parts.placement);
+  Grpo run{parts.run(identity), generation, prompts, environments,
+           rollout::sampling_from(config.policy, parts.text.eos_ids)};
+  if (parts.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
+    parts.policy->keep(cluster::Weights::reference);
+  return finish(parts, run, prompts, [&] {
+    return config.grpo.async_grpo.enabled ? grpo_train_async(run, *parts.workers) : grpo_train(run);
+  });
+}
+
+TrainOutcome train_on_examples(Parts& parts) {
+  const config::Algorithm algorithm = parts.config.algorithm;
+  Examples examples(parts.config, parts.text);
+  const Json identity = identity_of(parts.config, parts.model_dir, examples.train_size());
+  parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
+  Supervised run{parts.run(identity), examples};
+  if (parts.policy->loss_needs().reference_logprobs) parts.policy->keep(cluster::Weights::reference);
+  return finish(parts, run, examples, [&] {
+    switch (algorithm) {
+      case config::Algorithm::dpo: return dpo_train(run);
+      case config::Algorithm::rm: return rm_train(run);
+      default: return sft_train(run);
+    }
+  });
+}
+
+}  // namespace
+
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
+  Parts parts(resolved, options, interrupted);
+  return parts.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(parts) : train_on_examples(parts);
 }
 
 }  // namespace hexad::algorithm

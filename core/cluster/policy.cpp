@@ -2,9 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/base/error.hpp"
-#include "core/data/batching.hpp"
+#include "core/data/units.hpp"
 #include "core/plugin/metric_sum.hpp"
 
 namespace hexad::cluster {
@@ -53,8 +54,9 @@ struct Policy::Plan {
   int64_t multiple = 1;
 };
 
-Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started)
-    : workers_(workers), config_(config), ranks_{0, static_cast<int>(started.size())} {
+Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started,
+               int64_t rows_per_unit)
+    : workers_(workers), config_(config), ranks_{0, static_cast<int>(started.size())}, rows_per_unit_(rows_per_unit) {
   for (const Json& answer : started) {
     const Json& backend = answer.at("backend");
     dp_rank_of_.push_back(backend.at("dp_rank"));
@@ -71,16 +73,17 @@ Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::ve
   needs_ = {wants("prev_logprobs"), wants("reference_policy_logprobs")};
 }
 
-Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
+Policy::Plan Policy::plan(const data::Batch& batch, bool training, int64_t micro_batch_size) const {
   data::ShardOptions options;
   options.shards = dp_size_;
   const int64_t multiple = std::lcm(sequence_multiple_, config_.make_sequence_length_divisible_by);
+  const int64_t units = batch.size() / rows_per_unit_;
   Plan plan;
   plan.multiple = multiple;
-  if (training) options.batch_size = std::min(config_.train_global_batch_size, batch.size());
+  if (training) options.batch_size = std::min(config_.train_global_batch_size, units);
   // Log-probs do not depend on the layout: rows that do not divide over the ranks run plainly, the last ranks fewer.
-  const bool divides = batch.size() > 0 && batch.size() % dp_size_ == 0;
-  if (config_.sequence_packing.enabled && (training || batch.size() >= dp_size_)) {
+  const bool divides = units > 0 && units % dp_size_ == 0;
+  if (config_.sequence_packing.enabled && (training || units >= dp_size_)) {
     const auto& packing = config_.sequence_packing;
     options.packing = data::SequencePacking{data::packing_algorithm_named(packing.algorithm),
                                             training ? packing.train_mb_tokens : packing.logprob_mb_tokens, multiple,
@@ -91,11 +94,11 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
                                             std::lcm(dynamic.sequence_length_round, multiple)};
     plan.padded = true;
   } else {
-    options.micro_batch_size = training ? config_.train_micro_batch_size : config_.logprob_batch_size;
+    options.micro_batch_size = micro_batch_size;
     options.allow_uneven_shards = !training;
     plan.padded = true;
   }
-  plan.sharding = data::shard(batch.lengths(), options);
+  plan.sharding = data::shard_units(batch.lengths(), rows_per_unit_, options);
   if (plan.padded) {
     for (data::Shard& shard : plan.sharding.shards) {
       for (auto& global_batch : shard.global_batches) {
@@ -107,7 +110,7 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training) const {
 }
 
 data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
-  const Plan plan = this->plan(batch, /*training=*/false);
+  const Plan plan = this->plan(batch, /*training=*/false, config_.logprob_batch_size);
   const auto answers = workers_.call(ranks_, "forward", [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
     const std::vector<int64_t> rows = shard.rows();
@@ -138,7 +141,7 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
 }
 
 TrainResult Policy::train(const data::Batch& batch, double lr, double weight_decay) {
-  const Plan plan = this->plan(batch, /*training=*/true);
+  const Plan plan = this->plan(batch, /*training=*/true, config_.train_micro_batch_size);
   const size_t global_batches = plan.sharding.shards.at(0).global_batches.size();
   plugin::MetricSum metrics;
   TrainResult result;
@@ -191,6 +194,32 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
   }
   result.metrics = metrics.values();
   return result;
+}
+
+std::map<std::string, double> Policy::evaluate(const data::Batch& batch, int64_t micro_batch_size) {
+  const Plan plan = this->plan(batch, /*training=*/false, micro_batch_size);
+  std::vector<int64_t> all_rows(batch.size());
+  std::iota(all_rows.begin(), all_rows.end(), 0);
+  const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
+  const auto answers = workers_.call(ranks_, "evaluate", [&](int rank) {
+    const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
+    const std::vector<int64_t> rows = shard.rows();
+    std::vector<int64_t> local(batch.size(), -1);
+    for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
+    Message message;
+    message.put("batch", batch.select(rows));
+    message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, 0, local, plan.padded);
+    message.header["global_valid_tokens"] = tokens;
+    message.header["global_valid_sequences"] = sequences;
+    return message;
+  });
+  plugin::MetricSum metrics;
+  for (int rank = 0; rank < ranks_.count; ++rank) {
+    if (counts_loss_[rank]) metrics.add(answers[rank].header.at("metrics"));
+  }
+  metrics.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
+  metrics.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
+  return metrics.values();
 }
 
 void Policy::begin_trace() {

@@ -29,8 +29,10 @@ struct LossNeeds {
 // Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
 class Policy {
  public:
-  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them.
-  Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started);
+  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them. Rows of a unit
+  // (two for preferences) are neighbours that never part; the config's batch sizes count units.
+  Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started,
+         int64_t rows_per_unit = 1);
 
   const LossNeeds& loss_needs() const { return needs_; }
   int64_t data_parallel_size() const { return dp_size_; }
@@ -50,6 +52,10 @@ class Policy {
   // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...).
   TrainResult train(const data::Batch& batch, double lr, double weight_decay);
 
+  // The loss of a batch as it would train, with its metrics, and nothing learnt; micro-batches of `micro_batch_size` units
+  // unless they are formed by tokens. Not finite where the loss is not.
+  std::map<std::string, double> evaluate(const data::Batch& batch, int64_t micro_batch_size);
+
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);
   // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then.
@@ -58,7 +64,7 @@ class Policy {
 
  private:
   struct Plan;  // which rows each rank runs, in which micro-batches
-  Plan plan(const data::Batch& batch, bool training) const;
+  Plan plan(const data::Batch& batch, bool training, int64_t micro_batch_size) const;
 
   WorkerGroup& workers_;
   config::PolicyConfig config_;
@@ -67,6 +73,7 @@ class Policy {
   std::vector<bool> counts_loss_;
   int64_t dp_size_ = 1;
   int64_t sequence_multiple_ = 1;
+  int64_t rows_per_unit_ = 1;
   LossNeeds needs_;
   std::vector<std::string> inputs_;  // columns that the backend wants
 };

@@ -46,6 +46,22 @@ bool replays_rollout_routes(const config::Node& root) {
   return !root.has(at + "source") || root.as_string(at + "source") == "rollout";
 }
 
+// The section that the loss reads. A plugin's own keys stand in loss_fn, whatever holds those of NeMo-RL.
+Json loss_section(const config::Node& root, const config::RunConfig& run) {
+  const config::Node* found = root.find(run.loss_fn.section);
+  Json section = found && found->is_map() ? found->to_json() : Json::object();
+  if (!run.loss_fn.plugin_config.is_null()) section["plugin_config"] = run.loss_fn.plugin_config;
+  return section;
+}
+
+// A reward model's head is the backend's to make, whether the configuration names it or only the algorithm.
+Json policy_section(const config::Node& root, const config::RunConfig& run, const std::string& model_dir) {
+  Json policy = root.at("policy").to_json();
+  policy["model_name"] = model_dir;
+  if (run.algorithm == config::Algorithm::rm) policy["reward_model_cfg"]["enabled"] = true;
+  return policy;
+}
+
 }  // namespace
 
 std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
@@ -58,8 +74,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
                                 const std::string& tokenizer_dir) {
   Message message;
   Json& header = message.header;
-  Json policy = root.at("policy").to_json();
-  policy["model_name"] = model_dir;
+  const Json policy = policy_section(root, run, model_dir);
   Json generation = policy.value("generation", Json::object());
   generation["model_name"] = model_dir;
   generation["precision"] = run.policy.precision;
@@ -79,11 +94,13 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   header["replay_routes"] = replays_rollout_routes(root);
   header["policy"] = policy;
   header["generation"] = generation;
-  header["loss_fn"] = root.find("loss_fn") ? root.at("loss_fn").to_json() : Json::object();
+  header["loss_section"] = run.loss_fn.section;
+  header["loss_fn"] = loss_section(root, run);
   header["tokenizer"] = tokenizer_dir;
-  // Training log-probs pass the same temperature and filters as the sampled tokens did.
-  header["transform"] = {
-      {"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
+  // Training log-probs pass the same temperature and filters as the sampled tokens did; examples pass none.
+  if (run.algorithm == config::Algorithm::grpo)
+    header["transform"] = {
+        {"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
   Json locations = Json::object();
   collect_locations(root, "", locations);
   header["locations"] = locations;

@@ -72,6 +72,7 @@ Message WorkerEngine::handle(const Message& message) {
                                                           {"forward", command::forward},
                                                           {"train", command::train},
                                                           {"step", command::step},
+                                                          {"evaluate", command::evaluate},
                                                           {"generate", command::generate},
                                                           {"refit", command::refit},
                                                           {"keep", command::keep},

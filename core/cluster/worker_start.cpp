@@ -160,7 +160,8 @@ Message start(WorkerState& state, const Message& message) {
   Message answer;
   if (!role("loss").empty()) {
     const auto& loaded = state.registry->load(plugin::Kind::loss, role("loss"));
-    state.loss = std::make_unique<plugin::LossPlugin>(loaded, state.context(), config("loss_fn", "loss_fn"));
+    const std::string section = header.value("loss_section", "loss_fn");
+    state.loss = std::make_unique<plugin::LossPlugin>(loaded, state.context(), config(section.c_str(), "loss_fn"));
     const plugin::Options& options = state.registry->options();
     if (!options.record_dir.empty()) {
       state.loss->record(options.record_dir / fmt::format("rank_{}", state.rank), options.record_steps);

@@ -51,6 +51,7 @@ Message start(WorkerState& state, const Message& message);    // worker_start.cp
 Message forward(WorkerState& state, const Message& message);  // worker_training.cpp
 Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
+Message evaluate(WorkerState& state, const Message& message);  // worker_evaluation.cpp
 Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
 Message submit(WorkerState& state, const Message& message);    // worker_serving.cpp
 Message cancel(WorkerState& state, const Message& message);

@@ -2,29 +2,10 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/cluster/tensor_view.hpp"
-#include "core/cluster/worker_state.hpp"
+#include "core/cluster/micro_batches.hpp"
 
 namespace hexad::cluster {
 namespace {
-
-struct MicroBatches {
-  std::deque<BatchView> views;
-  std::vector<const hexad_batch*> pointers;
-};
-
-MicroBatches micro_batches(const Message& message, const data::Batch& batch, const plugin::BackendPlugin& backend) {
-  const hexad_backend_info& info = backend.info();
-  const std::vector<std::string> names(info.inputs, info.inputs + info.num_inputs);
-  MicroBatches result;
-  for (const Json& entry : message.header.at("micro_batches")) {
-    const auto rows = entry.at("rows").get<std::vector<int64_t>>();
-    result.views.emplace_back(batch.select(rows), names, entry.at("padded_length").get<int64_t>(),
-                              entry.value("dummy", false));
-    result.pointers.push_back(result.views.back().get());
-  }
-  return result;
-}
 
 // What the rank holds after an update, and all that is used of its GPU; a run's memory is flat when these are.
 void add_memory(WorkerState& state) {
@@ -52,18 +33,8 @@ Message forward(WorkerState& state, const Message& message) {
   const auto names = message.header.at("outputs").get<std::vector<std::string>>();
 
   // Outputs of all micro-batches first, in the order of their rows; then back to the order that was sent.
-  std::deque<TensorView> views;
-  std::deque<std::vector<hexad_named_tensor>> tensors;
-  std::vector<hexad_named_tensor*> outputs;
-  for (const BatchView& part : parts.views) {
-    auto& row = tensors.emplace_back();
-    for (const std::string& name : names) {
-      const data::Tensor values(data::DType::f32, {part.batch().tokens()});
-      row.push_back({name.c_str(), views.emplace_back(values).get(), nullptr, HEXAD_AXIS_TOKEN, 0});
-    }
-    outputs.push_back(row.data());
-  }
-  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs,
+  const ForwardOutputs outputs(parts, names);
+  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs.get(),
                   static_cast<int64_t>(names.size()), state.transform);
 
   data::Batch result = data::Batch::of_lengths(batch.lengths());
@@ -72,7 +43,7 @@ Message forward(WorkerState& state, const Message& message) {
     const auto out = column.span<float>();
     size_t part_index = 0;
     for (const Json& entry : message.header.at("micro_batches")) {
-      const auto values = views[part_index * names.size() + k].tensor().span<float>();
+      const auto values = outputs.at(part_index, k).span<float>();
       size_t offset = 0;
       for (const Json& row : entry.at("rows")) {
         const int64_t index = row.get<int64_t>();
@@ -90,43 +61,22 @@ Message forward(WorkerState& state, const Message& message) {
 
 Message train(WorkerState& state, const Message& message) {
   plugin::BackendPlugin& backend = state.need_backend("train");
-  if (!state.loss) fail(ErrorKind::worker, "'train' needs a loss, and this worker was started without one");
-  plugin::LossPlugin& loss = *state.loss;
-  const Json& header = message.header;
+  plugin::LossPlugin& loss = need_loss(state, "train");
   const data::Batch batch = message.batch("batch");
   const MicroBatches parts = micro_batches(message, batch, backend);
-
-  // What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at start.
-  const hexad_backend_info& info = backend.info();
-  std::vector<std::string> outputs;
-  for (const std::string& name : loss.differentiable_inputs()) {
-    if (std::find(info.outputs, info.outputs + info.num_outputs, name) != info.outputs + info.num_outputs)
-      outputs.push_back(name);
-  }
+  const std::vector<std::string> outputs = loss_outputs(state);
 
   // A loss on the GPU is read when all micro-batches are under way: nothing before waits for the device.
   std::vector<plugin::PendingLoss> pending;
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
-    const data::Batch& micro_batch = part.batch();
-    const plugin::LossShape shape{micro_batch.size(),
-                                  micro_batch.tokens(),
-                                  micro_batch.cu_seqlens().data(),
-                                  header.at("global_valid_tokens"),
-                                  header.at("global_valid_sequences"),
-                                  part.get()->padded_length};
-    const ColumnViews columns(micro_batch);
-    plugin::PendingLoss computed = loss.enqueue(state.context(), shape, columns.get(), made, grads);
-    if (!part.get()->is_dummy && info.counts_loss) pending.push_back(std::move(computed));
+    const ColumnViews columns(part.batch());
+    plugin::PendingLoss computed = loss.enqueue(state.context(), loss_shape(message, part), columns.get(), made, grads);
+    if (!part.get()->is_dummy && backend.info().counts_loss) pending.push_back(std::move(computed));
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
   double total = 0;
-  for (const plugin::PendingLoss& computed : pending) {
-    const plugin::LossValue value = computed.read();
-    total += value.loss;
-    for (const plugin::LossMetric& metric : value.metrics)
-      state.metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
-  }
+  for (const plugin::PendingLoss& computed : pending) total += add_loss_metrics(state, computed.read());
   state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
   Message answer;
   answer.header["metrics"] = state.metrics.to_json();

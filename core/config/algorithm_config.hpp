@@ -1,4 +1,4 @@
-// The typed view of the `grpo` and `loss_fn` blocks. Field names are the keys; docs/config.md says what each means.
+// The typed view of the algorithms' blocks and of `loss_fn`. Field names are the keys; docs/config.md says what each means.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -82,10 +82,26 @@ struct RewardPenaltiesConfig {
   std::optional<int64_t> think_open, think_close;  // token_ids.*; both or none
 };
 
+// sft, dpo and rm: training on examples. What is one: a conversation (sft), or a pair of a chosen and a rejected one.
+struct SupervisedConfig {
+  int64_t max_num_epochs = 1;
+  int64_t max_num_steps = -1;  // -1: as many as the epochs hold
+  int64_t val_period = 10;
+  int64_t val_batches = 8;  // -1: all there are
+  int64_t val_global_batch_size = 32;
+  int64_t val_micro_batch_size = 1;
+  bool val_at_start = true;
+  bool val_at_end = false;
+  int64_t seed = 42;
+  int64_t max_nonfinite_steps = 5;
+  bool only_unmask_final = false;  // sft
+};
+
 struct LossConfig {
   std::string plugin = "clipped_pg";
   nlohmann::ordered_json plugin_config;
-  nlohmann::ordered_json loss_fn;  // the whole block without the two above: what a loss plugin receives
+  std::string section = "loss_fn";  // the block that holds the loss's settings: dpo for DPO
+  nlohmann::ordered_json loss_fn;   // loss_fn whole, without the two above
   double reference_policy_kl_penalty = 0.01;
   std::string reference_policy_kl_type = "k3";
   std::optional<double> kl_input_clamp_value = 20;

@@ -33,17 +33,19 @@ std::vector<Problem> check_root(const Node& root) {
   std::vector<Problem> problems = check_keys(
       root, schema(), dormant, "`docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config");
   check_run_rules(context);
+  const bool samples = context.algorithm() == Algorithm::grpo;
   if (trains(root)) {
-    check_loss_rules(context);
+    if (samples) check_loss_rules(context);
     check_batch_rules(context);
-    check_grpo_rules(context);
+    if (samples) check_grpo_rules(context);
+    check_supervised_rules(context);
     check_schedule_rules(context);
   }
   check_eval_rules(context);
   check_dtensor_rules(context);
   check_megatron_rules(context);
-  check_generation_rules(context);
-  check_placement_rules(context);
+  if (samples) check_generation_rules(context);
+  if (samples) check_placement_rules(context);
   check_batch_invariant_rules(context);
   std::ranges::move(context.take(), std::back_inserter(problems));
   return problems;

@@ -31,6 +31,7 @@ struct DatasetConfig {
 struct DataConfig {
   int64_t max_input_seq_length = 512;
   bool shuffle = true;
+  bool add_bos = true, add_eos = true, add_generation_prompt = false;  // of supervised training's conversations
   std::vector<DatasetConfig> train;
   std::vector<DatasetConfig> validation;  // empty: none
 };

@@ -1,5 +1,6 @@
 #include "core/config/defaults.hpp"
 
+#include "core/config/algorithm.hpp"
 #include "core/config/schema/schema.hpp"
 #include "core/config/yaml_file.hpp"
 
@@ -19,9 +20,28 @@ Node* section_for(Node& root, const std::string& path, const Location& location)
   return node;
 }
 
+// Defaults that are another algorithm's than grpo's own.
+std::string default_yaml_of(const Key& key, Algorithm algorithm) {
+  if (algorithm == Algorithm::grpo) return key.default_yaml;
+  if (key.path == "loss_fn.plugin") return default_loss(algorithm);
+  if (key.path == "checkpointing.checkpoint_dir") return std::string("results/") + name_of(algorithm);
+  if (key.path == "checkpointing.higher_is_better") return "false";
+  if (key.path == "checkpointing.metric_name")
+    return has_pairs(algorithm) ? "val:validation-default_loss" : "val:val_loss";
+  return key.default_yaml;
+}
+
+// True for a key of an algorithm's block that is not the configuration's.
+bool of_another_algorithm(const std::string& path, Algorithm algorithm) {
+  for (const Algorithm other : {Algorithm::grpo, Algorithm::sft, Algorithm::dpo, Algorithm::rm}) {
+    if (other != algorithm && path.starts_with(std::string(name_of(other)) + ".")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-bool trains(const Node& root) { return root.child("grpo") || (root.child("data") && !root.child("eval")); }
+bool trains(const Node& root) { return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval")); }
 
 Node default_value(const std::string& default_yaml) {
   if (default_yaml.empty()) return Node();
@@ -32,11 +52,13 @@ Node default_value(const std::string& default_yaml) {
 
 void fill_defaults(Node& root) {
   const bool training = trains(root), has_data = training || root.child("data");
+  const Algorithm algorithm = algorithm_of(root);
   for (const Key& key : schema().keys()) {
     if (key.status != Status::effective || !key.filled || key.default_yaml.empty()) continue;
     if (!training && key.path.starts_with("grpo.")) continue;
     if (!has_data && key.path.starts_with("data.")) continue;
-    const Node value = default_value(key.default_yaml);
+    if (of_another_algorithm(key.path, algorithm)) continue;
+    const Node value = default_value(default_yaml_of(key, algorithm));
     Node* section = section_for(root, key.path, value.location());
     const std::string name = key.path.substr(key.path.rfind('.') + 1);
     if (section && !section->child(name)) section->entries().emplace_back(name, value);

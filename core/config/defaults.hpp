@@ -5,8 +5,9 @@
 namespace hexad::config {
 
 // Adds the default of every effective key that is absent, before interpolations are resolved (defaults hold some).
-// A section that is null, or a reference to another, stays as it is. The blocks `grpo` and `data` are only completed
-// where one of them is present: without them the configuration does not train, and score and generate use the rest.
+// A section that is null, or a reference to another, stays as it is. Of the algorithms' blocks the configuration's own is
+// completed, and it and `data` only where one of them is present: without them the configuration does not train, and
+// score and generate use the rest.
 void fill_defaults(Node& root);
 
 // True if the configuration is one to train with.

@@ -51,6 +51,7 @@ std::optional<int64_t> RuleContext::ranks() const {
 }
 
 std::optional<int64_t> RuleContext::generation_ranks() const {
+  if (algorithm() != Algorithm::grpo) return 0;
   const std::string at = "policy.generation.colocated.";
   const Node* colocated = value(at + "enabled");
   if (!colocated || !colocated->is_bool() || colocated->as_bool()) return 0;

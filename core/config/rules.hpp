@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/algorithm.hpp"
 #include "core/config/check.hpp"
 #include "core/config/node.hpp"
 #include "core/config/schema/schema.hpp"
@@ -29,6 +30,9 @@ class RuleContext {
   // The value itself, or its default; null for null.
   const Node* value(const std::string& path) const;
 
+  // The algorithm, and the key of its block.
+  Algorithm algorithm() const { return algorithm_of(root_); }
+  std::string block() const { return name_of(algorithm()); }
   // The plugin that trains: policy.backend, or what the *_cfg blocks say.
   std::string backend() const;
   // Ranks of the run; of those the last ones that only generate (0: generation is colocated); and those that train.
@@ -58,6 +62,7 @@ void check_loss_rules(RuleContext& context);             // what ClippedPGLossFn
 void check_batch_rules(RuleContext& context);            // divisibility, packing, padding
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
 void check_eval_rules(RuleContext& context);             // eval
+void check_supervised_rules(RuleContext& context);       // sft, dpo, rm
 void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
 void check_generation_rules(RuleContext& context);       // sampling and the native generator
 void check_placement_rules(RuleContext& context);        // generation on ranks of its own, asynchronous GRPO

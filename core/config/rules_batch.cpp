@@ -41,24 +41,25 @@ void check_sizes(RuleContext& c) {
   check_micro_batch(c, "policy.logprob_batch_size", rollout, *ranks, "the rollout of");
 }
 
-// A row of packed sequences holds the longest sequence there can be.
+// A row of packed sequences holds the longest sequence there can be, or the longest pair.
 void check_capacity(RuleContext& c, const std::string& block, const std::string& name) {
   const std::string key = "policy." + block + "." + name;
   const std::optional<int64_t> tokens = c.integer(key);
   const std::optional<int64_t> longest = c.integer("policy.max_total_sequence_length");
   const std::optional<int64_t> multiple = c.integer("policy.make_sequence_length_divisible_by");
   if (!tokens || !longest || *longest < 1 || *longest > (1 << 30)) return;
-  const int64_t padded = round_up(*longest, std::max<int64_t>(multiple.value_or(1), 1));
+  const bool pairs = has_pairs(c.algorithm());
+  const int64_t padded = round_up(*longest, std::max<int64_t>(multiple.value_or(1), 1)) * (pairs ? 2 : 1);
   if (*tokens >= padded) return;
-  c.notice(key, fmt::format("got {}: a sequence of policy.max_total_sequence_length (padded, {} tokens) would not fit "
-                            "and end the run",
-                            *tokens, padded));
+  c.notice(key, fmt::format("got {}: {} of policy.max_total_sequence_length (padded, {} tokens) would not fit and end "
+                            "the run",
+                            *tokens, pairs ? "a pair of sequences" : "a sequence", padded));
 }
 
 }  // namespace
 
 void check_batch_rules(RuleContext& c) {
-  check_sizes(c);
+  if (c.algorithm() == Algorithm::grpo) check_sizes(c);
   if (c.flag("policy.sequence_packing.enabled") && c.flag("policy.dynamic_batching.enabled")) {
     c.error("policy.dynamic_batching.enabled", "does not go with policy.sequence_packing.enabled: true");
   }

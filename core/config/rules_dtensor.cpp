@@ -78,7 +78,7 @@ void check_expert_parallel(RuleContext& c, const Mesh& m, const std::optional<Mo
   }
 }
 
-void check_divides(RuleContext& c, int64_t tp, const char* what, std::optional<int64_t> size) {
+void check_tp_divides(RuleContext& c, int64_t tp, const char* what, std::optional<int64_t> size) {
   if (!size || *size < 1 || *size % tp == 0) return;
   c.error(path("tensor_parallel_size"),
           fmt::format("tensor_parallel_size {} does not divide {} {}{}", tp, what, *size,
@@ -87,9 +87,9 @@ void check_divides(RuleContext& c, int64_t tp, const char* what, std::optional<i
 
 void check_tensor_parallel(RuleContext& c, const Mesh& m, const ModelShape& model) {
   const int64_t tp = m.tp;
-  check_divides(c, tp, "num_attention_heads", model.num_attention_heads);
-  if (!model.num_experts) check_divides(c, tp, "intermediate_size", model.intermediate_size);
-  if (m.ep == 1) check_divides(c, tp, "moe_intermediate_size", model.moe_intermediate_size);
+  check_tp_divides(c, tp, "num_attention_heads", model.num_attention_heads);
+  if (!model.num_experts) check_tp_divides(c, tp, "intermediate_size", model.intermediate_size);
+  if (m.ep == 1) check_tp_divides(c, tp, "moe_intermediate_size", model.moe_intermediate_size);
   if (!model.num_key_value_heads || *model.num_key_value_heads < 1) return;
   const int64_t groups = *model.num_key_value_heads, heads = model.num_attention_heads.value_or(groups);
   const auto fits = [&](int64_t v) { return groups % v == 0 || v % groups == 0; };

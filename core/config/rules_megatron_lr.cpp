@@ -27,7 +27,12 @@ void check_steps(const MegatronRules& r) {
   const std::optional<int64_t> warmup = r.integer(warmup_key);
   std::optional<int64_t> decay = r.integer(decay_key);
   const Node* written = r.c.root().find(r.path(decay_key));
-  if (written && written->is_null()) decay = r.c.integer("grpo.max_num_steps");
+  if (written && written->is_null()) decay = r.c.integer(r.c.block() + ".max_num_steps");
+  if (decay && *decay < 1) {
+    r.error(decay_key, fmt::format("null is {}.max_num_steps, which is {}; wanted a number of steps in one of them",
+                                   r.c.block(), *decay));
+    return;
+  }
   if (warmup && decay && *warmup >= *decay) {
     r.error(warmup_key, fmt::format("got {}, wanted fewer than the {} steps of lr_decay_iters; nearest: {}", *warmup,
                                     *decay, std::max<int64_t>(*decay - 1, 0)));
@@ -49,6 +54,10 @@ void check_weight_decay(const MegatronRules& r) {
   const double first = number(r, kScheduler + "start_weight_decay").value_or(plain);
   const double last = number(r, kScheduler + "end_weight_decay").value_or(plain);
   const std::string style = r.text(kScheduler + "weight_decay_incr_style").value_or("constant");
+  if (style != "constant" && r.c.integer(r.c.block() + ".max_num_steps").value_or(1) < 1) {
+    r.error(kScheduler + "weight_decay_incr_style",
+            fmt::format("{} grows until {}.max_num_steps, which is -1; give a number of steps", style, r.c.block()));
+  }
   if (style == "constant" && first != last) {
     r.error(kScheduler + "weight_decay_incr_style",
             fmt::format("constant, but start_weight_decay {} and end_weight_decay {} differ; nearest: linear", first,

@@ -3,6 +3,7 @@
 
 #include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
+#include "core/config/defaults.hpp"
 #include "core/config/duration.hpp"
 #include "core/config/rules.hpp"
 
@@ -92,7 +93,7 @@ std::vector<std::string> confinable_plugins(const RuleContext& c) {
   };
   const std::optional<std::string> generator = c.text("policy.generation.backend");
   add(c.text("loss_fn.plugin"));
-  add(generator == "vllm" ? "vllm_bridge" : generator);
+  if (c.algorithm() == Algorithm::grpo) add(generator == "vllm" ? "vllm_bridge" : generator);
   const Node* environments = c.root().find("env");
   if (!environments || !environments->is_map()) return names;
   for (const auto& [name, environment] : environments->entries()) {
@@ -136,7 +137,7 @@ void check_run_rules(RuleContext& c) {
     c.error("policy.model_name", "is missing: give the Hugging Face directory of the model");
   }
   check_backend(c);
-  if (c.root().child("data") || c.root().child("grpo")) check_data(c);
+  if (trains(c.root())) check_data(c);
   check_checkpointing(c);
   check_cluster(c);
   check_pins(c);

@@ -71,14 +71,22 @@ EnvConfig read_env(const Node& root) {
 
 int64_t generation_ranks(const RunConfig& run) {
   const ColocatedConfig& colocated = run.policy.generation.colocated;
-  if (colocated.enabled) return 0;
+  if (colocated.enabled || run.algorithm != Algorithm::grpo) return 0;
   if (run.cluster.num_nodes == 1) return colocated.gpus_per_node.value_or(0);
   return colocated.num_nodes.value_or(0) * run.cluster.gpus_per_node;
 }
 
+int64_t max_num_steps(const RunConfig& run) {
+  return run.algorithm == Algorithm::grpo ? run.grpo.max_num_steps : run.supervised.max_num_steps;
+}
+
 RunConfig run_config(const Node& root) {
   RunConfig run;
-  run.grpo = read_grpo(root);
+  run.algorithm = algorithm_of(root);
+  if (run.algorithm == Algorithm::grpo)
+    run.grpo = read_grpo(root);
+  else
+    run.supervised = read_supervised(root);
   run.reward_penalties = read_penalties(root);
   run.loss_fn = read_loss(root);
   run.policy = read_policy(root);

@@ -1,5 +1,6 @@
 // A resolved configuration as plain structs: what the algorithm loop and the parts around it read.
 #pragma once
+#include "core/config/algorithm.hpp"
 #include "core/config/algorithm_config.hpp"
 #include "core/config/data_config.hpp"
 #include "core/config/node.hpp"
@@ -9,8 +10,10 @@
 namespace hexad::config {
 
 struct RunConfig {
+  Algorithm algorithm = Algorithm::grpo;
   GrpoConfig grpo;
   RewardPenaltiesConfig reward_penalties;
+  SupervisedConfig supervised;  // of sft, dpo or rm
   LossConfig loss_fn;
   CheckpointingConfig checkpointing;
   PolicyConfig policy;
@@ -21,8 +24,11 @@ struct RunConfig {
   ClusterConfig cluster;
 };
 
-// The last ranks of the run that only generate; 0: generation is colocated.
+// The last ranks of the run that only generate; 0: generation is colocated, or there is none.
 int64_t generation_ranks(const RunConfig& run);
+
+// max_num_steps of the algorithm's block; -1: as many as the epochs hold.
+int64_t max_num_steps(const RunConfig& run);
 
 // From the root that resolve() returned. Throws Error(config) where a key is missing or has another type.
 RunConfig run_config(const Node& root);

@@ -108,11 +108,29 @@ RewardPenaltiesConfig read_penalties(const Node& root) {
   return c;
 }
 
+SupervisedConfig read_supervised(const Node& root) {
+  const Reader r(root, name_of(algorithm_of(root)));
+  SupervisedConfig c;
+  r.read("max_num_epochs", c.max_num_epochs);
+  r.read("max_num_steps", c.max_num_steps);
+  r.read("val_period", c.val_period);
+  r.read("val_batches", c.val_batches);
+  r.read("val_global_batch_size", c.val_global_batch_size);
+  r.read("val_micro_batch_size", c.val_micro_batch_size);
+  r.read("val_at_start", c.val_at_start);
+  r.read("val_at_end", c.val_at_end);
+  r.read("seed", c.seed);
+  r.read("max_nonfinite_steps", c.max_nonfinite_steps);
+  r.read("only_unmask_final", c.only_unmask_final);
+  return c;
+}
+
 LossConfig read_loss(const Node& root) {
   const Reader r(root, "loss_fn");
   LossConfig c;
   r.read("plugin", c.plugin);
   r.read("plugin_config", c.plugin_config);
+  if (algorithm_of(root) == Algorithm::dpo) c.section = "dpo";
   c.loss_fn = root.child("loss_fn") ? root.at("loss_fn").to_json() : nlohmann::ordered_json::object();
   c.loss_fn.erase("plugin");
   c.loss_fn.erase("plugin_config");

@@ -27,7 +27,10 @@ DatasetConfig dataset(const Node& root, const Node& node, const Json& inherited)
   for (const auto& [key, value] : inherited.items()) {
     if (!c.spec.contains(key)) c.spec[key] = value;
   }
-  Reader(root, "grpo").read("seed", c.seed);
+  const Algorithm algorithm = algorithm_of(root);
+  Reader(root, name_of(algorithm)).read("seed", c.seed);
+  if (algorithm == Algorithm::sft) c.processor = "sft_processor";
+  if (has_pairs(algorithm)) c.processor = "preference_processor";
   const auto text = [&](const char* key, std::optional<std::string>& out) {
     if (c.spec.contains(key) && c.spec[key].is_string()) out = c.spec[key].get<std::string>();
   };
@@ -70,6 +73,9 @@ DataConfig read_data(const Node& root) {
   c.max_input_seq_length = root.optional_int("policy.max_total_sequence_length").value_or(c.max_input_seq_length);
   r.read("max_input_seq_length", c.max_input_seq_length);
   r.read("shuffle", c.shuffle);
+  r.read("add_bos", c.add_bos);
+  r.read("add_eos", c.add_eos);
+  r.read("add_generation_prompt", c.add_generation_prompt);
   const Json inherited = inherited_keys(root);
   c.train = datasets(root, "data.train", inherited);
   c.validation = datasets(root, "data.validation", inherited);

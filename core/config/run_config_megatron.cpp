@@ -117,7 +117,7 @@ std::optional<MegatronSchedulerConfig> read_scheduler(const Node& root, double w
   r.read("weight_decay_incr_style", c.weight_decay_incr_style);
   r.read("lr_decay_style", c.lr_decay_style);
   if (root.find(kMegatronSection + ".scheduler.lr_decay_iters") && !r.find("lr_decay_iters")) {
-    Reader(root, "grpo").read("max_num_steps", c.lr_decay_iters);
+    Reader(root, name_of(algorithm_of(root))).read("max_num_steps", c.lr_decay_iters);
   }
   r.read("lr_decay_iters", c.lr_decay_iters);
   r.read("lr_warmup_iters", c.lr_warmup_iters);

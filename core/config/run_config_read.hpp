@@ -45,6 +45,7 @@ class Reader {
 
 GrpoConfig read_grpo(const Node& root);
 RewardPenaltiesConfig read_penalties(const Node& root);
+SupervisedConfig read_supervised(const Node& root);  // of the configuration's algorithm
 LossConfig read_loss(const Node& root);
 PolicyConfig read_policy(const Node& root);
 MegatronConfig read_megatron(const Node& root);

@@ -77,6 +77,21 @@ TEST_CASE("a conversation trains on the assistant's tokens") {
   CHECK(prompted.text == datum.text);
   CHECK(std::count(prompted.token_mask.begin(), prompted.token_mask.end(), 1.0f) == 3);
 
+  Record question = conversation();
+  question.messages.erase(1);
+  CHECK(process(question, 0, "chat", options, bytes()).text == datum.text);  // its answer is the assistant's message
+
+  options.add_generation_prompt = false;
+  options.only_unmask_final = true;
+  Record turns = conversation();
+  turns.messages = Json::parse(R"([{"role": "assistant", "content": "Hi"}, {"role": "user", "content": "1+1"},
+                                   {"role": "assistant", "content": "2"}])");
+  const Datum last = process(turns, 0, "chat", options, bytes());
+  CHECK(std::count(last.token_mask.begin(), last.token_mask.end(), 1.0f) == 14);  // "<assistant>2;$" and no "Hi"
+
+  options.max_seq_length = static_cast<int64_t>(last.token_ids.size());
+  CHECK(process(turns, 0, "chat", options, bytes()).loss_multiplier == 1);
+  options.add_generation_prompt = true;
   options.max_seq_length = 10;
   const Datum cut = process(conversation(), 0, "chat", options, bytes());
   CHECK(cut.loss_multiplier == 0);

@@ -5,6 +5,7 @@
 namespace hexad::config {
 
 void add_grpo(Schema& schema);
+void add_supervised(Schema& schema);  // sft, dpo, rm
 void add_loss_fn(Schema& schema);
 void add_checkpointing(Schema& schema);
 void add_policy(Schema& schema);

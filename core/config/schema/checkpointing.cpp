@@ -5,10 +5,13 @@ namespace hexad::config {
 void add_checkpointing(Schema& s) {
   s.section("checkpointing", "saving and resuming");
   s.add("checkpointing.enabled", kBool, "true", "save checkpoints, and go on from the latest");
-  s.add("checkpointing.checkpoint_dir", kText, "results/grpo", "folder of the step_N folders");
+  s.add("checkpointing.checkpoint_dir", kText, "results/grpo",
+        "folder of the step_N folders; results/sft, dpo or rm of those");
   s.add("checkpointing.metric_name", kText | kNull, "val:accuracy",
-        "val:<name> or train:<name> by which checkpoints are ranked; null: the newest are kept");
-  s.add("checkpointing.higher_is_better", kBool, "true", "direction of that ranking");
+        "val:<name> or train:<name> by which checkpoints are ranked; null: the newest are kept. Of sft the default "
+        "is val:val_loss, of dpo and rm val:validation-default_loss");
+  s.add("checkpointing.higher_is_better", kBool, "true",
+        "direction of that ranking; false by default of sft, dpo and rm");
   s.add("checkpointing.keep_top_k", kInt | kNull, "3", "checkpoints kept, beside the latest; null: all").at_least(0);
   s.add("checkpointing.save_period", kInt, "10", "save every so many steps").at_least(1);
   s.add("checkpointing.checkpoint_must_save_by", kText | kNull, "null",

@@ -6,7 +6,8 @@ namespace {
 // The keys that describe a dataset, wherever one is described.
 void add_dataset(Schema& s, const std::string& at) {
   s.add(at + ".dataset_name", kText | kNull, "",
-        "arithmetic, puzzle, ResponseDataset, openai_format, or a dataset NeMo-RL names");
+        "arithmetic, puzzle, ResponseDataset, openai_format, PreferenceDataset, BinaryPreferenceDataset, or a dataset "
+        "NeMo-RL names");
   s.add(at + ".data_path", kText | kNull, "", "JSONL file or local Hugging Face dataset directory");
   s.add(at + ".input_key", kText | kNull, "", "column of the prompt");
   s.add(at + ".output_key", kText | kNull, "", "column of the expected answer");
@@ -28,6 +29,9 @@ void add_dataset(Schema& s, const std::string& at) {
   s.add(at + ".system_key", kText | kNull, "", "openai_format: column of the system prompt");
   s.add(at + ".system_prompt", kText | kNull, "", "openai_format: the system prompt itself");
   s.add(at + ".tool_key", kText | kNull, "", "openai_format: column of the tools");
+  s.add(at + ".prompt_key", kText | kNull, "", "BinaryPreferenceDataset: column of the prompt (prompt)");
+  s.add(at + ".chosen_key", kText | kNull, "", "BinaryPreferenceDataset: column of the better answer (chosen)");
+  s.add(at + ".rejected_key", kText | kNull, "", "BinaryPreferenceDataset: column of the worse answer (rejected)");
   s.add(at + ".download_dir", kText | kNull, "", "where NeMo-RL downloads to")
       .accepted("nothing is downloaded; give data_path");
   for (const char* key : {"data_files", "text_key", "characters_per_sample", "allowed_problem_types", "file_format",
@@ -69,12 +73,11 @@ void add_data(Schema& s) {
   s.add("data.num_prompts_per_dataloader", kInt | kNull, "null", "of several data loaders").dormant();
   s.add("data.custom_dataloader", kText | kNull, "null", "Python path of a loader")
       .unavailable("a loader in Python", {"null"});
-  s.add("data.add_bos", kBool, "true", "of supervised training")
-      .accepted("the chat template says where special tokens go");
-  s.add("data.add_eos", kBool, "true", "of supervised training")
-      .accepted("the chat template says where special tokens go");
-  s.add("data.add_generation_prompt", kBool, "true", "of supervised training")
-      .accepted("a prompt always ends with the generation prompt");
+  s.add("data.add_bos", kBool, "true", "sft: a conversation begins with the tokenizer's bos_token").not_filled();
+  s.add("data.add_eos", kBool, "true", "sft: a conversation ends with the tokenizer's eos_token").not_filled();
+  s.add("data.add_generation_prompt", kBool, "false",
+        "sft: the template's generation prompt follows messages of the user and of tools")
+      .not_filled();
   s.add("data.add_system_prompt", kBool, "false", "of NeMo-RL's sliding puzzle")
       .accepted("a system prompt is added where system_prompt_file names one");
   s.section("data.train", "the training set, or a list of several", kMap | kList | kNull);

@@ -28,7 +28,8 @@ void add_other_losses(Schema& s) {
 
 void add_loss_fn(Schema& s) {
   s.section("loss_fn", "the loss");
-  s.add("loss_fn.plugin", kText, "clipped_pg", "name or path of the loss plugin");
+  s.add("loss_fn.plugin", kText, "clipped_pg",
+        "name or path of the loss plugin; of sft, dpo and rm the default is nll, dpo and preference");
   s.add("loss_fn.plugin_config", kMap | kNull, "{}", "keys of the loss plugin's own").open();
   s.add("loss_fn.reference_policy_kl_penalty", kFloat, "0.01",
         "weight of the KL divergence from the reference policy; 0: no reference policy is kept")

@@ -7,9 +7,6 @@ void add_other_algorithms(Schema& s) {
   const auto block = [&](const char* path, const char* algorithm) {
     s.add(path, kMap | kNull, "", std::string("settings of ") + algorithm).open().unavailable(algorithm, {"null"});
   };
-  block("sft", "supervised fine-tuning (SFT)");
-  block("dpo", "direct preference optimisation (DPO)");
-  block("rm", "reward-model training");
   block("ppo", "PPO");
   block("value", "a value model (PPO)");
   block("value_loss_fn", "a value model (PPO)");

@@ -104,9 +104,13 @@ void add_policy(Schema& s) {
        "whose choice: the generator's (rollout; NeMo-RL's meaning), or that of training's own log-prob pass (logprobs)")
       .one_of({"rollout", "logprobs"})
       .not_filled();
-  s.section("policy.reward_model_cfg", "training a reward model").unavailable("a reward model", {});
-  s.add("policy.reward_model_cfg.enabled", kBool, "false", "train one").unavailable("a reward model");
-  s.add("policy.reward_model_cfg.reward_model_type", kText, "bradley_terry", "its loss");
+  s.section("policy.reward_model_cfg",
+            "a reward model: a head that gives each sequence a score, in the place of logits");
+  s.add("policy.reward_model_cfg.enabled", kBool, "true", "the model has that head; implied by rm").not_filled();
+  s.add("policy.reward_model_cfg.reward_model_type", kText, "bradley_terry", "what its scores are trained for")
+      .one_of({"bradley_terry"})
+      .not_built({"regression"})
+      .not_filled();
   s.add("policy.is_vlm", kBool, "false", "the model sees images").unavailable("a vision model");
   add_quantization(s);
   add_retired(s);

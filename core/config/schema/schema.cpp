@@ -91,6 +91,7 @@ const Schema& schema() {
   static const Schema instance = [] {
     Schema made;
     add_grpo(made);
+    add_supervised(made);
     add_loss_fn(made);
     add_checkpointing(made);
     add_policy(made);

@@ -10,7 +10,8 @@ using Json = nlohmann::ordered_json;
 
 Json message(const std::string& role, const std::string& content) { return {{"role", role}, {"content", content}}; }
 
-// A key of the dataset's own, if it is set.
+}  // namespace
+
 std::optional<std::string> own_key(const config::DatasetConfig& config, const std::string& key) {
   const auto found = config.spec.find(key);
   if (found == config.spec.end() || found->is_null()) return std::nullopt;
@@ -31,8 +32,6 @@ void check_messages(const Json& messages, const Row& row, const std::string& key
     }
   }
 }
-
-}  // namespace
 
 Record response_record(const Row& row, const config::DatasetConfig& config) {
   const std::string input_key = config.input_key.value_or("input"), output_key = config.output_key.value_or("output");

@@ -13,4 +13,10 @@ Record response_record(const Row& row, const config::DatasetConfig& config);
 // and tools from tool_key ("tools"). An assistant's last message is the answer.
 Record conversation_record(const Row& row, const config::DatasetConfig& config);
 
+// Throws Error(data) unless `messages`, the row's field `key`, is a list of at least one object with a role.
+void check_messages(const nlohmann::ordered_json& messages, const Row& row, const std::string& key);
+
+// A key of the dataset's own, if it is set. Throws Error(config) unless it is text.
+std::optional<std::string> own_key(const config::DatasetConfig& config, const std::string& key);
+
 }  // namespace hexad::data

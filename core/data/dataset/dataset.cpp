@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/json_file.hpp"
+#include "core/data/dataset/preference.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/random.hpp"
 
@@ -35,9 +36,9 @@ std::string task_name(const fs::path& path) {
 
 [[noreturn]] void refuse_name(const DatasetConfig& config) {
   fail(ErrorKind::config,
-       "dataset_name: '{}' is neither a built-in dataset (ResponseDataset, openai_format, arithmetic, puzzle) nor a "
-       "local "
-       "folder; nothing is downloaded: export it once to JSONL and set dataset_name: ResponseDataset, data_path, "
+       "dataset_name: '{}' is neither a built-in dataset (ResponseDataset, openai_format, PreferenceDataset, "
+       "BinaryPreferenceDataset, arithmetic, puzzle) nor a local folder; nothing is downloaded: export it once to "
+       "JSONL and set dataset_name: ResponseDataset, data_path, "
        "input_key and output_key",
        config.dataset_name);
 }
@@ -74,9 +75,20 @@ void repeat_training(Dataset& train, int64_t repeat) {
   }
 }
 
+using MakeRecord = Record (*)(const Row& row, const DatasetConfig& config);
+
+// How the rows of a dataset with a data_path are read; null for another name.
+MakeRecord reader_named(const std::string& name) {
+  if (name == "ResponseDataset") return response_record;
+  if (name == "openai_format") return conversation_record;
+  if (name == "PreferenceDataset") return preference_record;
+  if (name == "BinaryPreferenceDataset") return binary_preference_record;
+  return nullptr;
+}
+
 DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const fs::path path = data_path(config, root);
-  const bool named = config.dataset_name == "ResponseDataset" || config.dataset_name == "openai_format";
+  const MakeRecord named = reader_named(config.dataset_name);
   if (!named && !fs::exists(path)) refuse_name(config);
   if (named && !config.data_path) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
@@ -84,8 +96,7 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   }
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
   for (const Row& row : read_data_path(path, config.split.value_or("train"))) {
-    split.train.records.push_back(config.dataset_name == "openai_format" ? conversation_record(row, config)
-                                                                         : response_record(row, config));
+    split.train.records.push_back((named ? named : response_record)(row, config));
   }
   return split;
 }

@@ -16,6 +16,7 @@ namespace hexad::data {
 // it ends with the assistant's.
 struct Record {
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  nlohmann::ordered_json rejected;  // of a preference: the worse conversation, `messages` being the better; else null
   std::string answer;
   std::string source;               // "train.jsonl:12" or "arithmetic#5", for messages
   nlohmann::ordered_json metadata;  // fields beyond those above; null if none
@@ -35,6 +36,8 @@ struct DatasetSplit {
 // Reads or generates the dataset that `config` names:
 //   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split;
 //   openai_format    data_path with {"messages": [...]} rows (key: chat_key), system_key, system_prompt, tool_key;
+//   PreferenceDataset  data_path with {"context": [...], "completions": [{"rank", "completion": [...]}, ...]} rows;
+//   BinaryPreferenceDataset  data_path with prompt_key, chosen_key and rejected_key;
 //   arithmetic, puzzle  procedural, see procedural.hpp;
 //   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training

@@ -30,10 +30,9 @@ DataLoader::DataLoader(int64_t size, const LoaderOptions& options) : size_(size)
     fail(ErrorKind::config, "data loader: want a positive batch size, got {}", options.batch_size);
   if (size < 1 || (options.drop_last && size < options.batch_size)) {
     fail(ErrorKind::data,
-         "data loader: the dataset has {} records, fewer than the {} prompts of a step; lower "
-         "grpo.num_prompts_per_step or "
-         "raise the dataset's repeat",
-         size, options.batch_size);
+         "data loader: the dataset has {} records, fewer than the {} {} of a step; lower {} or raise the "
+         "dataset's repeat",
+         size, options.batch_size, options.what, options.batch_size_key);
   }
   order_epoch();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hexad::data {
@@ -12,6 +13,8 @@ struct LoaderOptions {
   bool shuffle = true;
   bool drop_last = true;  // else the last batch of an epoch may be smaller
   uint64_t seed = 42;
+  // For messages: what a batch counts, and the key of its size.
+  std::string what = "prompts", batch_size_key = "grpo.num_prompts_per_step";
 };
 
 // Where the loader stands: `position` records of epoch `epoch` have been handed out.

@@ -30,17 +30,18 @@ struct ProcessorOptions {
   std::string system_prompt;  // data.*.system_prompt_file; empty: none
   std::string env_name = "math";
   int64_t max_seq_length = 512;  // data.max_input_seq_length
-  // sft_processor only.
+  // sft_processor and preference_processor.
   bool add_bos = true;
   bool add_eos = true;
   bool add_generation_prompt = false;
   std::string bos_token, eos_token;
+  bool only_unmask_final = false;
 };
 
 // One sample ready for rollout or training.
 struct Datum {
   std::vector<int64_t> token_ids;
-  std::vector<float> token_mask;  // sft: 1 on the assistant's tokens; empty for prompts
+  std::vector<float> token_mask;  // of conversations: 1 on what is trained on; empty for prompts
   std::string text;               // what token_ids encode, before truncation
   std::string answer;             // ground truth
   float loss_multiplier = 1;      // 0: too long, must not train
@@ -51,10 +52,24 @@ struct Datum {
 };
 
 // math_hf_data_processor, math_data_processor: the last user message goes through the prompt template, the system
-// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation with a
-// mask. A sample of max_seq_length tokens or more is cut short and gets loss_multiplier 0, as in NeMo-RL.
+// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation (a record
+// that ends with a question gets its answer) with a mask. A prompt of max_seq_length tokens or more, or a conversation of
+// more, is cut short and gets loss_multiplier 0, as in NeMo-RL.
 Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
               const TextTools& tools);
+
+// preference_processor: both conversations of a record, which leave the loss together where one is too long.
+// Throws Error(data) for a record without a second one.
+struct Pair {
+  Datum chosen, rejected;
+};
+Pair process_pair(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
+                  const TextTools& tools);
+
+// 1 for every token of a message that is trained on: the assistant's ones, or the last one whoever's it is. `lengths`: of
+// each message in tokens. NeMo-RL's add_loss_mask_to_message_log.
+std::vector<float> message_mask(const nlohmann::ordered_json& messages, const std::vector<int64_t>& lengths,
+                                bool only_final);
 
 // Throws Error(config) unless `name` is a known processor.
 void check_processor(const std::string& name);

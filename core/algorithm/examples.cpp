@@ -1,0 +1,114 @@
+#include "core/algorithm/examples.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/error.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+using ExampleRows = std::vector<data::Datum>;
+
+data::ProcessorOptions example_options(const config::RunConfig& run, const config::DatasetConfig& spec,
+                                       const rollout::ModelText& text) {
+  data::ProcessorOptions options;
+  options.processor = spec.processor;
+  options.max_seq_length = std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
+  options.add_bos = run.data.add_bos;
+  options.add_eos = run.data.add_eos;
+  options.add_generation_prompt = run.data.add_generation_prompt;
+  options.bos_token = text.bos_token;
+  options.eos_token = text.eos_token;
+  options.only_unmask_final = run.supervised.only_unmask_final;
+  return options;
+}
+
+void append_examples(const config::RunConfig& run, const data::Dataset& dataset, const config::DatasetConfig& spec,
+                     const rollout::ModelText& text, std::vector<ExampleRows>& out) {
+  const data::ProcessorOptions options = example_options(run, spec, text);
+  const data::TextTools tools = text.tools();
+  for (const data::Record& record : dataset.records) {
+    const int64_t index = static_cast<int64_t>(out.size());
+    if (!has_pairs(run.algorithm)) {
+      out.push_back({data::process(record, index, dataset.task_name, options, tools)});
+      continue;
+    }
+    data::Pair pair = data::process_pair(record, index, dataset.task_name, options, tools);
+    out.push_back({std::move(pair.chosen), std::move(pair.rejected)});
+  }
+}
+
+data::Batch batch_of_examples(std::span<const ExampleRows* const> examples) {
+  std::vector<int64_t> lengths, ids, units;
+  std::vector<float> token_mask, sample_mask;
+  for (size_t unit = 0; unit < examples.size(); ++unit) {
+    for (const data::Datum& row : *examples[unit]) {
+      units.push_back(static_cast<int64_t>(unit));
+      lengths.push_back(static_cast<int64_t>(row.token_ids.size()));
+      ids.insert(ids.end(), row.token_ids.begin(), row.token_ids.end());
+      token_mask.insert(token_mask.end(), row.token_mask.begin(), row.token_mask.end());
+      sample_mask.push_back(row.loss_multiplier);
+    }
+  }
+  data::Batch batch = data::Batch::of_lengths(lengths);
+  batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);
+  batch.set("token_mask", data::Tensor::of(token_mask), data::Axis::token);
+  batch.set("unit_id", data::Tensor::of(units), data::Axis::sample);
+  batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
+  return batch;
+}
+
+std::vector<data::Batch> validation_batches(const config::SupervisedConfig& config,
+                                            const std::vector<ExampleRows>& examples) {
+  const int64_t total = static_cast<int64_t>(examples.size());
+  const int64_t size = std::min(config.val_global_batch_size, total);
+  const int64_t most = size == 0 ? 0 : total / size;
+  const int64_t count = config.val_batches > 0 ? std::min(config.val_batches, most) : most;
+  std::vector<data::Batch> batches;
+  for (int64_t b = 0; b < count; ++b) {
+    std::vector<const ExampleRows*> part;
+    for (int64_t i = b * size; i < (b + 1) * size; ++i) part.push_back(&examples[i]);
+    batches.push_back(batch_of_examples(part));
+  }
+  return batches;
+}
+
+}  // namespace
+
+Examples::Loaded Examples::load(const config::RunConfig& run, const rollout::ModelText& text) {
+  Loaded loaded;
+  for (const config::DatasetConfig& spec : run.data.train) {
+    const data::DatasetSplit split = data::load_dataset(spec);
+    append_examples(run, split.train, spec, text, loaded.first);
+    if (split.validation && run.data.validation.empty())
+      append_examples(run, *split.validation, spec, text, loaded.second);
+  }
+  for (const config::DatasetConfig& spec : run.data.validation) {
+    const data::DatasetSplit split = data::load_dataset(spec);
+    append_examples(run, split.validation ? *split.validation : split.train, spec, text, loaded.second);
+  }
+  if (loaded.first.empty()) fail(ErrorKind::data, "data.train has no examples");
+  return loaded;
+}
+
+Examples::Examples(const config::RunConfig& run, const rollout::ModelText& text) : Examples(run, load(run, text)) {}
+
+Examples::Examples(const config::RunConfig& run, Loaded loaded)
+    : train_(std::move(loaded.first)),
+      validation_(validation_batches(run.supervised, loaded.second)),
+      loader_(static_cast<int64_t>(train_.size()),
+              {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),
+               has_pairs(run.algorithm) ? "pairs" : "conversations", "policy.train_global_batch_size"}),
+      max_epochs_(run.supervised.max_num_epochs) {}
+
+data::Batch Examples::next() {
+  std::optional<std::vector<int64_t>> indices = loader_.next();
+  if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
+  if (!indices || loader_.epoch() >= max_epochs_) return {};
+  std::vector<const Example*> examples;
+  for (const int64_t index : *indices) examples.push_back(&train_[index]);
+  return batch_of_examples(examples);
+}
+
+}  // namespace hexad::algorithm

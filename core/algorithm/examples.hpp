@@ -1,0 +1,45 @@
+// The examples of supervised training: conversations, or pairs of a chosen and a rejected one, as batches to train on.
+#pragma once
+#include <vector>
+
+#include "core/config/run_config.hpp"
+#include "core/data/batch.hpp"
+#include "core/data/dataset/loader.hpp"
+#include "core/data/dataset/processor.hpp"
+#include "core/rollout/model_text.hpp"
+
+namespace hexad::algorithm {
+
+// Columns of a batch: input_ids (i64 [T]), token_mask (f32 [T], 1 on what is trained on), sample_mask (f32 [B], 0 for
+// what was too long), unit_id (i64 [B], the example). The rows of a pair are neighbours, the chosen one first.
+class Examples {
+ public:
+  // Loads every dataset of data.train and data.validation. Throws Error(data) naming file:line.
+  Examples(const config::RunConfig& run, const rollout::ModelText& text);
+
+  // The next policy.train_global_batch_size examples; goes on into the next epoch. No rows once max_num_epochs are
+  // through.
+  data::Batch next();
+  // Whole batches of val_global_batch_size, at most val_batches of them; of fewer examples than one batch, all.
+  const std::vector<data::Batch>& validation() const { return validation_; }
+
+  int64_t train_size() const { return static_cast<int64_t>(train_.size()); }
+  int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
+  data::LoaderState state() const { return loader_.state(); }
+  void restore(const data::LoaderState& state) { loader_.restore(state); }
+
+ private:
+  // The rows of one example.
+  using Example = std::vector<data::Datum>;
+  using Loaded = std::pair<std::vector<Example>, std::vector<Example>>;
+
+  static Loaded load(const config::RunConfig& run, const rollout::ModelText& text);
+  Examples(const config::RunConfig& run, Loaded loaded);
+
+  std::vector<Example> train_;
+  std::vector<data::Batch> validation_;
+  data::DataLoader loader_;
+  int64_t max_epochs_;
+};
+
+}  // namespace hexad::algorithm

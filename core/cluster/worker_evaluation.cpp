@@ -1,0 +1,30 @@
+// The command `evaluate`: the loss of a batch and its metrics, with nothing learnt.
+#include "core/cluster/micro_batches.hpp"
+
+namespace hexad::cluster::command {
+
+Message evaluate(WorkerState& state, const Message& message) {
+  plugin::BackendPlugin& backend = state.need_backend("evaluate");
+  plugin::LossPlugin& loss = need_loss(state, "evaluate");
+  const data::Batch batch = message.batch("batch");
+  const MicroBatches parts = micro_batches(message, batch, backend);
+  const std::vector<std::string> names = loss_outputs(state);
+  const ForwardOutputs outputs(parts, names);
+  backend.forward(state.context(), HEXAD_WEIGHTS_CURRENT, parts.pointers, outputs.get(),
+                  static_cast<int64_t>(names.size()), state.transform);
+  double total = 0;
+  for (size_t i = 0; i < parts.views.size() && backend.info().counts_loss; ++i) {
+    const BatchView& part = parts.views[i];
+    if (part.get()->is_dummy) continue;
+    const ColumnViews columns(part.batch());
+    const std::vector<DLTensor*> grads(names.size(), nullptr);  // nobody asks for them
+    total += add_loss_metrics(
+        state, loss.compute(state.context(), loss_shape(message, part), columns.get(), outputs.of(i), grads));
+  }
+  state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
+  Message answer;
+  answer.header["metrics"] = state.metrics.to_json();
+  return answer;
+}
+
+}  // namespace hexad::cluster::command

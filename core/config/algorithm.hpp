@@ -1,0 +1,25 @@
+// Which algorithm a configuration is of: its block names it, as NeMo-RL's scripts do (run_grpo, run_sft, run_dpo, run_rm).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/config/node.hpp"
+
+namespace hexad::config {
+
+enum class Algorithm { grpo, sft, dpo, rm };
+
+// The block's key: "grpo", "sft", "dpo", "rm".
+const char* name_of(Algorithm algorithm);
+
+// The blocks that are there and not null, in the order above.
+std::vector<Algorithm> algorithm_blocks(const Node& root);
+// The one block's; grpo where there is none. Several are a fault that the rules report.
+Algorithm algorithm_of(const Node& root);
+
+// What loss_fn.plugin is where the configuration does not say.
+const char* default_loss(Algorithm algorithm);
+// True if training examples are pairs of a chosen and a rejected conversation.
+bool has_pairs(Algorithm algorithm);
+
+}  // namespace hexad::config

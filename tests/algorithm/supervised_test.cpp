@@ -1,0 +1,234 @@
+// SFT and DPO as loops: what they validate, save, log and refuse. Whole runs in this process on the toy backend with the
+// first-party losses.
+#include "core/algorithm/supervised.hpp"
+
+#include <cmath>
+
+#include "core/algorithm/train_run.hpp"
+#include "tests/support/toy/toy.hpp"
+
+using namespace hexad;
+using plugin_test::contains;
+using plugin_test::error_of;
+using plugin_test::Json;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Strings = std::vector<std::string>;
+using Steps = std::vector<int64_t>;
+
+// The quickstart's puzzle as conversations, or with one wrong answer each as pairs.
+std::string config_of(const std::string& algorithm, const toy::TempDir& dir) {
+  const bool pairs = algorithm != "sft";
+  std::string lines;
+  for (int i = 0; i < 48; ++i) {
+    const std::string letters = {static_cast<char>('a' + i / 8), static_cast<char>('a' + i % 8)};
+    const auto answer = [&](int step) { return std::string(1, static_cast<char>('a' + (i + step) % 8)); };
+    lines += pairs ? Json{{"prompt", letters}, {"chosen", answer(1)}, {"rejected", answer(3)}}.dump() + "\n"
+                   : Json{{"input", letters}, {"output", answer(1)}}.dump() + "\n";
+  }
+  const std::string file = dir.write("data.jsonl", lines).string();
+  return fmt::format(R"({1}:
+  max_num_epochs: 100
+  max_num_steps: 6
+  val_period: 0
+  val_batches: -1
+  val_global_batch_size: 4
+  val_micro_batch_size: 2
+  val_at_start: false
+  seed: 3
+checkpointing: {{enabled: true, checkpoint_dir: {0}/checkpoints, metric_name: null, save_period: 2}}
+policy:
+  model_name: {2}/configs/quickstart_model
+  tokenizer:
+    chat_template: "{{% for m in messages %}}{{% if m.role == 'user' %}}<question>{{{{ m.content }}}}<answer>{{% else %}}{{{{ m.content }}}}{{% endif %}}{{% endfor %}}"
+  backend: toy_backend
+  train_global_batch_size: 8
+  train_micro_batch_size: 4
+  max_total_sequence_length: 16
+  precision: float32
+  optimizer: {{name: torch.optim.SGD, kwargs: {{lr: 1.0}}}}
+  scheduler: null
+data:
+  max_input_seq_length: 16
+  train: {{dataset_name: {3}, data_path: {4}}}
+  validation: {{dataset_name: {3}, data_path: {4}}}
+logger: {{log_dir: {0}/logs}}
+cluster: {{gpus_per_node: 1, num_nodes: 1, device: cpu}}
+plugins: {{paths: [{5}]}}
+)",
+                     dir.path().string(), algorithm, fs::absolute(toy::source_dir()).string(),
+                     pairs ? "BinaryPreferenceDataset" : "ResponseDataset", file, toy::plugins().string());
+}
+
+struct Trained {
+  explicit Trained(const std::string& algorithm, const Strings& overrides = {}, int interrupts = 0)
+      : interrupted(interrupts) {
+    go(algorithm, overrides);
+  }
+  void go(const std::string& algorithm, const Strings& overrides) {
+    const config::Resolved resolved = config::resolve(dir.write("run.yaml", config_of(algorithm, dir)), overrides);
+    outcome = algorithm::train(resolved, {}, interrupted);
+    steps.clear();
+    std::ifstream in(fs::path(outcome.run_dir) / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));
+  }
+  Steps steps_with(const std::string& metric) const {
+    Steps found;
+    for (const Json& step : steps)
+      if (step.contains(metric)) found.push_back(step.at("step"));
+    return found;
+  }
+  std::vector<double> values(const std::string& metric) const {
+    std::vector<double> found;
+    for (const Json& step : steps)
+      if (step.contains(metric)) found.push_back(step.at(metric));
+    return found;
+  }
+
+  toy::TempDir dir;
+  std::atomic<int> interrupted;
+  algorithm::TrainOutcome outcome;
+  std::vector<Json> steps;
+};
+
+Strings with(Strings list, const Strings& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
+const Strings kPacked = {"++policy.sequence_packing.enabled=true", "++policy.sequence_packing.train_mb_tokens=32",
+                         "++policy.sequence_packing.logprob_mb_tokens=32"};
+
+}  // namespace
+
+TEST_CASE("sft: the loss falls on what it trains and on validation, from that of a uniform model") {
+  const Trained run("sft", {"sft.max_num_steps=40", "sft.val_at_start=true", "++sft.val_at_end=true"});
+  CHECK(run.outcome.steps == 40);
+  CHECK(run.steps_with("validation/val_loss") == Steps{0, 40});
+  const auto validation = run.values("validation/val_loss"), loss = run.values("train/loss");
+  CHECK(validation.front() == doctest::Approx(std::log(12.0)));  // of twelve tokens
+  CHECK(loss.front() == doctest::Approx(std::log(12.0)));
+  CHECK(validation.back() < 0.5 * validation.front());
+  CHECK(loss.back() < 0.5 * loss.front());
+  CHECK(run.steps.back().at("train/num_unmasked_tokens") == 16);  // eight answers of a letter and the end
+  for (const char* metric :
+       {"train/grad_norm", "train/lr", "train/global_valid_seqs", "train/global_valid_toks", "train/total_num_tokens",
+        "timing/train/policy_training", "timing/train/data_processing", "performance/policy_training_tokens_per_sec"})
+    CHECK_MESSAGE(run.steps.back().contains(metric), metric);
+}
+
+TEST_CASE("sft: validation by its period, and as many batches as are asked for") {
+  CHECK(Trained("sft", {"sft.val_period=2"}).steps_with("validation/val_loss") == Steps{2, 4, 6});
+  CHECK(Trained("sft", {"sft.val_period=-1"}).steps_with("validation/val_loss").empty());
+  // The order of the data is fixed: other batches are other losses, of a model that is no longer uniform.
+  const auto losses = [](const std::string& batches) {
+    return Trained("sft", {"sft.max_num_steps=3", "sft.val_period=3", "sft.val_batches=" + batches})
+        .values("validation/val_loss");
+  };
+  CHECK(losses("1") != losses("-1"));
+  CHECK(losses("12") == losses("-1"));
+}
+
+TEST_CASE("sft: packed, padded and one by one train alike") {
+  const auto loss_of = [](const Strings& layout) { return Trained("sft", with({"sft.val_period=3"}, layout)); };
+  const Trained plain = loss_of({});
+  for (const Strings& layout :
+       {kPacked, Strings{"policy.train_micro_batch_size=1"},
+        Strings{"++policy.dynamic_batching.enabled=true", "++policy.dynamic_batching.sequence_length_round=4",
+                "++policy.dynamic_batching.train_mb_tokens=32", "++policy.dynamic_batching.logprob_mb_tokens=32"}}) {
+    const Trained other = loss_of(layout);
+    for (const char* metric : {"train/loss", "train/grad_norm", "validation/val_loss"}) {
+      const auto wanted = plain.values(metric), got = other.values(metric);
+      REQUIRE(got.size() == wanted.size());
+      for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("sft: a resumed run ends as the undisturbed one") {
+  const Trained whole("sft");
+  Trained parts("sft", {"sft.max_num_steps=2"});
+  CHECK(fs::exists(parts.dir / "checkpoints/step_2/policy/weights"));
+  parts.go("sft", {});
+  CHECK(parts.outcome.steps == 6);
+  CHECK(parts.steps_with("train/loss") == Steps{3, 4, 5, 6});
+  const auto wanted = whole.values("train/loss"), got = parts.values("train/loss");
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == wanted[i + 2]);  // bit for bit
+}
+
+TEST_CASE("sft: an interruption saves, epochs end, and another algorithm's checkpoint is refused") {
+  const Trained stopped("sft", {}, /*interrupts=*/1);
+  CHECK(stopped.outcome.interrupted);
+  CHECK(stopped.outcome.steps == 1);
+  CHECK(fs::exists(stopped.dir / "checkpoints/step_1"));
+  CHECK(fs::exists(fs::path(stopped.outcome.run_dir) / "report.html"));
+  CHECK(Trained("sft", {"sft.max_num_epochs=1", "sft.max_num_steps=-1"}).outcome.steps == 6);  // 48 of 8 a step
+
+  Trained run("sft", {"sft.max_num_steps=2"});
+  CHECK(contains(error_of([&] { run.go("dpo", {}); }), "algorithm"));
+}
+
+TEST_CASE("dpo: starts at ln 2 with the reference's rewards, and comes to prefer the chosen answers") {
+  const Trained run("dpo", {"dpo.max_num_steps=30", "++dpo.reference_policy_kl_penalty=0.5", "dpo.val_at_start=true",
+                            "++dpo.val_at_end=true"});
+  CHECK(run.values("train/preference_loss").front() == doctest::Approx(std::log(2.0)));
+  CHECK(run.values("train/loss").front() == doctest::Approx(std::log(2.0)));
+  CHECK(run.values("train/accuracy").front() == 0);  // ties
+  CHECK(run.values("train/preference_loss").back() < 0.5);
+  CHECK(run.values("train/accuracy").back() == doctest::Approx(1));
+  CHECK(run.values("train/rewards_chosen_mean").back() > run.values("train/rewards_rejected_mean").back());
+  CHECK(run.values("train/num_valid_samples").back() == 8);
+  CHECK(run.values("train/global_valid_seqs").back() == 16);
+  CHECK(run.values("validation-default/loss").front() == doctest::Approx(std::log(2.0)));
+  CHECK(run.values("validation-default/accuracy").back() > 0.9);
+  CHECK(run.values("validation-default/num_valid_samples").back() == 48);
+}
+
+TEST_CASE("dpo: packed pairs train as padded ones, and a resumed run keeps the first reference") {
+  const Trained plain("dpo"), packed("dpo", kPacked);
+  for (const char* metric : {"train/loss", "train/grad_norm", "train/accuracy"}) {
+    const auto wanted = plain.values(metric), got = packed.values(metric);
+    REQUIRE(got.size() == 6);
+    for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
+  }
+  Trained parts("dpo", {"dpo.max_num_steps=2"});
+  parts.go("dpo", {});
+  const auto wanted = plain.values("train/loss"), got = parts.values("train/loss");
+  REQUIRE(got.size() == 4);
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == wanted[i + 2]);
+}
+
+TEST_CASE("dpo: the reference is the model that the run began with, weights of the loss are the config's") {
+  const Trained sft("dpo", {"++dpo.sft_loss_weight=1.0", "dpo.max_num_steps=1"});
+  CHECK(sft.values("train/sft_loss").front() == doctest::Approx(2 * std::log(12.0)));  // a letter and the end
+  CHECK(sft.values("train/loss").front() == doctest::Approx(2 * std::log(12.0) + std::log(2.0)));
+  const Trained averaged(
+      "dpo", {"++dpo.sft_loss_weight=1.0", "++dpo.preference_average_log_probs=true", "dpo.max_num_steps=1"});
+  CHECK(averaged.values("train/sft_loss").front() == doctest::Approx(std::log(12.0)));
+}
+
+TEST_CASE("rm: a backend without a reward head is refused before anything trains") {
+  const std::string error = error_of([&] { Trained("rm"); });
+  CHECK_MESSAGE(contains(error, "differentiates 'sequence_scores', which"), error);
+  CHECK_MESSAGE(contains(error, "Choose another policy.backend or loss_fn.plugin"), error);
+}
+
+TEST_CASE("examples that do not fill a step, and answers without a worse one, are refused") {
+  const std::string few = error_of([&] { Trained("sft", {"policy.train_global_batch_size=64"}); });
+  CHECK_MESSAGE(contains(few,
+                         "48 records, fewer than the 64 conversations of a step; lower "
+                         "policy.train_global_batch_size"),
+                few);
+  const std::string one =
+      error_of([&] { Trained("dpo", {"data.train={dataset_name: puzzle, kind: successor, size: 64}"}); });
+  CHECK_MESSAGE(contains(one, "one answer and no worse one; preferences come from"), one);
+}
+
+TEST_CASE("a period's turn comes at its multiples, that of a period below 1 never") {
+  CHECK(algorithm::due(4, 2));
+  CHECK_FALSE(algorithm::due(5, 2));
+  CHECK_FALSE(algorithm::due(5, 0));
+  CHECK_FALSE(algorithm::due(5, -1));
+}
