@@ -39,10 +39,10 @@ std::optional<rollout::Rollout> roll_out_until_varied(Grpo& run, telemetry::Time
   DynamicSampling varied(rows, grpo.dynamic_sampling_max_gen_batches);
   while (const auto rollout = roll_out(run, timer, step.number, varied.generations())) {
     const auto time = timer.measure("dynamic_sampling");
-    step.metrics["reward"] = mean(rollout->batch.at("rewards").span<float>());
+    step.metrics["reward"] = mean_reward(rollout->batch);
     const auto enough = varied.add(*rollout, reward_std(grpo, rollout->batch));
     if (enough) {
-      step.metrics["filtered_reward"] = mean(enough->batch.at("rewards").span<float>());
+      step.metrics["filtered_reward"] = mean_reward(enough->batch);
       step.metrics["dynamic_sampling_num_gen_batches"] = static_cast<double>(varied.generations());
       step.metrics["dynamic_sampling_num_discarded_valid_samples"] =
           static_cast<double>(varied.discarded_valid_samples());

@@ -92,11 +92,11 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   const std::vector<data::Datum> prompts = rollout::evaluation_prompts(run, text.tools());
   const config::Node* plugin_section = resolved.root.find("plugins");
   plugin::Registry plugins(plugin::options_from(plugin_section ? plugin_section->to_json() : Json::object()), nullptr);
-  const rollout::Environments environments =
-      rollout::make_environments(run.env, environments_of(prompts), plugins, [&](std::string_view path) {
-        const config::Node* node = resolved.root.find(path);
-        return node ? node->location().text() : std::string();
-      });
+  const rollout::Environments environments = rollout::make_environments(
+      run.env, environments_of(prompts), {plugins, [&](std::string_view path) {
+                                            const config::Node* node = resolved.root.find(path);
+                                            return node ? node->location().text() : std::string();
+                                          }});
   std::optional<Saved> saved;
   if (run.eval.save_path) saved.emplace(*run.eval.save_path, resolved.root.to_yaml());
 

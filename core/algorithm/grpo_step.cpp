@@ -13,6 +13,8 @@
 namespace hexad::algorithm {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Tokens that the model wrote.
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
   std::vector<int64_t> lengths;
@@ -48,6 +50,15 @@ std::vector<int64_t> prompt_groups(const data::Batch& batch) {
     prompts.push_back(batch.row<int64_t>("input_ids", i).first(batch.row<int64_t>("prompt_length", i)[0]));
   }
   return group_by_prompt(prompts);
+}
+
+// A part of the reward that a sample does not have is as the others' of its group: gdpo whitens over all samples.
+void make_neutral(std::vector<float>& component, const std::vector<int64_t>& groups, const std::vector<float>& valid,
+                  bool leave_one_out) {
+  const BaselineStd moments = baseline_and_std(groups, component, valid, leave_one_out);
+  for (size_t i = 0; i < component.size(); ++i) {
+    if (valid[i] == 0) component[i] = moments.baseline[i];
+  }
 }
 
 AdvantageOptions advantage_options(const config::RunConfig& config) {
@@ -115,7 +126,10 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   input.mask = mask;
   input.logprobs = batch.at("prev_logprobs").span<float>();
   input.reference = batch.at("reference_policy_logprobs").span<float>();
-  for (const auto& [name, values] : rollout.components) input.components[name] = values;
+  for (auto& [name, values] : rollout.components) {
+    make_neutral(values, groups, valid, config.grpo.adv_estimator.use_leave_one_out_baseline);
+    input.components[name] = values;
+  }
   Advantages result = estimate_advantages(advantage_options(config), input);
   clip_advantages(result.advantages, config.grpo.advantage_clip_low, config.grpo.advantage_clip_high);
 
@@ -156,7 +170,7 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
       std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights
   Metrics metrics = rollout.metrics;
   const auto rewards = rollout.batch.at("rewards").span<float>();
-  metrics["accuracy"] = mean(rewards);
+  metrics["accuracy"] = mean_reward(rollout.batch);
   metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
   if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) {
     double passed = 0;
@@ -175,6 +189,16 @@ double mean(std::span<const float> values) {
   double sum = 0;
   for (const float value : values) sum += value;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double mean_reward(const data::Batch& batch) {
+  const std::vector<float> valid = scored(batch);
+  const auto rewards = batch.at("rewards").span<float>();
+  std::vector<float> of_valid;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    if (valid[i] != 0) of_valid.push_back(rewards[i]);
+  }
+  return mean(of_valid);
 }
 
 namespace {
@@ -203,11 +227,12 @@ void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
   const data::Batch& batch = rollout.batch;
   const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
   const std::vector<bool> with_texts = rows_with_texts(batch.size());
+  const std::vector<float> valid = scored(batch);
   std::vector<nlohmann::ordered_json> lines;
   for (int64_t i = 0; i < batch.size(); ++i) {
     lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
                      {"response", rollout.responses[i]},
-                     {"rewards", batch.row<float>("rewards", i)[0]},
+                     {"rewards", valid[i] != 0 ? Json(batch.row<float>("rewards", i)[0]) : Json()},
                      {"input_lengths", batch.length(i)},
                      {"token_ids", list(batch.row<int64_t>("input_ids", i))},
                      {"token_loss_mask", list(batch.row<float>("token_mask", i))},

@@ -34,6 +34,9 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
 // The mean, 0 of nothing.
 double mean(std::span<const float> values);
 
+// The mean of the rewards of samples that have one.
+double mean_reward(const data::Batch& batch);
+
 // The step's lines of train_data_step<N>.jsonl.
 void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step);
 

@@ -66,6 +66,7 @@ Ending RunBook::close(TrainingStep& step, const data::LoaderState& position) {
   progress.total_steps = step.number;
   progress.current_step = step.number % std::max<int64_t>(1, course_.steps_per_epoch);
   progress.current_epoch = position.epoch;
+  progress.loader = nlohmann::ordered_json(position);
   progress.consumed_samples += course_.examples_per_step;
   progress.total_valid_tokens += static_cast<int64_t>(trained.metrics["global_valid_toks"]);
 
@@ -110,15 +111,15 @@ void RunBook::finish(const data::LoaderState& position) {
   if (run_.checkpoints && saved_ != step) save_with_patience(position, /*is_last=*/true);
 }
 
-void RunBook::save(const data::LoaderState& position) {
-  checkpoint::TrainingInfo& info = run_.progress;
+void save_checkpoint(Run& run, const data::LoaderState& position) {
+  checkpoint::TrainingInfo& info = run.progress;
   info.loader = nlohmann::ordered_json(position);
-  info.identity = run_.identity;
-  const std::filesystem::path directory = run_.checkpoints->begin(info.total_steps);
-  run_.policy.save(directory / "policy/weights",
-                   run_.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
-  copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer");
-  run_.checkpoints->commit(info.total_steps, info, run_.resolved_config);
+  info.identity = run.identity;
+  const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
+  run.policy.save(directory / "policy/weights",
+                  run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+  copy_tokenizer(run.text.tokenizer_dir, directory / "policy/tokenizer");
+  run.checkpoints->commit(info.total_steps, info, run.resolved_config);
 }
 
 // A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends.
@@ -126,7 +127,7 @@ void RunBook::save_with_patience(const data::LoaderState& position, bool is_last
   constexpr double kPatienceS = 30;
   for (const telemetry::Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
     try {
-      save(position);
+      save_checkpoint(run_, position);
       save_missed_ = false;
       saved_ = run_.progress.total_steps;
       return;

@@ -60,7 +60,6 @@ class RunBook {
 
  private:
   Metrics validate();
-  void save(const data::LoaderState& position);
   void save_with_patience(const data::LoaderState& position, bool is_last);
   bool is_traced(int64_t step) const;
   void end_trace(int64_t step);
@@ -75,6 +74,9 @@ class RunBook {
   bool save_missed_ = false;             // the disk was full: every step tries again
   const telemetry::Stopwatch since_start_;
 };
+
+// Writes checkpoint step_N of the step where the run stands; `position`: of the data, where a resumed run goes on.
+void save_checkpoint(Run& run, const data::LoaderState& position);
 
 // Whether a period's turn has come at this step; a period below 1 is never.
 bool due(int64_t step, int64_t period);

@@ -60,7 +60,7 @@ Ending StepBook::close(Step& step, const data::LoaderState& position) {
   run_.progress.weight_version = run_.generation.weight_version();
   step.metrics.insert(step.trained.metrics.begin(), step.trained.metrics.end());
   step.metrics.insert(step.rollout.metrics.begin(), step.rollout.metrics.end());
-  step.metrics.try_emplace("reward", mean(step.rollout.batch.at("rewards").span<float>()));
+  step.metrics.try_emplace("reward", mean_reward(step.rollout.batch));
   return book_.close(step, position);
 }
 

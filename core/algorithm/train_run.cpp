@@ -5,6 +5,7 @@
 
 #include "core/algorithm/grpo.hpp"
 #include "core/algorithm/grpo_async.hpp"
+#include "core/algorithm/run_book.hpp"
 #include "core/algorithm/supervised.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
@@ -67,6 +68,18 @@ cluster::Placement in_process(const config::RunConfig& run) {
          "--in-process has one worker, and policy.generation.colocated.enabled is false: generation needs ranks of its "
          "own. Set it to true, or leave --in-process out");
   return cluster::colocated(1);
+}
+
+// Rewards that take too long after an interruption: their step is given up, and the steps before it are saved.
+Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment::Interrupted& why) {
+  run.console.line(why.what());
+  const int64_t steps = run.progress.total_steps;
+  const auto newest = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
+  if (run.checkpoints && steps > resumed_at && (!newest || newest->step < steps)) {
+    run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
+    save_checkpoint(run, run.progress.loader.get<data::LoaderState>());
+  }
+  return Ending::interrupted;
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
@@ -198,14 +211,14 @@ TrainOutcome finish(Parts& parts, Run& run, Data& data, const std::function<Endi
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, train);
   parts.workers->stop();
-  if (run.progress.total_steps == resumed_at) {
+  if (run.progress.total_steps == resumed_at && ending != Ending::interrupted) {
     parts.console.line(
         fmt::format("nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
                     "{1}.max_num_epochs, or start another run with a checkpointing.checkpoint_dir of its own",
                     resumed_at, name_of(run.config.algorithm)));
   }
   return {run.log.directory().string(), run.progress.total_steps, ending == Ending::interrupted,
-          parts.checkpoints.has_value()};
+          parts.checkpoints.has_value() && run.progress.total_steps > 0};
 }
 
 TrainOutcome train_on_rollouts(Parts& parts) {
@@ -217,7 +230,7 @@ TrainOutcome train_on_rollouts(Parts& parts) {
     return node ? node->location().text() : std::string();
   };
   const rollout::Environments environments =
-      rollout::make_environments(config.env, environment_names_of(config), plugins, locate);
+      rollout::make_environments(config.env, environment_names_of(config), {plugins, locate, &parts.interrupted});
   const Json identity = identity_of(config, parts.model_dir, prompts.train_size());
   parts.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*parts.workers, parts.placement);
@@ -226,7 +239,12 @@ TrainOutcome train_on_rollouts(Parts& parts) {
   if (parts.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
     parts.policy->keep(cluster::Weights::reference);
   return finish(parts, run, prompts, [&] {
-    return config.grpo.async_grpo.enabled ? grpo_train_async(run, *parts.workers) : grpo_train(run);
+    const int64_t resumed_at = run.progress.total_steps;
+    try {
+      return config.grpo.async_grpo.enabled ? grpo_train_async(run, *parts.workers) : grpo_train(run);
+    } catch (const environment::Interrupted& why) {
+      return save_after_interruption(run, resumed_at, why);
+    }
   });
 }
 

@@ -20,10 +20,11 @@ struct TrainOutcome {
   std::string run_dir;
   int64_t steps = 0;
   bool interrupted = false;
-  bool saved = false;  // checkpointing is enabled
+  bool saved = false;  // checkpointing is enabled, and there was a step to save
 };
 
-// Runs the algorithm of the configuration. `interrupted` > 0 ends it after the running step, with a checkpoint.
+// Runs the algorithm of the configuration. `interrupted` > 0 ends it after the running step, with a checkpoint; a step whose
+// rewards are not there a few seconds later is given up.
 // Throws Error.
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
 

@@ -32,7 +32,8 @@ struct TrainArguments {
 
 const char* ending_of(const algorithm::TrainOutcome& outcome) {
   if (!outcome.interrupted) return "done";
-  return outcome.saved ? "interrupted and saved" : "interrupted, not saved (checkpointing.enabled is false)";
+  if (outcome.saved) return "interrupted and saved";
+  return outcome.steps == 0 ? "interrupted" : "interrupted, not saved (checkpointing.enabled is false)";
 }
 
 int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,

@@ -116,7 +116,7 @@ void write_section(const Key& section, std::string& out) {
     rows += fmt::format("| `{}` | {} | {} | {} |\n", key.path.substr(key.path.rfind('.') + 1), type_text(key),
                         key.default_yaml.empty() ? "" : "`" + key.default_yaml + "`", escaped(description(key)));
   }
-  if (section.path == "env") rows += "| `*` | map | | arguments of the environment of this name. |\n";
+  if (section.path == "env") rows += "| `*` | map | | arguments of the environment of this name: docs/rewards.md. |\n";
   if (!rows.empty()) out += "\n| key | type | default | meaning |\n|---|---|---|---|\n" + rows;
 }
 

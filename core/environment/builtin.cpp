@@ -4,10 +4,12 @@
 
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
-#include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 #include "core/environment/answer.hpp"
+#include "core/environment/arguments.hpp"
 #include "core/environment/environment.hpp"
+#include "core/environment/format.hpp"
+#include "core/environment/length.hpp"
 #include "core/environment/math/choices.hpp"
 #include "core/environment/math/verify.hpp"
 
@@ -15,45 +17,6 @@ namespace hexad::environment {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// env.<name>.*; refuses keys that are not named in the allowed list.
-class Arguments {
- public:
-  Arguments(const std::string& name, const Json& values, std::vector<std::string> known)
-      : path_("env." + name), values_(values) {
-    if (values.is_null()) return;
-    if (!values.is_object()) fail(ErrorKind::config, "{}: want a mapping, got {}", path_, json_text(values));
-    // Workers and implementation are NeMo-RL's; scoring here is in-process.
-    for (const char* accepted : {"num_workers", "stop_strings", "env_name"}) known.emplace_back(accepted);
-    for (const auto& entry : values.items()) {
-      if (std::find(known.begin(), known.end(), entry.key()) != known.end()) continue;
-      fail(ErrorKind::config, "{}: unknown key '{}'{}", path_, entry.key(), did_you_mean(entry.key(), known));
-    }
-  }
-  bool flag(const std::string& key, bool otherwise) const {
-    const Json* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_boolean())
-      fail(ErrorKind::config, "{}.{}: want true or false, got {}", path_, key, json_text(*value));
-    return value->get<bool>();
-  }
-  std::string choice(const std::string& key, const std::string& otherwise,
-                     const std::vector<std::string>& allowed) const {
-    const Json* value = find(key);
-    if (!value) return otherwise;
-    const bool good =
-        value->is_string() && std::find(allowed.begin(), allowed.end(), value->get<std::string>()) != allowed.end();
-    if (!good) fail(ErrorKind::config, "{}.{}: want one of {}, got {}", path_, key, joined(allowed), json_text(*value));
-    return value->get<std::string>();
-  }
-
- private:
-  const Json* find(const std::string& key) const {
-    return values_.is_object() && values_.contains(key) && !values_.at(key).is_null() ? &values_.at(key) : nullptr;
-  }
-  std::string path_;
-  const Json& values_;
-};
 
 // Most environments judge each sample on its own.
 class PerSample : public Environment {
@@ -172,9 +135,11 @@ const std::map<std::string, Entry>& registry() {
   static const std::map<std::string, Entry> all = {
       {"exact_answer",
        entry<ExactAnswer>("1 when the response equals the answer (white space, case and a final full stop aside)")},
+      {"format", {"1 when the response has the wanted form: tags in order, or a regular expression", make_format}},
       {"last_number",
        entry<LastNumber>(
            "1 when the last number of a response that ended is the answer; format: bare wants nothing else")},
+      {"length", {"from 1 to 0 between two numbers of tokens", make_length}},
       {"math", entry<Math>("1 when the answer in the response is equivalent to the answer, as math-verify decides")},
       {"math_multi_reward",
        entry<MathMultiReward>(
@@ -192,8 +157,9 @@ std::unique_ptr<Environment> make_environment(const std::string& name, const Jso
   std::vector<std::string> names;
   for (const auto& known : registry()) names.push_back(known.first);
   fail(ErrorKind::config,
-       "env_name: unknown environment '{0}'{1}; known: {2}. To use a plugin, name it in env.{0}.plugin", name,
-       did_you_mean(name, names), joined(names));
+       "env_name: unknown environment '{0}'{1}; known: {2}. Your own: give it a program (env.{0}.command), a plugin "
+       "(env.{0}.plugin) or parts (env.{0}.rewards)",
+       name, did_you_mean(name, names), joined(names));
 }
 
 std::map<std::string, std::string> environment_names() {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,16 @@ struct Scores {
   // context allow; its rewards add up. Others have ended.
   std::vector<std::optional<Reply>> replies = {};
   std::vector<nlohmann::ordered_json> states = {};  // [samples], or none: Sample::state of the next turn
+  std::string why_invalid = {};                     // the first reason why a sample is; may be unknown: empty
 };
 
-// score() may be called by several threads. `step` of the run: for messages.
+// The run is interrupted and its rewards take too long: the step is given up.
+struct Interrupted : std::runtime_error {
+  explicit Interrupted(const std::string& what) : std::runtime_error(what) {}
+};
+
+// score() may be called by several threads. `step` of the run: for messages. Throws Interrupted, or Error where no sample
+// could ever be scored.
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -54,7 +62,7 @@ class Environment {
 // env.<name>: its keyword arguments. Throws Error(config) for an unknown name (with a suggestion) or argument.
 std::unique_ptr<Environment> make_environment(const std::string& name, const nlohmann::ordered_json& arguments);
 
-// Names with one line of description each: exact_answer, last_number, math, math_multi_reward, token_task.
+// Names with one line of description each: exact_answer, format, last_number, length, math, math_multi_reward, token_task.
 std::map<std::string, std::string> environment_names();
 
 // Metrics of the math environment over scored samples, `samples_per_prompt` consecutive samples a prompt: accuracy

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/environment/patience.hpp"
 #include "core/plugin/environment_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
 
@@ -40,8 +41,9 @@ hexad_sample to_abi(const Sample& sample, Texts& texts) {
 
 class PluginEnvironment : public Environment {
  public:
-  PluginEnvironment(const plugin::LoadedPlugin& loaded, plugin::PluginConfig config)
-      : plugin_(loaded, plugin::CallContext{}, std::move(config)) {}
+  PluginEnvironment(std::string path, const plugin::LoadedPlugin& loaded, plugin::PluginConfig config,
+                    const std::atomic<int>* interrupted)
+      : path_(std::move(path)), interrupted_(interrupted), plugin_(loaded, plugin::CallContext{}, std::move(config)) {}
 
   Scores score(std::span<const Sample> samples, int64_t step) const override {
     std::vector<Texts> texts(samples.size());
@@ -60,7 +62,9 @@ class PluginEnvironment : public Environment {
       metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
     };
     const std::scoped_lock one_call_at_a_time(mutex_);
-    plugin::EnvironmentScores got = plugin_.score(context, pointers);
+    const Patience patience(interrupted_);
+    context.cancelled = &patience.over();
+    plugin::EnvironmentScores got = score_unless(patience, context, pointers);
     scores.metrics = metrics.values();
     scores.rewards = std::move(got.rewards);
     scores.invalid = std::move(got.invalid);
@@ -70,6 +74,18 @@ class PluginEnvironment : public Environment {
   }
 
  private:
+  plugin::EnvironmentScores score_unless(const Patience& patience, const plugin::CallContext& context,
+                                         std::span<const hexad_sample* const> samples) const {
+    try {
+      return plugin_.score(context, samples);
+    } catch (const Error&) {
+      if (!patience.over()) throw;
+      throw Interrupted(fmt::format("{}: interrupted, and the rewards of step {} have not come", path_, context.step));
+    }
+  }
+
+  const std::string path_;
+  const std::atomic<int>* interrupted_;
   mutable std::mutex mutex_;
   mutable plugin::EnvironmentPlugin plugin_;
 };
@@ -77,7 +93,8 @@ class PluginEnvironment : public Environment {
 }  // namespace
 
 std::unique_ptr<Environment> make_plugin_environment(const std::string& name, const Json& section,
-                                                     plugin::Registry& registry, plugin::Locate locate) {
+                                                     plugin::Registry& registry, plugin::Locate locate,
+                                                     const std::atomic<int>* interrupted) {
   const std::string path = "env." + name;
   const Json& plugin = section.at("plugin");
   if (!plugin.is_string()) {
@@ -85,7 +102,8 @@ std::unique_ptr<Environment> make_plugin_environment(const std::string& name, co
          json_text(plugin));
   }
   const plugin::LoadedPlugin& loaded = registry.load(plugin::Kind::environment, plugin.get<std::string>());
-  return std::make_unique<PluginEnvironment>(loaded, plugin::PluginConfig(path, section, std::move(locate)));
+  return std::make_unique<PluginEnvironment>(path, loaded, plugin::PluginConfig(path, section, std::move(locate)),
+                                             interrupted);
 }
 
 }  // namespace hexad::environment

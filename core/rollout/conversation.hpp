@@ -31,6 +31,7 @@ struct Conversation {
   // What environments have said of it.
   float reward = 0;
   bool invalid = false;
+  std::string why_invalid;                  // as far as it is known
   std::map<std::string, float> components;  // sums over turns
   nlohmann::ordered_json state;
 };

@@ -152,15 +152,13 @@ std::vector<int32_t> prompt_tokens(const data::Datum& prompt) {
 }
 
 Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
-                               plugin::Registry& plugins, const plugin::Locate& locate) {
+                               const environment::Services& services) {
   Environments environments;
   for (const std::string& name : names) {
     if (environments.contains(name)) continue;
     const auto found = config.find(name);
     const auto section = found == config.end() ? nlohmann::ordered_json::object() : found->second;
-    environments[name] = section.is_object() && section.contains("plugin")
-                             ? environment::make_plugin_environment(name, section, plugins, locate)
-                             : environment::make_environment(name, section);
+    environments[name] = environment::make(name, section, services);
   }
   return environments;
 }
@@ -172,6 +170,7 @@ Rollout finish_rollout(const Drawn& drawn, const Environments& environments, con
   for (Conversation& one : conversations) all.push_back(&one), one.ended = true;
   add_responses(all, drawn.completions, text);
   const Verdicts verdicts = score(all, environments, step);
+  check_any_valid(conversations, step);
   Rollout rollout = rollout_of(conversations, samples);
   set_columns(rollout.batch, drawn.columns);
   rollout.metrics.insert(verdicts.metrics.begin(), verdicts.metrics.end());
@@ -197,6 +196,7 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
     for (const auto& [name, value] : verdicts.metrics) metrics[name] = value;
     for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
   }
+  check_any_valid(conversations, plan.step);
   Rollout rollout = rollout_of(conversations, plan.samples);
   set_columns(rollout.batch, columns.all());
   for (const auto& [name, value] : metrics) rollout.metrics[name] = value;

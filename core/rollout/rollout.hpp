@@ -7,7 +7,7 @@
 
 #include "core/config/data_config.hpp"
 #include "core/data/dataset/processor.hpp"
-#include "core/environment/plugin_environment.hpp"
+#include "core/environment/make.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
 
@@ -15,10 +15,9 @@ namespace hexad::rollout {
 
 // Environments by env_name, made once.
 using Environments = std::map<std::string, std::unique_ptr<environment::Environment>>;
-// Those that the prompts name, with the arguments of env.<name>; plugins where that has the key `plugin`. `locate` tells
-// where a key was written.
+// Those that the prompts name, made from env.<name>.
 Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
-                               plugin::Registry& plugins, const plugin::Locate& locate = {});
+                               const environment::Services& services);
 
 struct Rollout {
   // B = prompts * G rows, the samples of a prompt next to each other, prompt and responses in one sequence. Token columns:
@@ -57,13 +56,14 @@ struct Drawn {
   data::Batch columns;      // of prompt and completion, one a sample
 };
 
-// Joins prompts and responses and has them scored: samples of one turn.
+// Joins prompts and responses and has them scored: samples of one turn. Throws as run_rollout.
 Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
                        const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step);
 
 // Samples are a function of the weights and the plan: a resumed run draws what the uninterrupted one would have. Tokens
 // that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it replies no
-// more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then).
+// more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then). Throws
+// Error(worker) when no sample could be scored, and environment::Interrupted.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const std::vector<const data::Datum*>& prompts, const Plan& plan);
 

@@ -1,5 +1,7 @@
 #include "core/rollout/scoring.hpp"
 
+#include "core/base/error.hpp"
+
 namespace hexad::rollout {
 namespace {
 
@@ -31,6 +33,8 @@ void score_part(const environment::Environment& environment, std::span<Conversat
     Conversation& conversation = *all[part[k]];
     conversation.reward += scores.rewards[k];
     conversation.invalid |= scores.invalid[k] != 0;
+    if (scores.invalid[k] && !scores.why_invalid.empty())
+      conversation.why_invalid = fmt::format("env.{}: {}", conversation.prompt->env_name, scores.why_invalid);
     for (const auto& [name, values] : scores.components) conversation.components[name] += values[k];
     if (!scores.states.empty()) conversation.state = std::move(scores.states[k]);
     if (!scores.replies.empty() && !conversation.invalid) verdicts.replies[part[k]] = std::move(scores.replies[k]);
@@ -84,6 +88,20 @@ Verdicts score(std::span<Conversation* const> conversations, const Environments&
   for (size_t i = 0; i < conversations.size(); ++i) parts[conversations[i]->prompt->env_name].push_back(i);
   for (const auto& [name, part] : parts) score_part(*environments.at(name), conversations, part, step, verdicts);
   return verdicts;
+}
+
+void check_any_valid(std::span<const Conversation> conversations, int64_t step) {
+  std::string why;
+  for (const Conversation& conversation : conversations) {
+    if (!conversation.invalid) return;
+    if (why.empty()) why = conversation.why_invalid;
+  }
+  if (conversations.empty()) return;
+  fail(ErrorKind::worker,
+       "rewards: not one of the {} samples of step {} could be scored, so that there is nothing to learn from. The "
+       "first "
+       "reason: {}",
+       conversations.size(), step, why.empty() ? "their environment gave none (see its lines in the log)" : why);
 }
 
 std::map<std::string, double> metrics_of(std::span<const Conversation> conversations, int64_t samples) {

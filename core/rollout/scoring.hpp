@@ -14,6 +14,9 @@ struct Verdicts {
 // of rewards and states to the conversations. One that is invalid once stays so, and has ended.
 Verdicts score(std::span<Conversation* const> conversations, const Environments& environments, int64_t step);
 
+// Throws Error(worker) with the first reason if all of them are invalid: there is nothing to learn from.
+void check_any_valid(std::span<const Conversation> conversations, int64_t step);
+
 // Metrics of whole conversations, `samples` of every prompt next to each other.
 std::map<std::string, double> metrics_of(std::span<const Conversation> conversations, int64_t samples);
 

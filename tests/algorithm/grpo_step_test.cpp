@@ -92,6 +92,29 @@ TEST_CASE("advantages stand on the tokens of the group's samples, and metrics on
   CHECK(metrics.at("baseline_reward/pct_mixed") == 1);
 }
 
+TEST_CASE("a sample without a reward counts in no baseline and no mean") {
+  for (const char* estimator : {"grpo", "gdpo", "reinforce_plus_plus"}) {
+    CAPTURE(estimator);
+    config::RunConfig config = plain();
+    config.grpo.adv_estimator.name = estimator;
+    // Row 0 has none; what stands there must not matter.
+    std::vector<std::vector<float>> results;
+    for (const float nothing : {0.0f, 100.0f}) {
+      rollout::Rollout rollout = four_samples({nothing, 1, 0, 0.5f});
+      rollout.batch.set("invalid", data::Tensor::of<uint8_t>({1, 0, 0, 0}), data::Axis::sample);
+      rollout.batch.at("sample_mask").span<float>()[0] = 0;
+      rollout.components = {{"a", {nothing, 1, 0, 1}}, {"b", {nothing, 0, 1, 1}}};
+      const Metrics metrics = add_advantages(config, rollout);
+      CHECK(metrics.at("advantages/max") < 10);
+      CHECK(mean_reward(rollout.batch) == 0.5);
+      results.push_back(column(rollout, "advantages"));
+      results.back().erase(results.back().begin(), results.back().begin() + 3);  // those of row 0
+    }
+    CHECK(results[0] == results[1]);
+  }
+  CHECK(mean_reward(four_samples({1, 0, 0, 1}).batch) == 0.5);
+}
+
 TEST_CASE("rows with equal prompts are one group, wherever they stand") {
   rollout::Rollout rollout = four_samples({1, 0, 0, 0});
   auto ids = rollout.batch.at("input_ids").span<int64_t>();

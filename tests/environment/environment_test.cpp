@@ -98,7 +98,7 @@ TEST_CASE("metrics of the math environment") {
 }
 
 TEST_CASE("environments are checked by name and key") {
-  CHECK(environment_names().size() == 5);
+  CHECK(environment_names().size() == 7);
   CHECK_THROWS_WITH_AS(make_environment("exact_anwser", {}), doctest::Contains("did you mean 'exact_answer'?"), Error);
   CHECK_THROWS_WITH_AS(make_environment("last_number", {{"formt", "bare"}}),
                        doctest::Contains("env.last_number: unknown key 'formt'"), Error);

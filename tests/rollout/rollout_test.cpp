@@ -38,7 +38,7 @@ struct Fixture {
   Generation generation{workers.group};
   ModelText text = load_model_text(toy::source_dir() / "configs/quickstart_model", {});
   hexad::plugin::Registry plugins{{}, nullptr};
-  Environments environments = make_environments({}, {"exact_answer", "token_task"}, plugins);
+  Environments environments = make_environments({}, {"exact_answer", "token_task"}, {plugins});
   std::vector<data::Datum> data = {prompt({1, 4, 3}), prompt({1, 3}, "b", 0), prompt({1, 4, 5, 6, 3}, "c")};
 
   Rollout run(const Sampling& how, int64_t samples = 40, uint64_t seed = 7, int64_t step = 1) {
@@ -177,6 +177,44 @@ TEST_CASE("a batch may need several environments") {
     partial |= reward > 0 && reward < 1;
   }
   CHECK(partial);
+}
+
+// Calls every response that is not empty invalid, or with `all` every one.
+struct Strict : environment::Environment {
+  explicit Strict(bool all) : all(all) {}
+  environment::Scores score(std::span<const environment::Sample> samples, int64_t) const override {
+    environment::Scores scores;
+    for (const environment::Sample& sample : samples) {
+      scores.rewards.push_back(0.75f);
+      scores.invalid.push_back(all || sample.response != "a");
+    }
+    scores.components["part"] = scores.rewards;
+    scores.why_invalid = "too strict";
+    return scores;
+  }
+  bool all;
+};
+
+TEST_CASE("samples without a reward leave the loss and the means; a step without any reward is an error") {
+  Fixture fixture;
+  fixture.environments["exact_answer"] = std::make_unique<Strict>(false);
+  const Rollout rollout = fixture.run(sampling());
+  double invalid = 0;
+  for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+    const bool valid = rollout.responses[i] == "a";
+    invalid += !valid;
+    CHECK(rollout.batch.row<uint8_t>("invalid", i)[0] == !valid);
+    if (!valid) CHECK(rollout.batch.row<float>("sample_mask", i)[0] == 0);
+  }
+  CHECK(invalid > 0);
+  CHECK(invalid < 120);
+  CHECK(rollout.metrics.at("num_invalid_samples") == invalid);
+  CHECK(rollout.metrics.at("reward/part") == 0.75);
+  fixture.environments["exact_answer"] = std::make_unique<Strict>(true);
+  CHECK(error_of([&] { fixture.run(sampling(), 40, 7, 5); }) ==
+        "rewards: not one of the 120 samples of step 5 could be scored, so that there is nothing to learn from. The "
+        "first "
+        "reason: env.exact_answer: too strict");
 }
 
 TEST_CASE("what the configuration says about sampling") {

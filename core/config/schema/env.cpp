@@ -19,7 +19,7 @@ void add_env(Schema& s) {
   s.add("env.should_use_nemo_gym", kBool, "false", "roll out with NeMo-Gym").unavailable("NeMo-Gym");
   s.add("env.should_log_nemo_gym_responses", kBool, "false", "of NeMo-Gym").dormant();
   s.add("env.nemo_gym", kMap | kNull, "null", "NeMo-Gym's settings").open().dormant();
-  s.add("env.*", kMap | kNull, "", "arguments of the environment of this name; with the key `plugin`, a plugin's")
+  s.add("env.*", kMap | kNull, "", "arguments of the environment of this name: docs/rewards.md")
       .open();
 }
 

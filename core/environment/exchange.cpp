@@ -1,0 +1,105 @@
+#include "core/environment/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/json.hpp"
+
+namespace hexad::environment {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The beginning of an answer for a message.
+std::string shown(const std::string& text) {
+  constexpr size_t kShown = 200;
+  return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
+}
+
+std::string shown(const Json& value) { return shown(json_text(value)); }
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw BadAnswer(fmt::format(format, std::forward<Args>(args)...));
+}
+
+float number_of(const Json& value, const std::string& what) {
+  if (value.is_boolean()) return value.get<bool>() ? 1.0f : 0.0f;
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    if (std::abs(number) <= std::numeric_limits<float>::max()) return static_cast<float>(number);
+  }
+  refuse("want a finite number as {}, got {}", what, shown(value));
+}
+
+}  // namespace
+
+Json request_of(const Sample& sample, int64_t id, int64_t step) {
+  const bool has_record = sample.metadata && sample.metadata->is_object();
+  return {{"id", id},
+          {"prompt", std::string(sample.prompt)},
+          {"response", std::string(sample.response)},
+          {"ground_truth", std::string(sample.ground_truth)},
+          {"metadata", has_record ? *sample.metadata : Json::object()},
+          {"prompt_tokens", sample.prompt_tokens},
+          {"response_tokens", sample.response_tokens},
+          {"truncated", sample.truncated},
+          {"group", sample.group},
+          {"step", step}};
+}
+
+Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& components) {
+  if (!value.is_object()) refuse("want an object as {{\"id\": {}, \"reward\": 1.0}}, got {}", id, shown(value));
+  const auto got = value.find("id");
+  if (got == value.end() || !got->is_number_integer() || got->get<int64_t>() != id)
+    refuse("want the \"id\" of the request, {}, got {}", id, shown(value));
+  Answer answer;
+  const auto invalid = value.find("invalid");
+  const auto reward = value.find("reward");
+  answer.invalid = (invalid != value.end() && *invalid == true) || (reward != value.end() && reward->is_null());
+  if (answer.invalid) {
+    const auto reason = value.find("reason");
+    answer.reason = reason != value.end() && reason->is_string() ? reason->get<std::string>() : "it gave no reason";
+    answer.components.resize(components.size());
+    return answer;
+  }
+  if (reward == value.end()) refuse("want a \"reward\", got {}", shown(value));
+  answer.reward = number_of(*reward, "\"reward\"");
+  const auto found = value.find("components");
+  const Json parts = found == value.end() ? Json::object() : *found;
+  if (!parts.is_object()) refuse("want an object as \"components\", got {}", shown(parts));
+  for (const std::string& name : components) {
+    if (!parts.contains(name)) refuse("component '{}' is missing in {}", name, shown(value));
+    answer.components.push_back(number_of(parts.at(name), "component '" + name + "'"));
+  }
+  for (const auto& entry : parts.items()) {
+    if (std::find(components.begin(), components.end(), entry.key()) == components.end())
+      refuse("component '{}' is not in the list `components` of the configuration", entry.key());
+  }
+  return answer;
+}
+
+std::vector<Answer> answers_of(std::string_view line, std::span<const int64_t> ids, bool batched,
+                               const std::vector<std::string>& components) {
+  Json value;
+  try {
+    value = parse_json<Json>(line);
+  } catch (const Json::exception&) {
+    refuse(
+        "want a line of JSON (what is for a person goes to standard error; NaN is no JSON: say \"invalid\": true), got "
+        "{}",
+        json_text(Json(shown(std::string(line)))));
+  }
+  if (!batched) return {answer_of(value, ids[0], components)};
+  if (!value.is_array() || value.size() != ids.size())
+    refuse("want a list of {} answers, got {}", ids.size(),
+           value.is_array() ? fmt::format("{} answers", value.size()) : shown(value));
+  std::vector<Answer> answers;
+  for (size_t i = 0; i < ids.size(); ++i) answers.push_back(answer_of(value[i], ids[i], components));
+  return answers;
+}
+
+}  // namespace hexad::environment

@@ -1,0 +1,65 @@
+// One running copy of a program that answers lines with lines: started, asked, watched and ended with all its children.
+#pragma once
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hexad::environment {
+
+using Clock = std::chrono::steady_clock;
+
+// It ended, hangs or answers something else than a line: it has to be started again.
+struct ProgramFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// `stop` was set while it was asked.
+struct ProgramStopped : std::runtime_error {
+  ProgramStopped() : std::runtime_error("stopped") {}
+};
+
+// The program runs in a process group of its own that ends when this process does, however it ends: a small shell leads
+// the group and waits for the end of a pipe that only we hold. One thread at a time.
+class Program {
+ public:
+  // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines` more
+  // (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with a line
+  // on its standard error.
+  Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines);
+  ~Program();  // closes its standard input, gives it a moment, kills the group
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Sends the line and returns the one line that it answers, without its end. The thread has SIGPIPE blocked. Throws ProgramFailed or ProgramStopped.
+  std::string ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop);
+
+  pid_t pid() const { return pid_; }  // of the group
+  bool fresh() const { return !answered_; }
+  // No more questions: a program that reads its input to the end ends now.
+  void close_input();
+
+ private:
+  void start(const std::vector<std::string>& command);
+  bool write_some(std::string_view& rest);
+  bool read_answer();
+  void read_notes();
+  void log_notes(std::string_view text);
+  std::string with_notes(std::string what) const;
+  std::string how_it_ended();
+  bool leader_ended(siginfo_t& how) const;
+
+  std::string who_;
+  pid_t pid_ = -1;
+  int input_ = -1, output_ = -1, notes_ = -1, life_ = -1;  // our ends; notes: its standard error
+  std::string answer_;                                     // bytes of its standard output that have come
+  std::string note_, tail_;                                // an unfinished line of its standard error; the last of all
+  std::atomic<int64_t>& log_lines_;
+  bool answered_ = false, healthy_ = false;  // ever; the last time
+};
+
+}  // namespace hexad::environment

@@ -1,0 +1,24 @@
+// An environment whose rewards a program gives, in any language: `env.<name>.command`.
+#pragma once
+#include <atomic>
+
+#include "core/environment/environment.hpp"
+
+namespace hexad::environment {
+
+// Keys of `section` (env.<name>):
+//   command            a list (program and arguments, found on PATH) or one text for /bin/sh
+//   num_workers        4: copies of the program; each has one request at a time
+//   timeout_s          60: for a sample; a batch has as much for each of its samples
+//   startup_timeout_s  60: more for the first answer of a copy
+//   retries            1: further attempts for a sample; each by a copy that was started anew
+//   batch_size         1: above it a request is a list of so many samples of one step, and the answer a list
+//   components         names of the parts of the reward that every answer has
+// A sample that has no answer after its retries is invalid. When 2 * num_workers (at least 8) failed and none succeeded,
+// the others of the call are not tried. Starts the program. `interrupted` > 0: what has no answer a few seconds later is
+// given up (Interrupted). Throws Error(config) for wrong keys and for a program that is not there; score() for one that
+// has never answered.
+std::unique_ptr<Environment> make_program_environment(const std::string& name, const nlohmann::ordered_json& section,
+                                                      const std::atomic<int>* interrupted);
+
+}  // namespace hexad::environment

@@ -1,0 +1,134 @@
+#include "core/environment/weighted_sum.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+#include "core/environment/arguments.hpp"
+#include "core/environment/length.hpp"
+
+namespace hexad::environment {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Part {
+  std::string name;
+  double weight = 1;
+  std::unique_ptr<Environment> environment;  // null: it is the length, scaled
+  std::optional<CosineLength> cosine;
+  size_t of = 0;  // the place of the part that tells which responses are right
+};
+
+class WeightedSum : public Environment {
+ public:
+  explicit WeightedSum(std::vector<Part> parts) : parts_(std::move(parts)) {}
+
+  Scores score(std::span<const Sample> samples, int64_t step) const override {
+    Scores sum;
+    sum.rewards.resize(samples.size());
+    sum.invalid.resize(samples.size());
+    std::vector<Scores> of_parts;
+    for (const Part& part : parts_) {
+      of_parts.push_back(part.environment ? part.environment->score(samples, step)
+                                          : scaled(part, samples, of_parts[part.of]));
+      add(part, of_parts.back(), sum);
+    }
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      report_components(parts_[p].name, of_parts[p], sum);
+      sum.components[parts_[p].name] = std::move(of_parts[p].rewards);
+    }
+    return sum;
+  }
+
+ private:
+  static Scores scaled(const Part& part, std::span<const Sample> samples, const Scores& right) {
+    Scores scores;
+    scores.invalid = right.invalid;
+    for (size_t i = 0; i < samples.size(); ++i)
+      scores.rewards.push_back(part.cosine->reward(samples[i], right.rewards[i] >= 1));
+    return scores;
+  }
+
+  static void add(const Part& part, const Scores& scores, Scores& sum) {
+    for (size_t i = 0; i < sum.rewards.size(); ++i) {
+      sum.rewards[i] += static_cast<float>(part.weight * scores.rewards[i]);
+      sum.invalid[i] |= scores.invalid[i];
+    }
+    if (sum.why_invalid.empty() && !scores.why_invalid.empty())
+      sum.why_invalid = "part '" + part.name + "': " + scores.why_invalid;
+    for (const auto& [name, value] : scores.metrics) sum.metrics[part.name + "/" + name] = value;
+  }
+
+  static void report_components(const std::string& part, const Scores& scores, Scores& sum) {
+    for (const auto& [name, values] : scores.components) {
+      double total = 0, valid = 0;
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (sum.invalid[i]) continue;
+        total += values[i];
+        valid += 1;
+      }
+      sum.metrics["reward/" + part + "/" + name] = valid > 0 ? total / valid : 0;
+    }
+  }
+
+  std::vector<Part> parts_;
+};
+
+std::string key_of(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Part make_part(const Json& entry, const std::vector<Part>& earlier, const Services& services) {
+  Part part;
+  part.name = entry.at("name").get<std::string>();
+  Json section = entry;
+  section.erase("name");
+  part.weight =
+      Arguments(part.name, Json{{"weight", section.value("weight", Json(1))}}, {"weight"}).number("weight", 1);
+  section.erase("weight");
+  const bool length = part.name == "length" || key_of(section, "type") == "length";
+  if (!length || key_of(section, "schedule") != "cosine") {
+    part.environment = make(part.name, section, services);
+    return part;
+  }
+  section.erase("type");
+  part.cosine.emplace(section);
+  const auto of = std::ranges::find(earlier, part.cosine->of(), &Part::name);
+  if (of == earlier.end())
+    fail(ErrorKind::config, "of: want the name of an earlier part, which tells whether a response is right, got '{}'",
+         part.cosine->of());
+  part.of = static_cast<size_t>(of - earlier.begin());
+  return part;
+}
+
+}  // namespace
+
+std::unique_ptr<Environment> make_weighted_sum(const std::string& name, const Json& section, const Services& services) {
+  const Arguments only_rewards(name, section, {"rewards"});
+  const Json& list = section.at("rewards");
+  const std::string path = only_rewards.path("rewards");
+  if (!list.is_array() || list.empty())
+    fail(ErrorKind::config, "{}: want a list of parts, as [{{name: math, weight: 1.0}}], got {}", path,
+         json_text(list));
+  std::vector<Part> parts;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", path, i);
+    if (!list[i].is_object() || key_of(list[i], "name").empty())
+      fail(ErrorKind::config, "{}: want a part with a name, as {{name: math, weight: 1.0}}, got {}", at,
+           json_text(list[i]));
+    if (std::ranges::find(parts, key_of(list[i], "name"), &Part::name) != parts.end())
+      fail(ErrorKind::config, "{}: two parts have the name '{}'. Name the second otherwise, with `type: {}`", at,
+           key_of(list[i], "name"), key_of(list[i], "name"));
+    try {
+      parts.push_back(make_part(list[i], parts, services));
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: {}", at, error.what());
+    }
+  }
+  return std::make_unique<WeightedSum>(std::move(parts));
+}
+
+}  // namespace hexad::environment

@@ -1,0 +1,133 @@
+// Reward programs that do what the response tells them, for better and for worse.
+#pragma once
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include "core/environment/make.hpp"
+#include "tests/support/toy/program.hpp"
+
+namespace scripted {
+
+using namespace hexad;
+using namespace hexad::environment;
+using Json = nlohmann::ordered_json;
+
+inline constexpr const char* kPython = R"PY(
+import json, os, signal, subprocess, sys, time
+def say(text):
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+def answer(r):
+    what, _, rest = r["response"].partition(":")
+    if what == "once":  # dies the first time
+        if not os.path.exists(rest):
+            open(rest, "w").close()
+            os._exit(5)
+        return {"id": r["id"], "reward": 1}
+    if what == "echo": return {"id": r["id"], "reward": 1, "reason": json.dumps(r)}
+    if what == "hang": time.sleep(1000)
+    if what == "child":
+        child = subprocess.Popen(["sleep", "1000"])
+        with open(rest, "w") as f: f.write("%d %d" % (os.getpid(), child.pid))
+        time.sleep(1000)
+    if what == "slow": time.sleep(float(rest))
+    if what == "die":
+        sys.stderr.write("cannot go on\n")
+        sys.stderr.flush()
+        os._exit(3)
+    if what == "killed": os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "eof":
+        os.close(1)
+        time.sleep(1000)
+    if what == "garbage": return "I think it is good"
+    if what == "two": return "%s\n%s" % ((json.dumps({"id": r["id"], "reward": 1}),) * 2)
+    if what == "late":  # a second line, when the first has been taken
+        say(json.dumps({"id": r["id"], "reward": 1}))
+        time.sleep(0.2)
+        say("done")
+        return None
+    if what == "nan": return {"id": r["id"], "reward": float("nan")}
+    if what == "large": return {"id": r["id"], "reward": 1e300}
+    if what == "huge": say("x" * (8 << 20))
+    if what == "endless":
+        while True: sys.stdout.write("x" * 65536)
+    if what == "bytes":
+        sys.stdout.buffer.write(b"\xff\xfe\n")
+        sys.stdout.flush()
+        return None
+    if what == "invalid": return {"id": r["id"], "invalid": True, "reason": rest}
+    if what == "null": return {"id": r["id"], "reward": None}
+    if what == "other": return {"id": r["id"] + 1, "reward": 1}
+    if what == "number": return 1
+    if what == "nothing": return {"id": r["id"]}
+    if what == "text": return {"id": r["id"], "reward": "1"}
+    if what == "chatty":
+        for i in range(1000): sys.stderr.write("line %d of a long story\n" % i)
+        sys.stderr.write("y" * 300000)
+        sys.stderr.flush()
+    if what == "parts": return {"id": r["id"], "reward": 1, "components": json.loads(rest)}
+    reward = {"good": 1, "true": True, "half": 0.5}.get(what, 0)
+    return {"id": r["id"], "reward": reward}
+if len(sys.argv) > 1: time.sleep(float(sys.argv[1]))
+for line in sys.stdin:
+    request = json.loads(line)
+    if isinstance(request, list):
+        answers = [answer(r) for r in request]
+        if any(r["response"] == "short" for r in request): answers.pop()
+        say(json.dumps(answers))
+    else:
+        result = answer(request)
+        if result is not None: say(result if isinstance(result, str) else json.dumps(result))
+)PY";
+
+// The program above, and environments that use it.
+struct Script {
+  toy::TempDir dir;
+  toy::fs::path file = dir.write("reward.py", kPython);
+  std::atomic<int> interrupted = 0;
+
+  std::unique_ptr<Environment> make(Json section = Json::object()) {
+    if (!section.contains("command")) section["command"] = {"python3", file.string()};
+    Json defaults = {{"num_workers", 2}, {"timeout_s", 20}, {"startup_timeout_s", 20}};
+    for (const auto& entry : defaults.items()) {
+      if (!section.contains(entry.key())) section[entry.key()] = entry.value();
+    }
+    static plugin::Registry none({}, nullptr);
+    return environment::make("mine", section, {none, {}, &interrupted});
+  }
+};
+
+// Samples with these responses.
+struct Responses {
+  explicit Responses(std::vector<std::string> texts) : texts(std::move(texts)) {
+    for (const std::string& text : this->texts) {
+      Sample sample;
+      sample.response = text;
+      samples.push_back(sample);
+    }
+  }
+  std::vector<std::string> texts;
+  std::vector<Sample> samples;
+};
+
+inline Scores score(const Environment& environment, const std::vector<std::string>& texts, int64_t step = 3) {
+  const Responses responses(texts);
+  return environment.score(responses.samples, step);
+}
+
+// What is logged while it lives.
+class Log {
+ public:
+  Log() {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_)));
+  }
+  ~Log() { spdlog::set_default_logger(before_); }
+  std::string text() const { return lines_.str(); }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream lines_;
+};
+
+}  // namespace scripted

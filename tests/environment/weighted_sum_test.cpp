@@ -1,0 +1,88 @@
+// Several rewards in one environment.
+#include "core/environment/weighted_sum.hpp"
+
+#include "tests/environment/scripted_program.hpp"
+
+using namespace scripted;
+using plugin_test::contains;
+using plugin_test::error_of;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+Json python(const Script& script) { return {"python3", script.file.string()}; }
+
+}  // namespace
+
+TEST_CASE("parts are weighed, added, and reported unweighted") {
+  Script script;
+  const Json rewards = Json::parse(R"([
+      {"name": "exact_answer", "weight": 2},
+      {"name": "format", "weight": 0.5, "regex": "a.*"},
+      {"name": "short", "type": "length", "weight": -1, "full_at": 0, "none_at": 10},
+      {"name": "last_number", "weight": 0}])");
+  static plugin::Registry none({}, nullptr);
+  const auto environment = make("mine", Json{{"rewards", rewards}}, {none});
+  Responses responses({"a", "abc", "3"});
+  for (Sample& sample : responses.samples) sample.ground_truth = "a", sample.response_tokens = 5;
+  responses.samples[2].ground_truth = "3";
+  const Scores scores = environment->score(responses.samples, 1);
+  CHECK(scores.components.at("exact_answer") == Floats{1, 0, 1});
+  CHECK(scores.components.at("format") == Floats{1, 1, 0});
+  CHECK(scores.components.at("short") == Floats{0.5f, 0.5f, 0.5f});
+  CHECK(scores.components.at("last_number") == Floats{0, 0, 1});
+  CHECK(scores.components.size() == 4);
+  CHECK(scores.rewards == Floats{2 + 0.5f - 0.5f, 0.5f - 0.5f, 2 - 0.5f});
+}
+
+TEST_CASE("a part that cannot score a sample makes it invalid, with its reason; its components are metrics") {
+  Script script;
+  const auto environment = script.make(Json::object());  // starts nothing of what follows
+  const Json part = {{"name", "code"}, {"command", python(script)}, {"retries", 0}, {"components", {"tests"}}};
+  static plugin::Registry none({}, nullptr);
+  const auto sum = make("mine", Json{{"rewards", {part, {{"name", "token_task"}}}}}, {none});
+  const Scores scores = score(*sum, {R"(parts:{"tests": 0.5})", "die", R"(parts:{"tests": 1})"});
+  CHECK(scores.rewards == Floats{1, 0, 1});
+  CHECK(scores.invalid == std::vector<uint8_t>{0, 1, 0});
+  CHECK(contains(scores.why_invalid, "part 'code': ended with exit status 3"));
+  CHECK(scores.metrics.at("reward/code/tests") == 0.75);
+  CHECK(scores.metrics.at("code/num_reward_failures") == 1);
+  CHECK(scores.components.size() == 2);
+}
+
+TEST_CASE("the cosine reward of a length asks another part whether a response is right") {
+  static plugin::Registry none({}, nullptr);
+  const Json rewards = Json::parse(R"([{"name": "exact_answer", "weight": 0},
+                                       {"name": "length", "schedule": "cosine", "of": "exact_answer", "max_tokens": 8}])");
+  const auto environment = make("mine", Json{{"rewards", rewards}}, {none});
+  Responses responses({"yes", "no", "yes"});
+  for (Sample& sample : responses.samples) sample.ground_truth = "yes";
+  responses.samples[2].response_tokens = 8;
+  CHECK(environment->score(responses.samples, 1).rewards == Floats{1, -1, 0.5f});
+}
+
+TEST_CASE("wrong parts are refused with their place") {
+  static plugin::Registry none({}, nullptr);
+  const auto refuses = [](const char* rewards) {
+    return error_of([&] { make("mine", Json{{"rewards", Json::parse(rewards)}}, {none}); });
+  };
+  CHECK(refuses("[]") == "env.mine.rewards: want a list of parts, as [{name: math, weight: 1.0}], got []");
+  CHECK(refuses("[{\"weight\": 1}]") ==
+        "env.mine.rewards[0]: want a part with a name, as {name: math, weight: 1.0}, got {\"weight\":1}");
+  CHECK(contains(refuses(R"([{"name": "token_task"}, {"name": "token_task"}])"),
+                 "env.mine.rewards[1]: two parts have the name 'token_task'. Name the second otherwise, with `type: "));
+  CHECK(contains(refuses(R"([{"name": "tokentask"}])"),
+                 "env.mine.rewards[0]: env_name: unknown environment 'tokentask'"));
+  CHECK(contains(refuses(R"([{"name": "token_task", "weight": "a"}])"),
+                 "env.mine.rewards[0]: env.token_task.weight: want a number, got \"a\""));
+  CHECK(contains(refuses(R"([{"name": "length", "schedule": "cosine", "of": "math"}])"),
+                 "env.mine.rewards[0]: of: want the name of an earlier part, which tells whether a response is right, "
+                 "got 'math'"));
+  CHECK(contains(refuses(R"([{"name": "token_task", "type": 3}])"),
+                 "env.token_task.type: want the name of a built-in environment, got 3"));
+  CHECK(contains(error_of([] {
+                   make("mine", Json{{"rewards", Json::array()}, {"reward", 1}}, {none});
+                 }),
+                 "env.mine: unknown key 'reward', did you mean 'rewards'?"));
+}
