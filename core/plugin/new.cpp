@@ -38,19 +38,18 @@ void check_kind(const fs::path& templates, const std::string& kind) {
   fail(ErrorKind::config, "no template '{}'{} There are {}", kind, guess.empty() ? "." : guess, joined(kinds));
 }
 
-std::string with_name(std::string text, const std::string& name) {
-  constexpr std::string_view placeholder = "@NAME@";
-  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + name.size()))
-    text.replace(at, placeholder.size(), name);
+std::string replaced(std::string text, std::string_view placeholder, const std::string& by) {
+  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + by.size()))
+    text.replace(at, placeholder.size(), by);
   return text;
 }
 
 // Writes the template `from` into `folder`; returns the name of the new file.
 std::string instantiate(const fs::path& from, const fs::path& folder, const std::string& name) {
-  std::string file = with_name(from.filename().string(), name);
+  std::string file = replaced(from.filename().string(), "@NAME@", name);
   if (file.ends_with(".in")) file.resize(file.size() - 3);
   std::ofstream to(folder / file);
-  to << with_name(read_file(from), name);
+  to << replaced(replaced(read_file(from), "@NAME@", name), "@FOLDER@", fs::absolute(folder).string());
   if (!to.flush()) fail(ErrorKind::config, "{}: cannot be written", (folder / file).string());
   return file;
 }
@@ -67,11 +66,24 @@ std::string quoted(const fs::path& path) {
   return result + "'";
 }
 
+// What to type next, a line each.
+std::string next_commands(const fs::path& folder, const std::vector<std::string>& files, const fs::path& sdk) {
+  for (const auto& [extension, interpreter] : {std::pair{".py", "python3"}, std::pair{".sh", "bash"}}) {
+    const auto script = std::ranges::find_if(files, [&](const std::string& file) { return file.ends_with(extension); });
+    if (script != files.end())
+      return fmt::format("  {} {} < {}\n", interpreter, quoted(folder / *script), quoted(folder / "test.jsonl"));
+  }
+  const std::string build = quoted(folder / "build");
+  return fmt::format("  cmake -S {} -B {} -DHexadSDK_DIR={}\n  cmake --build {}\n  ctest --test-dir {}\n",
+                     quoted(folder), build, quoted(sdk), build, build);
+}
+
 }  // namespace
 
 int new_plugin(const fs::path& prefix, const NewPlugin& wanted, bool json, std::ostream& out) {
   const fs::path templates = prefix / "share/hexad/template", sdk = prefix / "lib/cmake/HexadSDK";
-  check_kind(templates, wanted.kind);
+  const std::string kind = replaced(wanted.kind, "-", "_");
+  check_kind(templates, kind);
   if (!valid_plugin_name(wanted.name)) {
     fail(ErrorKind::config, "the name '{}' must be 2 to 63 characters, a-z first, then a-z, 0-9 and _", wanted.name);
   }
@@ -82,19 +94,18 @@ int new_plugin(const fs::path& prefix, const NewPlugin& wanted, bool json, std::
          error ? error.message() : "exists already");
   }
   std::vector<std::string> files;
-  for (const fs::path& source : {templates, templates / wanted.kind}) {
-    for (const fs::path& file : entries(source, /*directories=*/false))
-      files.push_back(instantiate(file, folder, wanted.name));
+  std::vector<fs::path> sources = entries(templates / kind, /*directories=*/false);
+  if (fs::exists(templates / kind / "CMakeLists.txt.in")) {  // what all that is compiled has
+    const std::vector<fs::path> common = entries(templates, /*directories=*/false);
+    sources.insert(sources.begin(), common.begin(), common.end());
   }
+  for (const fs::path& source : sources) files.push_back(instantiate(source, folder, wanted.name));
   if (json) {
     out << json_text(nlohmann::ordered_json{{"folder", folder.string()}, {"files", files}, {"sdk", sdk.string()}})
         << '\n';
     return 0;
   }
-  const std::string build = quoted(folder / "build");
-  out << fmt::format(
-      "{}: {}\nnext:\n  cmake -S {} -B {} -DHexadSDK_DIR={}\n  cmake --build {}\n  ctest --test-dir {}\n",
-      folder.string(), joined(files), quoted(folder), build, quoted(sdk), build, build);
+  out << fmt::format("{}: {}\nnext:\n{}", folder.string(), joined(files), next_commands(folder, files, sdk));
   return 0;
 }
 
