@@ -1,13 +1,13 @@
-// What README.md tells a newcomer to type is typed here: its shell blocks, in order, in one shell.
+// What README.md and docs/from_trl.md tell a newcomer to type is typed here: their shell blocks, in order, in one shell.
 #include <doctest/doctest.h>
 
 #include "tests/run/first_party.hpp"
 
 namespace {
 
-// The text of the fenced blocks of README.md that are of the language.
-std::vector<std::string> blocks(const std::string& language) {
-  std::ifstream in(first_party::source() + "/README.md");
+// The text of a page's fenced blocks that are of the language.
+std::vector<std::string> blocks(const std::string& language, const std::string& page = "README.md") {
+  std::ifstream in(first_party::source() + "/" + page);
   std::vector<std::string> found;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
@@ -23,16 +23,39 @@ std::vector<std::string> blocks(const std::string& language) {
   return found;
 }
 
+// A checkout's view: configs from the source, the built program, results in a folder of the test's own.
+void look_like_a_checkout(const toy::TempDir& dir) {
+  for (const char* name : {"configs", "sdk", "LICENSE"})
+    toy::fs::create_directory_symlink(toy::fs::path(first_party::source()) / name, dir / name);
+  toy::fs::create_directories(dir / "build");
+  toy::fs::create_directory_symlink(std::getenv("HEXAD_BUILD_DIR"), dir / "build/dev");
+}
+
+void run_script(const toy::TempDir& dir, const std::string& script) {
+  const auto file = dir.write("page.sh", "set -eu\n" + script);
+  const int status =
+      std::system(fmt::format("cd {} && bash {} > out 2>&1", dir.path().string(), file.string()).c_str());
+  INFO(script << toy::read_text(dir / "out"));
+  CHECK(status == 0);
+}
+
 }  // namespace
+
+TEST_CASE("the page for those who know TRL runs as it stands") {
+  const toy::TempDir dir;
+  look_like_a_checkout(dir);
+  std::string script =
+      "cmake --install build/dev --prefix build/hexad > /dev/null\nexport PATH=$PWD/build/hexad/bin:$PATH\n";
+  const auto shell = blocks("sh", "docs/from_trl.md");
+  CHECK(shell.size() == 4);
+  for (const std::string& block : shell) script += block;
+  run_script(dir, script);
+  CHECK(toy::fs::exists(dir / "my_run/model/config.json"));
+}
 
 TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
   const toy::TempDir dir;
-  const std::string source = first_party::source(), build = std::getenv("HEXAD_BUILD_DIR");
-  // A checkout's view: configs from the source, the built program, results in a folder of the test's own.
-  for (const char* name : {"configs", "sdk", "LICENSE"})
-    toy::fs::create_directory_symlink(toy::fs::path(source) / name, dir / name);
-  toy::fs::create_directories(dir / "build");
-  toy::fs::create_directory_symlink(build, dir / "build/dev");
+  look_like_a_checkout(dir);
 
   const auto code = blocks("cpp");
   REQUIRE(code.size() == 1);
@@ -43,13 +66,9 @@ TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
 
   const auto shell = blocks("sh");
   REQUIRE(shell.size() >= 3);
-  std::string script = "set -eu\n";
+  std::string script;
   for (const std::string& block : shell) {
     if (!block.starts_with("make ")) script += block;  // make's own commands are what runs this test
   }
-  const auto file = dir.write("readme.sh", script);
-  const std::string command = fmt::format("cd {} && bash {} > out 2>&1", dir.path().string(), file.string());
-  const int status = std::system(command.c_str());
-  INFO(script << toy::read_text(dir / "out"));
-  CHECK(status == 0);
+  run_script(dir, script);
 }

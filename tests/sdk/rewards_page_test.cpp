@@ -51,7 +51,6 @@ TEST_CASE("the page of rewards tells what works") {
     dir.write("toy.yaml", toy::config_text(dir.path()));
     dir.write("run.yaml", "defaults: [toy.yaml, page.yaml]\n");
     must(dir, path + "hexad config check run.yaml");
-    if (contains(block, "http_reward")) continue;
     must(dir, path + "hexad train run.yaml grpo.max_num_steps=1 checkpointing.enabled=false");
     ++trained;
   }
