@@ -1,4 +1,5 @@
 // Ranks of a replica end an update, or a poll that is called off, alike and at once.
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <atomic>
