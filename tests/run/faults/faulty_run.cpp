@@ -199,7 +199,8 @@ void FaultyRun::check_nothing_left() const {
   if (!has_own_disks()) std::system(fmt::format("cd '{}' && {} > ../left", (dir_ / "disks").string(), kList).c_str());
   std::istringstream left(toy::read_text(dir_ / "left"));
   for (std::string path; std::getline(left, path);) {
-    const bool kept = path.starts_with("./checkpoints/step_") || path == "./checkpoints/latest_checkpoint_status.json";
+    const bool kept = path.starts_with("./checkpoints/step_") ||
+                      path == "./checkpoints/latest_checkpoint_status.json" || path == "./checkpoints/.lock";
     CHECK_MESSAGE(kept, path, " is left");
   }
 }
