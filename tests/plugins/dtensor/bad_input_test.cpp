@@ -248,6 +248,8 @@ TEST_CASE("an output that the backend does not make is refused") {
   args.outputs = outputs;
   args.temperature = args.top_p = 1;
   CHECK(vtable().train(loaded.backend->self(), loaded.backend->call(), &args) == HEXAD_UNIMPLEMENTED);
-  CHECK(loaded.backend->error() ==
-        "the output 'values' is not available: wanted logprobs, entropy or logprobs_unfiltered");
+  CHECK(
+      loaded.backend->error() ==
+      "the output 'values' is not available: wanted logprobs, entropy or logprobs_unfiltered, or sequence_scores of a "
+      "reward model");
 }
