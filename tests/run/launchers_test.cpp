@@ -51,8 +51,11 @@ Words as_rank(int rank, int port, int world = 2) {
           toy::hexad().string()};
 }
 
-// `mpirun ... hexad`. As root and on fewer cores than ranks it wants to be told so.
-Words by_mpirun() { return {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", toy::hexad().string()}; }
+// `mpirun ... hexad`. As root, on fewer cores than ranks, and on one host (without ssh) it wants to be told so.
+Words by_mpirun() {
+  return {"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "plm", "isolated", "-np",
+          "2",      toy::hexad().string()};
+}
 
 class PrivateSlurm {
  public:
