@@ -1,5 +1,6 @@
 #include "core/config/check.hpp"
 
+#include <functional>
 #include <map>
 
 #include "core/base/error.hpp"
@@ -65,35 +66,27 @@ const KnownKeys& known_keys(const Schema& schema) {
       .first->second;
 }
 
-// A translated file: overrides of its own keys come before the translation, those of NeMo-RL's keys after it.
-roll::Translation load_roll(Node file, const std::vector<std::string>& overrides) {
+// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys after it.
+Loaded load_translated(Node file, const std::vector<std::string>& overrides,
+                       const std::function<bool(const std::string& key)>& is_own, const Schema& own,
+                       const std::function<Loaded(Node file)>& translate) {
   std::vector<Override> later;
   for (const std::string& text : overrides) {
     Override parsed = parse_override(text);
-    if (roll::is_roll_key(parsed.key)) {
-      apply_override(file, parsed, known_keys(roll::roll_schema()));
+    if (is_own(parsed.key)) {
+      apply_override(file, parsed, known_keys(own));
     } else {
       later.push_back(std::move(parsed));
     }
   }
-  roll::Translation result = roll::translate(std::move(file));
+  Loaded result = translate(std::move(file));
   for (const Override& override : later) apply_override(result.root, override, known_keys(schema()));
   return result;
 }
 
-Node load_eval(Node file, const std::vector<std::string>& overrides) {
-  std::vector<Override> later;
-  for (const std::string& text : overrides) {
-    Override parsed = parse_override(text);
-    if (is_eval_form_key(parsed.key)) {
-      apply_override(file, parsed, known_keys(schema()));
-    } else {
-      later.push_back(std::move(parsed));
-    }
-  }
-  Node root = from_eval_form(std::move(file));
-  for (const Override& override : later) apply_override(root, override, known_keys(schema()));
-  return root;
+Loaded from_roll(Node file) {
+  roll::Translation translation = roll::translate(std::move(file));
+  return {std::move(translation.root), std::move(translation.problems)};
 }
 
 }  // namespace
@@ -102,10 +95,11 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
   Node file = read_with_parents(path);
   Loaded loaded;
   if (roll::is_roll(file)) {
-    roll::Translation translation = load_roll(std::move(file), overrides);
-    loaded = {std::move(translation.root), std::move(translation.problems)};
+    loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), from_roll);
   } else if (is_eval_form(file)) {
-    loaded.root = load_eval(std::move(file), overrides);
+    loaded = load_translated(std::move(file), overrides, is_eval_form_key, schema(), [](Node form) {
+      return Loaded{from_eval_form(std::move(form)), {}};
+    });
   } else {
     for (const std::string& text : overrides) apply_override(file, parse_override(text), known_keys(schema()));
     loaded.root = std::move(file);
