@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/algorithm/inference.hpp"
 #include "core/algorithm/pass_at_k.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
@@ -40,9 +41,7 @@ class Saved {
     }
   }
   void finish(const Evaluation& result) {
-    Json scores = {{"score", result.score}, {"prompts", result.prompts}, {"right", result.right}};
-    for (const auto& [name, value] : result.metrics) scores[name] = value;
-    std::ofstream(folder_ / "scores.json") << scores.dump(2) << '\n';
+    std::ofstream(folder_ / "scores.json") << to_json(result).dump(2) << '\n';
     samples_.close();
     if (!samples_) fail(ErrorKind::data, "eval.save_path: {} could not be written whole", folder_.string());
   }
@@ -83,6 +82,12 @@ void add(const rollout::Rollout& rollout, const config::EvalConfig& eval, Evalua
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const Evaluation& result) {
+  Json json = {{"score", result.score}, {"prompts", result.prompts}, {"right", result.right}};
+  for (const auto& [name, value] : result.metrics) json[name] = value;
+  return json;
+}
+
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options) {
   const config::RunConfig run = config::run_config(resolved.root);
   const std::string model_dir = model_directory(run.policy.model_name);
@@ -90,24 +95,16 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const std::vector<data::Datum> prompts = rollout::evaluation_prompts(run, text.tools());
-  const config::Node* plugin_section = resolved.root.find("plugins");
-  plugin::Registry plugins(plugin::options_from(plugin_section ? plugin_section->to_json() : Json::object()), nullptr);
-  const rollout::Environments environments = rollout::make_environments(
-      run.env, environments_of(prompts), {plugins, [&](std::string_view path) {
-                                            const config::Node* node = resolved.root.find(path);
-                                            return node ? node->location().text() : std::string();
-                                          }});
+  plugin::Registry plugins(plugin_options(resolved.root), nullptr);
+  const rollout::Environments environments =
+      rollout::make_environments(run.env, environments_of(prompts), {plugins, locator(resolved.root)});
   std::optional<Saved> saved;
   if (run.eval.save_path) saved.emplace(*run.eval.save_path, resolved.root.to_yaml());
 
-  cluster::WorkerGroupOptions worker_options;
-  worker_options.world_size = options.spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
-  worker_options.program = options.program;
-  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
-  cluster::WorkerGroup workers(options.spawner, worker_options);
-  cluster::start_workers(workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
+  const auto workers = start_group(options.program, options.spawner, run);
+  cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
                          text.tokenizer_dir);
-  rollout::Generation generation(workers, run.policy.generation.replica_size);
+  rollout::Generation generation(*workers, run.policy.generation.replica_size);
   rollout::Sampling sampling = rollout::sampling_from(run.policy, text.eos_ids);
   if (sampling.temperature == 0) sampling.greedy = true, sampling.temperature = 1;
 
@@ -130,7 +127,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
     console.line(fmt::format("{} of {} prompts: {} {:.4f}", result.prompts, all, run.eval.metric,
                              result.score / static_cast<double>(result.prompts)));
   }
-  workers.stop();
+  workers->stop();
   const auto samples = static_cast<double>(result.prompts * run.eval.num_tests_per_prompt);
   for (auto& [name, sum] : result.metrics) sum /= samples;
   result.score /= static_cast<double>(result.prompts);

@@ -1,6 +1,6 @@
 // `hexad eval`: samples of a data set's prompts, scored by their environments.
 #pragma once
-#include <iosfwd>
+#include <nlohmann/json.hpp>
 
 #include "core/cluster/spawner.hpp"
 #include "core/config/check.hpp"
@@ -18,6 +18,9 @@ struct Evaluation {
   int64_t prompts = 0, right = 0;  // of the samples: those with reward 1
   telemetry::Metrics metrics;      // means over samples: reward, lengths, truncation_rate, pass@1 ...
 };
+
+// {"score", "prompts", "right", and each metric}.
+nlohmann::ordered_json to_json(const Evaluation& result);
 
 // The validation sets of the configuration, or where it has none those of data.train, in their order. A sample is right
 // where its reward is 1, and one that is invalid is wrong. Throws Error.

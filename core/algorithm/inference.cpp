@@ -50,14 +50,6 @@ std::vector<int64_t> token_ids(const Json& line, const std::string& place) {
   return result;
 }
 
-std::unique_ptr<cluster::WorkerGroup> start_group(const InferenceOptions& options, const config::RunConfig& run) {
-  cluster::WorkerGroupOptions worker_options;
-  worker_options.world_size = options.spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
-  worker_options.program = options.program;
-  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
-  return std::make_unique<cluster::WorkerGroup>(options.spawner, worker_options);
-}
-
 data::Batch batch_of(std::span<const std::vector<int64_t>> rows) {
   std::vector<int64_t> lengths, ids;
   for (const auto& row : rows) {
@@ -100,6 +92,15 @@ std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, cons
 
 }  // namespace
 
+std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cluster::Spawner* spawner,
+                                                  const config::RunConfig& run) {
+  cluster::WorkerGroupOptions worker_options;
+  worker_options.world_size = spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
+  worker_options.program = program;
+  worker_options.call_timeout_s = run.cluster.worker_timeout_s;
+  return std::make_unique<cluster::WorkerGroup>(spawner, worker_options);
+}
+
 config::Resolved inference_config(const InferenceOptions& options) {
   std::string path = (fs::temp_directory_path() / "hexad-XXXXXX.yaml").string();
   const int fd = ::mkstemps(path.data(), 5);
@@ -130,7 +131,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
     }
   });
   if (rows.empty()) return 0;
-  const auto workers = start_group(options, run);
+  const auto workers = start_group(options.program, options.spawner, run);
   cluster::Policy policy(
       *workers, run.policy,
       cluster::start_workers(*workers, resolved.root, run, {run.policy.backend, "", ""}, model_dir, ""));
@@ -174,7 +175,7 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   rollout::Sampling sampling = rollout::sampling_from(run.policy, text.eos_ids);
   sampling.greedy = input.greedy;
 
-  const auto workers = start_group(options, run);
+  const auto workers = start_group(options.program, options.spawner, run);
   cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
                          text.tokenizer_dir);
   rollout::Generation generation(*workers, run.policy.generation.replica_size);

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/spawner.hpp"
+#include "core/cluster/worker_group.hpp"
 #include "core/config/check.hpp"
+#include "core/config/run_config.hpp"
 
 namespace hexad::algorithm {
 
@@ -17,6 +18,10 @@ struct InferenceOptions {
   std::string model_dir;
   std::vector<std::string> overrides;  // of the configuration: policy.precision=float32 ...
 };
+
+// One worker for each rank of the configuration, without a log; on a thread of this process where there is no spawner.
+std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cluster::Spawner* spawner,
+                                                  const config::RunConfig& run);
 
 // The configuration that a model directory and overrides mean: the schema's defaults around policy.model_name.
 config::Resolved inference_config(const InferenceOptions& options);

@@ -26,10 +26,6 @@ std::vector<std::string> environment_names_of(const config::RunConfig& run) {
   return names;
 }
 
-Json plugins_section(const config::Node& root) {
-  return root.find("plugins") ? root.at("plugins").to_json() : Json::object();
-}
-
 // What must be the same for a checkpoint to go on: another model or other data is another run.
 Json identity_of(const config::RunConfig& run, const std::string& model_dir, int64_t train_size) {
   const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
@@ -103,6 +99,18 @@ Ending train_and_report(Run& run, const std::function<Ending()>& train) {
 }
 
 }  // namespace
+
+plugin::Options plugin_options(const config::Node& root) {
+  const config::Node* section = root.find("plugins");
+  return plugin::options_from(section ? section->to_json() : Json::object());
+}
+
+plugin::Locate locator(const config::Node& root) {
+  return [&root](std::string_view path) {
+    const config::Node* node = root.find(path);
+    return node ? node->location().text() : std::string();
+  };
+}
 
 std::string model_directory(const std::string& model_name) {
   const fs::path path(model_name);
@@ -224,13 +232,9 @@ TrainOutcome finish(Parts& parts, Run& run, Data& data, const std::function<Endi
 TrainOutcome train_on_rollouts(Parts& parts) {
   const config::RunConfig& config = parts.config;
   rollout::Prompts prompts(config, parts.text.tools());
-  plugin::Registry plugins(plugin::options_from(plugins_section(parts.resolved.root)), /*runtime=*/nullptr);
-  const auto locate = [&](std::string_view path) {
-    const config::Node* node = parts.resolved.root.find(path);
-    return node ? node->location().text() : std::string();
-  };
-  const rollout::Environments environments =
-      rollout::make_environments(config.env, environment_names_of(config), {plugins, locate, &parts.interrupted});
+  plugin::Registry plugins(plugin_options(parts.resolved.root), /*runtime=*/nullptr);
+  const rollout::Environments environments = rollout::make_environments(
+      config.env, environment_names_of(config), {plugins, locator(parts.resolved.root), &parts.interrupted});
   const Json identity = identity_of(config, parts.model_dir, prompts.train_size());
   parts.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*parts.workers, parts.placement);

@@ -6,6 +6,8 @@
 #include "core/cluster/launch.hpp"
 #include "core/cluster/spawner.hpp"
 #include "core/config/check.hpp"
+#include "core/plugin/options.hpp"
+#include "core/plugin/plugin_config.hpp"
 
 namespace hexad::algorithm {
 
@@ -27,6 +29,10 @@ struct TrainOutcome {
 // rewards are not there a few seconds later is given up.
 // Throws Error.
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+
+// What the block `plugins` says; and where a key of the configuration was written, for messages of plugins.
+plugin::Options plugin_options(const config::Node& root);
+plugin::Locate locator(const config::Node& root);  // borrows the root
 
 // policy.model_name as a local directory with a config.json. Throws Error(config) that says what was found instead (a
 // GGUF file, a hub id, nothing) and how to get a directory.

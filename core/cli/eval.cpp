@@ -35,9 +35,7 @@ void add_eval(CLI::App& app, int& exit_code) {
     const algorithm::Evaluation result =
         algorithm::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
     if (arguments->json) {
-      nlohmann::ordered_json out = {{"score", result.score}, {"prompts", result.prompts}, {"right", result.right}};
-      for (const auto& [name, value] : result.metrics) out[name] = value;
-      std::cout << out << '\n';
+      std::cout << algorithm::to_json(result) << '\n';
     } else {
       print(config::run_config(resolved.root).eval, result);
     }
