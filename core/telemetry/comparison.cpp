@@ -1,7 +1,6 @@
 #include "core/telemetry/comparison.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -15,17 +14,6 @@ namespace {
 
 constexpr size_t kWidth = 80, kLabel = 36, kCell = 11, kRunsAbreast = (kWidth - kLabel) / kCell;
 constexpr size_t kLastSteps = 10;
-constexpr std::array kCompared = {"train/reward",
-                                  "validation/accuracy",
-                                  "validation/pass_k",
-                                  "train/mean_gen_tokens_per_sample",
-                                  "train/token_mult_prob_error",
-                                  "train/gen_kl_error",
-                                  "train/approx_entropy",
-                                  "train/grad_norm",
-                                  "train/truncation_rate",
-                                  "timing/train/total_step_time",
-                                  "performance/tokens_per_sec"};
 
 // NaN where the run lacks the metric.
 double final_value(const RunRecord& run, const std::string& key) {

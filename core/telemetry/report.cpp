@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/telemetry/comparison.hpp"
 #include "core/telemetry/report_data.hpp"
 #include "core/telemetry/report_page.hpp"
 
@@ -29,7 +30,7 @@ std::string script_safe(const std::string& json) {
 }  // namespace
 
 void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
-  Json data = {{"runs", Json::array()}};
+  Json data = {{"runs", Json::array()}, {"compared", kCompared}};
   for (const RunRecord& run : runs) data["runs"].push_back(report_data(run, runs.size()));
   std::string page(kReportPage);
   page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(json_text(data)));

@@ -1,18 +1,4 @@
 // Several runs: what they came to, and what set them apart.
-const compared = [
-  "train/reward",
-  "validation/accuracy",
-  "validation/pass_k",
-  "train/mean_gen_tokens_per_sample",
-  "train/token_mult_prob_error",
-  "train/gen_kl_error",
-  "train/approx_entropy",
-  "train/grad_norm",
-  "train/truncation_rate",
-  "timing/train/total_step_time",
-  "performance/tokens_per_sec",
-];
-
 const runHeads = () => runs.map((run, i) => node("th", {}, swatch(colour(i)), run.label));
 
 function finalTable() {

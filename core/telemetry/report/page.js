@@ -1,5 +1,5 @@
 // What every part of the page uses: the data, nodes, numbers, colours, the tip under the pointer.
-const runs = JSON.parse(document.getElementById("data").textContent).runs;
+const { runs, compared } = JSON.parse(document.getElementById("data").textContent);
 const find = id => document.getElementById(id);
 const view = {
   smoothing: runs[0].steps.length < 60 ? 0.6 : 0.8,
