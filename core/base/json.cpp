@@ -4,10 +4,39 @@
 #include "core/base/file.hpp"
 
 namespace hexad {
+namespace {
+
+// nlohmann copies and prints a value with a call a level: a stranger's text could end the stack.
+constexpr int kDeepest = 500;
+
+// Where the text opens more levels than that; npos if it does not.
+size_t too_deep(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      while (++i < text.size() && text[i] != '"') i += text[i] == '\\';
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return i;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
+
+template <typename J>
+J parse(std::string_view text) {
+  if (const size_t place = too_deep(text); place != text.npos)
+    throw J::parse_error::create(101, place + 1, fmt::format("nested more than {} levels deep", kDeepest), nullptr);
+  return J::parse(text);
+}
+
+}  // namespace
 
 template <typename J>
 J parse_json(std::string_view text) {
-  return J::parse(text);
+  return parse<J>(text);
 }
 
 template <typename J>
@@ -17,6 +46,7 @@ J parse_json(std::string_view text, const typename J::parser_callback_t& watch) 
 
 template <typename J>
 J try_parse_json(std::string_view text) {
+  if (too_deep(text) != text.npos) return J(J::value_t::discarded);
   return J::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
@@ -24,7 +54,7 @@ template <typename J>
 J read_json(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    return J::parse(text);
+    return parse<J>(text);
   } catch (const typename J::parse_error& error) {
     fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
   }

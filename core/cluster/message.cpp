@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "core/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -12,11 +12,13 @@ constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 data::Tensor wrap(const Json& description, const Frame& frame) {
   const data::DType dtype = data::dtype_named(description.at(0).get<std::string>());
-  const auto shape = description.at(1).get<std::vector<int64_t>>();
+  std::vector<int64_t> shape;
   int64_t elements = 1;
-  for (const int64_t extent : shape) {
+  for (const Json& part : description.at(1)) {
+    const int64_t extent = part.is_number_integer() ? part.get<int64_t>() : -1;
     if (extent < 0 || (extent > 0 && elements > kMaxElements / extent))
       fail(ErrorKind::worker, "message: bad shape {}", json_text(description));
+    shape.push_back(extent);
     elements *= extent;
   }
   const size_t want = static_cast<size_t>(elements) * data::item_size(dtype);
@@ -31,6 +33,20 @@ data::Tensor wrap(const Json& description, const Frame& frame) {
     return copy;
   }
   return data::Tensor(dtype, shape, frame.owner, frame.data);
+}
+
+// The fields that are read before a command runs: what is wrong with them is said here, and the message is dropped.
+void check_envelope(const Json& header) {
+  for (const char* key : {"command", "event", "error", "host"}) {
+    if (header.contains(key) && !header[key].is_string())
+      fail(ErrorKind::worker, "message: '{}' must be a text, got {}", key, header[key].type_name());
+  }
+  for (const char* key : {"pid", "step", "error_kind"}) {
+    if (header.contains(key) && !header[key].is_number_integer())
+      fail(ErrorKind::worker, "message: '{}' must be a whole number, got {}", key, header[key].type_name());
+  }
+  if (header.contains("lost_peer") && !header["lost_peer"].is_boolean())
+    fail(ErrorKind::worker, "message: 'lost_peer' must be true or false, got {}", header["lost_peer"].type_name());
 }
 
 }  // namespace
@@ -57,15 +73,15 @@ data::Batch Message::batch(const std::string& key) const {
   try {
     const Json& description = header.at(key);
     const auto numbers = [&](const Json& index) {
-      const auto span = tensors.at(index.get<size_t>()).span<int64_t>();
+      const auto span = tensors.at(integer<size_t>(index)).span<int64_t>();
       return std::vector<int64_t>(span.begin(), span.end());
     };
     data::Batch batch = data::Batch::of_cu_seqlens(numbers(description.at("cu_seqlens")));
     if (description.contains("groups")) {
-      batch.set_groups(numbers(description.at("group_of")), description.at("groups").get<int64_t>());
+      batch.set_groups(numbers(description.at("group_of")), integer<int64_t>(description.at("groups")));
     }
     for (const Json& column : description.at("columns")) {
-      batch.set(column.at(0).get<std::string>(), tensors.at(column.at(2).get<size_t>()),
+      batch.set(column.at(0).get<std::string>(), tensors.at(integer<size_t>(column.at(2))),
                 data::axis_named(column.at(1).get<std::string>()));
     }
     return batch;
@@ -101,6 +117,7 @@ Message decode(const std::vector<Frame>& frames) {
     fail(ErrorKind::worker, "message: bad tensor description: {}", error.what());
   }
   message.header.erase("tensors");
+  check_envelope(message.header);
   return message;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/json_integer.hpp"
 
 namespace hexad::cluster {
 
@@ -11,8 +12,8 @@ MicroBatches micro_batches(const Message& message, const data::Batch& batch, con
   const std::vector<std::string> names(info.inputs, info.inputs + info.num_inputs);
   MicroBatches result;
   for (const Json& entry : message.header.at("micro_batches")) {
-    const auto rows = entry.at("rows").get<std::vector<int64_t>>();
-    result.views.emplace_back(batch.select(rows), names, entry.at("padded_length").get<int64_t>(),
+    const auto rows = integers<int64_t>(entry.at("rows"));
+    result.views.emplace_back(batch.select(rows), names, integer<int64_t>(entry.at("padded_length")),
                               entry.value("dummy", false));
     result.pointers.push_back(result.views.back().get());
   }

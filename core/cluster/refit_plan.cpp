@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.hpp"
+#include "core/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -57,8 +58,11 @@ std::map<std::string, HeldWeight> by_name(const std::vector<Layout>& held) {
     for (const LayoutSlice& slice : held[rank]) {
       HeldWeight& weight = weights[slice.name];
       if (!weight.first) weight.first = &slice;
+      if (weight.first->global_shape != slice.global_shape)
+        fail(ErrorKind::worker, "refit: weight '{}' has shape [{}] on one training rank and [{}] on another",
+             slice.name, fmt::join(weight.first->global_shape, ", "), fmt::join(slice.global_shape, ", "));
       const auto same = std::ranges::find(weight.parts, slice.box, &Held::box);
-      (same == weight.parts.end() ? weight.parts.emplace_back(slice.box, std::vector<int>()) : *same)
+      (same == weight.parts.end() ? weight.parts.emplace_back(Held{slice.box, {}}) : *same)
           .ranks.push_back(static_cast<int>(rank));
     }
   }
@@ -76,6 +80,23 @@ const HeldWeight& require(const std::map<std::string, HeldWeight>& weights, cons
   return found->second;
 }
 
+// A rank's layout comes out of a plugin and through a message: the plan counts on boxes that lie inside their weights.
+void check_slice(const LayoutSlice& slice) {
+  constexpr int64_t kMostElements = int64_t{1} << 50;
+  const auto& [offsets, shape] = slice.box;
+  bool good = offsets.size() == slice.global_shape.size() && shape.size() == offsets.size();
+  int64_t elements = 1;
+  for (size_t d = 0; good && d < shape.size(); ++d) {
+    const int64_t whole = slice.global_shape[d];
+    good = whole >= 0 && whole <= kMostElements / std::max<int64_t>(elements, 1) && shape[d] >= 0 &&
+           shape[d] <= whole && offsets[d] >= 0 && offsets[d] <= whole - shape[d];
+    elements *= whole;
+  }
+  if (!good)
+    fail(ErrorKind::worker, "refit: elements [{}] + [{}] do not lie in weight '{}' of shape [{}]",
+         fmt::join(offsets, ", "), fmt::join(shape, ", "), slice.name, fmt::join(slice.global_shape, ", "));
+}
+
 int64_t bytes_of(const LayoutSlice& type, const Box& box) { return box.elements() * type.bits / 8; }
 
 }  // namespace
@@ -90,10 +111,11 @@ void to_json(Json& json, const LayoutSlice& slice) {
 
 void from_json(const Json& json, LayoutSlice& slice) {
   slice = {json.at(0).get<std::string>(),
-           json.at(1).get<std::vector<int64_t>>(),
-           {json.at(2).get<std::vector<int64_t>>(), json.at(3).get<std::vector<int64_t>>()},
-           json.at(4).get<uint8_t>(),
-           json.at(5).get<uint8_t>()};
+           integers<int64_t>(json.at(1)),
+           {integers<int64_t>(json.at(2)), integers<int64_t>(json.at(3))},
+           integer<uint8_t>(json.at(4)),
+           integer<uint8_t>(json.at(5))};
+  check_slice(slice);
 }
 
 Layout whole_weights(const std::vector<Layout>& held) {

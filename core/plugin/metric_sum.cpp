@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/json_integer.hpp"
+
 namespace hexad::plugin {
 namespace {
 
@@ -42,7 +44,7 @@ void MetricSum::add(const std::string& name, double value, double weight, Reduce
 
 void MetricSum::add(const Json& observed) {
   for (const auto& [name, entry] : observed.items()) {
-    add(name, number(entry.at(0)), number(entry.at(1)), static_cast<ReduceAs>(entry.at(2).get<int>()));
+    add(name, number(entry.at(0)), number(entry.at(1)), static_cast<ReduceAs>(integer<int>(entry.at(2))));
   }
 }
 

@@ -32,6 +32,17 @@ TEST_CASE("text becomes the value it stands for, in the order of its keys where 
                        Ordered::parse_error);
 }
 
+TEST_CASE("nesting that would end the stack is refused") {
+  const auto nested = [](int levels) { return std::string(levels, '[') + "\"]\\\"\"" + std::string(levels, ']'); };
+  CHECK(json_text(Ordered(parse_json<Ordered>(nested(500)))) == nested(500));
+  CHECK_THROWS_WITH_AS(parse_json<Ordered>(nested(501)), doctest::Contains("nested more than 500 levels deep"),
+                       Ordered::parse_error);
+  CHECK(try_parse_json<Ordered>(nested(1'000'000)).is_discarded());
+  CHECK(parse_json<Ordered>("[" + nested(499) + "," + nested(499) + "]").size() == 2);
+  const ScratchFile file(nested(1'000'000));
+  CHECK_THROWS_WITH_AS(read_json<Ordered>(file.path), doctest::Contains("nested more than 500 levels deep"), Error);
+}
+
 TEST_CASE("text that is not JSON is nothing for try_parse_json") {
   CHECK(try_parse_json<Ordered>("[1]").is_array());
   for (const char* text : {"", "{", "[1,]", "{} x", "nul", "\"\xff\""}) {

@@ -69,6 +69,14 @@ TEST_CASE("a message that is malformed is an error, never worse") {
     frames = {frame(R"({"tensors": [["f32", [4294967296, 4294967296, 4294967296]]]})"), frame("")};
     CHECK_THROWS_AS(cluster::decode(frames), Error);
   }
+  SUBCASE("a field of the envelope is of another type") {
+    CHECK_THROWS_WITH_AS(cluster::decode({frame(R"({"event": 5})")}), "message: 'event' must be a text, got number",
+                         Error);
+    CHECK_THROWS_WITH_AS(cluster::decode({frame(R"({"pid": "a"})")}),
+                         "message: 'pid' must be a whole number, got string", Error);
+    CHECK_THROWS_WITH_AS(cluster::decode({frame(R"({"lost_peer": 1})")}),
+                         "message: 'lost_peer' must be true or false, got number", Error);
+  }
   SUBCASE("the batch is not there") { CHECK_THROWS_AS(cluster::decode(frames).batch("other"), Error); }
 }
 

@@ -139,6 +139,24 @@ TEST_CASE("weights that do not fit together are named") {
   CHECK(error(slice("a", {6}, {0}, {6})) == "refit: of weight 'a' no training rank holds elements [2] + [2]");
 }
 
+TEST_CASE("ranks that hold one weight in two shapes are refused") {
+  std::vector<Layout> needed = {{}, {}, {slice("a", {6}, {0}, {6})}};
+  CHECK(error_of([&] {
+          plan_refit({{slice("a", {6}, {0}, {6})}, {slice("a", {2, 3}, {0, 0}, {2, 3})}}, needed, 1 << 20);
+        }) == "refit: weight 'a' has shape [6] on one training rank and [2, 3] on another");
+}
+
+TEST_CASE("a slice that does not lie in its weight is refused where it arrives") {
+  const auto error = [](const LayoutSlice& wrong) {
+    return error_of([&] { cluster::Json(wrong).get<LayoutSlice>(); });
+  };
+  CHECK(error(slice("a", {6}, {4}, {3})) == "refit: elements [4] + [3] do not lie in weight 'a' of shape [6]");
+  CHECK(error(slice("a", {6}, {-1}, {3})) == "refit: elements [-1] + [3] do not lie in weight 'a' of shape [6]");
+  CHECK(error(slice("a", {6, 2}, {0}, {6})) == "refit: elements [0] + [6] do not lie in weight 'a' of shape [6, 2]");
+  const int64_t huge = int64_t{1} << 40;
+  CHECK(error(slice("a", {huge, huge}, {0, 0}, {1, 1})) != "");
+}
+
 TEST_CASE("a layout crosses processes") {
   const Layout layout = {slice("a.b", {6, 4}, {3, 0}, {3, 4}, 16)};
   const auto back = cluster::Json::parse(cluster::Json(layout).dump()).get<Layout>();
