@@ -72,7 +72,9 @@ std::vector<std::string> token_list(const Gguf& gguf) {
   }
   auto tokens = gguf.get<std::vector<std::string>>("tokenizer.ggml.tokens");
   const GgufTensor* embedding = gguf.find("token_embd.weight");
-  if (embedding && tokens.size() > static_cast<size_t>(embedding->shape.at(0))) {
+  if (embedding && embedding->shape.size() != 2)
+    fail(ErrorKind::data, "{}: tensor \"token_embd.weight\" is no matrix", gguf.path().string());
+  if (embedding && tokens.size() > static_cast<size_t>(embedding->shape[0])) {
     fail(ErrorKind::data, "{}: there are {} tokens, but tensor \"token_embd.weight\" has {} rows", gguf.path().string(),
          tokens.size(), embedding->shape[0]);
   }

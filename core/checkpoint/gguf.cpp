@@ -102,10 +102,16 @@ uint64_t GgufTensor::elements() const {
 }
 
 Gguf Gguf::open(const std::filesystem::path& path) {
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  Gguf gguf = parse(file->bytes(), path);
+  gguf.file_ = std::move(file);
+  return gguf;
+}
+
+Gguf Gguf::parse(std::span<const std::byte> file, const std::filesystem::path& path) {
   Gguf gguf;
   gguf.path_ = path;
-  gguf.file_ = MappedFile::open(path);
-  GgufCursor cursor(gguf.file_->bytes(), path.string());
+  GgufCursor cursor(file, path.string());
   const auto magic = cursor.read<uint32_t>();
   if (magic != 0x46554747) {
     fail(ErrorKind::data, "{}: not a GGUF file: it starts with {:#010x}, wanted 0x46554747 (\"GGUF\")", path.string(),
@@ -129,7 +135,7 @@ Gguf Gguf::open(const std::filesystem::path& path) {
   }
   const auto unit = static_cast<uint64_t>(alignment);
   const uint64_t begin = (cursor.position() + unit - 1) / unit * unit;
-  gguf.tensors_ = place(std::move(headers), gguf.file_->bytes(), begin, unit, path.string());
+  gguf.tensors_ = place(std::move(headers), file, begin, unit, path.string());
   return gguf;
 }
 

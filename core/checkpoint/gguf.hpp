@@ -36,6 +36,8 @@ using GgufValue = std::variant<bool, int64_t, double, std::string, std::vector<b
 class Gguf {
  public:
   static Gguf open(const std::filesystem::path& path);  // throws hexad::Error naming path, offset and what is wrong
+  // The same from the bytes of a file, which must outlive the result; `path` names them in errors.
+  static Gguf parse(std::span<const std::byte> file, const std::filesystem::path& path);
 
   const std::map<std::string, GgufValue>& metadata() const { return metadata_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }

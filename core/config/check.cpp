@@ -121,7 +121,7 @@ std::vector<Problem> check(const Loaded& loaded) {
   for (Problem& problem : check_root(loaded.root)) {
     if (!said(problem)) problems.push_back(std::move(problem));
   }
-  std::ranges::stable_partition(problems, &Problem::is_error);
+  std::stable_partition(problems.begin(), problems.end(), std::mem_fn(&Problem::is_error));
   return problems;
 }
 

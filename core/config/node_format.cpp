@@ -1,6 +1,7 @@
 // A tree as JSON and as YAML.
 #include <cmath>
 
+#include "core/base/error.hpp"
 #include "core/config/node.hpp"
 #include "core/config/python_text.hpp"
 #include "core/config/yaml_scalar.hpp"
@@ -17,7 +18,11 @@ bool is_plain(const std::string& text) {
   if (text.empty() || text.size() > 200 || !std::ranges::all_of(text, plain)) return false;
   const char first = text.front();
   if (first == ' ' || first == '-' || first == '+' || text.back() == ' ') return false;
-  return std::holds_alternative<std::string>(plain_scalar(text));
+  try {
+    return std::holds_alternative<std::string>(plain_scalar(text));
+  } catch (const Error&) {
+    return false;  // a number that does not fit
+  }
 }
 
 std::string quoted(const std::string& text) {

@@ -25,9 +25,20 @@ Node checked(const std::string& name, int64_t result, bool overflow) {
   return Node(result);
 }
 
+// Sums of sums double: this is far above what a configuration adds, and far below what a machine holds.
+constexpr size_t kLongestSum = 1 << 20;
+
+void require_short(size_t length) {
+  if (length > kLongestSum) fail(ErrorKind::config, "${{add:...}} gives more than {} characters or items", kLongestSum);
+}
+
 Node add(const Node& a, const Node& b) {
-  if (a.is_string() && b.is_string()) return Node(a.as_string() + b.as_string());
+  if (a.is_string() && b.is_string()) {
+    require_short(a.as_string().size() + b.as_string().size());
+    return Node(a.as_string() + b.as_string());
+  }
   if (a.is_list() && b.is_list()) {
+    require_short(a.items().size() + b.items().size());
     Node::List both = a.items();
     std::ranges::copy(b.items(), std::back_inserter(both));
     return Node(std::move(both));

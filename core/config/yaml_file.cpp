@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "core/base/error.hpp"
 #include "core/config/interpolation_grammar.hpp"
@@ -16,6 +15,8 @@ namespace {
 
 // Aliases can make a small file into a huge tree; no configuration comes near this many values.
 constexpr size_t kMostValues = 1'000'000;
+// A parent may be any path, /dev/zero too.
+constexpr size_t kMostBytes = 8 << 20;
 
 class YamlReader {
  public:
@@ -143,7 +144,8 @@ Node read_yaml_text(const std::string& text, const std::string& name) {
   // OmegaConf reads a document that is one text once more, as YAML, and makes plain text a key without a value.
   if (root.is_string()) {
     const std::string& inner = root.as_string();
-    if (inner == text || YAML::Load(inner).IsScalar())
+    const std::vector<YAML::Node> again = parse_documents(inner, name);
+    if (inner == text || (!again.empty() && again[0].IsScalar()))
       return Node(Node::Map{{inner, Node({}, root.location())}}, root.location());
     return read_yaml_text(inner, name);
   }
@@ -155,9 +157,12 @@ Node read_yaml_file(const std::filesystem::path& path) {
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
   std::ifstream in(path, std::ios::binary);
   if (!in) fail(ErrorKind::config, "cannot read the configuration file {}", path.string());
-  std::ostringstream text;
-  text << in.rdbuf();
-  return read_yaml_text(text.str(), path.string());
+  std::string text(kMostBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (text.size() > kMostBytes)
+    fail(ErrorKind::config, "{}: more than {} bytes, which no configuration has", path.string(), kMostBytes);
+  return read_yaml_text(text, path.string());
 }
 
 }  // namespace hexad::config

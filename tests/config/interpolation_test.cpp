@@ -51,6 +51,9 @@ TEST_CASE("resolvers say what they cannot take") {
   CHECK(load_error("a: '${add:1}'\n") == "a.yaml:1:1: ${add:1}: ${add:...} takes two arguments, got 1");
   CHECK(load_error("a: '${mul:1,x}'\n") == "a.yaml:1:1: ${mul:1,x}: ${mul:...} cannot take int 1 and text 'x'");
   CHECK(load_error("a: '${div:1,0}'\n") == "a.yaml:1:1: ${div:1,0}: ${div:1,0} divides by zero");
+  const std::string half(600'000, 'x');
+  check_says(load_error("h: " + half + "\na: ${add:${h},${h}}\n"),
+             "${add:...} gives more than 1048576 characters or items");
   CHECK(load_error("a: '${mul:9223372036854775807,2}'\n") ==
         "a.yaml:1:1: ${mul:9223372036854775807,2}: ${mul:...} gives an integer beyond 64 bits");
   CHECK(load_error("a: '${oc.env:HEXAD_TEST_NOT_SET}'\n") ==

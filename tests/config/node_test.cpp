@@ -69,7 +69,8 @@ TEST_CASE("floats are written as Python writes them") {
 TEST_CASE("YAML output reads back as the same values") {
   const std::string text =
       "a: {b: [1, 2.5, 1e-8, true, null, '12', 'yes', '', ' x ', 'a: b', '# c', \"l1\\nl2\\t\\\"q\\\" \\\\\"]}\n"
-      "e: {}\nf: []\nnested: [[1, [2]], {k: [{v: 1}]}]\ninf: [.inf, -.inf]\nwords: ['~', 'null', '-', '1:30', '<<', "
+      "e: {}\nf: []\nnested: [[1, [2]], {k: [{v: 1}]}]\ninf: [.inf, -.inf]\nwords: ['12345678901234567890', '~', "
+      "'null', '-', '1:30', '<<', "
       "'=']\n"
       "'key with: colon': 'größe'\nescaped: \\${a}\ntemplate: \"{% for m in messages %}\\n{{ m }}\\n{% endfor %}\"\n";
   const Node node = load_text(text);

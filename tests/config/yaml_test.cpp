@@ -58,7 +58,12 @@ TEST_CASE("a file that cannot be read is named") {
   CHECK(message_of([&] { hexad::config::load(files / "d"); }) == "d: is a directory, wanted a YAML file");
 }
 
+TEST_CASE("a file without an end is refused") {
+  CHECK(load_error("defaults: /dev/zero\n") == "/dev/zero: more than 8388608 bytes, which no configuration has");
+}
+
 TEST_CASE("a document that is text is read once more") {
   CHECK(load_text("\"a: 1\"\n").as_int("a") == 1);
   CHECK(load_text("some words\n").find("some words")->is_null());
+  check_says(load_error("'a: [b'\n"), "a.yaml:1:");
 }

@@ -1,4 +1,5 @@
 #include "core/text/template/builtins.hpp"
+#include "core/text/template/fault.hpp"
 #include "core/text/template/parser.hpp"
 #include "core/text/template/python_text.hpp"
 
@@ -14,6 +15,17 @@ ExpressionPtr node(Args&&... args) {
 }
 
 Value constant_text(std::string bytes) { return std::make_shared<const Text>(Text{std::move(bytes)}); }
+
+Value integer_of(const Token& token, int base) {
+  std::optional<Int> value;
+  try {
+    value = parse_integer(token.text, base);
+  } catch (const Fault& error) {
+    throw SyntaxFault(token.line, error.what());
+  }
+  if (!value) throw SyntaxFault(token.line, fmt::format("'{}' is not a number", token.text));
+  return *value;
+}
 
 }  // namespace
 
@@ -177,7 +189,7 @@ ExpressionPtr ExpressionParser::parse_postfix(ExpressionPtr expression) {
     const int line = tokens_.line();
     if (tokens_.skip_symbol(".")) {
       if (tokens_.at(TokenKind::integer)) {
-        Value index = *parse_integer(tokens_.next().text, 10);
+        Value index = integer_of(tokens_.next(), 10);
         expression = node<Subscript>(line, std::move(expression), node<Literal>(line, std::move(index)));
       } else {
         expression = node<Attribute>(line, std::move(expression), tokens_.expect_any_name("a name after '.'"));
@@ -296,9 +308,7 @@ ExpressionPtr ExpressionParser::parse_primary() {
     case TokenKind::real: {
       tokens_.next();
       if (token.kind == TokenKind::real) return node<Literal>(token.line, *parse_real(token.text));
-      const std::optional<Int> value = parse_integer(token.text, 0);
-      if (!value) throw SyntaxFault(token.line, fmt::format("'{}' is not a number", token.text));
-      return node<Literal>(token.line, *value);
+      return node<Literal>(token.line, integer_of(token, 0));
     }
     case TokenKind::symbol: break;
     default: tokens_.unexpected("an expression");

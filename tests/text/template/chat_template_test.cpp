@@ -114,6 +114,9 @@ TEST_CASE("mistakes in a template are reported with its line") {
   CHECK(failure("{% raw %} abc") == "model.jinja:1: {% raw %} is not closed by {% endraw %}");
   CHECK(failure("{{ (1] }}") == "model.jinja:1: unexpected ']', expected ')'");
   CHECK(failure("{{ 1 + }}") == "model.jinja:1: got the end of the expression, expected an expression");
+  CHECK(failure("{{ " + std::string(45, '2') + " }}") == "model.jinja:1: an integer is too large");
+  CHECK(failure("{{ messages[" + std::string(45, '2') + "] }}") == "model.jinja:1: an integer is too large");
+  CHECK(failure("{{ messages.0x1 }}") == "model.jinja:1: '0x1' is not a number");
   CHECK(failure("{{ a $ b }}") == "model.jinja:1: unexpected character '$'");
   CHECK(failure("{% if x %}{% endfor %}") == "model.jinja:1: {% endfor %} has no statement that it belongs to");
   CHECK(failure("{% break %}") == "model.jinja:1: {% break %} is not inside a loop");
