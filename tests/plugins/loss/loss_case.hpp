@@ -98,7 +98,7 @@ inline Result compute(LossPlugin& loss, Packed& batch) {
   };
   Result result;
   for (auto& [name, data] : batch.tokens) {
-    const bool output = name.starts_with("logprobs");
+    const bool output = name.starts_with("logprobs") || name == "token_values";
     (output ? outputs : inputs).push_back({name.c_str(), tensor(data, &num_tokens), nullptr, HEXAD_AXIS_TOKEN, 0});
     if (!output) continue;
     result.grads[name].assign(data.size(), 7);  // the host zeroes it
