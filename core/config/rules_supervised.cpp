@@ -63,22 +63,6 @@ void check_reward_model(RuleContext& c) {
                                     c.block()));
 }
 
-// Which layouts have the head of a reward model.
-void check_reward_head(RuleContext& c) {
-  if (c.algorithm() != Algorithm::rm) return;
-  if (c.backend() == "megatron")
-    c.error("policy.megatron_cfg.enabled",
-            "rm needs the reward head, which megatron does not have; enable policy.dtensor_cfg instead");
-  if (c.backend() != "dtensor") return;
-  for (const char* size : {"tensor_parallel_size", "context_parallel_size"}) {
-    const std::string key = std::string("policy.dtensor_cfg.") + size;
-    if (c.integer(key).value_or(1) > 1)
-      c.error(key, fmt::format("got {}, wanted 1 with rm: the reward head is not cut over ranks. Data-parallel ranks "
-                               "(cluster.gpus_per_node) work",
-                               *c.integer(key)));
-  }
-}
-
 void check_notices(RuleContext& c) {
   const Node* generation = c.root().find("policy.generation.temperature");
   if (generation && generation->is_number() && generation->as_double() != 1)
@@ -90,7 +74,6 @@ void check_notices(RuleContext& c) {
 void check_supervised_rules(RuleContext& c) {
   check_one_algorithm(c);
   check_reward_model(c);
-  check_reward_head(c);
   check_processors(c);
   if (c.algorithm() == Algorithm::grpo) {
     for (const char* key : {"data.add_bos", "data.add_eos", "data.add_generation_prompt"})

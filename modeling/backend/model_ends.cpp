@@ -10,10 +10,9 @@
 namespace hexad::modeling {
 namespace {
 
-// normed [n, H], weight [1, H], last int64 [B] -> fp32 [B]: the score of a sequence is that of its last token, as in
-// transformers' sequence classifiers.
-at::Tensor sequence_scores(const at::Tensor& normed, const at::Tensor& weight, const at::Tensor& last) {
-  return at::matmul(normed.index_select(0, last).to(at::kFloat), weight.to(at::kFloat).squeeze(0));
+// Rows of hidden states, or what was made of them -> those that are tokens.
+at::Tensor of_tokens(const MicroBatch& batch, const at::Tensor& rows) {
+  return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
 }
 
 }  // namespace
@@ -45,23 +44,38 @@ void ModelEnds::embed_backward(const MicroBatch& batch, const at::Tensor& grad, 
   sum.index_add_(0, rows.index_select(0, mine), whole.index_select(0, mine).to(sum.scalar_type()));
 }
 
+// The score of a sequence is that of its last token, as in transformers' sequence classifiers. Context-parallel ranks
+// score the sequences that end on them; with sequence parallelism, where the gradients of all ranks are summed, the
+// first of the tensor-parallel ranks counts, and without it each computes the same.
+LogprobResult ModelEnds::scores(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights) const {
+  at::Tensor normed = final_norm(config_, weights.norm, hidden);
+  if (tp_.shards_tokens()) normed = gather_tokens(normed, tp_.group);
+  const at::Tensor last = of_tokens(batch, normed).index_select(0, batch.last_tokens).to(at::kFloat);
+  at::Tensor mine = at::matmul(last, weights.logits.to(at::kFloat).squeeze(0));
+  if (tp_.shards_tokens() && tp_.group.rank() != 0) mine = mine * 0;  // its part in the sums' backward passes stays
+  at::Tensor all = at::zeros({batch.sequences}, mine.options()).index_copy(0, batch.ended, mine);
+  if (tp_.shards_tokens()) all = sum_over_ranks(all, tp_.group);
+  if (context_.size() > 1) all = sum_over_ranks(all, context_);
+  LogprobResult result;
+  result.sequence_scores = all;
+  return result;
+}
+
 LogprobResult ModelEnds::head(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,
                               const LogprobOptions& wanted) const {
-  const auto tokens = [&](const at::Tensor& rows) {
-    return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
-  };
+  if (config_.reward_head) return scores(batch, hidden, weights);
   const auto norm = [&](const at::Tensor& rows) { return final_norm(config_, weights.norm, rows); };
   // Where every rank has all rows, those that are no tokens are left out early.
-  const at::Tensor normed = tp_.shards_tokens() ? tokens(gather_tokens(norm(hidden), tp_.group))
-                                                : copy_to_ranks(norm(tokens(hidden)), tp_.group);
-  if (config_.reward_head) {
-    LogprobResult scores;
-    scores.sequence_scores = sequence_scores(normed, weights.logits, batch.last_tokens);
-    return scores;
-  }
+  const at::Tensor normed = tp_.shards_tokens() ? of_tokens(batch, gather_tokens(norm(hidden), tp_.group))
+                                                : copy_to_ranks(norm(of_tokens(batch, hidden)), tp_.group);
   LogprobOptions options = wanted;
   options.vocab = vocab_;
-  return head_logprobs(normed, weights.logits, batch.targets, options);
+  LogprobResult result = head_logprobs(normed, weights.logits, batch.targets, options);
+  if (batch.prediction_of_token.defined()) {
+    for (at::Tensor* values : {&result.logprobs, &result.entropy, &result.unfiltered_logprobs})
+      if (values->defined()) *values = values->index_select(0, batch.prediction_of_token);
+  }
+  return result;
 }
 
 LogprobResult ModelEnds::outputs(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,

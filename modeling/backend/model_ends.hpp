@@ -44,6 +44,8 @@ class ModelEnds {
   // Of this rank's tokens, at the predicting position.
   LogprobResult head(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights,
                      const LogprobOptions& options) const;
+  // Of all sequences, on every rank.
+  LogprobResult scores(const MicroBatch& batch, const at::Tensor& hidden, const HeadWeights& weights) const;
 
   const ModelConfig& config_;
   TensorParallel tp_;

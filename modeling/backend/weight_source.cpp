@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "modeling/error.hpp"
+#include "modeling/parallel/tensor_gather.hpp"
 #include "modeling/weight/validate.hpp"
 
 namespace hexad::modeling {
@@ -36,6 +37,21 @@ at::Tensor read_slice(const SafetensorsReader& reader, const std::string& name, 
     part = part.narrow(static_cast<int64_t>(d), slice.offsets[d], slice.shape[d]);
   require_finite(part, name, reader.entries().at(name).file);
   return part;
+}
+
+StoredWeights::StoredWeights(const std::filesystem::path& dir, const ModelConfig& config, std::vector<WeightInfo> table,
+                             int64_t seed)
+    : config_(config), reader_(dir), seed_(seed), makes_head_(config.reward_head && !reader_.contains(kScoreName)) {
+  if (makes_head_) std::erase_if(table, [](const WeightInfo& info) { return info.hf_name == kScoreName; });
+  warnings_ = validate_weights(reader_, table);
+  if (makes_head_)
+    warnings_.push_back(fmt::format("{}: no {}, so the reward head starts random (policy.random_init_seed {})",
+                                    dir.string(), kScoreName, seed));
+}
+
+at::Tensor StoredWeights::read(const WeightInfo& info, const WeightSlice& slice) const {
+  if (makes_head_ && info.hf_name == kScoreName) return box_of(random_weight(config_, info, seed_), slice);
+  return read_slice(reader_, info.hf_name, slice);
 }
 
 void load_or_make_weights(const sdk::Call& call, const ModelSettings& settings,

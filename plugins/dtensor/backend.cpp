@@ -41,6 +41,12 @@ RunnerOptions runner_options(const Settings& settings, const Groups& groups, mod
           settings.batch_invariant};
 }
 
+// Routers and reward heads count tokens, and ranks that share rows count on their number.
+bool shares_prefixes(const Settings& settings, at::Device device) {
+  const bool alone = settings.tp * settings.cp * settings.ep == 1;
+  return device.is_cpu() && alone && !settings.batch_invariant && !settings.model.moe && !settings.model.reward_head;
+}
+
 using Replayed = std::vector<modeling::RouterReplay::Batch>;
 
 // The micro-batch, unless it has no tokens.
@@ -120,6 +126,7 @@ std::optional<modeling::MicroBatch> Backend::micro_batch(const hexad_batch& give
   wanted.packed = settings_.sequence_parallel || settings_.cp > 1;
   wanted.row_multiple = settings_.sequence_parallel ? settings_.tp : 1;
   wanted.batch_invariant = settings_.batch_invariant;
+  wanted.share_prefixes = shares_prefixes(settings_, device_);
   const Groups& groups = model_.groups();
   wanted.context = {groups.cp, groups.cp_inner, groups.cp_outer, settings_.context.exchange};
   modeling::MicroBatch result = modeling::make_micro_batch(batch, settings_.model, device_, wanted);

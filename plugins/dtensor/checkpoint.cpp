@@ -13,20 +13,9 @@ namespace hexad::dtensor {
 
 std::vector<std::string> load_weights(ShardedModel& model, const std::filesystem::path& dir, int32_t which,
                                       int64_t seed) {
-  const modeling::SafetensorsReader reader(dir);
-  std::vector<modeling::WeightInfo> stored = model.table();
-  const bool new_head = model.config().reward_head && !reader.contains(modeling::kScoreName);
-  if (new_head) std::erase_if(stored, [](const auto& info) { return info.hf_name == modeling::kScoreName; });
-  std::vector<std::string> warnings = modeling::validate_weights(reader, stored);
-  if (new_head)
-    warnings.push_back(fmt::format("{}: no {}, so the reward head starts random (policy.random_init_seed {})",
-                                   dir.string(), modeling::kScoreName, seed));
-  model.set_weights(which, [&](const ShardedParam& param) {
-    if (new_head && param.name() == modeling::kScoreName)
-      return modeling::box_of(modeling::random_weight(model.config(), param.info, seed), param.slice());
-    return modeling::read_slice(reader, param.name(), param.slice());
-  });
-  return warnings;
+  const modeling::StoredWeights stored(dir, model.config(), model.table(), seed);
+  model.set_weights(which, [&](const ShardedParam& param) { return stored.read(param.info, param.slice()); });
+  return stored.warnings();
 }
 
 void randomize_weights(ShardedModel& model, int64_t seed) {

@@ -61,15 +61,6 @@ void refuse_unavailable(const sdk::Config& config) {
               "policy.dtensor_cfg.lora_cfg.enabled is true: not available in the dtensor backend yet, wanted false");
 }
 
-// Every rank has all tokens of a sequence that it scores, and the whole head.
-void check_reward_head(const Settings& settings) {
-  if (!settings.model.reward_head || settings.tp * settings.cp * settings.ep == 1) return;
-  sdk::fail(HEXAD_UNIMPLEMENTED,
-            "policy.reward_model_cfg.enabled: the reward head works on data-parallel ranks alone; "
-            "dtensor_cfg.tensor_parallel_size is %lld, context_parallel_size %lld, expert_parallel_size %lld, wanted 1",
-            ll(settings.tp), ll(settings.cp), ll(settings.ep));
-}
-
 void require_width(int64_t tp, const char* what, int64_t width) {
   if (width % tp != 0)
     sdk::fail(HEXAD_INVALID_ARGUMENT,
@@ -113,7 +104,6 @@ Settings read_settings(const sdk::Config& config, int64_t world) {
   settings.fp8 = modeling::read_fp8(config, "dtensor_cfg", "tensorwise");
   read_mesh(config, world, settings);
   read_dispatcher(config, settings);
-  check_reward_head(settings);
   if (settings.tp > 1) modeling::check_tensor_parallel(settings.model, settings.tp);
   check_experts(settings);
   settings.context = modeling::read_context_settings(config, "dtensor_cfg", settings.model, settings.cp, settings.tp);

@@ -72,7 +72,8 @@ void Backend::on_device(const sdk::Call& call, Body&& body) {
 }
 
 void Backend::load_model(const sdk::Call& call, const std::filesystem::path& dir, int32_t which) {
-  for (const std::string& warning : load_weights(weights_, optimizer_, dir, which)) call.log(HEXAD_LOG_WARN, warning);
+  for (const std::string& warning : load_weights(settings_, weights_, optimizer_, dir, which))
+    call.log(HEXAD_LOG_WARN, warning);
 }
 
 void Backend::describe(const sdk::Call&, hexad_backend_info& info) {

@@ -11,20 +11,17 @@
 
 namespace hexad::megatron {
 
-std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& optimizer,
+std::vector<std::string> load_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer,
                                       const std::filesystem::path& dir, int32_t which) {
-  const modeling::SafetensorsReader reader(dir);
-  std::vector<std::string> warnings = modeling::validate_weights(reader, weights.table());
-  const auto read = [&](const LocalWeight& weight) {
-    return modeling::read_slice(reader, weight.info.hf_name, weight.part.slice);
-  };
+  const modeling::StoredWeights stored(dir, settings.model, weights.table(), settings.random_init_seed.value_or(0));
+  const auto read = [&](const LocalWeight& weight) { return stored.read(weight.info, weight.part.slice); };
   weights.set(which, read);
-  if (which != HEXAD_WEIGHTS_CURRENT) return warnings;
+  if (which != HEXAD_WEIGHTS_CURRENT) return stored.warnings();
   optimizer.parameters_changed();
   // A checkpoint in fp32 gives the masters the digits that the parameters in 16 bits do not have.
   for (const LocalWeight& weight : weights.weights()) optimizer.set("", weight, read(weight));
   weights.gather_owned();  // a master may have rounded its parameter otherwise
-  return warnings;
+  return stored.warnings();
 }
 
 void randomize_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer, int64_t seed) {

@@ -8,9 +8,9 @@
 
 namespace hexad::megatron {
 
-// Reads this rank's slices of every weight. Returns warnings (tensors that the model does not use). Throws
+// Reads this rank's slices of every weight. Returns warnings (modeling::StoredWeights). Throws
 // modeling::Error: missing, truncated, wrong shape, not finite.
-std::vector<std::string> load_weights(LocalWeights& weights, ShardedOptimizer& optimizer,
+std::vector<std::string> load_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer,
                                       const std::filesystem::path& dir, int32_t which);
 void randomize_weights(const Settings& settings, LocalWeights& weights, ShardedOptimizer& optimizer, int64_t seed);
 

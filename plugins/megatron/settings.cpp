@@ -108,9 +108,6 @@ void check_model(const Settings& settings) {
 Settings read_settings(const sdk::Config& config, int64_t world) {
   Settings settings;
   static_cast<modeling::ModelSettings&>(settings) = modeling::read_model_settings(config);
-  if (settings.model.reward_head)
-    sdk::fail(HEXAD_UNIMPLEMENTED,
-              "policy.reward_model_cfg.enabled is true: megatron has no reward head; wanted policy.backend: dtensor");
   settings.fp8 = modeling::read_fp8(config, "megatron_cfg", "blockwise");
   read_grid(config, world, settings);
   read_stage_links(config, settings);

@@ -85,19 +85,13 @@ TEST_CASE("how rows become examples is the algorithm's") {
   CHECK(resolve_error({"++data.train.processor=sft_processor"}, kSft) == "");
 }
 
-TEST_CASE("a reward head belongs to rm, and to layouts that have it") {
+TEST_CASE("a reward head belongs to rm") {
   check_says(resolve_error({"++policy.reward_model_cfg.enabled=true"}, kSft),
              "policy.reward_model_cfg.enabled: got true: a reward model is trained by a block rm");
   check_says(resolve_error({"++policy.reward_model_cfg.enabled=false"}, kRm),
              "policy.reward_model_cfg.enabled: got false, and rm trains a reward model");
   check_says(resolve_error({"++policy.reward_model_cfg.reward_model_type=regression"}, kRm),
              "policy.reward_model_cfg.reward_model_type");
-  check_says(resolve_error({"++policy.dtensor_cfg.tensor_parallel_size=2", "++cluster.gpus_per_node=2"}, kRm),
-             "policy.dtensor_cfg.tensor_parallel_size: got 2, wanted 1 with rm");
-  check_says(resolve_error({"++policy.dtensor_cfg.context_parallel_size=2", "++cluster.gpus_per_node=2"}, kRm),
-             "policy.dtensor_cfg.context_parallel_size: got 2, wanted 1 with rm");
-  check_says(resolve_error({"++policy.megatron_cfg.enabled=true", "++policy.dtensor_cfg.enabled=false"}, kRm),
-             "policy.megatron_cfg.enabled: rm needs the reward head, which megatron does not have");
   CHECK(resolve_error({"++policy.reward_model_cfg.enabled=true", "++cluster.gpus_per_node=2"}, kRm) == "");
 }
 
