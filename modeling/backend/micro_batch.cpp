@@ -4,7 +4,9 @@
 #include <hexad/services.hpp>
 
 #include <numeric>
+#include <optional>
 
+#include "modeling/backend/shared_prefixes.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/layout/context_shards.hpp"
@@ -46,15 +48,23 @@ at::Tensor checked_offsets(const hexad_batch& batch) {
   return at::from_blob(const_cast<int64_t*>(batch.cu_seqlens), {batch.num_sequences + 1}, at::kLong);
 }
 
-// Which of the tokens a reward head scores. Its model is never cut by tokens: all are this rank's.
-at::Tensor last_tokens(const hexad_batch& batch, at::Device device) {
-  std::vector<int64_t> last;
+using Held = std::optional<std::vector<int64_t>>;  // tokens, where ranks share them; nothing: all
+
+// What a reward head scores, of the tokens that this rank holds.
+void find_ends(MicroBatch& result, const hexad_batch& batch, const Held& held) {
+  std::vector<int64_t> place_of(static_cast<size_t>(batch.num_tokens), -1), last, ended;
+  if (!held) std::iota(place_of.begin(), place_of.end(), 0);
+  for (size_t i = 0; held && i < held->size(); ++i) place_of[static_cast<size_t>((*held)[i])] = static_cast<int64_t>(i);
   for (int64_t b = 0; b < batch.num_sequences; ++b) {
-    if (batch.cu_seqlens[b + 1] == batch.cu_seqlens[b])
+    const int64_t end = batch.cu_seqlens[b + 1];
+    if (batch.cu_seqlens[b] == end)
       sdk::fail(HEXAD_INVALID_ARGUMENT, "sequence %lld is empty: a score needs a token", ll(b));
-    last.push_back(batch.cu_seqlens[b + 1] - 1);
+    if (const int64_t place = place_of[static_cast<size_t>(end - 1)]; place >= 0)
+      last.push_back(place), ended.push_back(b);
   }
-  return on_device(last, device);
+  result.last_tokens = on_device(last, result.ids.device());
+  result.ended = on_device(ended, result.ids.device());
+  result.sequences = batch.num_sequences;
 }
 
 // Row of each packed token in the padded layout.
@@ -87,8 +97,8 @@ PackedRow fill_up(const hexad_batch& batch, int64_t document_multiple, int64_t r
   return row;
 }
 
-// Keeps this rank's zigzag part of the rows.
-void take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, const Group& context) {
+// Keeps this rank's zigzag part of the rows; returns its tokens.
+std::vector<int64_t> take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, const Group& context) {
   const std::vector<int64_t> held =
       layout::shard_indices(layout::context_shard(row.boundaries, context.size(), context.rank()));
   std::vector<int64_t> token_of(static_cast<size_t>(row.size()), -1), rows, tokens;
@@ -105,6 +115,7 @@ void take_shard(MicroBatch& batch, at::Tensor& positions, const PackedRow& row, 
   batch.token_rows = on_device(rows, device);
   batch.token_index = on_device(tokens, device);
   batch.targets = batch.targets.index_select(0, batch.token_index);
+  return tokens;
 }
 
 void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
@@ -124,7 +135,7 @@ void make_padded(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
 }
 
 void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
-                 const BatchLayout& wanted) {
+                 const BatchLayout& wanted, Held& held) {
   const int64_t ranks = wanted.context.group.size(), document = ranks > 1 ? 2 * ranks : 1;
   const PackedRow row = fill_up(batch, document, ranks * wanted.row_multiple);
   const at::Tensor ids = result.ids;
@@ -138,9 +149,46 @@ void make_packed(MicroBatch& result, at::Tensor& positions, const hexad_batch& b
     const auto kernel = wanted.batch_invariant ? AttentionKernel::batch_invariant : AttentionKernel::cudnn;
     result.attention = std::make_unique<PackedAttention>(config, std::move(packed), kernel);
   } else {
-    take_shard(result, positions, row, wanted.context.group);
+    held = take_shard(result, positions, row, wanted.context.group);
     result.attention = std::make_unique<ContextAttention>(config, std::move(packed), wanted.context);
   }
+}
+
+// A row is one token that is computed, and one prediction: that of its own token, by the row before it.
+void make_shared(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config,
+                 const SharedPrefixes& shared) {
+  const size_t rows = shared.first_token.size();
+  std::vector<int64_t> predicting(rows), prediction_of_token(shared.row_of_token.size());
+  const at::Tensor first_token = at::tensor(shared.first_token, at::kLong);
+  at::Tensor targets = result.ids.index_select(0, first_token);
+  for (size_t row = 0; row < rows; ++row) {
+    const bool begins =
+        shared.parent[row] < 0;  // nothing predicts it: it stands for the last tokens, which predict nothing
+    predicting[row] = begins ? 0 : shared.parent[row];
+    if (begins) targets.mutable_data_ptr<int64_t>()[row] = -1;
+  }
+  for (int64_t b = 0; b < batch.num_sequences; ++b)
+    for (int64_t begin = batch.cu_seqlens[b], end = batch.cu_seqlens[b + 1], t = begin; t < end; ++t)
+      prediction_of_token[t] = shared.row_of_token[t + 1 < end ? t + 1 : begin];
+  PackedLayout packed = packed_layout(checked_offsets(batch), at::kCPU);
+  positions = packed.positions.index_select(0, first_token);
+  result.ids = result.ids.index_select(0, first_token);
+  result.targets = targets;
+  result.token_rows = at::tensor(predicting, at::kLong);
+  result.prediction_of_token = at::tensor(prediction_of_token, at::kLong);
+  result.attention = std::make_unique<SharedRowsAttention>(PackedAttention(config, std::move(packed)),
+                                                           at::tensor(shared.row_of_token, at::kLong), first_token);
+}
+
+// Whether it did so: a few tokens less are not worth their gathers.
+bool try_shared(MicroBatch& result, at::Tensor& positions, const hexad_batch& batch, const ModelConfig& config) {
+  const auto tokens = static_cast<size_t>(batch.num_tokens);
+  const at::Tensor ids = result.ids.contiguous();
+  const SharedPrefixes shared = shared_prefixes({ids.const_data_ptr<int64_t>(), tokens},
+                                                {batch.cu_seqlens, static_cast<size_t>(batch.num_sequences) + 1});
+  if (8 * shared.first_token.size() > 7 * tokens) return false;
+  make_shared(result, positions, batch, config, shared);
+  return true;
 }
 
 }  // namespace
@@ -169,13 +217,14 @@ MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config,
   result.tokens = batch.num_tokens;
   result.ids = on_device(checked_ids(batch, config), device);
   result.targets = next_token_targets(result.ids, checked_offsets(batch));
-  if (config.reward_head) result.last_tokens = last_tokens(batch, device);
+  Held held;
   at::Tensor positions;
   if (batch.padded_length > 0 && !wanted.packed) {
     make_padded(result, positions, batch, config, wanted.batch_invariant);
-  } else {
-    make_packed(result, positions, batch, config, wanted);
+  } else if (!wanted.share_prefixes || !try_shared(result, positions, batch, config)) {
+    make_packed(result, positions, batch, config, wanted, held);
   }
+  if (config.reward_head) find_ends(result, batch, held);
   result.rope = make_rope(config.rope, config.head_dim, positions);
   return result;
 }

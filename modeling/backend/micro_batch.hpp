@@ -28,8 +28,12 @@ struct MicroBatch {
   at::Tensor targets;      // int64 [n]: the token after each of this rank's n tokens, -1 at the end of a sequence
   at::Tensor token_rows;   // int64 [n]: row of each of them among R; undefined when they are the same
   at::Tensor token_index;  // int64 [n]: which of the T tokens they are; undefined when they are all
-  at::Tensor
-      last_tokens;  // int64 [B]: the last of each sequence's tokens; undefined unless the model has a reward head
+  // int64 [T]: which of the n predictions is that of each token, where tokens share them; else undefined.
+  at::Tensor prediction_of_token;
+  // Where the model has a reward head: which of this rank's n tokens end a sequence, int64 [m], and which of the
+  // `sequences` they end, int64 [m]. Else undefined.
+  at::Tensor last_tokens, ended;
+  int64_t sequences = 0;
   RouterRows router_rows;  // undefined unless a backend asks for them
   Rope rope;
   std::unique_ptr<Attention> attention;
@@ -47,6 +51,8 @@ struct BatchLayout {
   int64_t row_multiple = 1;  // a rank's packed rows are filled up to a multiple of this, by a sequence that nobody sees
   ContextParallel context = {};  // ranks that share the rows; only packed
   bool batch_invariant = false;  // AttentionKernel::batch_invariant, also of [B, S]
+  // On a CPU and packed: sequences that begin alike are computed once as far as they do (shared_prefixes.hpp).
+  bool share_prefixes = false;
 };
 
 // Throws sdk::Error: lengths that do not add up, sequences longer than the padding, ids outside the vocabulary.

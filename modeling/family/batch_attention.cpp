@@ -1,5 +1,7 @@
 #include "modeling/family/batch_attention.hpp"
 
+#include <ATen/Functions.h>
+
 namespace hexad::modeling {
 
 PackedAttention::PackedAttention(const ModelConfig& config, PackedLayout layout, AttentionKernel first)
@@ -7,6 +9,15 @@ PackedAttention::PackedAttention(const ModelConfig& config, PackedLayout layout,
 
 at::Tensor PackedAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   return packed_attention(q, k, v, layout_, windows_.at(layer), first_);
+}
+
+SharedRowsAttention::SharedRowsAttention(PackedAttention tokens, at::Tensor row_of_token, at::Tensor first_token)
+    : tokens_(std::move(tokens)), row_of_token_(std::move(row_of_token)), first_token_(std::move(first_token)) {}
+
+// Tokens of one row compute the same; which of them is taken does not matter.
+at::Tensor SharedRowsAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  const auto of_tokens = [this](const at::Tensor& rows) { return rows.index_select(0, row_of_token_); };
+  return tokens_.attend(layer, of_tokens(q), of_tokens(k), of_tokens(v)).index_select(0, first_token_);
 }
 
 PaddedAttention::PaddedAttention(const ModelConfig& config, int64_t batch)

@@ -17,6 +17,18 @@ class PackedAttention : public Attention {
   AttentionKernel first_;
 };
 
+// The same where sequences that begin alike share the rows of their beginning: R rows for the T tokens of the layout.
+class SharedRowsAttention : public Attention {
+ public:
+  // row_of_token int64 [T]; first_token int64 [R]: of those that the row stands for.
+  SharedRowsAttention(PackedAttention tokens, at::Tensor row_of_token, at::Tensor first_token);
+  at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
+
+ private:
+  PackedAttention tokens_;
+  at::Tensor row_of_token_, first_token_;
+};
+
 // Causal attention inside each row of a right-padded batch whose hidden states are [B * S, H]. Padding comes after the
 // tokens, so no token sees it and no mask is needed; what is computed at padding is finite and meaningless.
 class PaddedAttention : public Attention {

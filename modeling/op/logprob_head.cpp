@@ -57,6 +57,11 @@ struct Rows {
     if (missing.defined()) return values.masked_fill(missing, 0);
     return index.defined() ? values.index_select(0, index) : values.contiguous();
   }
+  // Leaves those of the rows that `some`, int64, names.
+  void narrow(const at::Tensor& some) {
+    index = index.defined() ? index.index_select(0, some) : some;
+    hidden = hidden.index_select(0, some), targets = targets.index_select(0, some);
+  }
 };
 
 // fp32 logits of rows [begin, end), divided by the temperature, in `buffer`.
@@ -183,6 +188,20 @@ struct RowGradients {
   at::Tensor logprobs, entropy, unfiltered;
 };
 
+// A row whose gradients are all zero, as those of a prompt's tokens, has nothing to pass back: on a CPU, where that can
+// be looked at, its logits are not made again.
+void drop_zero_gradients(Rows& rows, RowValues& values, RowGradients& grads) {
+  if (!rows.hidden.is_cpu()) return;
+  at::Tensor counts = grads.logprobs.ne(0).logical_or_(grads.entropy.ne(0));
+  if (grads.unfiltered.defined()) counts.logical_or_(grads.unfiltered.ne(0));
+  const at::Tensor some = counts.nonzero().squeeze(1);
+  if (some.numel() == counts.numel()) return;
+  rows.narrow(some);
+  for (at::Tensor* part : {&grads.logprobs, &grads.entropy, &grads.unfiltered, &values.log_sum, &values.entropy,
+                           &values.unfiltered_log_sum, &values.logprobs})
+    if (part->defined() && part->numel() > 0) *part = part->index_select(0, some);
+}
+
 // The gradient by kept logits, which it takes the place of.
 at::Tensor kept_gradient(const Rows& rows, const LogprobOptions& options, const at::Tensor& kept,
                          const RowValues& values, const RowGradients& grads) {
@@ -281,12 +300,13 @@ struct Head : torch::autograd::Function<Head> {
         VocabShard::of(ctx->saved_data["vocab_size"].toInt(),
                        Group(reinterpret_cast<c10d::ProcessGroup*>(ctx->saved_data["vocab_group"].toInt())));
 
-    const Rows rows(hidden, weight, saved[2], options.vocab);
-    const int64_t count = rows.hidden.size(0);
+    Rows rows(hidden, weight, saved[2], options.vocab);
     RowValues values(0, saved[3].options());
     values.log_sum = saved[3], values.entropy = saved[4], values.unfiltered_log_sum = saved[5];
     values.logprobs = saved[6];
-    const RowGradients row_grads = gradients_of_rows(rows, grads, options);
+    RowGradients row_grads = gradients_of_rows(rows, grads, options);
+    drop_zero_gradients(rows, values, row_grads);
+    const int64_t count = rows.hidden.size(0);
     at::Tensor grad_hidden, grad_weight;
     if (ctx->needs_input_grad(0)) grad_hidden = at::empty_like(rows.hidden);
     const at::Tensor sum = grad_sum_of(weight);

@@ -77,30 +77,39 @@ at::Tensor joined_rows(const std::vector<at::Tensor>& rows) {
   return rows.size() == 1 ? rows[0].unsqueeze(0) : at::stack(rows);
 }
 
-at::Tensor gather_rows(const at::Tensor& x, const PackedLayout& layout, const std::vector<int64_t>& bucket) {
-  const int64_t longest = layout.offsets[bucket.front() + 1] - layout.offsets[bucket.front()];
-  std::vector<at::Tensor> rows;
-  for (int64_t i : bucket) {
-    const at::Tensor row = x.slice(0, layout.offsets[i], layout.offsets[i + 1]);
-    rows.push_back(row.size(0) == longest ? row : at::constant_pad_nd(row, {0, 0, 0, 0, 0, longest - row.size(0)}));
-  }
-  return joined_rows(rows);
+// One gather makes all rows of a bucket, and one undoes them all: slices, one a sequence, would write a gradient of all
+// tokens each. What fills up a row, its first token again, comes after its tokens, which do not see it.
+struct BucketIndex {
+  int64_t rows = 0, length = 0;
+  std::vector<int64_t> tokens;  // [rows * length]
+};
+
+BucketIndex bucket_index(const PackedLayout& layout, const std::vector<int64_t>& bucket) {
+  const auto begin = [&](int64_t i) { return layout.offsets[i]; };
+  BucketIndex index{int64_t(bucket.size()), begin(bucket.front() + 1) - begin(bucket.front()), {}};
+  for (const int64_t i : bucket)
+    for (int64_t t = 0; t < index.length; ++t) index.tokens.push_back(begin(i) + (begin(i) + t < begin(i + 1) ? t : 0));
+  return index;
 }
 
 at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const PackedLayout& layout,
                       int64_t window) {
-  std::vector<at::Tensor> parts(layout.offsets.size() - 1);
+  std::vector<at::Tensor> parts;
+  std::vector<int64_t> place(layout.offsets.back());  // of each token among those of the parts
+  int64_t placed = 0;
   for (const std::vector<int64_t>& bucket : length_buckets(layout)) {
-    const at::Tensor out = padded_attention(gather_rows(q, layout, bucket), gather_rows(k, layout, bucket),
-                                            gather_rows(v, layout, bucket), window);
-    for (size_t row = 0; row < bucket.size(); ++row) {
-      const int64_t length = layout.offsets[bucket[row] + 1] - layout.offsets[bucket[row]];
-      parts[bucket[row]] = out[int64_t(row)].slice(0, 0, length);
-    }
+    const BucketIndex index = bucket_index(layout, bucket);
+    const at::Tensor tokens = on_device(index.tokens, q.device());
+    const auto rows = [&](const at::Tensor& x) {
+      return x.index_select(0, tokens).view({index.rows, index.length, x.size(1), x.size(2)});
+    };
+    parts.push_back(padded_attention(rows(q), rows(k), rows(v), window).flatten(0, 1));
+    for (int64_t row = 0; row < index.rows; ++row, placed += index.length)
+      for (int64_t t = layout.offsets[bucket[row]]; t < layout.offsets[bucket[row] + 1]; ++t)
+        place[t] = placed + t - layout.offsets[bucket[row]];
   }
-  std::erase_if(parts, [](const at::Tensor& part) { return !part.defined(); });
-  if (parts.size() == 1) return parts[0];
-  return parts.empty() ? at::zeros({q.size(0), q.size(1), v.size(-1)}, q.options()) : at::cat(parts);
+  if (parts.empty()) return at::zeros({q.size(0), q.size(1), v.size(-1)}, q.options());
+  return (parts.size() == 1 ? parts[0] : at::cat(parts)).index_select(0, on_device(place, q.device()));
 }
 
 }  // namespace

@@ -143,6 +143,28 @@ TEST_CASE("head log-probs never hold the logits of the whole micro-batch") {
   CHECK(observer->largest <= 2 * chunk * vocab * 4);
 }
 
+TEST_CASE("head log-probs: a row without a gradient is not made again") {
+  constexpr int64_t rows = 512, vocab = 2000, counted = 5;
+  const at::Tensor weight = at::randn({vocab, 8}).set_requires_grad(true),
+                   hidden = at::randn({rows, 8}).set_requires_grad(true);
+  at::Tensor targets = at::randint(0, vocab, {rows}, at::kLong), grad = at::zeros({rows});
+  targets[0] = -1;
+  grad.slice(0, 0, counted + 1).normal_();
+  const at::Tensor want =
+      at::matmul(hidden, weight.t()).log_softmax(1).gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
+  const auto expected = torch::autograd::grad({want.slice(0, 1)}, {hidden, weight}, {grad.slice(0, 1)});
+  const at::Tensor logprobs = head_logprobs(hidden, weight, targets).logprobs;
+  const auto observer = std::make_shared<LargestAllocation>();
+  std::vector<at::Tensor> got;
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, observer);
+    got = torch::autograd::grad({logprobs}, {hidden, weight}, {grad});
+  }
+  CHECK(relative_distance(got[0], expected[0]) <= 1e-5);
+  CHECK(relative_distance(got[1], expected[1]) <= 1e-5);
+  CHECK(observer->largest == std::max(counted, int64_t{8}) * vocab * 4);
+}
+
 TEST_CASE("next-token targets and positions") {
   const at::Tensor ids = at::tensor(std::vector<int64_t>{7, 8, 9, 4, 5});
   const at::Tensor targets = next_token_targets(ids, at::tensor(std::vector<int64_t>{0, 3, 3, 5}));

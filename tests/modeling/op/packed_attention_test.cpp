@@ -1,6 +1,7 @@
 #include "modeling/op/packed_attention.hpp"
 
 #include "modeling/error.hpp"
+#include "tests/modeling/support/allocated_bytes.hpp"
 #include "tests/modeling/support/compare.hpp"
 
 namespace hexad::modeling {
@@ -62,6 +63,19 @@ TEST_CASE("packed attention: no sequence sees another one") {
   k.slice(0, 0, 8).normal_();
   v.slice(0, 0, 8).normal_();
   CHECK(packed_attention(q, k, v, layout).slice(0, 8).equal(before.slice(0, 8)));
+}
+
+TEST_CASE("packed attention's backward pass holds no gradient of all tokens for each sequence") {
+  constexpr int64_t sequences = 64, length = 8;
+  Offsets offsets(sequences + 1);
+  for (int64_t i = 0; i <= sequences; ++i) offsets[i] = i * length - (i == sequences);
+  const int64_t tokens = offsets.back(), bytes = tokens * 2 * 8 * 4;
+  const auto leaf = [&] { return at::randn({tokens, 2, 8}).requires_grad_(true); };
+  const at::Tensor q = leaf(), k = leaf(), v = leaf();
+  const at::Tensor out = packed_attention(q, k, v, layout_of(offsets));
+  const AllocatedBytes allocated;
+  torch::autograd::grad({out}, {q, k, v}, {at::ones_like(out)});
+  CHECK(allocated.total() <= 30 * bytes);
 }
 
 TEST_CASE("packed layout: positions and refusals") {

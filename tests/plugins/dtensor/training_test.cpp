@@ -176,6 +176,39 @@ TEST_CASE("log-probs follow the convention: fp32, 0 at each sequence's first tok
     for (int64_t at = 0; at < batch.size(0); at += want[i++].size(0)) CHECK(batch[at].item<float>() == 0);
 }
 
+TEST_CASE("sequences that begin alike have log-probs, entropy and gradients of their own") {
+  Run run(one_rank());
+  Reference reference(run.dir.path(), read_weights(run.dir.path()));
+  std::vector<Sequence> data;
+  for (const Sequence& sequence : make_sequences(6, 8)) {
+    for (const size_t own :
+         {size_t{0}, size_t{3}, size_t{1}}) {  // an end of its own after the first one's tokens, or a part of them
+      Sequence sample = data.empty() ? sequence : data.front();
+      sample.ids.insert(sample.ids.end(), sequence.ids.begin(),
+                        sequence.ids.begin() + std::min(own, sequence.ids.size()));
+      if (own == 1) sample.ids.resize(std::max<size_t>(1, sample.ids.size() / 2));
+      sample.weight.resize(sample.ids.size(), 0.25f + 0.5f * static_cast<float>(own));
+      data.push_back(sample);
+    }
+  }
+  auto batches = run.backend->batches(data, {data.size(), false, false});
+  const at::Tensor got = at::cat(run.backend->logprobs(batches, HEXAD_WEIGHTS_CURRENT, 0.9));
+  const at::Tensor entropy = at::cat(run.backend->logprobs(batches, HEXAD_WEIGHTS_CURRENT, 0.9, "entropy", 0));
+  std::vector<at::Tensor> want, want_entropy;
+  {
+    const at::NoGradGuard no_grad;
+    for (const Sequence& sequence : data) {
+      const auto [logprobs, entropy] = reference.outputs(reference.weights, sequence, 0.9);
+      want.push_back(logprobs), want_entropy.push_back(entropy);
+    }
+  }
+  CHECK(relative_error(got, at::cat(want)) <= 1e-5);
+  CHECK(relative_error(entropy, at::cat(want_entropy)) <= 1e-5);
+  const double loss = run.backend->train(batches, 30, 0.9);
+  CHECK(loss == doctest::Approx(reference.train(data, 30, 0.9)).epsilon(1e-5));
+  CHECK(relative_error(run.backend->weights(HEXAD_WEIGHTS_GRADIENTS), reference.grads) <= 1e-5);
+}
+
 TEST_CASE("filters change log-probs and entropy, and leave the unfiltered log-probs") {
   Run run(one_rank());
   const auto get = [&](const char* output, int64_t top_k) {
