@@ -103,16 +103,14 @@ inline void check_casts_stay(const json& config, const std::filesystem::path& sh
   }
 }
 
-// The least and the largest of three peaks: a buffer that another thread gives back late adds to one, and a call that knows
-// no other yet may keep nothing.
-inline std::pair<int64_t, int64_t> peaks(Instance& backend, const std::function<void()>& call) {
-  int64_t least = std::numeric_limits<int64_t>::max(), largest = 0;
-  for (int i = 0; i < 3; ++i) {
-    call();
-    const int64_t peak = backend.memory().activation_peak_bytes;
-    least = std::min(least, peak), largest = std::max(largest, peak);
-  }
-  return {least, largest};
+// The peak of an instance (of all its calls so far) after two of these calls: the first knows no other yet, and may keep
+// nothing.
+inline int64_t peak_of(const json& config, const std::vector<Sequence>& data, bool together) {
+  Instance backend(config);
+  REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+  MicroBatchCalls calls(backend, data);
+  for (int i = 0; i < 2; ++i) together ? calls.train_together() : calls.train_apart();
+  return backend.memory().activation_peak_bytes;
 }
 
 // The casts do stay: the peak of a call of equal micro-batches is above that of a call of one, by their bytes but for
@@ -124,11 +122,14 @@ inline void check_casts_are_counted(const json& config, double share) {
   const std::vector<Sequence> few = make_sequences(static_cast<int>(sequences), 3);
   std::vector<Sequence> data;
   for (int i = 0; i < 3; ++i) data.insert(data.end(), few.begin(), few.end());
-  MicroBatchCalls calls(backend, data);
   int64_t elements = 0;
   for (const auto& [name, weight] : matrices_of(backend.weights(HEXAD_WEIGHTS_CURRENT))) elements += weight.numel();
-  const int64_t before = peaks(backend, [&] { calls.train_apart(); }).first;
-  const int64_t together = peaks(backend, [&] { calls.train_together(); }).second;
+  // A buffer that another thread gives back late adds to a peak now and then: the least of three, and the largest.
+  int64_t before = std::numeric_limits<int64_t>::max(), together = 0;
+  for (int i = 0; i < 3; ++i) {
+    before = std::min(before, peak_of(config, data, false));
+    together = std::max(together, peak_of(config, data, true));
+  }
   const double more = double(together - before), casts = 2 * double(elements) * share;
   CHECK(more >= 0.5 * casts);
 }
