@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -35,21 +36,53 @@ float number_of(const Json& value, const std::string& what) {
   refuse("want a finite number as {}, got {}", what, shown(value));
 }
 
+// Refuses what would take deep recursion, or long: members of an object are looked for one by one.
+Json parse_bounded(std::string_view line) {
+  constexpr int kMostLevels = 64, kMostMembers = 1000;
+  std::array<int, kMostLevels + 2> members{};  // of the object at each level
+  return parse_json<Json>(line, [&](int depth, Json::parse_event_t event, Json&) {
+    if (depth > kMostLevels) refuse("want JSON of at most {} levels, got more", kMostLevels);
+    const auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) members[level + 1] = 0;
+    if (event == Json::parse_event_t::key && ++members[level] > kMostMembers)
+      refuse("want objects of at most {} members, got more", kMostMembers);
+    return true;
+  });
+}
+
 }  // namespace
 
 Json request_of(const Sample& sample, int64_t id, int64_t step) {
   const bool has_record = sample.metadata && sample.metadata->is_object();
-  return {{"id", id},
-          {"prompt", std::string(sample.prompt)},
-          {"response", std::string(sample.response)},
-          {"ground_truth", std::string(sample.ground_truth)},
-          {"metadata", has_record ? *sample.metadata : Json::object()},
-          {"prompt_tokens", sample.prompt_tokens},
-          {"response_tokens", sample.response_tokens},
-          {"truncated", sample.truncated},
-          {"group", sample.group},
-          {"step", step}};
+  Json request{{"id", id},
+               {"prompt", std::string(sample.prompt)},
+               {"response", std::string(sample.response)},
+               {"ground_truth", std::string(sample.ground_truth)},
+               {"metadata", has_record ? *sample.metadata : Json::object()},
+               {"prompt_tokens", sample.prompt_tokens},
+               {"response_tokens", sample.response_tokens},
+               {"truncated", sample.truncated},
+               {"group", sample.group},
+               {"step", step},
+               {"turn", sample.turn}};
+  if (sample.state) request["state"] = *sample.state;
+  return request;
 }
+
+namespace {
+
+std::optional<Reply> reply_of(const Json& answer) {
+  const auto found = answer.find("reply");
+  if (found == answer.end() || found->is_null()) return std::nullopt;
+  Json message = *found;
+  if (message.is_string()) message = {{"content", message}};
+  const auto is_text = [&](const char* key) { return message.contains(key) && message.at(key).is_string(); };
+  if (!message.is_object() || !is_text("content") || (message.contains("role") && !is_text("role")))
+    refuse("want a text or {{\"content\": \"...\", \"role\": \"user\"}} as \"reply\", got {}", shown(*found));
+  return Reply{message.at("content").get<std::string>(), message.value("role", "user")};
+}
+
+}  // namespace
 
 Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& components) {
   if (!value.is_object()) refuse("want an object as {{\"id\": {}, \"reward\": 1.0}}, got {}", id, shown(value));
@@ -79,6 +112,8 @@ Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& 
     if (std::find(components.begin(), components.end(), entry.key()) == components.end())
       refuse("component '{}' is not in the list `components` of the configuration", entry.key());
   }
+  answer.reply = reply_of(value);
+  answer.state = value.value("state", Json());
   return answer;
 }
 
@@ -86,7 +121,7 @@ std::vector<Answer> answers_of(std::string_view line, std::span<const int64_t> i
                                const std::vector<std::string>& components) {
   Json value;
   try {
-    value = parse_json<Json>(line);
+    value = parse_bounded(line);
   } catch (const Json::exception&) {
     refuse(
         "want a line of JSON (what is for a person goes to standard error; NaN is no JSON: say \"invalid\": true), got "

@@ -7,7 +7,7 @@
 namespace hexad::environment {
 
 // {"id", "prompt", "response", "ground_truth", "metadata", "prompt_tokens", "response_tokens", "truncated", "group",
-// "step"}; bytes that are not UTF-8 become U+FFFD.
+// "step", "turn"}, and "state" where the program kept one; bytes that are not UTF-8 become U+FFFD.
 nlohmann::ordered_json request_of(const Sample& sample, int64_t id, int64_t step);
 
 struct Answer {
@@ -15,6 +15,8 @@ struct Answer {
   std::vector<float> components;  // in the order of their names
   bool invalid = false;
   std::string reason;  // why invalid
+  std::optional<Reply> reply;
+  nlohmann::ordered_json state;  // null: none
 };
 
 // It is no answer to the request.
@@ -23,7 +25,8 @@ struct BadAnswer : std::runtime_error {
 };
 
 // {"id": 7, "reward": 0.5, "components": {"format": 1}} or {"id": 7, "invalid": true, "reason": "..."}; a reward is a
-// finite number, true (1), false (0) or null (invalid). `components`: exactly these. Throws BadAnswer.
+// finite number, true (1), false (0) or null (invalid). `components`: exactly these. "reply": a text or {"content",
+// "role"}; null is none. "state": anything. Throws BadAnswer.
 Answer answer_of(const nlohmann::ordered_json& value, int64_t id, const std::vector<std::string>& components);
 
 // A line with the answers to `ids`: the answer itself, or with `batched` a list of them in that order. Throws BadAnswer.

@@ -15,14 +15,15 @@ using Json = nlohmann::ordered_json;
 
 // The texts of a sample with a NUL behind them, as the ABI promises.
 struct Texts {
-  std::string prompt, response, ground_truth, metadata;
+  std::string prompt, response, ground_truth, metadata, state;
 };
 
 hexad_sample to_abi(const Sample& sample, Texts& texts) {
   texts = {std::string(sample.prompt), std::string(sample.response), std::string(sample.ground_truth),
-           sample.metadata && sample.metadata->is_object() ? json_text(*sample.metadata) : "{}"};
+           sample.metadata && sample.metadata->is_object() ? json_text(*sample.metadata) : "{}",
+           sample.state ? sample.state->get<std::string>() : ""};
   hexad_sample out{};
-  out.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+  out.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, state_size);
   out.finish = sample.truncated ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_STOP;
   out.group = sample.group;
   out.prompt = texts.prompt.c_str();
@@ -36,6 +37,9 @@ hexad_sample to_abi(const Sample& sample, Texts& texts) {
   out.tokens = sample.tokens.data();
   out.prompt_tokens = sample.prompt_tokens;
   out.response_tokens = sample.response_tokens;
+  out.turn = sample.turn;
+  out.state = texts.state.c_str();
+  out.state_size = texts.state.size();
   return out;
 }
 
@@ -68,6 +72,12 @@ class PluginEnvironment : public Environment {
     scores.metrics = metrics.values();
     scores.rewards = std::move(got.rewards);
     scores.invalid = std::move(got.invalid);
+    for (plugin::EnvironmentReply& reply : got.replies) {
+      scores.replies.emplace_back();
+      if (reply.content) scores.replies.back() = {std::move(*reply.content), std::move(reply.role)};
+      scores.states.emplace_back();
+      if (reply.state) scores.states.back() = std::move(*reply.state);
+    }
     const std::vector<std::string> names = plugin_.component_names();
     for (size_t c = 0; c < names.size(); ++c) scores.components[names[c]] = std::move(got.components[c]);
     return scores;

@@ -203,6 +203,11 @@ std::string Program::how_it_ended() {
   return "closed its standard output";
 }
 
+std::string Program::why_gone() {
+  siginfo_t how;
+  return read_answer() || leader_ended(how) ? with_notes(how_it_ended()) : "";
+}
+
 std::string Program::ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop) {
   const Clock::time_point began = Clock::now();
   healthy_ = false;
@@ -224,8 +229,11 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
       read_notes();
       if (!(waited[1].revents & POLLIN)) ::close(std::exchange(notes_, -1));  // it closed it
     }
-    if (!waited[0].revents) continue;
-    const bool ended = read_answer();
+    // Its end is also the leader's: a child that it leaves may keep its output open.
+    siginfo_t how;
+    const bool leader_gone = leader_ended(how);
+    if (!waited[0].revents && !leader_gone) continue;
+    const bool ended = read_answer() || leader_gone;
     const size_t end = answer_.find('\n');
     if (end == answer_.npos) {
       if (!ended) continue;

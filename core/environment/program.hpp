@@ -38,6 +38,9 @@ class Program {
   // Sends the line and returns the one line that it answers, without its end. The thread has SIGPIPE blocked. Throws ProgramFailed or ProgramStopped.
   std::string ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop);
 
+  // How it ended, if it did; empty: it can be asked. Throws ProgramFailed.
+  std::string why_gone();
+
   pid_t pid() const { return pid_; }  // of the group
   bool fresh() const { return !answered_; }
   // No more questions: a program that reads its input to the end ends now.

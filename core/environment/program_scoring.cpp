@@ -35,6 +35,8 @@ ProgramScoring::ProgramScoring(const ProgramSettings& settings, ProgramPool& poo
   pool.open_log();
   scores_.rewards.resize(samples.size());
   scores_.invalid.resize(samples.size());
+  scores_.replies.resize(samples.size());
+  scores_.states.resize(samples.size());
   for (const std::string& name : settings.components) scores_.components[name].resize(samples.size());
   for (int64_t id = 0; id < static_cast<int64_t>(samples.size()); ++id) {
     if (jobs_.empty() || static_cast<int64_t>(jobs_.back().ids.size()) == settings.batch_size) jobs_.emplace_back();
@@ -107,11 +109,21 @@ std::optional<ProgramScoring::Job> ProgramScoring::next_job() {
   return job;
 }
 
+// One that ended while nobody asked it, which is no sample's fault and costs none an attempt.
+void ProgramScoring::replace_if_gone(ProgramPool::Lease& lease) {
+  const std::string why = lease.program().why_gone();
+  if (why.empty()) return;
+  lease.drop();
+  const std::scoped_lock lock(mutex_);
+  note_failure(why, "before it was asked, and is started again");
+}
+
 std::vector<Answer> ProgramScoring::ask(ProgramPool::Lease& lease, const Job& job) {
   using Json = nlohmann::ordered_json;
   const bool batched = settings_.batch_size > 1;
   Json request = Json::array();
   for (const int64_t id : job.ids) request.push_back(request_of(samples_[static_cast<size_t>(id)], id, step_));
+  replace_if_gone(lease);
   Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
   const auto deadline = Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
@@ -124,6 +136,8 @@ void ProgramScoring::keep(const Job& job, const std::vector<Answer>& answers) {
   for (size_t i = 0; i < job.ids.size(); ++i) {
     const auto at = static_cast<size_t>(job.ids[i]);
     scores_.rewards[at] = answers[i].reward;
+    scores_.replies[at] = answers[i].reply;
+    scores_.states[at] = answers[i].state;
     for (size_t c = 0; c < settings_.components.size(); ++c)
       scores_.components[settings_.components[c]][at] = answers[i].components[c];
     if (answers[i].invalid) set_invalid(job.ids[i], "the program says that it cannot score it: " + answers[i].reason);
@@ -139,11 +153,15 @@ void ProgramScoring::set_invalid(int64_t id, const std::string& why) {
   if (scores_.why_invalid.empty()) scores_.why_invalid = why;
 }
 
+// Under mutex_.
+void ProgramScoring::note_failure(const std::string& what, const std::string& when) {
+  if (++failures_ <= kLoggedFailures)
+    spdlog::warn("{}: `{}` {} (step {}, {})", settings_.path, settings_.shown, what, step_, when);
+}
+
 void ProgramScoring::fail_once(const Job& job, const std::string& what) {
   const std::scoped_lock lock(mutex_);
-  if (++failures_ <= kLoggedFailures)
-    spdlog::warn("{}: `{}` {} (step {}, attempt {} of {})", settings_.path, settings_.shown, what, step_,
-                 job.attempt + 1, settings_.retries + 1);
+  note_failure(what, fmt::format("attempt {} of {}", job.attempt + 1, settings_.retries + 1));
   for (const int64_t id : job.ids) {
     if (job.attempt < settings_.retries) {
       // One by one: a bad one of a batch is not the others' fault. First, so that a reward that never works is soon known.

@@ -31,6 +31,8 @@ class ProgramScoring {
   std::optional<Job> next_job();
   // Throws ProgramFailed, BadAnswer or ProgramStopped.
   std::vector<Answer> ask(ProgramPool::Lease& lease, const Job& job);
+  void replace_if_gone(ProgramPool::Lease& lease);
+  void note_failure(const std::string& what, const std::string& when);
   void keep(const Job& job, const std::vector<Answer>& answers);
   void fail_once(const Job& job, const std::string& what);
   void set_invalid(int64_t id, const std::string& why);

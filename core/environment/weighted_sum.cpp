@@ -29,11 +29,15 @@ class WeightedSum : public Environment {
     Scores sum;
     sum.rewards.resize(samples.size());
     sum.invalid.resize(samples.size());
+    sum.replies.resize(samples.size());
+    sum.states.resize(samples.size());
+    std::vector<std::string> replied(samples.size());  // by which part
     std::vector<Scores> of_parts;
     for (const Part& part : parts_) {
-      of_parts.push_back(part.environment ? part.environment->score(samples, step)
+      of_parts.push_back(part.environment ? part.environment->score(with_own_states(part, samples), step)
                                           : scaled(part, samples, of_parts[part.of]));
       add(part, of_parts.back(), sum);
+      add_turns(part, of_parts.back(), sum, replied);
     }
     for (size_t p = 0; p < parts_.size(); ++p) {
       report_components(parts_[p].name, of_parts[p], sum);
@@ -59,6 +63,33 @@ class WeightedSum : public Environment {
     if (sum.why_invalid.empty() && !scores.why_invalid.empty())
       sum.why_invalid = "part '" + part.name + "': " + scores.why_invalid;
     for (const auto& [name, value] : scores.metrics) sum.metrics[part.name + "/" + name] = value;
+  }
+
+  // The state of a sample has a member for each part that keeps one.
+  static std::vector<Sample> with_own_states(const Part& part, std::span<const Sample> samples) {
+    std::vector<Sample> own(samples.begin(), samples.end());
+    for (Sample& sample : own) {
+      if (!sample.state) continue;
+      const auto found = sample.state->find(part.name);
+      sample.state = found == sample.state->end() ? nullptr : &*found;
+    }
+    return own;
+  }
+
+  static void add_turns(const Part& part, Scores& scores, Scores& sum, std::vector<std::string>& replied) {
+    for (size_t i = 0; i < scores.states.size(); ++i)
+      if (!scores.states[i].is_null()) sum.states[i][part.name] = std::move(scores.states[i]);
+    for (size_t i = 0; i < scores.replies.size(); ++i) {
+      if (!scores.replies[i]) continue;
+      if (sum.replies[i])
+        fail(ErrorKind::config,
+             "rewards: the parts '{}' and '{}' both reply to one response: of a weighted sum one part alone may hold "
+             "the "
+             "conversation",
+             replied[i], part.name);
+      sum.replies[i] = std::move(scores.replies[i]);
+      replied[i] = part.name;
+    }
   }
 
   static void report_components(const std::string& part, const Scores& scores, Scores& sum) {

@@ -1,5 +1,6 @@
 // An environment plugin's instance.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,11 +9,18 @@
 
 namespace hexad::plugin {
 
+// What it says back to a sample, and keeps for its next turn.
+struct EnvironmentReply {
+  std::optional<std::string> content, state;
+  std::string role = "user";
+};
+
 // Of n samples, in their order.
 struct EnvironmentScores {
   std::vector<float> rewards;                  // [n], finite where valid
   std::vector<uint8_t> invalid;                // [n]
   std::vector<std::vector<float>> components;  // [component_names().size()][n]
+  std::vector<EnvironmentReply> replies;       // [n]
 };
 
 class EnvironmentPlugin : public Instance {

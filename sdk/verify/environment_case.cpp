@@ -1,6 +1,7 @@
 #include "sdk/verify/environment_case.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 
 #include "sdk/verify/guarded.hpp"
@@ -18,7 +19,7 @@ void append(std::string& text, const T& value) {
 
 hexad_sample to_abi(const SampleText& text, const std::vector<int64_t>& tokens) {
   hexad_sample sample{};
-  sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+  sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, state_size);
   sample.finish = text.truncated ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_STOP;
   sample.group = text.group;
   sample.prompt = kPrompt;
@@ -32,6 +33,9 @@ hexad_sample to_abi(const SampleText& text, const std::vector<int64_t>& tokens) 
   sample.tokens = tokens.data();
   sample.prompt_tokens = kPromptTokens;
   sample.response_tokens = static_cast<int64_t>(tokens.size()) - kPromptTokens;
+  sample.turn = text.turn;
+  sample.state = text.state.c_str();
+  sample.state_size = text.state.size();
   return sample;
 }
 
@@ -94,6 +98,7 @@ std::string ScoreResult::bits_of(size_t sample) const {
   if (invalid[sample]) return text;  // what else stands there means nothing
   append(text, rewards[sample]);
   for (size_t at = sample; at < components.size(); at += rewards.size()) append(text, components[at]);
+  for (const auto* said : {&replies, &roles, &states}) text += (*said)[sample].value_or("") + '\0';
   return text;
 }
 
@@ -107,9 +112,11 @@ ScoreResult score(const Subject& subject, void* instance, const std::vector<Samp
   std::vector<const hexad_sample*> pointers;
   for (size_t i = 0; i < count; ++i) pointers.push_back(abi.emplace_back(to_abi(samples[i], tokens[i]), grown).get());
 
-  Guarded rewards(count * sizeof(float)), invalid(count), components(count * vtable.num_components * sizeof(float));
-  Grown<hexad_scores> out({HEXAD_STRUCT_SIZE(hexad_scores, components), 0, static_cast<float*>(rewards.data()),
-                           static_cast<uint8_t*>(invalid.data()), static_cast<float*>(components.data())},
+  Guarded rewards(count * sizeof(float)), invalid(count), components(count * vtable.num_components * sizeof(float)),
+      replies(count * sizeof(hexad_reply));
+  Grown<hexad_scores> out({HEXAD_STRUCT_SIZE(hexad_scores, replies), 0, static_cast<float*>(rewards.data()),
+                           static_cast<uint8_t*>(invalid.data()), static_cast<float*>(components.data()),
+                           static_cast<hexad_reply*>(replies.data())},
                           grown);
   const auto call = subject.engine->call(options);
   ScoreResult result;
@@ -124,9 +131,20 @@ ScoreResult score(const Subject& subject, void* instance, const std::vector<Samp
   take(rewards, result.rewards);
   take(invalid, result.invalid);
   take(components, result.components);
+  const auto text = [](const char* from, uint64_t size) {
+    return from ? std::optional<std::string>(std::in_place, from, size) : std::nullopt;
+  };
+  for (auto* said : {&result.replies, &result.roles, &result.states}) said->resize(count);
+  for (size_t i = 0; result.code == HEXAD_OK && i < count; ++i) {
+    const hexad_reply& reply = static_cast<const hexad_reply*>(replies.data())[i];
+    result.replies[i] = text(reply.content, reply.content_size);
+    result.roles[i] = text(reply.role, reply.role ? std::strlen(reply.role) : 0);
+    result.states[i] = text(reply.state, reply.state_size);
+  }
   if (!rewards.intact()) result.damage = "outside of rewards";
   if (!invalid.intact()) result.damage = "outside of invalid";
   if (!components.intact()) result.damage = "outside of components";
+  if (!replies.intact()) result.damage = "outside of replies";
   for (size_t i = 0; i < count; ++i) {
     if (tokens[i] != tokens_of(samples[i])) result.damage = "to the tokens of sample " + std::to_string(i);
   }

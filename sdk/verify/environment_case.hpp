@@ -1,6 +1,7 @@
 // Samples for an environment, and what score makes of them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct SampleText {
   std::string ground_truth = "42";
   std::string metadata = "{}";
   bool truncated = false;
+  int64_t turn = 0;
+  std::string state = {};
 };
 
 // Four groups of two: right and wrong answers in several styles.
@@ -26,8 +29,9 @@ struct ScoreResult {
   std::string text;  // of the error
   std::vector<float> rewards;
   std::vector<uint8_t> invalid;
-  std::vector<float> components;  // [num_components][samples]
-  std::string damage;             // what was written that may not be; empty if nothing
+  std::vector<float> components;                                   // [num_components][samples]
+  std::vector<std::optional<std::string>> replies, roles, states;  // [samples]
+  std::string damage;                                              // what was written that may not be; empty if nothing
 
   // Of all scores: equal bits give equal text.
   std::string bits() const;

@@ -9,6 +9,8 @@
 namespace hexad::verify {
 namespace {
 
+constexpr int64_t kTurns = 4;
+
 struct Scorer {
   const Subject& subject;
   void* self;
@@ -62,6 +64,30 @@ void check_cut(const Scorer& scorer, const std::vector<SampleText>& samples, con
   }
 }
 
+// Samples that got a reply go on, from the last to the first: the environment keeps nothing of them itself.
+void check_turns(const Scorer& scorer, std::vector<SampleText> samples, const ScoreResult& first) {
+  ScoreResult said = first;
+  for (int64_t turn = 1; turn < kTurns; ++turn) {
+    std::vector<SampleText> next;
+    for (size_t i = samples.size(); i-- > 0;) {
+      if (!said.replies[i] || said.invalid[i]) continue;
+      next.push_back(samples[i]);
+      next.back().turn = turn;
+      next.back().state = said.states[i].value_or("");
+    }
+    if (next.empty()) return;
+    const std::string what = "turn " + std::to_string(turn);
+    said = scorer(next, what);
+    if (said.code != HEXAD_OK) return;
+    if (repeatable(scorer.subject))
+      scorer.findings.expect(scorer(next, what).bits() == said.bits(), "turns",
+                             what +
+                                 " gets other scores the second time: what an environment wants to know of a sample "
+                                 "it keeps in the sample's state");
+    samples = std::move(next);
+  }
+}
+
 void check_odd(const Scorer& scorer) {
   const std::vector<SampleText> odd = make_odd_samples();
   for (size_t i = 0; i < odd.size(); ++i) scorer({odd[i]}, "odd response " + std::to_string(i));
@@ -79,6 +105,7 @@ void check_environment(const Subject& subject, Findings& findings) {
   if (whole.code != HEXAD_OK) return;
   check_repeatable(scorer, samples, whole);
   check_cut(scorer, samples, whole);
+  check_turns(scorer, samples, whole);
   check_odd(scorer);
   findings.expect(score(subject, instance.self(), {}).code == HEXAD_OK, "empty", "no samples at all are an error");
   std::vector<SampleText> many;

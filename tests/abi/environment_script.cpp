@@ -11,11 +11,13 @@ struct Text {
   std::string response, ground_truth, metadata;
   std::vector<int64_t> tokens;  // the first two are the prompt's
   int32_t finish = HEXAD_FINISH_STOP;
+  int64_t turn = 0;
+  std::string state = {};
 };
 
 hexad_sample to_abi(const Text& text) {
   hexad_sample sample{};
-  sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+  sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, state_size);
   sample.finish = text.finish;
   sample.group = text.group;
   sample.prompt = "6 * 7?";
@@ -29,6 +31,9 @@ hexad_sample to_abi(const Text& text) {
   sample.tokens = text.tokens.data();
   sample.prompt_tokens = 2;
   sample.response_tokens = static_cast<int64_t>(text.tokens.size()) - 2;
+  sample.turn = text.turn;
+  sample.state = text.state.c_str();
+  sample.state_size = text.state.size();
   return sample;
 }
 
@@ -38,7 +43,12 @@ Json score(EnvironmentPlugin& environment, const Recorder& recorder, const std::
   for (const Text& text : texts) samples.push_back(to_abi(text));
   for (const hexad_sample& sample : samples) pointers.push_back(&sample);
   const auto scores = environment.score(recorder.context, pointers);
-  return {{"rewards", scores.rewards}, {"invalid", scores.invalid}, {"components", scores.components}};
+  Json told{{"rewards", scores.rewards}, {"invalid", scores.invalid}, {"components", scores.components}};
+  for (const auto& reply : scores.replies) {  // none: of a release before 1.3
+    if (!reply.content && !reply.state) continue;
+    told["replies"].push_back({reply.content.value_or("none"), reply.role, reply.state.value_or("none")});
+  }
+  return told;
 }
 
 }  // namespace
@@ -55,6 +65,11 @@ Json run_environment(const hexad::plugin::LoadedPlugin& plugin, const Json& plug
   told["components"] = environment.component_names();
   told["whole"] = score(environment, recorder, texts);
   told["second_group"] = score(environment, recorder, {texts[2], texts[3]});
+  if (plugin.desc->min_host_minor >= 3) {
+    std::vector<Text> later = texts;
+    for (Text& text : later) text.turn = 1 + (&text - later.data()), text.state = "s";
+    told["later"] = score(environment, recorder, later);
+  }
   told["none"] = score(environment, recorder, {});
   told["no_truth"] = refusal([&] { score(environment, recorder, {{0, "42", "", "{}", {1, 2, 3}}}); });
   told["host_metrics"] = recorder.metrics;

@@ -13,7 +13,9 @@ namespace {
 
 // Rewards a sample with its group plus the number of its bytes that are not 0; SCORE_BEGIN and REWARD may be replaced.
 constexpr const char* kSource = R"(
+#ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 1
+#endif
 #include <hexad/abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,35 @@ TEST_CASE("an environment plugin that fails ends the run with its name, function
       error("-DSCORE_BEGIN='return self->host->set_error(call, HEXAD_UNAVAILABLE, \"no judge\", UINT64_MAX);'");
   CHECK_MESSAGE(contains(failed, "environment 'toy' 1.2.0 ("), failed);
   CHECK_MESSAGE(contains(failed, "score at step 3: UNAVAILABLE: no judge"), failed);
+}
+
+TEST_CASE("an environment plugin may reply, and what it keeps of a sample comes back at the next turn") {
+  const Toy toy(
+      "-DHEXAD_TARGET_MINOR=3 -DREWARD='(10 * s->turn + s->state_size)' "
+      "-DSCORE_BEGIN='static char kept[4] = \"abc\"; kept[3] = 0; "
+      "if (samples[0]->turn == 0) { out->replies[0].content = \"go on\", out->replies[0].content_size = 5; "
+      "out->replies[0].state = kept, out->replies[0].state_size = 3; "
+      "out->replies[2].content = \"\", out->replies[2].role = \"tool\"; }'",
+      {{"kind", "environment"}, {"abi", {{"min_host_minor", 3}}}});
+  Samples samples;
+  const auto environment = toy.make();
+  const Scores first = environment->score(samples.all, 1);
+  CHECK(first.rewards == std::vector<float>{0, 0, 0, 0});
+  REQUIRE(first.replies.size() == 4);
+  REQUIRE(first.replies[0]);
+  CHECK(first.replies[0]->content == "go on");
+  CHECK(first.replies[0]->role == "user");
+  CHECK(first.states[0] == "abc");
+  CHECK_FALSE(first.replies[1]);
+  CHECK(first.states[1].is_null());
+  REQUIRE(first.replies[2]);  // an empty message is one too
+  CHECK(first.replies[2]->content == "");
+  CHECK(first.replies[2]->role == "tool");
+  for (Sample& sample : samples.all) sample.turn = 2;
+  samples.all[0].state = &first.states[0];
+  const Scores second = environment->score(samples.all, 1);
+  CHECK(second.rewards == std::vector<float>{23, 20, 20, 20});
+  for (const auto& reply : second.replies) CHECK_FALSE(reply);
 }
 
 TEST_CASE("a wrong env section is an error with its place") {

@@ -1,11 +1,14 @@
 // Rewards by a program: what it is asked, and what becomes of each way in which it can fail.
 #include "core/environment/program_environment.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "core/base/json.hpp"
 #include "core/environment/exchange.hpp"
 #include "tests/environment/scripted_program.hpp"
+#include "tests/support/processes.hpp"
 
 using namespace scripted;
 using plugin_test::contains;
@@ -55,10 +58,34 @@ TEST_CASE("a program sees the whole sample, whatever its bytes, and its answer c
         R"({"id":3,"prompt":"a \"prompt\"\n","response":"echo:)"
         "\xef\xbf\xbd\xc3\xa9"
         R"(","ground_truth":"42","metadata":{"tests":[1,2]},"prompt_tokens":7,"response_tokens":9,"truncated":true,)"
-        R"("group":5,"step":8})");
+        R"("group":5,"step":8,"turn":0})");
   CHECK(environment->score(std::span(&sample, 1), 8).rewards == Floats{1});
   CHECK(score(*environment, {"good", "true", "half", "bad"}).rewards == Floats{1, 1, 0.5f, 0});
   CHECK(environment->score({}, 1).rewards.empty());
+}
+
+TEST_CASE("a program may reply, and gets its state back at the sample's next turn") {
+  Script script;
+  const auto environment = script.make({{"batch_size", 2}});
+  Responses responses({R"(say:{"reply": "go on", "state": {"at": [1]}})", "good",
+                       R"(say:{"reply": {"content": "!", "role": "tool"}, "state": null})", R"(say:{"reply": null})"});
+  const Scores scores = environment->score(responses.samples, 1);
+  CHECK(scores.rewards == Floats{1, 1, 1, 1});
+  REQUIRE(scores.replies.size() == 4);
+  CHECK(scores.replies[0]->content == "go on");
+  CHECK(scores.replies[0]->role == "user");
+  CHECK_FALSE(scores.replies[1]);
+  CHECK(scores.replies[2]->role == "tool");
+  CHECK_FALSE(scores.replies[3]);
+  CHECK(scores.states[0] == Json{{"at", {1}}});
+  CHECK(scores.states[1].is_null());
+  Sample next = responses.samples[1];
+  next.turn = 1;
+  next.state = &scores.states[0];
+  CHECK(contains(json_text(request_of(next, 0, 1)), R"("turn":1,"state":{"at":[1]}})"));
+  CHECK(environment->score(std::span(&next, 1), 1).rewards == Floats{1});
+  SAYS(why(R"(say:{"reply": 3})"), "want a text or {\"content\": \"...\", \"role\": \"user\"} as \"reply\", got 3");
+  SAYS(why(R"(say:{"reply": {"role": "tool"}})"), "as \"reply\", got {\"role\":\"tool\"}");
 }
 
 TEST_CASE("a sample that a program cannot score is invalid, and the others are scored") {
@@ -74,6 +101,8 @@ TEST_CASE("a sample that a program cannot score is invalid, and the others are s
   SAYS(why("text"), "want a finite number as \"reward\", got \"1\"");
   SAYS(why("huge"), "answered more than 4 MiB");
   SAYS(why("endless"), "answered more than 4 MiB");
+  SAYS(why("deep"), "gave no answer: want JSON of at most 64 levels, got more");
+  SAYS(why("wide"), "gave no answer: want objects of at most 1000 members, got more");
   SAYS(why("bytes"), "want a line of JSON");
   SAYS(why("invalid:no tests"), "the program says that it cannot score it: no tests");
   SAYS(why("null"), "the program says that it cannot score it: it gave no reason");
@@ -114,6 +143,42 @@ TEST_CASE("a hanging program is killed with its children") {
   std::ifstream(file) >> program >> child;
   REQUIRE(child > 1);
   CHECK(toy::eventually([&] { return !toy::alive(program) && !toy::alive(child); }, 5));
+}
+
+TEST_CASE("a program whose child keeps its pipes open is seen to end long before its deadline") {
+  const auto began = std::chrono::steady_clock::now();
+  SAYS(why("orphan", {{"timeout_s", 300}}), "was killed by signal 9 (Killed)");
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+}
+
+TEST_CASE("programs that are killed while nobody asks them are started again, and no sample loses an attempt") {
+  Script script;
+  const Log log;
+  const auto environment = script.make({{"retries", 0}});
+  using Which = std::function<bool(const std::string& command)>;
+  // Returns when they are gone: a process that is still ending has no command, and its pipes are open.
+  const auto kill_all = [&](const Which& which) {
+    std::vector<pid_t> killed;
+    for (const pid_t pid : test_support::processes_with(script.file.string())) {
+      if (which(toy::process(pid).command)) ::kill(pid, SIGKILL), killed.push_back(pid);
+    }
+    CHECK(toy::eventually([&] { return std::ranges::none_of(killed, toy::alive); }));
+    return killed.size();
+  };
+  const Which any = [](const std::string&) { return true; };
+  const Which python = [](const std::string& command) { return !command.starts_with("/bin/sh"); };
+  const Which leader = [](const std::string& command) { return command.starts_with("/bin/sh"); };
+  CHECK(toy::eventually([&] { return kill_all(any) == 0; }));  // before the first request
+  const std::vector<std::string> texts = {"good", "half", "good", "half"};
+  for (const Which& which : {any, python, leader}) {
+    CHECK(score(*environment, texts).invalid == Flags(4, 0));
+    CHECK(toy::eventually([&] { return kill_all(which) > 0; }));
+    CHECK(toy::eventually([&] { return kill_all(which) == 0; }));
+    const Scores scores = score(*environment, texts);
+    CHECK(scores.rewards == Floats{1, 0.5f, 1, 0.5f});
+    CHECK(scores.invalid == Flags(4, 0));
+  }
+  SAYS(log.text(), "was killed by signal 9 (Killed) (step 3, before it was asked, and is started again)");
 }
 
 TEST_CASE("a program that ends is gone with everything, and the environment leaves nothing") {

@@ -36,6 +36,9 @@ def answer(r):
         sys.stderr.flush()
         os._exit(3)
     if what == "killed": os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "orphan":  # its pipes stay open
+        subprocess.Popen(["sleep", "1000"], close_fds=False)
+        os.kill(os.getpid(), signal.SIGKILL)
     if what == "eof":
         os.close(1)
         time.sleep(1000)
@@ -51,6 +54,8 @@ def answer(r):
     if what == "huge": say("x" * (8 << 20))
     if what == "endless":
         while True: sys.stdout.write("x" * 65536)
+    if what == "deep": return "[" * 2000000 + "]" * 2000000
+    if what == "wide": return json.dumps({"k%d" % i: 1 for i in range(200000)})
     if what == "bytes":
         sys.stdout.buffer.write(b"\xff\xfe\n")
         sys.stdout.flush()
@@ -65,6 +70,8 @@ def answer(r):
         for i in range(1000): sys.stderr.write("line %d of a long story\n" % i)
         sys.stderr.write("y" * 300000)
         sys.stderr.flush()
+    if what == "state": return {"id": r["id"], "reward": 1, "state": r.get("state", 0) + 1}
+    if what == "say": return {"id": r["id"], "reward": 1, **json.loads(rest)}
     if what == "parts": return {"id": r["id"], "reward": 1, "components": json.loads(rest)}
     reward = {"good": 1, "true": True, "half": 0.5}.get(what, 0)
     return {"id": r["id"], "reward": reward}

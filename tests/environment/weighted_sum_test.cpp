@@ -51,6 +51,31 @@ TEST_CASE("a part that cannot score a sample makes it invalid, with its reason; 
   CHECK(scores.components.size() == 2);
 }
 
+TEST_CASE("of a weighted sum one part may reply, and each keeps its own state") {
+  Script script;
+  static plugin::Registry none({}, nullptr);
+  const auto part = [&](const char* name) {
+    return Json{{"name", name}, {"command", {"python3", script.file.string()}}, {"num_workers", 1}};
+  };
+  const auto sum = make("mine", Json{{"rewards", {part("one"), part("two"), {{"name", "token_task"}}}}}, {none});
+  Responses responses({"state", "good"});
+  const Scores scores = sum->score(responses.samples, 1);
+  CHECK(scores.rewards[0] == 2);
+  CHECK(scores.states[0] == Json{{"one", 1}, {"two", 1}});
+  CHECK(scores.states[1].is_null());
+  responses.samples[0].turn = 1;
+  responses.samples[0].state = &scores.states[0];
+  CHECK(sum->score(responses.samples, 1).states[0] == Json{{"one", 2}, {"two", 2}});
+  Responses both({R"(say:{"reply": "a"})"});
+  CHECK(error_of([&] { sum->score(both.samples, 1); }) ==
+        "rewards: the parts 'one' and 'two' both reply to one response: of a weighted sum one part alone may hold the "
+        "conversation");
+  const auto single = make("mine", Json{{"rewards", {part("one"), {{"name", "token_task"}}}}}, {none});
+  const Scores replied = single->score(both.samples, 1);
+  REQUIRE(replied.replies[0]);
+  CHECK(replied.replies[0]->content == "a");
+}
+
 TEST_CASE("the cosine reward of a length asks another part whether a response is right") {
   static plugin::Registry none({}, nullptr);
   const Json rewards = Json::parse(R"([{"name": "exact_answer", "weight": 0},

@@ -7,7 +7,7 @@ using namespace confined_test;
 namespace {
 
 constexpr const char* kEnvironment = R"(
-#define HEXAD_TARGET_MINOR 1
+#define HEXAD_TARGET_MINOR 3
 #include <hexad/abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,11 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
     out->rewards[i] = (float)(self->scale * strlen(s->response) / 3 + s->group);
     out->invalid[i] = s->finish == HEXAD_FINISH_LENGTH;
     out->components[i] = (float)s->tokens[s->prompt_tokens] + (s->ground_truth[0] == 'g');
+    if (s->turn == 1) {
+      out->replies[i].content = s->response, out->replies[i].content_size = s->response_size;
+      out->replies[i].role = "tool";
+      out->replies[i].state = s->state, out->replies[i].state_size = s->state_size;
+    }
     out->components[count + i] = (float)(s->metadata_size + s->prompt_size + s->response_tokens);
     self->host->metric(call, "bytes", (double)s->response_size, 1, HEXAD_REDUCE_MEAN);
   }
@@ -44,7 +49,7 @@ std::string scores(EnvironmentPlugin& environment, uint64_t group = 1) {
   std::vector<hexad_sample> samples;
   for (const std::string& response : responses) {
     hexad_sample sample{};
-    sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, response_tokens);
+    sample.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, state_size);
     sample.finish = response.empty() ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_STOP;
     sample.group = group;
     sample.prompt = "p", sample.prompt_size = 1;
@@ -52,6 +57,7 @@ std::string scores(EnvironmentPlugin& environment, uint64_t group = 1) {
     sample.ground_truth = "g", sample.ground_truth_size = 1;
     sample.metadata = "{}", sample.metadata_size = 2;
     sample.tokens = tokens.data(), sample.prompt_tokens = 1, sample.response_tokens = 2;
+    sample.turn = response == "four", sample.state = "kept\0more", sample.state_size = 9;
     samples.push_back(sample);
   }
   const std::vector<const hexad_sample*> pointers = {&samples[0], &samples[1], &samples[2]};
@@ -62,6 +68,8 @@ std::string scores(EnvironmentPlugin& environment, uint64_t group = 1) {
   for (size_t i = 0; i < samples.size(); ++i)
     text +=
         fmt::format("{}/{}/{}/{} ", found.rewards[i], found.invalid[i], found.components[0][i], found.components[1][i]);
+  for (const EnvironmentReply& reply : found.replies)
+    text += fmt::format("{}:{}:{} ", reply.content.value_or("none"), reply.role, reply.state.value_or("none").size());
   return text;
 }
 
@@ -76,5 +84,6 @@ TEST_CASE("a confined environment scores as in process, and its crash is an erro
   CHECK(own.desc->environment->caps == HEXAD_CAP_NONDETERMINISTIC);
   CHECK(scores(confined) == scores(here));
   CHECK(contains(scores(confined), "bytes=4 bytes=0 bytes=6 1.13"));
+  CHECK(contains(scores(confined), "four:tool:9 none:user:4 none:user:4 "));
   CHECK(contains(error_of([&] { scores(confined, 99); }), "was killed by signal 6 (Aborted) during score"));
 }

@@ -10,7 +10,7 @@ namespace {
 
 // Rewards responses that hold the ground truth; a flag breaks it in one way.
 constexpr const char* kSource = R"(
-#define HEXAD_TARGET_MINOR 1
+#define HEXAD_TARGET_MINOR 3
 #include <hexad/abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ std::string findings(const std::string& flags, std::vector<int> levels) {
   const PluginFolder folder;
   const auto library = folder.compile(
       "toy", "-Wl,-z,now -Wl,--build-id '-DHEXAD_EXPORT=__attribute__((visibility(\"default\")))' " + flags, kSource);
-  folder.write_manifest(library, "toy", {{"kind", "environment"}, {"abi", {{"min_host_minor", 1}}}});
+  folder.write_manifest(library, "toy", {{"kind", "environment"}, {"abi", {{"min_host_minor", 3}}}});
   VerifyOptions options;
   options.levels = std::move(levels);
   options.timeout_s = 20;
@@ -88,13 +88,21 @@ struct Broken {
 
 TEST_CASE("a good environment passes every level") { CHECK(findings("", {}) == ""); }
 
+TEST_CASE("so does one of several turns") {
+  CHECK(findings("'-DSAMPLE=static char kept[4096]; kept[i] = (char)(48 + s->turn);"
+                 "if (s->state_size != (s->turn > 0) || (s->turn && s->state[0] != 47 + s->turn)) abort();"
+                 "out->replies[i].state = kept + i; out->replies[i].state_size = 1;"
+                 "if (s->turn < 2) { out->replies[i].content = \"more\"; out->replies[i].content_size = 4; }'",
+                 {}) == "");
+}
+
 TEST_CASE("every broken environment is caught at its level, with its line") {
   const Broken corpus[] = {
       {"lies about the size of its vtable", "-DVTABLE_SIZE=900", 1, "struct_size: the vtable says 900 bytes"},
       {"declares a component twice", "'-DSECOND=\"right\"'", 1, "components: 'right' is declared twice"},
       {"counts on the size of a sample",
        "'-DSAMPLE=if (s->struct_size != HEXAD_STRUCT_SIZE(hexad_sample, "
-       "response_tokens)) return self->host->set_error(call, 3, \"odd sample\", UINT64_MAX);'",
+       "state_size)) return self->host->set_error(call, 3, \"odd sample\", UINT64_MAX);'",
        2, "run: under a host of a later minor, with longer structs: odd sample"},
       {"writes behind its rewards", "'-DSCORE_END=out->rewards[count] = 1;'", 5,
        "canary: with ordinary responses it wrote outside of rewards"},
@@ -110,6 +118,12 @@ TEST_CASE("every broken environment is caught at its level, with its line") {
        "repeatable: the same samples get other scores the second time"},
       {"whitens over the batch", "'-DREWARD=(1.0f / count)'", 5,
        "cut: group 3 alone gets other scores than among others"},
+      {"counts turns by itself",
+       "'-DSAMPLE=static int seen; out->replies[i].content = \"more\"; out->replies[i].content_size = 4;' "
+       "'-DREWARD=(s->turn ? seen++ : 0)'",
+       5, "turns: turn 1 gets other scores the second time: what an environment wants to know of a sample it keeps in"},
+      {"writes a reply behind the last", "'-DSCORE_END=out->replies[count].state_size = 1;'", 5,
+       "canary: with ordinary responses it wrote outside of replies"},
       {"is not there for nobody",
        "'-DSCORE_END=if (count == 0) return self->host->set_error(call, 3, \"none\", UINT64_MAX);'", 5,
        "empty: no samples at all are an error"},

@@ -11,6 +11,18 @@ struct EnvironmentFacts {
   std::vector<const char*> components;
 };
 
+// What the samples' replies point to, until the next call.
+struct Replies {
+  std::deque<std::string> texts;
+};
+
+const char* take_text(Reader& in, Replies& replies, uint64_t* size = nullptr) {
+  if (!in.has()) return nullptr;
+  const std::string& text = replies.texts.emplace_back(in.text());
+  if (size) *size = text.size();
+  return text.c_str();
+}
+
 template <typename T>
 void take(Reader& in, T* out, int64_t count) {
   const std::vector<T> values = in.array<T>();
@@ -32,6 +44,7 @@ hexad_code environment_score(hexad_environment* self, hexad_call* call, const he
           arguments.text({sample.response, sample.response_size});
           arguments.text({sample.ground_truth, sample.ground_truth_size});
           arguments.text({sample.metadata, sample.metadata_size});
+          arguments.text({sample.state, sample.state_size});
           arguments.array(sample.tokens, sample.prompt_tokens + sample.response_tokens);
         }
       },
@@ -40,6 +53,14 @@ hexad_code environment_score(hexad_environment* self, hexad_call* call, const he
         take(in, out->rewards, count);
         take(in, out->invalid, count);
         take(in, out->components, count * plugin.desc.environment->num_components);
+        const auto replies = std::make_shared<Replies>();
+        instance_of(self).of_kind = replies;
+        for (int64_t i = 0; i < count; ++i) {
+          hexad_reply& reply = out->replies[i];
+          reply.content = take_text(in, *replies, &reply.content_size);
+          reply.role = take_text(in, *replies);
+          reply.state = take_text(in, *replies, &reply.state_size);
+        }
       });
 }
 

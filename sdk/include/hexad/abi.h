@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define HEXAD_ABI_MAJOR 1
-#define HEXAD_ABI_MINOR 2
+#define HEXAD_ABI_MINOR 3
 /* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build. */
 #ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 0
@@ -558,7 +558,24 @@ typedef struct hexad_sample {
   const int64_t* tokens;    /* [prompt_tokens + response_tokens] */
   int64_t prompt_tokens;
   int64_t response_tokens;
+#if HEXAD_TARGET_MINOR >= 3
+  /* Of several turns `response` is the newest, and the tokens before it count as the prompt's. Since 1.3. */
+  int64_t turn;             /* responses before this one */
+  const char* state;        /* what this environment kept at the turn before; "" at the first */
+  uint64_t state_size;
+#endif
 } hexad_sample;
+
+#if HEXAD_TARGET_MINOR >= 3
+/* What the environment says back to a response. Its texts are the plugin's until the next call on self. Since 1.3. */
+typedef struct hexad_reply { /* frozen */
+  const char* content; /* a message of the conversation, UTF-8; NULL: there is none, and the sample has ended */
+  uint64_t content_size;
+  const char* role;    /* of the message, for the chat template; NULL: "user" */
+  const char* state;   /* kept with the sample for its next turn, UTF-8; NULL: nothing */
+  uint64_t state_size;
+} hexad_reply;
+#endif
 
 /* Host memory, preallocated and zeroed. */
 typedef struct hexad_scores {
@@ -567,6 +584,11 @@ typedef struct hexad_scores {
   float* rewards;    /* [samples], finite */
   uint8_t* invalid;  /* [samples]; 1: it could not be scored. It leaves the training and is counted; never pass it off as 0 */
   float* components; /* [num_components, samples]: the parts of the reward, for the metrics */
+#if HEXAD_TARGET_MINOR >= 3
+  /* [samples]. A sample with a reply goes on with another response, as long as the run's turns and context allow; its
+   * rewards add up. Nothing of a sample is kept elsewhere: turns may come in any order, or never. Since 1.3. */
+  hexad_reply* replies;
+#endif
 } hexad_scores;
 
 typedef struct hexad_environment_vtable {

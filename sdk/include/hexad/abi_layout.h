@@ -337,7 +337,21 @@ HEXAD_FIELD_(hexad_sample, metadata_size, 72, 8);
 HEXAD_FIELD_(hexad_sample, tokens, 80, 8);
 HEXAD_FIELD_(hexad_sample, prompt_tokens, 88, 8);
 HEXAD_FIELD_(hexad_sample, response_tokens, 96, 8);
-HEXAD_SIZE_(hexad_sample, 104);
+#endif
+#if HEXAD_TARGET_MINOR >= 3
+HEXAD_FIELD_(hexad_sample, turn, 104, 8);
+HEXAD_FIELD_(hexad_sample, state, 112, 8);
+HEXAD_FIELD_(hexad_sample, state_size, 120, 8);
+HEXAD_SIZE_(hexad_sample, 128);
+#endif
+
+#if HEXAD_TARGET_MINOR >= 3
+HEXAD_FIELD_(hexad_reply, content, 0, 8);
+HEXAD_FIELD_(hexad_reply, content_size, 8, 8);
+HEXAD_FIELD_(hexad_reply, role, 16, 8);
+HEXAD_FIELD_(hexad_reply, state, 24, 8);
+HEXAD_FIELD_(hexad_reply, state_size, 32, 8);
+HEXAD_SIZE_(hexad_reply, 40);
 #endif
 
 #if HEXAD_TARGET_MINOR >= 1
@@ -346,7 +360,10 @@ HEXAD_FIELD_(hexad_scores, reserved, 4, 4);
 HEXAD_FIELD_(hexad_scores, rewards, 8, 8);
 HEXAD_FIELD_(hexad_scores, invalid, 16, 8);
 HEXAD_FIELD_(hexad_scores, components, 24, 8);
-HEXAD_SIZE_(hexad_scores, 32);
+#endif
+#if HEXAD_TARGET_MINOR >= 3
+HEXAD_FIELD_(hexad_scores, replies, 32, 8);
+HEXAD_SIZE_(hexad_scores, 40);
 #endif
 
 #if HEXAD_TARGET_MINOR >= 1
