@@ -1,5 +1,5 @@
-// Keeps the generators at work on the groups of the steps to come (NeMo-RL's trajectory collector), and accounts for
-// each of them.
+// Keeps the generators at work on the groups of the steps to come (NeMo-RL's trajectory collector), turn by turn, and
+// accounts for each of them.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -9,6 +9,8 @@
 #include "core/algorithm/grpo.hpp"
 #include "core/algorithm/replay_buffer.hpp"
 #include "core/rollout/group_stream.hpp"
+#include "core/rollout/scorer.hpp"
+#include "core/rollout/scoring.hpp"
 
 namespace hexad::algorithm {
 
@@ -20,9 +22,11 @@ struct GroupCounts {
   int64_t all_dropped() const;
 };
 
+// While workers are waited for, whatever for, groups go from generator to environment and into their next turn.
 class Collector {
  public:
   Collector(Grpo& run, cluster::WorkerGroup& workers);
+  ~Collector();
 
   // Starts the groups that the current weights may draw: of the steps from the next one to `max_trajectory_age_steps`
   // later, as far as the buffer has room, and again those that were given up. `last_step`: of the run.
@@ -30,7 +34,7 @@ class Collector {
   // Waits until the step has all its groups; false if the data ended before it. Groups that take too long, or fail, are
   // dropped and started again. Throws Error where that does not help.
   bool wait_for(int64_t step);
-  // Takes the step's groups out of the buffer, as a scored rollout.
+  // Takes the step's groups out of the buffer, as a rollout.
   rollout::Rollout take(int64_t step, telemetry::Metrics& metrics);
   // Waits until nothing runs; what takes too long is dropped, and started again by the next start_groups.
   void drain();
@@ -48,30 +52,44 @@ class Collector {
   struct Group {  // until it is in the buffer
     int64_t target = 0, place = 0, version = 0, attempt = 0;
     const data::Datum* prompt = nullptr;
-    std::vector<int32_t> tokens;
-    Clock::time_point began{};
+    std::shared_ptr<rollout::Turns> turns = {};  // of this attempt
+    bool is_drawn = false;                       // else its newest responses are being scored
+    Clock::time_point began{};                   // the turn
   };
 
   bool draw_prompts(int64_t target);
+  rollout::Plan plan_of(const Group& group) const;
   void submit();
-  void store_finished();
+  // True: an environment is at work.
+  bool go_on();
+  // Their next turn, or into the buffer.
+  void go_on(const std::vector<int64_t>& keys);
+  // Throws what did not go well: an environment's error, generation that fails too often.
+  void settle();
+  bool has_trouble() const { return error_ || !failed_.empty(); }
   void give_up_overdue(const std::function<bool(const Group&)>& wanted);
   // Throws Error(internal) unless it runs.
   Group end(int64_t key);
   void drop(int64_t key, const std::string& reason, bool again);
   int64_t version_steps(int64_t version) const;
+  // How old the tokens are that the model wrote, and whether the weights changed within a sample.
+  void add_ages(std::span<const rollout::Conversation> conversations, int64_t step, telemetry::Metrics& metrics) const;
 
   Grpo& run_;
   cluster::WorkerGroup& workers_;
   rollout::GroupStream stream_;
+  rollout::Scorer scorer_;
   const config::AsyncGrpoConfig& config_;
   rollout::Sampling sampling_;
   ReplayBuffer buffer_;
   GroupCounts counts_;
-  std::map<int64_t, Group> running_;                // by key
-  std::deque<Group> waiting_;                       // to be started, in order
-  std::map<int64_t, data::LoaderState> positions_;  // after the prompts of a step
-  std::map<int64_t, int64_t> steps_of_version_;     // of the generators' weights: steps of training
+  std::map<int64_t, Group> running_;                     // by key
+  std::deque<Group> waiting_;                            // to be started, in order
+  std::vector<std::pair<int64_t, std::string>> failed_;  // keys of running ones, with the generator's words
+  std::exception_ptr error_;                             // of an environment, until somebody asks
+  std::map<int64_t, rollout::Reported> reported_;        // by environments, of a step
+  std::map<int64_t, data::LoaderState> positions_;       // after the prompts of a step
+  std::map<int64_t, int64_t> steps_of_version_;          // of the generators' weights: steps of training
   int64_t next_key_ = 0, next_target_ = 0, failures_ = 0;
   bool data_ended_ = false;
 };

@@ -3,20 +3,19 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
-#include "core/data/dataset/processor.hpp"
-#include "core/rollout/rollout.hpp"
+#include "core/rollout/turns.hpp"
 
 namespace hexad::algorithm {
 
 // The samples of one prompt.
 struct Trajectories {
-  int64_t target = 0;   // the step that trains on them, from 1
-  int64_t place = 0;    // among the groups of that step
-  int64_t version = 0;  // steps that the weights had been trained for when it was submitted
-  const data::Datum* prompt = nullptr;
-  data::Batch completions, columns;  // as Generation::generate and take_columns give them
+  int64_t target = 0;                     // the step that trains on them, from 1
+  int64_t place = 0;                      // among the groups of that step
+  int64_t version = 0;                    // steps that the weights had been trained for when it was submitted
+  std::shared_ptr<rollout::Turns> turns;  // scored, of as many turns as they had
 };
 
 // Steps since the weights that began a group, in the step that trains on it.

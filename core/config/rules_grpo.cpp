@@ -61,13 +61,9 @@ void check_grpo_rules(RuleContext& c) {
             "does not go with grpo.async_grpo: its groups belong to a step before their rewards are known");
   if (c.flag("grpo.use_dynamic_sampling") && c.integer("grpo.num_generations_per_prompt") == 1)
     c.error("grpo.use_dynamic_sampling", "needs grpo.num_generations_per_prompt above 1: one reward never varies");
-  if (c.integer("grpo.max_rollout_turns").value_or(1) > 1) {
-    if (c.flag("grpo.async_grpo.enabled"))
-      c.error("grpo.max_rollout_turns", "above 1 does not go with grpo.async_grpo yet: set one of both");
-    if (c.value("policy.generation.imposed_lengths"))
-      c.error("grpo.max_rollout_turns",
-              "above 1 does not go with policy.generation.imposed_lengths, which are of one response a sample");
-  }
+  if (c.integer("grpo.max_rollout_turns").value_or(1) > 1 && c.value("policy.generation.imposed_lengths"))
+    c.error("grpo.max_rollout_turns",
+            "above 1 does not go with policy.generation.imposed_lengths, which are of one response a sample");
   const bool no_reference = c.number("loss_fn.reference_policy_kl_penalty").value_or(0) == 0;
   if (c.flag("grpo.skip_reference_policy_logprobs_calculation") && !no_reference) {
     c.error("grpo.skip_reference_policy_logprobs_calculation",

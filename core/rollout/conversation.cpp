@@ -8,18 +8,19 @@ Conversation::Conversation(const data::Datum& prompt, int64_t group)
       prompt_tokens(static_cast<int64_t>(prompt.token_ids.size())),
       tokens(prompt.token_ids.begin(), prompt.token_ids.end()),
       mask(tokens.size(), 0.0f),
-      logprobs(tokens.size(), 0.0f) {}
+      logprobs(tokens.size(), 0.0f),
+      versions(tokens.size(), -1) {}
 
-void Conversation::add_response(std::span<const int32_t> written, std::span<const float> their_logprobs,
-                                bool is_truncated, const ModelText& model_text) {
+void Conversation::add_response(const Response& written, const ModelText& model_text) {
   response_at = static_cast<int64_t>(tokens.size());
-  tokens.insert(tokens.end(), written.begin(), written.end());
+  tokens.insert(tokens.end(), written.tokens.begin(), written.tokens.end());
   mask.resize(tokens.size(), 1.0f);
-  logprobs.insert(logprobs.end(), their_logprobs.begin(), their_logprobs.end());
-  response = model_text.tokenizer->decode(written, /*skip_special_tokens=*/true);
+  logprobs.insert(logprobs.end(), written.logprobs.begin(), written.logprobs.end());
+  versions.insert(versions.end(), written.weight_versions.begin(), written.weight_versions.end());
+  response = model_text.tokenizer->decode(written.tokens, /*skip_special_tokens=*/true);
   text += response;
-  written_tokens += static_cast<int64_t>(written.size());
-  truncated = is_truncated;
+  written_tokens += static_cast<int64_t>(written.tokens.size());
+  truncated = written.truncated;
   ++turns;
 }
 
@@ -27,6 +28,7 @@ void Conversation::add_reply(std::span<const int32_t> given, const std::string& 
   tokens.insert(tokens.end(), given.begin(), given.end());
   mask.resize(tokens.size(), 0.0f);
   logprobs.resize(tokens.size(), 0.0f);
+  versions.resize(tokens.size(), -1);
   text += "\n" + content + "\n";
 }
 

@@ -28,9 +28,12 @@ void GroupStream::submit(const std::vector<Group>& groups, const Sampling& sampl
     running.missing = static_cast<int64_t>(group.requests.size());
     running.completions.resize(group.requests.size());
     running.columns.resize(group.requests.size());
-    for (Request request : group.requests) {
+    auto id_of_prompt = static_cast<int64_t>(running.first);  // requests of one prompt have that of their first
+    for (size_t i = 0; i < group.requests.size(); ++i) {
+      Request request = group.requests[i];
       running.tokens += static_cast<int64_t>(request.prompt.size()) + sampling.max_new_tokens;
-      request.group = static_cast<int64_t>(running.first);
+      if (i > 0 && request.group != group.requests[i - 1].group) id_of_prompt = static_cast<int64_t>(next_id_);
+      request.group = id_of_prompt;
       shares[static_cast<size_t>(running.replica)].push_back(static_cast<int64_t>(requests.size()));
       key_of_[next_id_] = group.key;
       ids.push_back(static_cast<int64_t>(next_id_++));
@@ -39,7 +42,7 @@ void GroupStream::submit(const std::vector<Group>& groups, const Sampling& sampl
     load_[static_cast<size_t>(running.replica)] += running.tokens;
     groups_[group.key] = std::move(running);
   }
-  workers_.call(placement_.generators, "submit", [&](int rank) {
+  workers_.post(placement_.generators, "submit", [&](int rank) {
     const int place = rank - placement_.generators.first;
     const std::vector<int64_t>& share = shares[static_cast<size_t>(place / placement_.replica_size)];
     std::vector<int64_t> of_share;

@@ -24,16 +24,16 @@ class GroupStream {
   GroupStream(const GroupStream&) = delete;
 
   struct Group {
-    int64_t key = 0;  // of the caller's, not among the running ones
-    std::vector<Request> requests;
+    int64_t key = 0;                // of the caller's, not among the running ones
+    std::vector<Request> requests;  // next to each other where Request::group is the same
   };
-  // Each goes to the replica that has the fewest tokens to do. Returns when the generators have them.
+  // Each goes to the replica that has the fewest tokens to do. Waits for nothing: may be called while workers are
+  // waited for.
   void submit(const std::vector<Group>& groups, const Sampling& sampling);
   // Ends these groups; they do not come back. Keys of others are ignored.
   void cancel(const std::vector<int64_t>& keys);
 
   int64_t running() const { return static_cast<int64_t>(groups_.size()); }
-  bool has_finished() const { return !finished_.empty(); }
   std::vector<FinishedGroup> take_finished() { return std::exchange(finished_, {}); }
   // What the generators have reported by host->metric since the last call, reduced over workers.
   std::map<std::string, double> take_metrics() { return std::exchange(metrics_, {}).values(); }

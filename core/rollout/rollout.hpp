@@ -32,7 +32,7 @@ struct Rollout {
 
   // These rows, in this order; the metrics stay those of all.
   Rollout select(std::span<const int64_t> rows) const;
-  // Rows of `other` after these, with 0 for parts of the reward that one of both lacks; metrics are those of `other`.
+  // Adds rows of `other`, 0 for parts of rewards that one of both lacks. Metrics: `other`'s; reward failures add up.
   void append(const Rollout& other);
 };
 
@@ -46,19 +46,11 @@ struct Plan {
   int64_t turns = 1;  // most responses of a sample; an environment's replies stand between them
 };
 
-// The requests of the group at place `index` of a rollout, a function of (seed, step, place, round). Borrows `prompt`.
-std::vector<Request> group_requests(const Plan& plan, int64_t index, std::span<const int32_t> prompt);
-std::vector<int32_t> prompt_tokens(const data::Datum& prompt);
-
-// What generators gave.
-struct Drawn {
-  data::Batch completions;  // one a sample, as Generation::generate returns them
-  data::Batch columns;      // of prompt and completion, one a sample
-};
-
-// Joins prompts and responses and has them scored: samples of one turn. Throws as run_rollout.
-Rollout finish_rollout(const Drawn& drawn, const Environments& environments, const ModelText& text,
-                       const std::vector<const data::Datum*>& prompts, int64_t samples, int64_t step);
+struct Conversation;
+// Ended conversations as a rollout, `samples` of every prompt next to each other; `columns`: what generators gave along
+// with them. Throws Error(worker) if none of them is valid.
+Rollout rollout_of(std::span<const Conversation> conversations, const data::Batch& columns, int64_t samples,
+                   int64_t step);
 
 // Samples are a function of the weights and the plan: a resumed run draws what the uninterrupted one would have. Tokens
 // that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it replies no

@@ -1,6 +1,7 @@
 // Rows of rollouts: some of one, and those of several.
 #include <array>
 
+#include "core/rollout/reported.hpp"
 #include "core/rollout/rollout.hpp"
 
 namespace hexad::rollout {
@@ -29,7 +30,11 @@ void Rollout::append(const Rollout& other) {
   for (auto& [name, column] : components) column.resize(static_cast<size_t>(batch.size()));
   responses.insert(responses.end(), other.responses.begin(), other.responses.end());
   prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
-  metrics = other.metrics;
+  std::map<std::string, double> all = other.metrics;
+  for (const auto& [name, value] : metrics) {
+    if (is_failures(name)) all[name] += value;
+  }
+  metrics = std::move(all);
 }
 
 }  // namespace hexad::rollout

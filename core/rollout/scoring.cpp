@@ -1,6 +1,7 @@
 #include "core/rollout/scoring.hpp"
 
 #include "core/base/error.hpp"
+#include "core/rollout/reported.hpp"
 
 namespace hexad::rollout {
 namespace {
@@ -23,7 +24,7 @@ environment::Sample newest_of(const Conversation& conversation, std::span<const 
 
 // Those of one environment.
 void score_part(const environment::Environment& environment, std::span<Conversation* const> all,
-                const std::vector<size_t>& part, int64_t step, Verdicts& verdicts) {
+                const std::vector<size_t>& part, int64_t step, std::map<std::string, double>& metrics) {
   std::vector<std::vector<int64_t>> tokens;
   std::vector<environment::Sample> samples;
   for (const size_t i : part) tokens.emplace_back(all[i]->tokens.begin(), all[i]->tokens.end());
@@ -37,9 +38,10 @@ void score_part(const environment::Environment& environment, std::span<Conversat
       conversation.why_invalid = fmt::format("env.{}: {}", conversation.prompt->env_name, scores.why_invalid);
     for (const auto& [name, values] : scores.components) conversation.components[name] += values[k];
     if (!scores.states.empty()) conversation.state = std::move(scores.states[k]);
-    if (!scores.replies.empty() && !conversation.invalid) verdicts.replies[part[k]] = std::move(scores.replies[k]);
+    conversation.reply.reset();
+    if (!scores.replies.empty() && !conversation.invalid) conversation.reply = std::move(scores.replies[k]);
   }
-  verdicts.metrics.insert(scores.metrics.begin(), scores.metrics.end());
+  merge_reported(metrics, scores.metrics);
 }
 
 void add_parts_of_rewards(std::span<const Conversation> conversations, std::map<std::string, double>& metrics) {
@@ -81,13 +83,32 @@ void add_lengths(std::span<const Conversation> conversations, std::map<std::stri
 
 }  // namespace
 
-Verdicts score(std::span<Conversation* const> conversations, const Environments& environments, int64_t step) {
-  Verdicts verdicts;
-  verdicts.replies.resize(conversations.size());
+void Reported::add(const std::map<std::string, double>& metrics, int64_t samples) {
+  for (const auto& [name, value] : metrics) {
+    Entry& entry = entries_[name];
+    entry.sum += value;
+    entry.samples += static_cast<double>(samples);
+    entry.mean += (value - entry.mean) * (static_cast<double>(samples) / entry.samples);
+  }
+}
+
+std::map<std::string, double> Reported::values() const {
+  std::map<std::string, double> values;
+  for (const auto& [name, entry] : entries_) {
+    const size_t slash = name.rfind('/');
+    const bool counts = std::string_view(name).substr(slash == name.npos ? 0 : slash + 1).starts_with("num_");
+    values[name] = counts ? entry.sum : entry.mean;
+  }
+  return values;
+}
+
+std::map<std::string, double> score(std::span<Conversation* const> conversations, const Environments& environments,
+                                    int64_t step) {
+  std::map<std::string, double> metrics;
   std::map<std::string, std::vector<size_t>> parts;
   for (size_t i = 0; i < conversations.size(); ++i) parts[conversations[i]->prompt->env_name].push_back(i);
-  for (const auto& [name, part] : parts) score_part(*environments.at(name), conversations, part, step, verdicts);
-  return verdicts;
+  for (const auto& [name, part] : parts) score_part(*environments.at(name), conversations, part, step, metrics);
+  return metrics;
 }
 
 void check_any_valid(std::span<const Conversation> conversations, int64_t step) {
@@ -113,7 +134,8 @@ std::map<std::string, double> metrics_of(std::span<const Conversation> conversat
     sample.response_tokens = conversation.written_tokens;
     sample.truncated = conversation.truncated;
     all.push_back(sample);
-    scores.rewards.push_back(conversation.reward);
+    const auto correct = conversation.components.find("correctness");
+    scores.rewards.push_back(correct != conversation.components.end() ? correct->second : conversation.reward);
     scores.invalid.push_back(conversation.invalid);
   }
   std::map<std::string, double> metrics = environment::environment_metrics(all, scores, samples);

@@ -5,19 +5,31 @@
 
 namespace hexad::rollout {
 
-struct Verdicts {
-  std::vector<std::optional<environment::Reply>> replies;  // [conversations]; nothing: it has ended
-  std::map<std::string, double> metrics;                   // what else the environments report
+// What environments reported of samples in several calls: counts (num_*) as their sum, the rest as the mean over
+// samples.
+class Reported {
+ public:
+  void add(const std::map<std::string, double>& metrics, int64_t samples);
+  std::map<std::string, double> values() const;
+
+ private:
+  struct Entry {
+    double sum = 0, mean = 0, samples = 0;
+  };
+  std::map<std::string, Entry> entries_;
 };
 
-// Has the newest response of every conversation scored by the environment that its prompt names, and adds rewards, parts
-// of rewards and states to the conversations. One that is invalid once stays so, and has ended.
-Verdicts score(std::span<Conversation* const> conversations, const Environments& environments, int64_t step);
+// Has the newest response of every conversation scored by the environment that its prompt names, and adds rewards,
+// parts of rewards, states and replies to the conversations. One that is invalid once stays so, and has ended. Returns
+// what else the environments report. Any thread.
+std::map<std::string, double> score(std::span<Conversation* const> conversations, const Environments& environments,
+                                    int64_t step);
 
 // Throws Error(worker) with the first reason if all of them are invalid: there is nothing to learn from.
 void check_any_valid(std::span<const Conversation> conversations, int64_t step);
 
-// Metrics of whole conversations, `samples` of every prompt next to each other.
+// Metrics of whole conversations, `samples` of every prompt next to each other. As in NeMo-RL, accuracy and what is told of
+// right ones go by the part `correctness` of the reward where there is one (math_multi_reward).
 std::map<std::string, double> metrics_of(std::span<const Conversation> conversations, int64_t samples);
 
 }  // namespace hexad::rollout

@@ -58,19 +58,18 @@ TEST_CASE("penalties are told what they look for") {
              "reward_penalties.thinking_tags: got 1 texts, wanted two: what opens reasoning, and what closes it");
 }
 
-TEST_CASE("several turns: in a synchronous run, of lengths that are sampled") {
+TEST_CASE("several turns: of lengths that are sampled") {
   const std::string turns = "++grpo.max_rollout_turns=3";
   CHECK(resolve_error({turns}) == "");
-  check_says(resolve_error({turns, "++grpo.async_grpo.enabled=true"}),
-             "grpo.max_rollout_turns: above 1 does not go with grpo.async_grpo yet: set one of both");
   check_says(resolve_error({turns, "++policy.generation.imposed_lengths=[1,2]"}),
              "grpo.max_rollout_turns: above 1 does not go with policy.generation.imposed_lengths, which are of one "
              "response a sample");
 }
 
 TEST_CASE("training samples at a temperature above 0") {
-  check_says(resolve_error({"++policy.generation.temperature=0"}),
-             "policy.generation.temperature: got 0, wanted above 0: training divides logits by it, and samples that are "
-             "all the same teach nothing");
+  check_says(
+      resolve_error({"++policy.generation.temperature=0"}),
+      "policy.generation.temperature: got 0, wanted above 0: training divides logits by it, and samples that are "
+      "all the same teach nothing");
   check_says(resolve_error({"++policy.generation.temperature=-1"}), "policy.generation.temperature");
 }

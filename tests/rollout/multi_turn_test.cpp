@@ -1,8 +1,9 @@
 // Rollouts of several turns: an environment replies, and the sample goes on from the tokens that were sampled.
 #include <cmath>
 
+#include "core/rollout/group_stream.hpp"
 #include "core/rollout/reply.hpp"
-#include "core/rollout/rollout.hpp"
+#include "core/rollout/scorer.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 
@@ -20,14 +21,18 @@ struct Talker : environment::Environment {
   int64_t replies = 0;
   bool invalid_at_last = false;
   mutable std::vector<std::string> responses;  // every one that it has seen
+  mutable int64_t calls = 0;
 
   environment::Scores score(std::span<const environment::Sample> samples, int64_t) const override {
     environment::Scores scores;
+    ++calls;
+    scores.metrics = {{"num_asked", samples.size()}, {"mean_turn", 0}};
     for (const environment::Sample& sample : samples) {
       const int64_t turn = sample.state ? sample.state->get<int64_t>() : 0;
       CHECK(turn == sample.turn);
       CHECK(static_cast<int64_t>(sample.tokens.size()) == sample.prompt_tokens + sample.response_tokens);
       responses.emplace_back(sample.response);
+      scores.metrics["mean_turn"] += static_cast<double>(turn) / static_cast<double>(samples.size());
       const bool over = turn == replies;
       scores.rewards.push_back(1);
       scores.invalid.push_back(over && invalid_at_last);
@@ -55,10 +60,14 @@ struct Fixture {
     how.max_total_tokens = 64;
     how.stop_token_ids = {kEnd};
   }
+  std::vector<const data::Datum*> prompts() const {
+    std::vector<const data::Datum*> all;
+    for (const data::Datum& datum : data) all.push_back(&datum);
+    return all;
+  }
+  Plan plan(int64_t turns, int64_t samples = 20) const { return {how, 2, samples, 7, 1, 0, turns}; }
   Rollout run(int64_t turns, int64_t samples = 20) {
-    std::vector<const data::Datum*> prompts;
-    for (const data::Datum& datum : data) prompts.push_back(&datum);
-    return run_rollout(generation, environments, text, prompts, {how, 2, samples, 7, 1, 0, turns});
+    return run_rollout(generation, environments, text, prompts(), plan(turns, samples));
   }
 
   toy::InProcess workers;
@@ -127,6 +136,100 @@ TEST_CASE("turns have draws of their own, the same in every run") {
   }
   CHECK(pairs > 10);
   CHECK(equal < pairs / 2);
+}
+
+TEST_CASE("what environments report of several turns: counts add up, the rest is the mean over samples") {
+  Fixture fixture(/*replies=*/1);
+  const Rollout rollout = fixture.run(4);
+  const double second = rollout.metrics.at("total_turns") - 40;
+  CHECK(rollout.metrics.at("num_asked") == 40 + second);
+  CHECK(rollout.metrics.at("mean_turn") == doctest::Approx(second / (40 + second)));
+}
+
+// As asynchronous runs do it: each group at its own pace, rewards on another thread.
+TEST_CASE("turn by turn through a stream it is the same rollout, and every token has its version") {
+  Fixture fixture(/*replies=*/2);
+  const Rollout want = fixture.run(3);
+  fixture.talker->calls = 0;
+  const Plan plan = fixture.plan(3);
+  cluster::WorkerGroup& workers = fixture.workers.group;
+  GroupStream stream(workers, cluster::colocated(1));
+  Scorer scorer(fixture.environments);
+  std::map<int64_t, std::shared_ptr<Turns>> running;
+  std::vector<Conversation> ended[2];
+  const auto go_on = [&](int64_t key) {
+    const std::vector<Request> requests = running.at(key)->requests(plan);
+    if (!requests.empty()) return stream.submit({{key, requests}}, plan.sampling);
+    ended[key] = std::move(running.at(key)->conversations());
+    running.erase(key);
+  };
+  for (const int64_t key : {0, 1}) {
+    running[key] = std::make_shared<Turns>(std::vector{fixture.prompts()[key]}, plan, key);
+    go_on(key);
+  }
+  int64_t scored = 0;
+  workers.meanwhile([&] {
+    for (FinishedGroup& group : stream.take_finished()) {
+      running.at(group.key)->add_responses(group.completions, std::move(group.columns), fixture.text);
+      scorer.push({group.key, plan.step, running.at(group.key)});
+    }
+    for (const Scorer::Scored& some : scorer.take()) {
+      scored += some.samples;
+      for (const Scorer::Job& job : some.jobs) job.turns->add_replies(plan, fixture.text), go_on(job.key);
+    }
+    return scorer.busy();
+  });
+  REQUIRE(workers.wait_until([&] { return running.empty(); }, 30));
+  workers.meanwhile(nullptr);
+  CHECK_FALSE(scorer.busy());
+  CHECK(static_cast<double>(scored) == want.metrics.at("total_turns"));
+  CHECK(fixture.talker->calls <= 6);
+  std::ranges::move(ended[1], std::back_inserter(ended[0]));
+  const Rollout got = rollout_of(ended[0], data::Batch::of_lengths(std::vector<int64_t>(0)), 20, 1);
+  for (const char* column : {"input_ids", "token_mask", "generation_logprobs", "rewards", "truncated", "prompt_length"})
+    CHECK_MESSAGE(got.batch.at(column) == want.batch.at(column), column);
+  for (const Conversation& one : ended[0]) {
+    REQUIRE(one.versions.size() == one.tokens.size());
+    for (size_t t = 0; t < one.versions.size(); ++t) CHECK((one.versions[t] >= 0) == (one.mask[t] == 1));
+  }
+}
+
+TEST_CASE("turns of one step that wait are scored together, and an environment's error comes back") {
+  struct Slow : environment::Environment {
+    environment::Scores score(std::span<const environment::Sample> samples, int64_t step) const override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      if (step == 9) throw environment::Interrupted("too late");
+      return {std::vector<float>(samples.size(), 1), std::vector<uint8_t>(samples.size()), {}, {}};
+    }
+  };
+  Fixture fixture(0);
+  fixture.environments["talker"] = std::make_unique<Slow>();
+  const Plan plan = fixture.plan(1, /*samples=*/2);
+  const auto job = [&](int64_t key, int64_t step) {
+    auto turns = std::make_shared<Turns>(std::vector{fixture.prompts()[0]}, plan);
+    const auto requests = turns->requests(plan);
+    turns->add_responses(fixture.generation.generate(requests, plan.sampling), fixture.generation.take_columns(),
+                         fixture.text);
+    return Scorer::Job{key, step, turns};
+  };
+  std::vector<Scorer::Job> jobs;
+  for (int64_t key = 0; key < 6; ++key) jobs.push_back(job(key, /*step=*/1 + key % 2));
+  Scorer scorer(fixture.environments);
+  for (const Scorer::Job& one : jobs) scorer.push(one);
+  std::vector<Scorer::Scored> all;
+  REQUIRE(toy::eventually([&] {
+    for (Scorer::Scored& some : scorer.take()) all.push_back(std::move(some));
+    return !scorer.busy();
+  }));
+  REQUIRE(all.size() <= 3);  // the first alone, or with its step; then what waited, by step
+  int64_t samples = 0;
+  for (const Scorer::Scored& some : all) {
+    samples += some.samples;
+    for (const Scorer::Job& one : some.jobs) CHECK(one.step == some.jobs[0].step);
+  }
+  CHECK(samples == 12);
+  scorer.push(job(7, 9));
+  CHECK_THROWS_WITH_AS(toy::eventually([&] { return scorer.take(), false; }), "too late", environment::Interrupted);
 }
 
 TEST_CASE("a sample ends with the turns that there are, and says so") {

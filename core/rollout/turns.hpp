@@ -1,0 +1,39 @@
+// Samples that go on turn by turn: a response of the model, what the environment says of it, its reply.
+#pragma once
+#include "core/rollout/conversation.hpp"
+#include "core/rollout/rollout.hpp"
+
+namespace hexad::rollout {
+
+// A turn is: requests, add_responses, score() of `newest`, add_replies. Tokens that the model wrote are never tokenized
+// again.
+class Turns {
+ public:
+  // `plan.samples` of each prompt. The first prompt stands at place `first` of the plan's rollout. Borrows the prompts.
+  Turns(const std::vector<const data::Datum*>& prompts, const Plan& plan, int64_t first = 0);
+
+  // Those of the next turn, of the samples that go on; none: all have ended, or had plan.turns responses. The prompts
+  // are borrowed until the responses are added.
+  std::vector<Request> requests(const Plan& plan);
+  // To these requests, in their order: as Generation::generate and take_columns give them.
+  void add_responses(const data::Batch& completions, data::Batch columns, const ModelText& text);
+  // The samples of those responses.
+  std::vector<Conversation*> newest();
+  // After score(). Ends samples that have no reply, and those whose context has no room for it and for a token more
+  // (they count as truncated).
+  void add_replies(const Plan& plan, const ModelText& text);
+
+  std::vector<Conversation>& conversations() { return conversations_; }
+  // What generators gave along with the samples, for all their tokens.
+  data::Batch columns() const;
+
+ private:
+  int64_t first_row_;  // of the plan's prompts x samples
+  std::vector<Conversation> conversations_;
+  std::vector<size_t> going_on_;  // in the current turn
+  std::vector<data::Batch> columns_;
+  std::vector<int64_t> row_of_columns_;  // of every sample the newest, which covers all its tokens
+  int64_t columns_count_ = 0;
+};
+
+}  // namespace hexad::rollout

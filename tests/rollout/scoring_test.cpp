@@ -1,0 +1,75 @@
+// What environments report, of several at once, and what is told of right answers.
+#include "core/rollout/scoring.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace hexad;
+using namespace hexad::rollout;
+
+namespace {
+
+// Each sample 2, its part `correctness` where there is one, and so many failures.
+struct Failing : environment::Environment {
+  Failing(double failures, std::optional<float> correctness) : failures(failures), correctness(correctness) {}
+  environment::Scores score(std::span<const environment::Sample> samples, int64_t) const override {
+    environment::Scores scores;
+    scores.rewards.assign(samples.size(), 2);
+    scores.invalid.assign(samples.size(), 0);
+    if (correctness) scores.components["correctness"].assign(samples.size(), *correctness);
+    scores.metrics = {{"num_reward_failures", failures}, {"code/num_reward_failures", 1}, {"speed", failures}};
+    return scores;
+  }
+  double failures;
+  std::optional<float> correctness;
+};
+
+struct Fixture {
+  Fixture() {
+    environments["a"] = std::make_unique<Failing>(3, 1.0f);
+    environments["b"] = std::make_unique<Failing>(5, std::nullopt);
+    for (const char* name : {"a", "b"}) {
+      prompts.emplace_back();
+      prompts.back().token_ids = {1, 2};
+      prompts.back().env_name = name;
+    }
+    for (const data::Datum& prompt : prompts) conversations.emplace_back(prompt, 0);
+    for (Conversation& conversation : conversations) {
+      conversation.tokens = {1, 2, 3};
+      conversation.response_at = 2;
+      all.push_back(&conversation);
+    }
+  }
+  Environments environments;
+  std::vector<data::Datum> prompts;
+  std::vector<Conversation> conversations;
+  std::vector<Conversation*> all;
+};
+
+}  // namespace
+
+TEST_CASE("failures of the rewards of several environments add up") {
+  Fixture fixture;
+  const std::map<std::string, double> metrics = score(fixture.all, fixture.environments, 1);
+  CHECK(metrics.at("num_reward_failures") == 8);
+  CHECK(metrics.at("code/num_reward_failures") == 2);
+  CHECK(metrics.at("speed") == 5);
+}
+
+TEST_CASE("failures of rewards add up over the generations of a step") {
+  Rollout all, more;
+  for (Rollout* each : {&all, &more}) each->batch = data::Batch::of_lengths(std::vector<int64_t>{1});
+  all.metrics = {{"num_reward_failures", 3}, {"accuracy", 0.5}};
+  more.metrics = {{"num_reward_failures", 4}, {"accuracy", 0.25}};
+  all.append(more);
+  CHECK(all.metrics == std::map<std::string, double>{{"num_reward_failures", 7}, {"accuracy", 0.25}});
+}
+
+TEST_CASE("accuracy goes by the part correctness where a reward has one, as NeMo-RL's does") {
+  Fixture fixture;
+  score(fixture.all, fixture.environments, 1);
+  const auto metrics = metrics_of(fixture.conversations, 1);
+  CHECK(metrics.at("accuracy") == 1.5);  // 1 of the first, 2 of the other
+  fixture.conversations[0].components["correctness"] = 0;
+  CHECK(metrics_of(fixture.conversations, 1).at("accuracy") == 1);
+  CHECK(metrics_of(fixture.conversations, 1).at("pass@samples_per_prompt") == 0.5);
+}
