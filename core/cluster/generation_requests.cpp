@@ -2,11 +2,25 @@
 
 #include <algorithm>
 
+#include "core/base/error.hpp"
+#include "core/base/json_integer.hpp"
+
 namespace hexad::cluster {
+namespace {
+
+// The one number of a request in a column.
+int64_t number_of(const data::Batch& prompts, const char* column, int64_t request) {
+  const auto row = prompts.row<int64_t>(column, request);
+  if (row.size() != 1)
+    fail(ErrorKind::worker, "request {}: column '{}' holds {} numbers, wanted one", request, column, row.size());
+  return row[0];
+}
+
+}  // namespace
 
 std::unique_ptr<Requests> make_requests(const Json& sampling, const data::Batch& prompts) {
   auto result = std::make_unique<Requests>();
-  result->stop_token_ids = sampling.at("stop_token_ids").get<std::vector<int32_t>>();
+  result->stop_token_ids = integers<int32_t>(sampling.at("stop_token_ids"));
   result->stop_strings = sampling.at("stop_strings").get<std::vector<std::string>>();
   for (const std::string& text : result->stop_strings) result->stop_pointers.push_back(text.c_str());
   const bool named = prompts.has("id");
@@ -16,16 +30,16 @@ std::unique_ptr<Requests> make_requests(const Json& sampling, const data::Batch&
     request.struct_size = HEXAD_STRUCT_SIZE(hexad_request, num_stop_strings);
     request.flags = (sampling.value("ignore_eos", false) ? HEXAD_REQUEST_IGNORE_EOS : 0) |
                     (sampling.value("greedy", false) ? HEXAD_REQUEST_GREEDY : 0);
-    request.id = static_cast<uint64_t>(named ? prompts.row<int64_t>("id", i)[0] : i);
-    request.group = static_cast<uint64_t>(prompts.row<int64_t>("group", i)[0]);
+    request.id = static_cast<uint64_t>(named ? number_of(prompts, "id", i) : i);
+    request.group = static_cast<uint64_t>(number_of(prompts, "group", i));
     request.prompt = tokens.data();
     request.prompt_size = static_cast<int64_t>(tokens.size());
-    request.max_new_tokens = prompts.row<int64_t>("max_new_tokens", i)[0];
-    request.seed = static_cast<uint64_t>(prompts.row<int64_t>("seed", i)[0]);
+    request.max_new_tokens = number_of(prompts, "max_new_tokens", i);
+    request.seed = static_cast<uint64_t>(number_of(prompts, "seed", i));
     request.temperature = sampling.at("temperature");
     request.top_p = sampling.at("top_p");
     request.min_p = sampling.value("min_p", 0.0);
-    request.top_k = sampling.at("top_k");
+    request.top_k = integer<decltype(request.top_k)>(sampling.at("top_k"));
     request.stop_token_ids = result->stop_token_ids.data();
     request.num_stop_token_ids = static_cast<int64_t>(result->stop_token_ids.size());
     request.stop_strings = result->stop_pointers.data();

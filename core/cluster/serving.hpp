@@ -1,5 +1,10 @@
-// Requests that run while a worker waits for its next command, so that generation goes on while others train.
+// Requests of a worker's generator, and who polls for them.
 #pragma once
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -11,33 +16,65 @@ namespace hexad::cluster {
 
 struct WorkerState;
 
-// What has ended leaves as an event "completions": ids, texts of those that failed, and a batch with columns (as the
-// answer of `generate`). Of a replica of several workers one reports.
+// Requests of the run outlive their command: a thread polls for them while the main thread trains nothing, waits for
+// commands, or carries one out. It has to: the ranks of a replica make a pass together and come to a command at
+// different times, so that a rank that takes one meets another that is inside a pass. Requests of a command that waits
+// for them are polled for by the main thread, unless the other one does so anyway.
 class Serving {
  public:
-  void add(const data::Batch& prompts, bool reports);
-  // The context of a call about them: what the generator reports leaves with them, and not with a command's answer.
-  plugin::CallContext context(WorkerState& state);
-  bool idle() const { return running_.empty(); }
+  struct Finished {
+    uint64_t id = 0;
+    Completion completion;
+    data::Batch columns;
+    std::string error;  // empty: it ended well
+  };
+  // What has ended leaves as an event "completions" (run), is kept for wait() (command), or is told by another worker
+  // of the replica (nobody).
+  enum class For { run, nobody, command };
 
-  // True if the event is of one of these requests.
-  bool take(const hexad_completion& event);
-  // Sends what has been taken.
+  Serving() = default;
+  ~Serving();
+  Serving(const Serving&) = delete;
+
+  // All members are the main thread's. Submits them; `prompts` as make_requests() has them.
+  void submit(WorkerState& state, const Json& sampling, const data::Batch& prompts, For whom);
+  // Waits up to timeout_ms for requests of the command. Throws what polling ended with, here or in the thread.
+  std::vector<Finished> wait(WorkerState& state, int64_t timeout_ms);
+  // Of the command's, so that the next one begins with none.
+  void forget();
+
+  // True while requests of the run are under way, or have something to say.
+  bool serves();
+  // Sends what has ended as an event: ids, texts of those that failed, and a batch with columns. Throws as wait().
   void hand_out(WorkerState& state);
-  // Polls the generator for a moment, and hands out.
-  void advance(WorkerState& state);
+  // Cancels what runs, sees it end (for a moment: a rank of a replica must not leave another inside a pass), and ends
+  // the thread. Before the generator goes.
+  void stop();
 
  private:
   struct Running {
     int64_t prompt_tokens = 0;
-    bool reports = true;
+    For whom = For::run;
   };
+
+  void poll(plugin::GeneratorPlugin& generator, const plugin::CallContext& context, int64_t timeout_ms);
+  void take(const std::string& label, const hexad_completion& event);
+  void run(plugin::GeneratorPlugin& generator);
+  bool polls() const { return served_ > 0 && !failure_; }
+  void rethrow();
+
+  std::mutex poll_mutex_;  // one poller at a time; taken before mutex_
+  std::mutex mutex_;       // of what follows
+  std::condition_variable changed_;
   std::unordered_map<uint64_t, Running> running_;
-  std::vector<uint64_t> ids_;  // of what follows
-  std::vector<Completion> completions_;
-  std::vector<data::Batch> columns_;
-  std::vector<std::string> errors_;  // empty: it ended well
-  plugin::MetricSum metrics_;        // since the last event
+  int64_t served_ = 0;  // of them, those that are not a command's
+  plugin::GeneratorPlugin* generator_ = nullptr;
+  std::optional<plugin::CallContext> context_;  // of the thread's calls
+  std::vector<Finished> finished_, awaited_;
+  plugin::MetricSum metrics_;   // since the last event
+  std::exception_ptr failure_;  // of the thread
+  bool closing_ = false;
+  std::thread thread_;
 };
 
 }  // namespace hexad::cluster

@@ -37,15 +37,17 @@ Message answer_of(const std::string& name, Work&& work) {
   }
 }
 
+constexpr int kLookMs = 5;  // between looks at what has ended
+
 // Between commands requests go on. An error of theirs is told at once, and again to whoever asks next.
 void serve(const Bootstrap& bootstrap) {
   WorkerLink link(bootstrap);
   WorkerEngine engine(bootstrap, link);
   std::optional<Message> failure;
   while (true) {
-    std::optional<Message> command = engine.serves() && !failure ? link.poll_command() : link.next_command();
+    std::optional<Message> command = engine.serves() && !failure ? link.next_command(kLookMs) : link.next_command();
     if (!command) {
-      Message answer = answer_of("serving requests", [&] { return engine.serve(), Message(); });
+      Message answer = answer_of("serving requests", [&] { return engine.hand_out(), Message(); });
       if (!answer.header.contains("error")) continue;
       failure = answer;
       link.event("failed", std::move(answer));

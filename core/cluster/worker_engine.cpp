@@ -24,6 +24,7 @@ class NamedRange {
 }  // namespace
 
 WorkerState::~WorkerState() {
+  serving.stop();
   generator.reset();
   loss.reset();
   backend.reset();
@@ -62,9 +63,9 @@ WorkerEngine::WorkerEngine(const Bootstrap& bootstrap, WorkerLink& link)
     : state_(std::make_unique<WorkerState>(bootstrap, link)) {}
 WorkerEngine::~WorkerEngine() = default;
 
-bool WorkerEngine::serves() const { return !state_->serving.idle(); }
+bool WorkerEngine::serves() const { return state_->serving.serves(); }
 
-void WorkerEngine::serve() { state_->serving.advance(*state_); }
+void WorkerEngine::hand_out() { state_->serving.hand_out(*state_); }
 
 Message WorkerEngine::handle(const Message& message) {
   using Command = Message (*)(WorkerState&, const Message&);

@@ -17,9 +17,9 @@ class WorkerEngine {
   // Carries out one command and returns its answer. Throws Error; the worker reports it and goes on serving.
   Message handle(const Message& command);
 
-  // Requests run that outlive their command: serve() goes on with them for a moment and sends what has ended as events.
+  // Requests run that outlive their command: hand_out() sends what has ended as an event, and throws what broke off.
   bool serves() const;
-  void serve();
+  void hand_out();
 
  private:
   std::unique_ptr<WorkerState> state_;

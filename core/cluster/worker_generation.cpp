@@ -19,34 +19,24 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(500);
 namespace command {
 
 Message generate(WorkerState& state, const Message& message) {
-  plugin::GeneratorPlugin& generator = state.need_generator("generate");
   const data::Batch prompts = message.batch("prompts");
   const bool reports = message.header.value("reports", true);
-  const auto requests = make_requests(message.header.at("sampling"), prompts);
-  const plugin::CallContext context = state.context();
-  generator.submit(context, requests->pointers);
+  const std::string label = state.need_generator("generate").plugin().label();
+  state.serving.forget();
+  state.serving.submit(state, message.header.at("sampling"), prompts, Serving::For::command);
 
   std::vector<Completion> completions(prompts.size());
   std::vector<data::Batch> columns(prompts.size());
   int64_t done = 0, tokens = 0;
   auto last_progress = Clock::now();
-  const auto take = [&](const hexad_completion& event) {
-    if (event.finish == HEXAD_FINISH_NONE || state.serving.take(event)) return;
-    if (event.id >= completions.size()) {
-      fail(ErrorKind::plugin, "{}: a completion for request {}, which was never submitted", generator.plugin().label(),
-           event.id);
-    }
-    if (event.finish == HEXAD_FINISH_ERROR) {
-      fail(ErrorKind::plugin, "{}: request {}: {}", generator.plugin().label(), event.id,
-           event.error ? event.error : "failed without a reason");
-    }
-    completions[event.id] = completion_of(event);
-    columns[event.id] = columns_of(generator.plugin().label(), event, prompts.length(static_cast<int64_t>(event.id)));
-    ++done;
-    tokens += event.count;
-  };
   while (done < prompts.size()) {
-    generator.poll(context, 256, kGenerationPollMs, take);
+    for (Serving::Finished& request : state.serving.wait(state, kGenerationPollMs)) {
+      if (!request.error.empty()) fail(ErrorKind::plugin, "{}: request {}: {}", label, request.id, request.error);
+      tokens += static_cast<int64_t>(request.completion.tokens.size());
+      completions[request.id] = std::move(request.completion);
+      columns[request.id] = std::move(request.columns);
+      ++done;
+    }
     state.serving.hand_out(state);
     if (Clock::now() - last_progress < kProgressEvery) continue;
     last_progress = Clock::now();
@@ -57,7 +47,7 @@ Message generate(WorkerState& state, const Message& message) {
   Message answer;
   if (!reports) return answer;
   answer.put("completions", to_batch(completions));
-  answer.put("columns", join_columns(generator.plugin().label(), columns));
+  answer.put("columns", join_columns(label, columns));
   answer.header["metrics"] = state.metrics.to_json();
   return answer;
 }

@@ -14,6 +14,7 @@ namespace hexad::cluster {
 namespace {
 
 constexpr int kPollMs = 200;
+constexpr int kSoonMs = 5;
 // How long the peers of a lost rank may take to say what they miss it for.
 constexpr double kPeersReportS = 3;
 // A rank that its peers miss and that gave no sign of life for so long (three heartbeats) is the one.
@@ -93,13 +94,11 @@ std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& comma
   called_ = ranks;
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
-    message.header["command"] = command;
-    message.header["step"] = step_;
     Worker& worker = workers_[rank];
     worker.answered = false;
     worker.last_call = command;
     worker.call_began = worker.last_progress = Clock::now();
-    send(rank, message);
+    send(rank, command, /*posted=*/false, std::move(message));
   }
   await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
   throw_failure();
@@ -110,10 +109,17 @@ std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& comma
   return answers;
 }
 
+void WorkerGroup::post(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make) {
+  if (broken_ || stopped_) fail(ErrorKind::worker, "cannot post '{}': the workers have ended", command);
+  for (int rank = ranks.first; rank < ranks.end(); ++rank) send(rank, command, /*posted=*/true, make(rank));
+}
+
+int WorkerGroup::pause_ms() { return meanwhile_ && meanwhile_() ? kSoonMs : kPollMs; }
+
 void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double timeout_s) {
   while (!std::ranges::all_of(workers_, done)) {
     // All that has arrived is read before anyone counts as silent: this process may have been busy for long.
-    for (bool more = receive_one(kPollMs); more;) more = receive_one(0);
+    for (bool more = receive_one(pause_ms()); more;) more = receive_one(0);
     check_exits();
     // One rank's failure is everyone's: its peers may be waiting for it inside a collective, and never answer.
     throw_failure();
@@ -123,18 +129,19 @@ void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double t
 
 bool WorkerGroup::wait_until(const std::function<bool()>& done, double timeout_s) {
   const auto began = Clock::now();
-  while (!done()) {
+  while (true) {
+    const int pause = pause_ms();
+    if (done()) return true;
     if (broken_ || stopped_) fail(ErrorKind::worker, "cannot wait: the workers have ended");
     const double left = timeout_s - seconds_since(began);
     if (left <= 0) return false;
-    const int slice = static_cast<int>(std::clamp(1000 * left, 1.0, 1.0 * kPollMs));
+    const int slice = static_cast<int>(std::clamp(1000 * left, 1.0, 1.0 * pause));
     for (bool more = receive_one(slice); more; more = receive_one(0)) {
     }
     check_exits();
     throw_failure();
     check_silence([](const Worker&) { return false; }, std::numeric_limits<double>::infinity());
   }
-  return true;
 }
 
 void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, double timeout_s) {
@@ -158,7 +165,10 @@ void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, 
                    timeout_s, silent_s));
 }
 
-void WorkerGroup::send(int rank, const Message& message) {
+void WorkerGroup::send(int rank, const std::string& command, bool posted, Message message) {
+  message.header["command"] = command;
+  message.header["step"] = step_;
+  workers_[rank].posted.push_back(posted);
   try {
     socket_.send(message, std::to_string(rank));
   } catch (const Error&) {  // it hung up; its exit says why, and may come a moment later
@@ -186,8 +196,14 @@ bool WorkerGroup::receive_one(int timeout_ms) {
     worker.host = header.value("host", "?");
     if (!worker.is_child) worker.pid = header.value("pid", 0);
   } else if (event.empty()) {
-    worker.answered = true;
-    worker.answer = std::move(received->message);
+    const bool posted = !worker.posted.empty() && worker.posted.front();
+    if (!worker.posted.empty()) worker.posted.pop_front();
+    if (!posted) {
+      worker.answered = true;
+      worker.answer = std::move(received->message);
+    } else if (header.contains("error")) {
+      worker.failure = std::move(received->message);
+    }
   } else if (event == "completions") {
     worker.last_progress = worker.last_heard;
     if (completions_handler_) completions_handler_(rank, received->message);

@@ -1,6 +1,7 @@
 // The controller's side of its workers: starts them, sends commands, waits with a deadline, reports what went wrong.
 #pragma once
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +56,13 @@ class WorkerGroup {
   std::vector<Message> call_all(const std::string& command, const std::function<Message(int rank)>& make);
   std::vector<Message> call_all(const std::string& command, const Message& message = {});
 
+  // As call, but waits for nothing. Answers are thrown away; an error among them ends the next call or wait.
+  void post(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make);
+
+  // Called again and again while a call or wait_until waits. It may post, and must not call. True: it wants to be
+  // called soon again.
+  void meanwhile(std::function<bool()> handler) { meanwhile_ = std::move(handler); }
+
   // The number that the calls to come carry as their step: plugins and their errors name it.
   void set_step(int64_t step) { step_ = step; }
 
@@ -81,14 +89,16 @@ class WorkerGroup {
     std::string last_call = "start";
     Clock::time_point call_began{}, last_heard{}, last_progress{};
     bool greeted = false, answered = false, exited = false;
+    std::deque<bool> posted;  // of the commands that it has not answered, in their order
     Message answer;
-    std::optional<Message> failure;  // of requests that it served between commands
+    std::optional<Message> failure;  // of requests that it served between commands, or of a post
   };
 
   void start_worker(int rank);
   void await(const std::function<bool(const Worker&)>& done, double timeout_s);
   bool receive_one(int timeout_ms);
-  void send(int rank, const Message& message);
+  void send(int rank, const std::string& command, bool posted, Message message);
+  int pause_ms();
   void check_exits();
   void check_silence(const std::function<bool(const Worker&)>& done, double timeout_s);
   void reap(double patience_s);
@@ -115,6 +125,7 @@ class WorkerGroup {
   std::function<void(int, const Message&)> completions_handler_;
   int64_t step_ = 0;
   bool broken_ = false, stopped_ = false;
+  std::function<bool()> meanwhile_;
 };
 
 }  // namespace hexad::cluster

@@ -46,8 +46,8 @@ Message WorkerLink::next_command() {
   }
 }
 
-std::optional<Message> WorkerLink::poll_command() {
-  auto received = main_end_.receive(0);
+std::optional<Message> WorkerLink::next_command(int timeout_ms) {
+  auto received = main_end_.receive(timeout_ms);
   if (!received) return std::nullopt;
   cancelled_ = false;
   return std::move(received->message);

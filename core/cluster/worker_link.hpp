@@ -19,8 +19,8 @@ class WorkerLink {
 
   // The next command; blocks.
   Message next_command();
-  // The next command if one has come.
-  std::optional<Message> poll_command();
+  // The next command if one comes within this time.
+  std::optional<Message> next_command(int timeout_ms);
   void answer(const Message& message);
   // {"event": name, ...}: progress while a command runs.
   void event(const std::string& name, Json details);

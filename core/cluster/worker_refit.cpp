@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/json_integer.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {
@@ -190,22 +191,6 @@ void receive_all(WorkerState& state, int64_t version) {
 
 }  // namespace
 
-RefitPart refit_part_from(const Json& json) {
-  RefitPart part;
-  part.needed = json.at("needed").get<Layout>();
-  const auto box = [](const Json& piece) {
-    return Box{piece.at(2).get<std::vector<int64_t>>(), piece.at(3).get<std::vector<int64_t>>()};
-  };
-  for (const Json& from : json.at("steps")) {
-    RefitPart::Step& step = part.steps.emplace_back();
-    for (const Json& piece : from.at("sends"))
-      step.sends.push_back({piece.at(0).get<std::string>(), piece.at(1).get<int>(), box(piece)});
-    for (const Json& piece : from.at("receives"))
-      step.receives.push_back({piece.at(0).get<size_t>(), piece.at(1).get<int>(), box(piece)});
-  }
-  return part;
-}
-
 namespace command {
 
 Message refit_layout(WorkerState& state, const Message&) {
@@ -223,7 +208,7 @@ Message refit_layout(WorkerState& state, const Message&) {
 
 Message refit_connect(WorkerState& state, const Message& message) {
   state.refit = refit_part_from(message.header.at("part"));
-  const auto ranks = message.header.at("ranks").get<std::vector<int32_t>>();
+  const auto ranks = integers<int32_t>(message.header.at("ranks"));
   const std::string name = message.header.at("name");
   check(state, state.runtime->comm_across(ranks.data(), static_cast<int32_t>(ranks.size()), name.c_str(),
                                           &state.refit->group));

@@ -69,13 +69,6 @@ void check_async(RuleContext& c) {
     c.error(at + "enabled",
             "needs loss_fn.use_importance_sampling_correction: true, for samples come from weights of earlier steps, "
             "and without it the gradient is that of another objective");
-  // A rank of a replica that has read its next command would wait there for one that is inside a pass, and back.
-  const std::string ranks = "policy.generation.native_cfg.tensor_parallel_size";
-  if (c.text("policy.generation.backend").value_or("native") == "native" && c.integer(ranks).value_or(1) > 1)
-    c.error(ranks, fmt::format("got {}, wanted 1 with grpo.async_grpo.enabled: a replica of several ranks cannot take "
-                               "weights and requests while it draws yet. Let every generating rank be a replica, or "
-                               "train synchronously",
-                               *c.integer(ranks)));
   if (c.flag(at + "recompute_kv_cache_after_weight_updates") && !c.flag(at + "in_flight_weight_updates"))
     c.notice(at + "recompute_kv_cache_after_weight_updates",
              "no effect without in_flight_weight_updates: no request runs while weights are updated");

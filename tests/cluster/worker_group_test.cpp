@@ -166,6 +166,26 @@ TEST_CASE("what others finish meanwhile is no progress of a rank that hangs") {
   CHECK_MESSAGE(contains(error, "did not answer within 2 s"), error);
 }
 
+TEST_CASE("a post waits for nothing, its answer is nobody's, and its error ends the next call") {
+  toy::InProcess workers;
+  Message refit, cancel;
+  cancel.header["ids"] = std::vector<uint64_t>{};
+  int posts = 0;
+  workers.group.meanwhile([&] {  // in the middle of the call, whose answer comes before the posts'
+    if (posts++ < 3) workers.group.post({0, 1}, "cancel_requests", [&](int) { return cancel; });
+    return true;
+  });
+  for (int i = 1; i <= 3; ++i) {
+    refit.header["version"] = i;
+    const auto answers = workers.group.call({0, 1}, "refit", [&](int) { return refit; });
+    CHECK(answers[0].header.contains("seconds"));
+  }
+  CHECK(posts >= 3);
+  workers.group.meanwhile(nullptr);
+  workers.group.post({0, 1}, "no_such_command", [](int) { return Message(); });
+  CHECK(contains(error_of([&] { workers.group.wait_until([] { return false; }, 20); }), "no_such_command"));
+}
+
 TEST_CASE("a rank that dies between calls is reported by the next one") {
   Two two;
   const pid_t victim = two.group.pid(1);

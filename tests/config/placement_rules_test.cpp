@@ -72,11 +72,6 @@ TEST_CASE("asynchronous GRPO needs ranks that generate and the correction for th
   check_says(resolve_error({kRanks + "2", kApart, kDevices + "1", kAsync}),
              "grpo.async_grpo.enabled: needs loss_fn.use_importance_sampling_correction: true, for samples come from "
              "weights of earlier steps");
-  const std::string replicas = "++policy.generation.native_cfg.tensor_parallel_size=";
-  const Overrides apart_by_two = {kRanks + "3", kApart, kDevices + "2", kCorrection, replicas + "2"};
-  CHECK(resolve_error(apart_by_two) == "");
-  check_says(resolve_error({kRanks + "3", kApart, kDevices + "2", kCorrection, kAsync, replicas + "2"}),
-             "policy.generation.native_cfg.tensor_parallel_size: got 2, wanted 1 with grpo.async_grpo.enabled");
   const auto config = hexad::config::run_config(resolve_text(run).root);
   CHECK(config.grpo.async_grpo.enabled);
   CHECK(config.grpo.async_grpo.max_trajectory_age_steps == 1);

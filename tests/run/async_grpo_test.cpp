@@ -36,6 +36,24 @@ std::vector<std::string> arguments(const TempDir& dir, const Overrides& override
 }
 Overrides alone(const Overrides& overrides) { return both(first_party::training_alone(), overrides); }
 
+// An environment of three turns that says "a" in between, and responses that end at any of five tokens. `seconds`: how long it thinks about a response.
+Overrides talking(const TempDir& dir, double seconds = 0) {
+  const auto program = dir.write("talk.py", R"PY(
+import json, sys, time
+for line in sys.stdin:
+    r = json.loads(line)
+    turns = r.get("state", 0)
+    if turns != r["turn"]: sys.exit("state %s at turn %s" % (turns, r["turn"]))
+    time.sleep(float(sys.argv[1]))
+    answer = {"id": r["id"], "reward": r["response"].count("a") + 0.125 * turns, "state": turns + 1}
+    if turns < 2: answer["reply"] = "a"
+    print(json.dumps(answer), flush=True)
+)PY");
+  return {"grpo.max_rollout_turns=3", "policy.max_total_sequence_length=32", "data.train.env_name=talk",
+          "++policy.generation.stop_token_ids=[2,4,5,6,7]",
+          fmt::format("++env.talk={{command: [python3, {}, '{}'], num_workers: 1}}", program.string(), seconds)};
+}
+
 std::vector<Json> train(const Overrides& overrides) {
   const TempDir dir;
   const toy::Ended run = toy::run(arguments(dir, overrides), "", 600);
@@ -74,6 +92,58 @@ TEST_CASE("with samples of age 0 it is the synchronous run") {
     CHECK(got[i].at("train/grad_norm") == want[i].at("train/grad_norm"));
     CHECK(got[i].at("train/avg_trajectory_age") == 0);
   }
+}
+
+TEST_CASE("samples of several turns: with age 0 the synchronous run too") {
+  const TempDir dir;
+  const Overrides run = both(talking(dir), {steps(3)});
+  const std::vector<Json> want = train(alone(both(run, {"grpo.async_grpo.enabled=false"})));
+  const std::vector<Json> got = train(alone(both(run, {age(0)})));
+  REQUIRE(got.size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(got[i].at("samples") == want[i].at("samples"));
+    for (const char* metric : {"train/loss", "train/grad_norm", "train/reward", "train/total_turns",
+                               "train/mean_env_tokens_per_sample", "train/token_mult_prob_error"})
+      CHECK_MESSAGE(got[i].at(metric) == want[i].at(metric), metric);
+    CHECK(got[i].at("train/max_turns_per_sample") == 3);
+  }
+}
+
+TEST_CASE("samples of several turns may be old, change weights between turns, and are all accounted for") {
+  const TempDir dir, logs;
+  const Overrides few = {steps(8), age(2), "grpo.num_prompts_per_step=8", "grpo.num_generations_per_prompt=4",
+                         "policy.train_global_batch_size=32"};
+  const toy::Ended run = toy::run(arguments(logs, alone(both(talking(dir, /*seconds=*/0.02), few))), "", 600);
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  CHECK(contains(run.out + run.err, "groups: 64 started, 64 trained, 0 dropped"));
+  const std::vector<Json> all = steps_of(logs);
+  REQUIRE(all.size() == 8);
+  double crossing = 0;
+  for (const Json& step : all) {
+    CHECK(step.at("samples").size() == 8 * 4);
+    CHECK(step.at("train/avg_turns_per_sample").get<double>() > 1);
+    CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
+    crossing += step.at("train/updated_in_flight_rate").get<double>();
+  }
+  CHECK(all.back().at("train/avg_trajectory_age") == 2);
+  CHECK(crossing > 0);
+}
+
+TEST_CASE("without updates in flight all turns of a sample are of one version") {
+  const TempDir dir;
+  const Overrides run = {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"};
+  for (const Json& step : train(alone(both(talking(dir), run)))) CHECK(step.at("train/updated_in_flight_rate") == 0);
+}
+
+// Rewards have deadlines of their own: the time of a group is that of its generation.
+TEST_CASE("groups whose environment thinks are not given up") {
+  const TempDir dir;
+  const Overrides run = {steps(2), "++grpo.async_grpo.group_timeout_s=2", "grpo.num_prompts_per_step=8",
+                         "grpo.num_generations_per_prompt=4", "policy.train_global_batch_size=32"};
+  const std::vector<Json> got = train(alone(both(talking(dir, /*seconds=*/0.1), run)));
+  REQUIRE(got.size() == 2);
+  CHECK(got.back().at("train/groups_dropped") == 0);
 }
 
 TEST_CASE("the quickstart learns from samples that are one and two steps old") {
@@ -129,6 +199,29 @@ TEST_CASE("two generating replicas share the groups") {
       both(kSlow, {steps(4), "cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2"})));
   REQUIRE(got.size() == 4);
   CHECK(got.back().at("train/groups_dropped") == 0);
+}
+
+// Of a replica's ranks one may be inside a pass while the other has read its next command.
+TEST_CASE("a replica of two ranks takes weights and requests while it draws") {
+  const Overrides by_two = {"cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2",
+                            "++policy.generation.native_cfg.tensor_parallel_size=2"};
+  const std::vector<Json> want = train(alone({steps(3), "grpo.async_grpo.enabled=false"}));
+  const std::vector<Json> same = train(alone(both(by_two, {steps(3), age(0)})));
+  REQUIRE(same.size() == 3);
+  for (size_t i = 0; i < 3; ++i) CHECK(same[i].at("samples") == want[i].at("samples"));
+  for (const std::string recompute : {"false", "true"}) {
+    CAPTURE(recompute);
+    const std::vector<Json> got = train(
+        alone(both(both(kSlow, by_two),
+                   {steps(8), age(7), "++policy.generation.ignore_eos=false", "++policy.generation.stop_token_ids=[5]",
+                    "++policy.generation.native_cfg.max_num_seqs=4", "++grpo.val_period=3",
+                    "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=" + recompute})));
+    REQUIRE(got.size() == 8);
+    double crossing = 0;
+    for (const Json& step : got) crossing += step.at("train/updated_in_flight_rate").get<double>();
+    CHECK(crossing > 0);
+    CHECK(got.back().at("train/groups_dropped") == 0);
+  }
 }
 
 TEST_CASE("a run that is interrupted says what became of every group") {
@@ -209,6 +302,31 @@ TEST_CASE("what ended while others trained is not given up with what did not") {
   const std::vector<Json> all = steps_of(dir);
   REQUIRE(all.size() == 4);
   for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
+}
+
+TEST_CASE("a generator that stands still in a later turn: the group is drawn again from its first") {
+  const TempDir talk, dir;
+  const Overrides few = {steps(3),
+                         age(0),
+                         "++grpo.async_grpo.group_timeout_s=5",
+                         "grpo.num_prompts_per_step=2",
+                         "grpo.num_generations_per_prompt=4",
+                         "policy.train_global_batch_size=8"};
+  toy::Program program(arguments(dir, alone(both(talking(talk, /*seconds=*/0.2), few))));
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  const pid_t generator = worker_of(program.pid(), 1);
+  REQUIRE(generator > 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));  // its environment is at the first turn of step 2
+  ::kill(generator, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(9));
+  ::kill(generator, SIGCONT);
+  const toy::Ended run = program.wait(120);
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  CHECK(contains(run.out + run.err, "given up, and drawn again"));
+  const std::vector<Json> all = steps_of(dir);
+  REQUIRE(all.size() == 3);
+  for (const Json& step : all) CHECK(step.at("samples").size() == 8);
 }
 
 TEST_CASE("groups that are too slow again and again end the run, which says what to raise") {
