@@ -44,6 +44,14 @@ const std::vector<Recipe>& recipes() {
       {"cispo_math_1B", 1, {}, ""},
       {"rloo_math_1B", 1, {}, ""},
       {"reinforce_plus_plus_math_1B", 1, {}, ""},
+      {"grpo_sliding_puzzle",
+       1,
+       {"~data.train.kind",
+        "data.train={dataset_name: sliding_puzzle, length: 3, size: 64, validation_size: 16, env_name: "
+        "sliding_puzzle_game}",
+        "env={sliding_puzzle_game: {plugin: sliding_puzzle, plugin_config: {max_moves: 3}}}",
+        "policy.max_total_sequence_length=512", "++data.max_input_seq_length=256", "grpo.max_rollout_turns=3"},
+       "train/reward/solved"},
   };
   return all;
 }
@@ -63,8 +71,8 @@ std::vector<std::string> tiny(const Recipe& recipe) {
       "grpo.val_period=2",
       "grpo.max_val_samples=8",
       "grpo.val_batch_size=8",
-      "~data.default",
-      "~data.validation",
+      "data.default=null",
+      "data.validation=null",
       "data.train={dataset_name: puzzle, kind: successor, size: 256, validation_size: 16, env_name: exact_answer, "
       "processor: math_hf_data_processor}",
       "++data.max_input_seq_length=14",

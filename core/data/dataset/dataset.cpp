@@ -37,9 +37,8 @@ std::string task_name(const fs::path& path) {
 [[noreturn]] void refuse_name(const DatasetConfig& config) {
   fail(ErrorKind::config,
        "dataset_name: '{}' is neither a built-in dataset (ResponseDataset, openai_format, PreferenceDataset, "
-       "BinaryPreferenceDataset, arithmetic, puzzle) nor a local folder; nothing is downloaded: export it once to "
-       "JSONL and set dataset_name: ResponseDataset, data_path, "
-       "input_key and output_key",
+       "BinaryPreferenceDataset, arithmetic, puzzle, sliding_puzzle) nor a local folder; nothing is downloaded: export "
+       "it once to JSONL and set dataset_name: ResponseDataset, data_path, input_key and output_key",
        config.dataset_name);
 }
 
@@ -110,6 +109,8 @@ DatasetSplit load_dataset(const DatasetConfig& config, const std::string& root) 
     split = make_arithmetic(config.spec, seed);
   } else if (config.dataset_name == "puzzle") {
     split = make_puzzle(config.spec, seed);
+  } else if (config.dataset_name == "sliding_puzzle") {
+    split = make_sliding_puzzle(config.spec, seed);
   } else {
     split = load_rows(config, root);
     split_off_validation(split, config);

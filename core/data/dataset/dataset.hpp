@@ -38,7 +38,7 @@ struct DatasetSplit {
 //   openai_format    data_path with {"messages": [...]} rows (key: chat_key), system_key, system_prompt, tool_key;
 //   PreferenceDataset  data_path with {"context": [...], "completions": [{"rank", "completion": [...]}, ...]} rows;
 //   BinaryPreferenceDataset  data_path with prompt_key, chosen_key and rejected_key;
-//   arithmetic, puzzle  procedural, see procedural.hpp;
+//   arithmetic, puzzle, sliding_puzzle  procedural, see procedural.hpp;
 //   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
 // records. Relative paths are relative to `root`. Malformed and empty lines are an Error(data) that names file:line.

@@ -22,6 +22,12 @@ DatasetSplit make_arithmetic(const nlohmann::ordered_json& spec, uint64_t seed);
 // eighth by default).
 DatasetSplit make_puzzle(const nlohmann::ordered_json& spec, uint64_t seed);
 
+// dataset_name: sliding_puzzle. Keys: length (tiles a side of the board, a number or [least, most], default [2, 3]),
+// shuffle_moves (the most, 10: boards are solved ones after 1 to so many random moves, an odd number), question
+// (template with {0} for the side and {1} for the board), size, validation_size, held_out. A record has no answer; its
+// `grid` (rows of numbers, 0 the gap) is for the environment plugin sliding_puzzle.
+DatasetSplit make_sliding_puzzle(const nlohmann::ordered_json& spec, uint64_t seed);
+
 // Name and what the answer is, for messages and documentation.
 std::map<std::string, std::string> puzzle_kinds();
 

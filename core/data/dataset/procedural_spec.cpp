@@ -45,6 +45,7 @@ Record record_of(const Question& question, const std::string& source) {
   record.messages = Json::array(
       {Json{{"role", "user"}, {"content", question.text}}, Json{{"role", "assistant"}, {"content", question.answer}}});
   record.answer = question.answer;
+  record.metadata = question.metadata;
   record.source = source;
   return record;
 }

@@ -37,7 +37,8 @@ class ProceduralSpec {
 // One drawn question. `key` decides its side and whether it was drawn before.
 struct Question {
   std::string key, text, answer;
-  std::string side_key;  // what is held out; empty: `key`
+  std::string side_key;             // what is held out; empty: `key`
+  nlohmann::ordered_json metadata;  // of the record; null if none
 };
 
 struct Sizes {
