@@ -2,6 +2,7 @@
 
 #include "core/base/suggest.hpp"
 #include "core/config/check_value.hpp"
+#include "core/config/defaults.hpp"
 
 namespace hexad::config {
 namespace {
@@ -18,6 +19,14 @@ bool asks_for_nothing(const Node& value) {
     return std::ranges::all_of(value.entries(), [](const auto& entry) { return asks_for_nothing(entry.second); });
   }
   return value.is_null();
+}
+
+// True for the key's default, be it written out or a reference to another key.
+bool is_default(const Key& key, const Node& value, const Node& root) {
+  const std::string& text = key.default_yaml;
+  if (!text.starts_with("${")) return same_value(default_value(text), value);
+  const Node* other = root.find(text.substr(2, text.size() - 3));
+  return other && same_value(*other, value);
 }
 
 // The key that was probably meant: the nearest beside it, else one of the same name in another section.
@@ -39,6 +48,7 @@ class Walk {
       : schema_(schema), dormant_(dormant), advice_(advice) {}
 
   std::vector<Problem> run(const Node& root) {
+    root_ = &root;
     walk_map(root, "", "");
     return std::move(problems_);
   }
@@ -71,13 +81,18 @@ class Walk {
         suggestion ? fmt::format("unknown key; did you mean {}?", *suggestion) : "unknown key; " + advice_);
   }
 
+  bool asks_for_something(const Key& key, const Node& value) const {
+    if (key.default_yaml.empty() || value.is_null() || value.is_container()) return !asks_for_nothing(value);
+    return !is_default(key, value, *root_);
+  }
+
   void check(const Key& key, const Node& value, const std::string& path, const std::string& pattern) {
     const bool dormant =
         std::ranges::any_of(dormant_, [&](const std::string& section) { return pattern.starts_with(section + "."); });
     if (const std::optional<std::string> problem = value_problem(key, value, dormant)) {
       return add(Problem::Severity::error, value, path, *problem);
     }
-    if (key.status == Status::accepted && !key.note.empty() && !dormant && !asks_for_nothing(value)) {
+    if (key.status == Status::accepted && !key.note.empty() && !dormant && asks_for_something(key, value)) {
       add(Problem::Severity::notice, value, path, key.note);
     }
     if (key.open) return;
@@ -90,6 +105,7 @@ class Walk {
   }
 
   std::vector<Problem> problems_;
+  const Node* root_ = nullptr;
   const Schema& schema_;
   const std::vector<std::string>& dormant_;
   const std::string& advice_;

@@ -119,7 +119,10 @@ PolicyConfig read_policy(const Node& root) {
   r.read("scheduler", c.scheduler);
   c.generation = read_generation(root);
   c.policy = section_json(root, "policy");
-  if (c.backend == "megatron") c.policy["megatron_cfg"].update(to_json(c.megatron_cfg));
+  if (c.backend == "megatron") {
+    c.max_grad_norm = c.megatron_cfg.optimizer.clip_grad;
+    c.policy["megatron_cfg"].update(to_json(c.megatron_cfg));
+  }
   return c;
 }
 

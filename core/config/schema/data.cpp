@@ -6,8 +6,9 @@ namespace {
 // The keys that describe a dataset, wherever one is described.
 void add_dataset(Schema& s, const std::string& at) {
   s.add(at + ".dataset_name", kText | kNull, "",
-        "arithmetic, puzzle, ResponseDataset, openai_format, PreferenceDataset, BinaryPreferenceDataset, or a dataset "
-        "NeMo-RL names");
+        "arithmetic, puzzle, sliding_puzzle, ResponseDataset, openai_format, PreferenceDataset, "
+        "BinaryPreferenceDataset, or "
+        "a dataset NeMo-RL names");
   s.add(at + ".data_path", kText | kNull, "", "JSONL file or local Hugging Face dataset directory");
   s.add(at + ".input_key", kText | kNull, "", "column of the prompt");
   s.add(at + ".output_key", kText | kNull, "", "column of the expected answer");
@@ -23,7 +24,8 @@ void add_dataset(Schema& s, const std::string& at) {
       .not_built({"vlm_hf_data_processor", "nemo_gym_data_processor", "kd_data_processor"});
   s.add(at + ".env_name", kText, "", "environment that gives the reward")
       .not_built({"code", "code_jaccard", "reward_model", "vlm", "nemo_gym"});
-  s.add(at + ".task_name", kText | kNull, "", "name of the dataset in metrics");
+  s.add(at + ".task_name", kText | kNull, "", "name of the dataset in NeMo-RL")
+      .accepted("metrics do not tell datasets apart; env_name and processor are set for each dataset");
   s.add(at + ".max_samples", kInt | kNull, "", "use only so many rows").at_least(1);
   s.add(at + ".chat_key", kText | kNull, "", "openai_format: column of the messages");
   s.add(at + ".system_key", kText | kNull, "", "openai_format: column of the system prompt");
@@ -43,18 +45,22 @@ void add_dataset(Schema& s, const std::string& at) {
 
 // Keys of the generated datasets.
 void add_generated(Schema& s, const std::string& at) {
-  s.add(at + ".size", kInt | kNull, "", "arithmetic, puzzle: training questions").at_least(1);
-  s.add(at + ".validation_size", kInt | kNull, "", "arithmetic, puzzle: validation questions").at_least(0);
-  s.add(at + ".held_out", kFloat | kNull, "", "arithmetic, puzzle: part of all questions kept for validation")
+  s.add(at + ".size", kInt | kNull, "", "generated data: training questions").at_least(1);
+  s.add(at + ".validation_size", kInt | kNull, "", "generated data: validation questions").at_least(0);
+  s.add(at + ".held_out", kFloat | kNull, "", "generated data: part of all questions kept for validation")
       .at_least(0)
       .at_most(1);
-  s.add(at + ".question", kText | kNull, "", "arithmetic, puzzle: its text, {} where the instance goes");
+  s.add(at + ".question", kText | kNull, "", "generated data: its text, {} where the instance goes");
   s.add(at + ".operators", kList | kNull, "", "arithmetic: of + - *").elements(kText);
   s.add(at + ".min_operand", kInt | kNull, "", "arithmetic: smallest operand");
   s.add(at + ".max_operand", kInt | kNull, "", "arithmetic: largest operand");
   s.add(at + ".kind", kText | kNull, "", "puzzle: which");
-  s.add(at + ".length", kInt | kList | kNull, "", "puzzle: symbols of an instance, or [least, most]").elements(kInt);
+  s.add(at + ".length", kInt | kList | kNull, "",
+        "puzzle: symbols of an instance, or [least, most]; sliding_puzzle: tiles a side")
+      .elements(kInt);
   s.add(at + ".alphabet", kText | kNull, "", "puzzle: the symbols");
+  s.add(at + ".shuffle_moves", kInt | kNull, "", "sliding_puzzle: random moves from the solved board, at most")
+      .at_least(1);
 }
 
 }  // namespace

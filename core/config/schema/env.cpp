@@ -15,12 +15,13 @@ void add_env(Schema& s) {
       .one_of({"math", "english_multichoice", "multilingual_multichoice"})
       .not_built({"multichoice", "mcq"})
       .not_filled();
-  s.add("env.math.stop_strings", kList | kNull, "null", "texts that end a response").elements(kText).not_filled();
+  s.add("env.math.stop_strings", kList | kNull, "null", "texts that end a response")
+      .elements(kText)
+      .accepted("policy.generation.stop_strings is the key that is read");
   s.add("env.should_use_nemo_gym", kBool, "false", "roll out with NeMo-Gym").unavailable("NeMo-Gym");
   s.add("env.should_log_nemo_gym_responses", kBool, "false", "of NeMo-Gym").dormant();
   s.add("env.nemo_gym", kMap | kNull, "null", "NeMo-Gym's settings").open().dormant();
-  s.add("env.*", kMap | kNull, "", "arguments of the environment of this name: docs/rewards.md")
-      .open();
+  s.add("env.*", kMap | kNull, "", "arguments of the environment of this name: docs/rewards.md").open();
 }
 
 }  // namespace hexad::config

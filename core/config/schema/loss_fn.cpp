@@ -14,13 +14,14 @@ void add_importance_sampling(Schema& s) {
       .at_least(0);
 }
 
-// Keys of NeMo-RL's other losses, which its DPO, distillation and value training read.
+// Keys of NeMo-RL's other losses, which its distillation reads.
 void add_other_losses(Schema& s) {
   for (const char* key :
        {"kl_type", "mixed_kl_weight", "zero_outside_topk", "temperature", "vocab_topk", "uncommon_topk", "gold_loss",
         "xtoken_loss", "exact_token_match_only", "reverse_kl", "kd_loss_mode", "dynamic_loss_scaling", "ce_loss_scale",
         "kl_loss_weight", "alpha", "normalize_teacher_by_vocab", "sum_weights_metric"}) {
-    s.add(std::string("loss_fn.") + key, kAny, "", "of the distillation losses").dormant();
+    s.add(std::string("loss_fn.") + key, kAny, "", "of the distillation losses")
+        .accepted("distillation is not available; only a loss plugin of one's own may read it");
   }
 }
 

@@ -41,7 +41,8 @@ void add_pipeline(Schema& s) {
   megatron_key(s, "batch_p2p_comm", kBool | kNull, "null",
                "send and receive in one batch; null: where overlap_p2p_comm is off");
   megatron_key(s, "pipeline_dtype", kText | kNull, "${policy.precision}", "type of what pipeline stages send")
-      .one_of({"bfloat16", "float16", "float32"});
+      .one_of({"bfloat16", "float16", "float32"})
+      .accepted("stages send the residual stream, which is float32");
 }
 
 void add_context(Schema& s) {

@@ -73,7 +73,8 @@ void add_megatron_model(Schema& s) {
 void add_megatron_experts(Schema& s) {
   add_router(s);
   add_dispatcher(s);
-  megatron_key(s, "moe_grouped_gemm", kBool, "true", "one kernel for all experts");
+  megatron_key(s, "moe_grouped_gemm", kBool, "true", "one kernel for all experts")
+      .accepted("experts are computed by one kernel wherever there is such a kernel");
   megatron_key(s, "moe_permute_fusion", kBool, "true", "fused permutation")
       .accepted("tokens are permuted by one kernel either way");
   megatron_key(s, "moe_per_layer_logging", kBool, "false", "log each layer's balance")

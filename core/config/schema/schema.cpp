@@ -20,7 +20,6 @@ std::vector<std::string_view> split(std::string_view path) {
 }
 
 bool matches(std::string_view pattern, std::string_view path) {
-  if (pattern.find('*') == std::string_view::npos) return pattern == path;
   const std::vector<std::string_view> a = split(pattern), b = split(path);
   return std::ranges::equal(a, b, [](std::string_view x, std::string_view y) { return x == "*" || x == y; });
 }
@@ -55,6 +54,8 @@ Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yam
   if (section && section->status != Status::effective) {
     key.status = section->status == Status::unavailable ? Status::dormant : section->status;
   }
+  index_.emplace(key.path, keys_.size());
+  if (key.path.find('*') != std::string::npos) patterns_.push_back(keys_.size());
   return Entry(keys_.emplace_back(std::move(key)));
 }
 
@@ -63,12 +64,9 @@ Schema::Entry Schema::section(std::string path, std::string meaning, Kinds kinds
 }
 
 const Key* Schema::find(std::string_view path) const {
-  const Key* wildcard = nullptr;
-  for (const Key& key : keys_) {
-    if (key.path == path) return &key;
-    if (!wildcard && matches(key.path, path)) wildcard = &key;
-  }
-  return wildcard;
+  if (const auto exact = index_.find(path); exact != index_.end()) return &keys_[exact->second];
+  const auto found = std::ranges::find_if(patterns_, [&](size_t i) { return matches(keys_[i].path, path); });
+  return found == patterns_.end() ? nullptr : &keys_[*found];
 }
 
 bool Schema::is_free(std::string_view path) const {

@@ -1,6 +1,7 @@
 // Every configuration key: its type, default, range, meaning, and what becomes of it here.
 #pragma once
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,6 +67,8 @@ class Schema {
     Entry& elements(Kinds kinds) { return key_.element_kinds = kinds, *this; }
     Entry& open() { return key_.open = true, *this; }
     Entry& not_filled() { return key_.filled = false, *this; }
+    // Of a key below a section with another status: a plugin reads it, and knows its default.
+    Entry& effective() { return key_.status = Status::effective, key_.filled = false, *this; }
     // The key is read and has no effect; `note` says what that means for the user.
     Entry& accepted(std::string note);
     // The key switches on a feature that is not built, unless its value is one of `off` (YAML).
@@ -91,6 +94,8 @@ class Schema {
 
  private:
   std::vector<Key> keys_;
+  std::map<std::string, size_t, std::less<>> index_;  // of the first key of each path
+  std::vector<size_t> patterns_;                      // keys whose path has a *
 };
 
 // The schema of this version.

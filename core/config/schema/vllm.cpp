@@ -3,10 +3,17 @@
 namespace hexad::config {
 namespace {
 
+constexpr const char* kFp8 = "the bridge serves no FP8 weights";
+constexpr const char* kMetrics = "metrics of a server's own are not sampled";
+constexpr const char* kAgents = "the bridge's servers answer the bridge alone";
+constexpr const char* kRefit = "policy.generation.refit_transport says how weights reach the servers";
+constexpr const char* kImages = "prompts are text";
+constexpr const char* kTokens = "token ids go in and out";
+
 // The bridge's own keys: which servers, and when they count as lost.
 void add_servers(Schema& s) {
   const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
-    return s.add(std::string("policy.generation.vllm_cfg.") + name, kinds, value, meaning);
+    return s.add(std::string("policy.generation.vllm_cfg.") + name, kinds, value, meaning).effective();
   };
   key("server_urls", kList | kNull, "null",
       "vLLM servers to attach to, dealt out to the ranks: http://HOST:PORT; null: each rank starts its own")
@@ -44,10 +51,10 @@ void add_servers(Schema& s) {
 void add_vllm(Schema& s) {
   const std::string at = "policy.generation.vllm_cfg";
   const auto key = [&](const char* name, Kinds kinds, const char* value, const char* meaning) {
-    return s.add(at + "." + name, kinds, value, meaning);
+    return s.add(at + "." + name, kinds, value, meaning).effective();
   };
   s.section(at, "the vLLM server").accepted("read by the vllm_bridge generator (policy.generation.backend: vllm)");
-  key("async_engine", kBool, "false", "NeMo-RL's asynchronous workers; a server is always asynchronous");
+  key("async_engine", kBool, "false", "NeMo-RL's asynchronous workers").accepted("a server is always asynchronous");
   key("precision", kText, "${policy.precision}", "type of the weights").not_built({"fp8"});
   key("kv_cache_dtype", kText, "auto", "type of the KV cache").not_built({"fp8", "fp8_e4m3", "fp8_e5m2"});
   key("logprobs_mode", kText, "processed_logprobs", "log-probs after temperature and filters");
@@ -62,28 +69,30 @@ void add_vllm(Schema& s) {
   key("distributed_executor_backend", kText | kNull, "null", "how vLLM starts its ranks");
   key("load_format", kText, "auto",
       "how a server reads its first weights; dummy is taken for auto: no random weights are served");
-  key("skip_tokenizer_init", kBool, "true", "NeMo-RL's; token ids go in and out whatever a server has");
-  key("use_tqdm", kBool, "true", "progress bars of vLLM's own");
-  key("use_deep_gemm", kBool, "false", "fp8 kernels");
-  key("pow2_weight_scaling_factors", kBool, "false", "fp8 scales");
-  key("num_first_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0);
-  key("num_last_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0);
-  key("quantization_ignored_layer_kws", kList | kNull, "null", "layers left out of fp8").elements(kText);
-  key("is_mx", kBool, "false", "MX formats");
-  key("enable_vllm_metrics_logger", kBool, "true", "sample the server's metrics");
-  key("vllm_metrics_logger_interval", kFloat, "0.5", "seconds between samples").above(0);
-  key("expose_http_server", kBool, "false", "an OpenAI server for agents");
-  s.add(at + ".http_server_serving_chat_kwargs", kMap | kNull, "{}", "its settings").open();
-  key("http_refit_api_key_env_var", kText | kNull, "null", "variable that holds the key of weight updates");
-  key("http_refit_server_port", kInt | kNull, "null", "port of weight updates");
-  key("zmq_refit_server_port", kInt | kNull, "null", "port of weight updates");
-  key("reset_encoder_cache_after_weight_update", kBool, "false", "of vision models");
-  key("tool_parser_plugin", kText | kNull, "null", "tool calls");
-  key("reasoning_parser_plugin", kText | kNull, "null", "thinking");
-  key("cap_max_tokens_to_context", kBool, "false", "shorten responses to what fits");
-  s.add(at + ".env_vars", kMap | kNull, "{}", "environment of the server").open();
-  s.add(at + ".limit_mm_per_prompt", kMap | kNull, "null", "images in a prompt").open();
-  s.add(at + ".video", kMap | kNull, "null", "video settings").open();
+  key("skip_tokenizer_init", kBool, "true", "a server without a tokenizer").accepted(kTokens);
+  key("use_tqdm", kBool, "true", "progress bars of vLLM's own").accepted("the bridge shows no bars");
+  key("use_deep_gemm", kBool, "false", "fp8 kernels").accepted(kFp8);
+  key("pow2_weight_scaling_factors", kBool, "false", "fp8 scales").accepted(kFp8);
+  key("num_first_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0).accepted(kFp8);
+  key("num_last_layers_in_bf16", kInt, "0", "layers left out of fp8").at_least(0).accepted(kFp8);
+  key("quantization_ignored_layer_kws", kList | kNull, "null", "layers left out of fp8").elements(kText).accepted(kFp8);
+  key("is_mx", kBool, "false", "MX formats").accepted(kFp8);
+  key("enable_vllm_metrics_logger", kBool, "true", "sample the server's metrics").accepted(kMetrics);
+  key("vllm_metrics_logger_interval", kFloat, "0.5", "seconds between samples").above(0).accepted(kMetrics);
+  key("expose_http_server", kBool, "false", "an OpenAI server for agents").accepted(kAgents);
+  s.add(at + ".http_server_serving_chat_kwargs", kMap | kNull, "{}", "its settings").open().accepted(kAgents);
+  key("http_refit_api_key_env_var", kText | kNull, "null", "variable that holds the key of weight updates")
+      .accepted(kRefit);
+  key("http_refit_server_port", kInt | kNull, "null", "port of weight updates").accepted(kRefit);
+  key("zmq_refit_server_port", kInt | kNull, "null", "port of weight updates").accepted(kRefit);
+  key("reset_encoder_cache_after_weight_update", kBool, "false", "of vision models").accepted(kImages);
+  key("tool_parser_plugin", kText | kNull, "null", "tool calls").accepted(kTokens);
+  key("reasoning_parser_plugin", kText | kNull, "null", "thinking").accepted(kTokens);
+  key("cap_max_tokens_to_context", kBool, "false", "shorten responses to what fits")
+      .accepted("a request never asks for more than policy.max_total_sequence_length has room for");
+  s.add(at + ".env_vars", kMap | kNull, "{}", "environment of the server").open().effective();
+  s.add(at + ".limit_mm_per_prompt", kMap | kNull, "null", "images in a prompt").open().accepted(kImages);
+  s.add(at + ".video", kMap | kNull, "null", "video settings").open().accepted(kImages);
   add_servers(s);
   s.add("policy.generation.vllm_kwargs", kMap | kNull, "{}", "further arguments of the vLLM server")
       .open()

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Is every test that tests/config/keys.txt names for a key one that fails when the key is ignored? Runs it with the key
+# ignored, key by key, and prints those that pass all the same. Wants a tree that can ignore a key:
+#   git worktree add ../mutants && cd ../mutants && git apply tools/ignored_key.patch
+#   cmake --preset dev && ninja -C build/dev && tools/key_mutants.sh
+# Usage: tools/key_mutants.sh [REGEX of keys]
+set -uo pipefail
+cd "$(dirname "$0")/.."
+wanted=${1:-.}
+build=$PWD/build/dev
+export HEXAD_BUILD_DIR=$build HEXAD_SOURCE_DIR=$PWD OMP_NUM_THREADS=1
+
+if HEXAD_IGNORED_KEY=policy.model_name "$build/bin/hexad" config check configs/quickstart.yaml >/dev/null 2>&1; then
+  echo "$build ignores no key: apply tools/ignored_key.patch and build again" >&2
+  exit 2
+fi
+
+# run FOLDER CASE: the test program of a folder of tests/ on one case.
+run() {
+  local name=${2//\\/\\\\}
+  timeout 300 "$build/tests/test_${1//\//_}" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1
+}
+
+checked=0 passed=0
+while IFS= read -r line; do
+  case $line in
+    '' | '#'*) ;;
+    'details of '*) folder= ;;
+    ' '*)
+      [ -n "$folder" ] || continue
+      for key in $line; do
+        grep -qE -- "$wanted" <<<"$key" || continue
+        checked=$((checked + 1))
+        if HEXAD_IGNORED_KEY=$key run "$folder" "$name" </dev/null; then
+          passed=$((passed + 1))
+          echo "$key: ignored, and \"$folder: $name\" passes"
+        fi
+      done
+      ;;
+    *) folder=${line%%: *} name=${line#*: } ;;
+  esac
+done <tests/config/keys.txt
+echo "$checked keys, $passed of them ignored without a failure"
+[ "$passed" = 0 ]
