@@ -1,5 +1,6 @@
 // kill -9 in every phase of a run, of the controller and of a worker: the resumed run ends like the undisturbed one, bit for
-// bit, and nothing is left of the killed one. On toy plugins, which kill where they are told to.
+// bit, and nothing is left of the killed one. The same of reward programs, without which the run goes on. On toy plugins,
+// which kill where they are told to.
 #include <doctest/doctest.h>
 
 #include "tests/support/torture.hpp"
@@ -24,7 +25,72 @@ std::map<std::string, std::string> last(const TempDir& dir) {
   return files;
 }
 
+Arguments train_rewarded(const TempDir& dir, const torture::Rewards& rewards, const Arguments& overrides = {}) {
+  Arguments arguments = train(dir, overrides);
+  arguments[1] =
+      dir.write("run.yaml", fmt::format("defaults: [toy.yaml, {}]\n", rewards.file.filename().string())).string();
+  return arguments;
+}
+
+// The run whose reward programs are killed as the variable or the override says. One attempt more is enough.
+void check_rewards_killed(const Arguments& environment, Arguments overrides,
+                          const std::map<std::string, std::string>& wanted) {
+  overrides.emplace_back("env.mine.retries=1");
+  const TempDir dir;
+  const torture::Rewards rewards(dir);
+  Arguments command = {"env", "HEXAD_TOY_REWARDS=" + rewards.script.string()};
+  command.insert(command.end(), environment.begin(), environment.end());
+  command.push_back(toy::hexad().string());
+  const toy::Ended ended = toy::Program(command, train_rewarded(dir, rewards, overrides), "").wait();
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(plugin_test::contains(ended.err, "was killed by signal 9"));
+  CHECK(rewards.gone());
+  torture::all_scored(dir / "logs");
+  CHECK(last(dir) == wanted);
+}
+
 }  // namespace
+
+TEST_CASE(
+    "killed reward programs: in every named phase, the run goes on and ends like the undisturbed one, bit for bit") {
+  const TempDir undisturbed;
+  const torture::Rewards rewards(undisturbed);
+  REQUIRE(toy::run(train_rewarded(undisturbed, rewards)).code == 0);
+  const auto wanted = last(undisturbed);
+  for (const char* where : {"start@0", "read@1", "half@3", "answered@3", "read@6"}) {
+    CAPTURE(where);
+    check_rewards_killed({fmt::format("HEXAD_REWARD_FAULT={}", where)}, {}, wanted);
+  }
+  for (const std::string where :
+       {"policy create@0", "policy forward@3", "policy train@3", "policy save@3", "policy refit@4",
+        "policy.generation generate@3", "policy.generation refit@4", "policy.generation generate@0"}) {
+    CAPTURE(where);
+    const size_t space = where.find(' ');
+    const std::string fault =
+        fmt::format("+{}.plugin_config.fault={}:kill_rewards", where.substr(0, space), where.substr(space + 1));
+    check_rewards_killed({}, {fault}, wanted);
+  }
+}
+
+TEST_CASE("killed reward programs: at any moment, the run goes on and ends like the undisturbed one, bit for bit") {
+  const TempDir undisturbed;
+  const torture::Rewards rewards(undisturbed);
+  const toy::Ended whole = toy::run(train_rewarded(undisturbed, rewards));
+  REQUIRE(whole.code == 0);
+  const auto wanted = last(undisturbed);
+  std::mt19937 random(13);
+  size_t killed = 0;
+  for (int i = 0; i < torture::kills(6); ++i) {
+    CAPTURE(i);
+    const TempDir dir;
+    const torture::Rewards own(dir);
+    killed += torture::kill_rewards(train_rewarded(dir, own), own, whole.seconds, random);
+    torture::all_scored(dir / "logs");
+    CHECK(last(dir) == wanted);
+  }
+  CHECK(killed > 0);
+}
 
 TEST_CASE("killed in a named phase, the run goes on and ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;

@@ -1,5 +1,6 @@
 /* A language model small enough for a plugin in C: logits(next | last, before last) = A[last] + B[before last].
  * It can learn the quickstart's puzzle (the answer depends on the letter two places back). */
+#include <dirent.h>
 #include <hexad/abi.h>
 #include <math.h>
 #include <signal.h>
@@ -56,6 +57,22 @@ static inline pid_t toy_parent_of(pid_t pid) {
   return parent;
 }
 
+/* Kills every process with `text` in its command line. */
+static inline void toy_kill_all_with(const char* text) {
+  DIR* processes = opendir("/proc");
+  for (struct dirent* entry; processes && (entry = readdir(processes));) {
+    char path[64], command[8192] = "";
+    snprintf(path, sizeof path, "/proc/%.20s/cmdline", entry->d_name);
+    FILE* file = atoi(entry->d_name) > 1 ? fopen(path, "r") : NULL;
+    if (!file) continue;
+    const size_t size = fread(command, 1, sizeof command - 1, file);
+    fclose(file);
+    for (size_t i = 0; i < size; i++) command[i] = command[i] ? command[i] : ' ';
+    if (strstr(command, text)) kill(atoi(entry->d_name), SIGKILL);
+  }
+  if (processes) closedir(processes);
+}
+
 static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host, hexad_call* call, const char* where) {
   if (!toy_fails(fault, host, call, where)) return HEXAD_OK;
   if (strcmp(fault->how, "kill") == 0) raise(SIGKILL);
@@ -64,6 +81,8 @@ static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host,
     if (controller > 1) kill(controller, SIGKILL);
     sleep(60);
   }
+  const char* rewards = getenv("HEXAD_TOY_REWARDS"); /* the path of their script */
+  if (strcmp(fault->how, "kill_rewards") == 0 && rewards) toy_kill_all_with(rewards);
   if (strcmp(fault->how, "stop") == 0) raise(SIGSTOP);
   if (strcmp(fault->how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(fault->how, "exit") == 0) _exit(7);
