@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers fuzz golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -37,7 +37,8 @@ test-layouts: build
 test-faults: build
 	ctest --preset $(PRESET) -C faults -L faults --verbose
 
-# kill -9 of controller and workers at 100 random moments of a run on toy plugins, and as often of the quickstart: half an hour.
+# kill -9 of controller and workers, and of reward programs, at 100 random moments each of a run on toy plugins, and as often
+# of the quickstart.
 test-torture: build
 	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_cli -tc="killed*"
 	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_run -tc="*killed at any moment*"
@@ -52,6 +53,19 @@ test-gpu:
 test-peers: build
 	@tools/setup_peers.sh
 	ctest --preset $(PRESET) -C peers -L peers --verbose $(ARGS)
+
+# The inputs that the fuzzers' corpora keep, under AddressSanitizer and UBSan; `make test` replays them without.
+test-sanitizers: setup
+	@tools/setup.sh --tests
+	cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS)
+	ctest --preset fuzz -L fuzz
+
+# RUNS inputs to each fuzzer of tests/fuzz (FUZZERS="config gguf": to these), a line each.
+RUNS ?= 1000000
+fuzz: setup
+	@tools/setup.sh --tests
+	cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS)
+	tools/fuzz.sh $(RUNS) $(FUZZERS)
 
 golden: build
 	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'

@@ -26,6 +26,9 @@ endif()
 
 set(HEXAD_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
 if(HEXAD_SANITIZE)
-  add_compile_options(-fsanitize=${HEXAD_SANITIZE} -fno-omit-frame-pointer)
+  add_compile_options(-fsanitize=${HEXAD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HEXAD_SANITIZE})
+endif()
+if(HEXAD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # libFuzzer counts the branches of all our code
 endif()

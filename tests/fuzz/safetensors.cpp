@@ -1,0 +1,17 @@
+// A safetensors file: its header, and the values of the tensors in it.
+#include "core/checkpoint/safetensors.hpp"
+#include "core/checkpoint/safetensors_header.hpp"
+#include "tests/fuzz/input.hpp"
+
+using namespace hexad;
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::attempt([&] {
+    const auto header = checkpoint::parse_safetensors_header(std::as_bytes(std::span(data, size)), "file");
+    for (const checkpoint::SafetensorsEntry& entry : header.entries) {
+      fuzz::attempt([&] { checkpoint::to_float32(entry); });
+      fuzz::attempt([&] { checkpoint::require_finite(entry, "file"); });
+    }
+  });
+  return 0;
+}
