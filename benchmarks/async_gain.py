@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Asynchronous GRPO beside the synchronous run on the same ranks: time to the same reward where generation and training take as long.
 
-    benchmarks/async_gain.py --build build/dev --out RESULT.json [--seeds 42 43 44] [--steps 40] [--ages 1 2] [--jobs 1]
+    benchmarks/async_gain.py --build build/dev --out RESULT.json [--seeds 42 43 44] [--steps 60] [--ages 1 2] [--jobs 1]
         [--running N] [--device cpu] [key=value ...]
 
-The quickstart's model on two ranks, one trains and one generates, a thread each; responses of 24 letters, rewarded for each that is where it
-should be. First the number of sequences that generate at once is chosen (--running says it) so that a synchronous step's generation comes
-near its training (log-probs counted); what both took in the runs is told. Then, for every seed, the synchronous run and one for each
-age of samples. Told for each: seconds until the reward, averaged over five steps, is 0.95 of what the synchronous run of that seed
-ends at, over the synchronous run's seconds to the same level; and over all steps. The limit is 0.5, as long as nothing else takes time. --jobs
-runs go side by side, on a host with two free cores for each.
+A wider model than the quickstart's on two ranks, one trains and one generates, a thread each; responses of 8 letters (the length is
+imposed: work must not change with what is learned), rewarded for each that is the right one, which is always the same, so that every seed
+ends at 1. First the number of sequences that generate at once is chosen (--running says it), by a synchronous run with each of several,
+so that a step's generation comes near its training (log-probs counted); what both took in the runs is told. Then, for every seed, the
+synchronous run and one for each age of samples. Told for each: seconds until the reward, averaged over five steps, is 0.95 of what the
+synchronous run of that seed ends at, over the synchronous run's seconds to the same level; and over all steps. The limit is 0.5, as long
+as nothing else takes time. --jobs runs go side by side, on a host with two free cores for each.
 
 Fails when a run does not get there, or an asynchronous one trained another number of groups than its steps want, or lost one: by the run's
 own account every group that was started was trained or, at the end, dropped.
@@ -17,9 +18,11 @@ own account every group that was started was trained or, at the end, dropped.
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,13 +30,22 @@ import tempfile
 import time
 
 WINDOW, LEVEL, TARGET = 5, 0.95, 0.75
-PROMPTS, LETTERS = 32, 24  # of a step, of a response
+PROMPTS, SAMPLES, LETTERS = 32, 8, 8  # of a step, of a prompt, of a response
+MODEL = {"hidden_size": 256, "intermediate_size": 768, "head_dim": 64}
+CANDIDATES = (1, 2, 3, 4, 6, 8)  # sequences that generate at once
 RUNNING = "policy.generation.native_cfg.max_num_seqs"
+
+
+def write_model(folder):
+    """The quickstart's, wide enough that products take the time, and not calls."""
+    shutil.copytree("configs/quickstart_model", folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **MODEL}))
 
 
 def write_prompts(path):
     draw = random.Random(5)
-    lines = [{"input": "".join(draw.choice("abcdefgh") for _ in range(4)), "output": "bdfh" * (LETTERS // 4)} for _ in range(2048)]
+    lines = [{"input": "".join(draw.choice("abcdefgh") for _ in range(4)), "output": "b" * LETTERS} for _ in range(2048)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -42,11 +54,14 @@ def train(args, folder, seed, steps, running, age):
     folder.mkdir()
     command = [str(args.build / "bin" / "hexad"), "train", "configs/quickstart_async.yaml", f"grpo.seed={seed}", f"grpo.max_num_steps={steps}",
                "checkpointing.enabled=false", "grpo.val_period=0", "grpo.val_at_start=false", "grpo.val_at_end=false", f"logger.log_dir={folder}",
-               f"cluster.device={args.device}", f"++{RUNNING}={running}", f"grpo.async_grpo.enabled={'true' if age else 'false'}",
+               f"cluster.device={args.device}", f"policy.model_name={folder.parent / 'model'}", f"grpo.num_prompts_per_step={PROMPTS}",
+               "policy.optimizer.kwargs.lr=7.0e-6", f"++{RUNNING}={running}", f"grpo.async_grpo.enabled={'true' if age else 'false'}",
                f"grpo.async_grpo.max_trajectory_age_steps={max(age, 1)}", "data.train.dataset_name=ResponseDataset",
                f"++data.train.data_path={folder.parent / 'prompts.jsonl'}", "data.train.env_name=token_task", "~data.train.kind", "~data.train.size",
                "~data.train.validation_size", "++env.token_task={}", "policy.max_total_sequence_length=32",
-               "grpo.num_generations_per_prompt=8", "policy.train_global_batch_size=64", f"policy.generation.max_new_tokens={LETTERS}",
+               f"grpo.num_generations_per_prompt={SAMPLES}", f"policy.train_global_batch_size={PROMPTS * SAMPLES // 2}",
+               f"policy.generation.max_new_tokens={LETTERS}",
+               f"policy.generation.imposed_lengths={[LETTERS] * PROMPTS * SAMPLES}".replace(" ", ""),
                *args.override]
     result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
     if result.returncode:
@@ -63,18 +78,14 @@ def phases(lines):
     return seconds("generation"), seconds("policy_training") + seconds("policy_and_reference_logprobs")
 
 
-def calibrate(args, folder):
-    """The number of sequences at once with which both phases take as long as each other: they generate in so many waves."""
-    low, high, tried = 1, 512, {}
-    while low <= high:
-        running = (low + high) // 2 if tried else 16
-        generation, training = phases(train(args, folder / f"calibrate{running}", 1, 8, running, 0)[0])
-        tried[running] = {"generation_s": generation, "training_s": training}
-        if 0.87 < generation / training < 1.15:
-            break
-        low, high = (running + 1, high) if generation > training else (low, running - 1)
-    best = min(tried, key=lambda r: abs(1 - tried[r]["generation_s"] / tried[r]["training_s"]))
-    return best, tried
+def calibrate(args, folder, pool):
+    """The number of sequences at once with which both phases take as long as each other: they generate in so many waves.
+
+    As many runs side by side as are measured later.
+    """
+    runs = {running: pool.submit(train, args, folder / f"calibrate{running}", 1, 8, running, 0) for running in CANDIDATES}
+    tried = {running: dict(zip(("generation_s", "training_s"), phases(run.result()[0]))) for running, run in runs.items()}
+    return min(tried, key=lambda r: abs(math.log(tried[r]["generation_s"] / tried[r]["training_s"]))), tried
 
 
 def curve(lines):
@@ -101,7 +112,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/dev"))
     parser.add_argument("--out", required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--ages", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--running", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
@@ -112,9 +123,10 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         write_prompts(folder / "prompts.jsonl")
-        running, tried = (args.running, {}) if args.running else calibrate(args, folder)
-        started = time.monotonic()
+        write_model(folder / "model")
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            running, tried = (args.running, {}) if args.running else calibrate(args, folder, pool)
+            started = time.monotonic()
             runs = {(seed, age): pool.submit(train, args, folder / f"seed{seed}-age{age}", seed, args.steps, running, age)
                     for seed in args.seeds for age in (0, *args.ages)}
             lines = {key: run.result() for key, run in runs.items()}

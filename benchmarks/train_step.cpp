@@ -6,7 +6,7 @@
 // Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
 // of one optimizer step. Tokens are random, rewards too; the first quarter of a sample counts as its prompt. Prints one
 // JSON object: seconds of every call, the first one included, loss and gradient norm of every step; --save
-// writes PREFIX.logprobs (raw fp32, under the initial weights) and PREFIX.ids (int64);
+// writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
 // --trace writes a Chrome trace of one more step, which is not timed, for each rank.
 #include <chrono>
 #include <fstream>
@@ -74,6 +74,7 @@ Json measure(const Options& options) {
   batch.set("generation_logprobs", logprobs, data::Axis::token);
   if (!options.save.empty()) {
     write_bytes(options.save + ".logprobs", logprobs.span<float>());
+    write_bytes(options.save + ".advantages", std::as_const(batch).at("advantages").span<float>());
     write_bytes(options.save + ".ids", std::as_const(batch).at("input_ids").span<int64_t>());
   }
   for (int64_t step = 0; step < options.steps; ++step) {
@@ -104,7 +105,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", options.steps, "Optimizer steps");
   app.add_option("--logprobs", options.logprobs, "Log-prob passes");
   app.add_option("--seed", options.seed, "Of tokens and rewards");
-  app.add_option("--save", options.save, "PREFIX.logprobs under the initial weights, PREFIX.ids");
+  app.add_option("--save", options.save, "PREFIX.logprobs under the initial weights, PREFIX.advantages, PREFIX.ids");
   app.add_option("--trace", options.trace, "Chrome trace of one more step, a file for each rank");
   CLI11_PARSE(app, argc, argv);
   options.model.program = std::filesystem::canonical(options.hexad);
