@@ -192,9 +192,9 @@ TEST_CASE("a second Ctrl-C stops at once and leaves no process") {
   ::kill(program.pid(), SIGINT);
   REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
   ::kill(program.pid(), SIGINT);
-  CHECK(program.wait(5).code == 130);
+  CHECK(program.wait().code == 130);
   CHECK(workers.size() == 1);
-  CHECK(toy::eventually([&] { return all_gone(workers); }, 5));
+  CHECK(toy::eventually([&] { return all_gone(workers); }));
 }
 
 TEST_CASE("kill -9 of the controller in the middle of a save loses only the steps since the last one") {
@@ -207,7 +207,7 @@ TEST_CASE("kill -9 of the controller in the middle of a save loses only the step
     ::kill(program.pid(), SIGKILL);
     CHECK(program.wait().code == -SIGKILL);
     CHECK(workers.size() == 1);
-    CHECK(toy::eventually([&] { return all_gone(workers); }, 5));
+    CHECK(toy::eventually([&] { return all_gone(workers); }));
   }
   CHECK(toy::fs::exists(killed / "checkpoints/tmp_step_4"));
   const Ended resumed = toy::run(train(killed));

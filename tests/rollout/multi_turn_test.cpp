@@ -1,5 +1,6 @@
 // Rollouts of several turns: an environment replies, and the sample goes on from the tokens that were sampled.
 #include <cmath>
+#include <latch>
 
 #include "core/rollout/group_stream.hpp"
 #include "core/rollout/reply.hpp"
@@ -179,7 +180,7 @@ TEST_CASE("turn by turn through a stream it is the same rollout, and every token
     }
     return scorer.busy();
   });
-  REQUIRE(workers.wait_until([&] { return running.empty(); }, 30));
+  REQUIRE(workers.wait_until([&] { return running.empty(); }, toy::kPatienceS));
   workers.meanwhile(nullptr);
   CHECK_FALSE(scorer.busy());
   CHECK(static_cast<double>(scored) == want.metrics.at("total_turns"));
@@ -196,14 +197,17 @@ TEST_CASE("turn by turn through a stream it is the same rollout, and every token
 
 TEST_CASE("turns of one step that wait are scored together, and an environment's error comes back") {
   struct Slow : environment::Environment {
+    mutable std::latch all_wait{1};
     environment::Scores score(std::span<const environment::Sample> samples, int64_t step) const override {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      all_wait.wait();
       if (step == 9) throw environment::Interrupted("too late");
       return {std::vector<float>(samples.size(), 1), std::vector<uint8_t>(samples.size()), {}, {}};
     }
   };
   Fixture fixture(0);
-  fixture.environments["talker"] = std::make_unique<Slow>();
+  auto environment = std::make_unique<Slow>();
+  std::latch& all_wait = environment->all_wait;
+  fixture.environments["talker"] = std::move(environment);
   const Plan plan = fixture.plan(1, /*samples=*/2);
   const auto job = [&](int64_t key, int64_t step) {
     auto turns = std::make_shared<Turns>(std::vector{fixture.prompts()[0]}, plan);
@@ -216,6 +220,7 @@ TEST_CASE("turns of one step that wait are scored together, and an environment's
   for (int64_t key = 0; key < 6; ++key) jobs.push_back(job(key, /*step=*/1 + key % 2));
   Scorer scorer(fixture.environments);
   for (const Scorer::Job& one : jobs) scorer.push(one);
+  all_wait.count_down();
   std::vector<Scorer::Scored> all;
   REQUIRE(toy::eventually([&] {
     for (Scorer::Scored& some : scorer.take()) all.push_back(std::move(some));

@@ -35,10 +35,10 @@ inline void start_and_kill(const std::vector<std::string>& arguments, double aft
   const auto workers = toy::workers_of(program.pid());
   if (worker && !workers.empty()) ::kill(workers.back(), SIGKILL);
   if (!worker) ::kill(program.pid(), SIGKILL);
-  const toy::Ended ended = program.wait(60);
+  const toy::Ended ended = program.wait();
   INFO(ended.err);
   CHECK((ended.code == 0 || ended.code == (worker ? 4 : -SIGKILL)));
-  CHECK(toy::eventually([&] { return std::ranges::none_of(workers, toy::alive); }, 10));
+  CHECK(toy::eventually([&] { return std::ranges::none_of(workers, toy::alive); }));
 }
 
 // The checkpoints that a killed run has left can be read, the run goes on from the newest, and ends with code 0.
@@ -47,7 +47,7 @@ inline void go_on(const std::vector<std::string>& arguments, const fs::path& che
     if (entry.path().filename().string().starts_with("step_"))
       CHECK_MESSAGE(fs::exists(entry.path() / "training_info.json"), entry.path());
   }
-  const toy::Ended ended = toy::run(arguments, "", 120);
+  const toy::Ended ended = toy::run(arguments);
   INFO(ended.out << ended.err);
   CHECK(ended.code == 0);
   for (const auto& entry : fs::directory_iterator(checkpoints)) {
@@ -100,23 +100,26 @@ struct Rewards {
     for (const pid_t pid : pids) ::kill(pid, SIGKILL);
     return pids.size();
   }
+  bool are_there() const { return !test_support::processes_with(script.string()).empty(); }
   bool gone() const {
-    return toy::eventually([&] { return test_support::processes_with(script.string()).empty(); }, 10);
+    return toy::eventually([&] { return !are_there(); });
   }
   fs::path script, file;
 };
 
-// Kills reward processes at up to three moments of the run, which ends well nevertheless. Returns how many were killed.
+// Kills reward processes at up to three moments of the run from their start on, which ends well nevertheless. Returns how
+// many were killed.
 inline size_t kill_rewards(const std::vector<std::string>& arguments, const Rewards& rewards, double run_s,
                            std::mt19937& random) {
   std::uniform_real_distribution<double> pause(0, 0.6 * run_s);
   size_t killed = 0;
   toy::Program program(arguments);
+  CHECK(toy::eventually([&] { return rewards.are_there() || !toy::alive(program.pid()); }));
   for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times) {
     std::this_thread::sleep_for(std::chrono::duration<double>(pause(random)));
     killed += rewards.kill_some(random);
   }
-  const toy::Ended ended = program.wait(120);
+  const toy::Ended ended = program.wait();
   INFO(ended.out << ended.err);
   CHECK(ended.code == 0);
   CHECK(rewards.gone());

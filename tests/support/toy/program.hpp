@@ -13,6 +13,9 @@
 
 namespace toy {
 
+// Until what must come has not come, in seconds: other programs may have the cores, and a test that passes never waits so long.
+constexpr double kPatienceS = 300;
+
 struct Ended {
   int code = -1;  // exit status, or -signal
   std::string out, err;
@@ -50,11 +53,12 @@ class Program {
   std::string out() const { return read_text(dir_ / "out"); }
   std::string err() const { return read_text(dir_ / "err"); }
 
-  // Its end; a program that runs on after `timeout_s` is killed and fails the test.
-  Ended wait(double timeout_s = 40) {
+  // Its end; a program that runs on for so long from now is killed and fails the test.
+  Ended wait(double timeout_s = kPatienceS) {
+    const double until = seconds() + timeout_s;
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG) == 0) {
-      if (seconds() > timeout_s) {
+      if (seconds() > until) {
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, &status, 0);
         FAIL_CHECK("hexad still ran after " << timeout_s << " s\n" << out() << err());
@@ -81,13 +85,14 @@ class Program {
   bool waited_ = false;
 };
 
-inline Ended run(const std::vector<std::string>& arguments, const std::string& input = "", double timeout_s = 40) {
+inline Ended run(const std::vector<std::string>& arguments, const std::string& input = "",
+                 double timeout_s = kPatienceS) {
   return Program(arguments, input).wait(timeout_s);
 }
 
 // Waits until `done` holds; false when the time is over.
 template <typename Done>
-bool eventually(Done&& done, double timeout_s = 20) {
+bool eventually(Done&& done, double timeout_s = kPatienceS) {
   const auto began = std::chrono::steady_clock::now();
   while (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() < timeout_s) {
     if (done()) return true;

@@ -88,9 +88,11 @@ static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host,
   if (strcmp(fault->how, "exit") == 0) _exit(7);
   if (strcmp(fault->how, "error") == 0)
     return host->set_error(call, HEXAD_INTERNAL, "the toy was told to fail", UINT64_MAX);
-  if (strcmp(fault->how, "lost") == 0) return host->set_error(call, HEXAD_UNAVAILABLE, "a peer is missing", UINT64_MAX);
+  if (strcmp(fault->how, "late_lost") == 0) sleep(2); /* when the peer is surely gone */
+  if (strcmp(fault->how, "lost") == 0 || strcmp(fault->how, "late_lost") == 0)
+    return host->set_error(call, HEXAD_UNAVAILABLE, "a peer is missing", UINT64_MAX);
   if (strcmp(fault->how, "late_kill") == 0) {
-    usleep(700 * 1000);
+    usleep(200 * 1000);
     raise(SIGKILL);
   }
   if (strcmp(fault->how, "slow") == 0) usleep(300 * 1000);
