@@ -89,7 +89,7 @@ TEST_CASE("a program may reply, and gets its state back at the sample's next tur
 }
 
 TEST_CASE("a sample that a program cannot score is invalid, and the others are scored") {
-  SAYS(why("hang", {{"timeout_s", 0.5}}), "did not answer within ");
+  SAYS(why("hang", {{"timeout_s", 5}}), "did not answer within ");
   SAYS(why("die"), "ended with exit status 3. Its standard error ends: cannot go on");
   SAYS(why("killed"), "was killed by signal 11 (Segmentation fault)");
   SAYS(why("eof"), "closed its standard output");
@@ -114,8 +114,9 @@ TEST_CASE("a sample that a program cannot score is invalid, and the others are s
 TEST_CASE("a line that nobody asked for is noticed before the next request") {
   Script script;
   const auto environment = script.make({{"num_workers", 1}, {"retries", 0}});
-  CHECK(score(*environment, {"late"}).rewards == Floats{1});
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto late = script.dir / "late";
+  CHECK(score(*environment, {"late:" + late.string()}).rewards == Floats{1});
+  REQUIRE(toy::eventually([&] { return toy::fs::exists(late); }));
   const Scores scores = score(*environment, {"good", "good"});
   CHECK(scores.invalid == Flags{1, 0});
   SAYS(scores.why_invalid, "wrote without being asked: 'done '");
@@ -136,19 +137,19 @@ TEST_CASE("a sample is tried again by a program that was started anew") {
 
 TEST_CASE("a hanging program is killed with its children") {
   Script script;
-  const auto environment = script.make({{"retries", 0}, {"timeout_s", 1}});
+  const auto environment = script.make({{"retries", 0}, {"timeout_s", 5}, {"startup_timeout_s", 5}});
   const std::string file = (script.dir / "pids").string();
   CHECK(score(*environment, {"good", "child:" + file}).invalid == Flags{0, 1});
   pid_t program = 0, child = 0;
   std::ifstream(file) >> program >> child;
   REQUIRE(child > 1);
-  CHECK(toy::eventually([&] { return !toy::alive(program) && !toy::alive(child); }, 5));
+  CHECK(toy::eventually([&] { return !toy::alive(program) && !toy::alive(child); }));
 }
 
 TEST_CASE("a program whose child keeps its pipes open is seen to end long before its deadline") {
   const auto began = std::chrono::steady_clock::now();
   SAYS(why("orphan", {{"timeout_s", 300}}), "was killed by signal 9 (Killed)");
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(150));
 }
 
 TEST_CASE("programs that are killed while nobody asks them are started again, and no sample loses an attempt") {
@@ -276,7 +277,9 @@ TEST_CASE("the first answer of a program may take longer") {
     score(*script.make({{"command", command}, {"timeout_s", 0.2}, {"startup_timeout_s", 0.1}, {"retries", 0}}),
           {"good"});
   });
-  SAYS(error, "did not answer within 0.3");
+  const std::string wanted = "did not answer within ";
+  SAYS(error, wanted);
+  CHECK(std::stod(error.substr(error.find(wanted) + wanted.size())) >= 0.299);
 }
 
 TEST_CASE("several threads score at the same time") {
@@ -309,7 +312,7 @@ TEST_CASE("an interruption is waited for as long as rewards are nearly there, an
   } catch (const Interrupted& interrupted) {
     what = interrupted.what();
   }
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(12));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(100));
   SAYS(what, "env.mine: interrupted, and ");
   SAYS(what, " of 4 rewards of step 3 have not come");
   script.interrupted = 0;

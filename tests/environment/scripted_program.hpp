@@ -48,6 +48,7 @@ def answer(r):
         say(json.dumps({"id": r["id"], "reward": 1}))
         time.sleep(0.2)
         say("done")
+        open(rest, "w").close()
         return None
     if what == "nan": return {"id": r["id"], "reward": float("nan")}
     if what == "large": return {"id": r["id"], "reward": 1e300}
@@ -95,7 +96,7 @@ struct Script {
 
   std::unique_ptr<Environment> make(Json section = Json::object()) {
     if (!section.contains("command")) section["command"] = {"python3", file.string()};
-    Json defaults = {{"num_workers", 2}, {"timeout_s", 20}, {"startup_timeout_s", 20}};
+    Json defaults = {{"num_workers", 2}, {"timeout_s", 60}, {"startup_timeout_s", 60}};
     for (const auto& entry : defaults.items()) {
       if (!section.contains(entry.key())) section[entry.key()] = entry.value();
     }
