@@ -8,8 +8,8 @@
 #include "core/config/check.hpp"
 #include "core/config/run_config.hpp"
 #include "core/environment/plugin_environment.hpp"
-#include "tests/plugin/plugin_folder.hpp"
 #include "tests/plugins/environment/fake_server.hpp"
+#include "tests/support/toy/program.hpp"
 
 using namespace hexad;
 using fake_server::Reply;
@@ -29,6 +29,8 @@ using Flags = std::vector<uint8_t>;
   } while (false)
 
 namespace {
+
+constexpr double kNever = 600;  // seconds that no test waits
 
 // What is logged while it lives.
 class Log {
@@ -55,7 +57,7 @@ std::unique_ptr<environment::Environment> http_reward(const Json& plugin_config,
 
 // For a server at `url`, without waiting.
 Json quick(const std::string& url, const Json& more = Json::object()) {
-  Json config = {{"url", url}, {"backoff_s", 0.01}, {"timeout_s", 10}};
+  Json config = {{"url", url}, {"backoff_s", 0.01}, {"timeout_s", 60}};
   config.update(more);
   return config;
 }
@@ -141,7 +143,7 @@ TEST_CASE("http_reward: what cannot be scored is invalid, and the others are sco
     const Json body = Json::parse(request.body);
     const std::string what = body.at("response");
     if (what == "404") return {404, "no such model"};
-    if (what == "slow") return {200, "", "", 5};
+    if (what == "slow") return {200, "", "", kNever};
     if (what == "nan") return {200, R"({"id": 3, "reward": NaN})"};
     if (what == "huge") return {200, std::string(size_t{8} << 20, 'x')};
     if (what == "other") return {200, R"({"id": 77, "reward": 1})"};
@@ -152,12 +154,12 @@ TEST_CASE("http_reward: what cannot be scored is invalid, and the others are sco
     return reward(request, 2);
   });
   const Log log;
-  const auto environment = http_reward(quick(server.url(), {{"retries", 0}, {"timeout_s", 0.5}}));
+  const auto environment = http_reward(quick(server.url(), {{"retries", 0}, {"timeout_s", 5}}));
   CHECK(score(*environment, {"good", "404", "true", "slow", "says"}).invalid == Flags{0, 1, 0, 1, 1});
   CHECK(score(*environment, {"nan", "huge", "other", "good"}).rewards == Floats{0, 0, 0, 2});
   CHECK(score(*environment, {"null", "large", "true"}).invalid == Flags{1, 1, 0});
   SAYS(log.text(), "answered HTTP 404: 'no such model' (attempt 1 of 1)");
-  SAYS(log.text(), "did not answer within 0.5 s");
+  SAYS(log.text(), "did not answer within 5 s");
   SAYS(log.text(), "answered more than 4 MiB");
   SAYS(log.text(), "want an object with the \"id\" of the request, 2, got '{\"id\":77,\"reward\":1}'");
   CHECK(environment->score({}, 1).rewards.empty());
@@ -177,21 +179,21 @@ TEST_CASE("http_reward: a sample is given up at its deadline, however many retri
   const auto ends = [](const std::vector<Reply>& replies, const std::string& says, const Json& more = Json::object()) {
     const Server server([&](const Request&, size_t number) { return replies[std::min(number, replies.size() - 1)]; });
     const Log log;
-    Json config = {{"retries", 1000}, {"deadline_s", 1}};
+    Json config = {{"retries", 1000}, {"deadline_s", 3}};
     config.update(more);
     const auto environment = http_reward(quick(server.url(), config));
     const auto began = std::chrono::steady_clock::now();
     CHECK(score(*environment, {"x", "y"}).invalid == Flags{1, 1});
-    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(8));
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
     SAYS(log.text(), says);
   };
-  const Reply slow = {200, "", "", 30};
-  ends({{503, "busy"}}, "answered HTTP 503: 'busy', and deadline_s 1 leaves no time to ask again (attempt ");
-  ends({{429, "", "Retry-After: 20\r\n"}}, "deadline_s 1 leaves no time to ask again (attempt 1 of 1001)");
-  ends({slow}, "did not answer within 1 s, and deadline_s 1");
+  const Reply slow = {200, "", "", kNever};
+  ends({{503, "busy"}}, "answered HTTP 503: 'busy', and deadline_s 3 leaves no time to ask again (attempt ");
+  ends({{429, "", "Retry-After: 20\r\n"}}, "deadline_s 3 leaves no time to ask again (attempt 1 of 1001)");
+  ends({slow}, "did not answer within 3 s, and deadline_s 3");
   // One request at a time: the second sample's lasts beyond the deadline of the first, whose next attempt waits for it.
-  ends({{500, ""}, slow}, "answered HTTP 500: '', and deadline_s 1 leaves no time to ask again\n",
-       {{"max_concurrency", 1}, {"timeout_s", 5}, {"backoff_s", 0.2}});
+  ends({{500, ""}, slow}, "answered HTTP 500: '', and deadline_s 3 leaves no time to ask again\n",
+       {{"max_concurrency", 1}, {"timeout_s", 8}, {"backoff_s", 1}});
 }
 
 TEST_CASE("http_reward: a reply that is deep or has too many members costs no stack and no time") {
@@ -211,7 +213,7 @@ TEST_CASE("http_reward: a reply that is deep or has too many members costs no st
   CHECK(score(*http_reward(quick(server.url(), judge(of_judge))), {"x"}).invalid == Flags{1});
   SAYS(log.text(), "gave no reward: the JSON has more than 64 levels");
   SAYS(log.text(), "gave no reward: the JSON has an object of more than 1000 members");
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(100));
 }
 
 TEST_CASE("http_reward: requests of several samples; a bad one is found by asking one by one") {
@@ -234,15 +236,17 @@ TEST_CASE("http_reward: requests of several samples; a bad one is found by askin
 }
 
 TEST_CASE("http_reward: no more requests at once than max_concurrency") {
-  const Server server([](const Request& request, int) {
+  std::atomic<int> asked = 0;
+  const Server server([&](const Request& request, int) {
+    ++asked;
+    toy::eventually([&] { return asked >= 3; }, 30);  // the first ones meet
     Reply reply = reward(request, 1);
     reply.wait_s = 0.02;
     return reply;
   });
   const auto environment = http_reward(quick(server.url(), {{"max_concurrency", 3}}));
   CHECK(score(*environment, std::vector<std::string>(20, "x")).rewards == Floats(20, 1));
-  CHECK(server.most_at_once() <= 3);
-  CHECK(server.most_at_once() > 1);
+  CHECK(server.most_at_once() == 3);
 }
 
 TEST_CASE("http_reward: secrets come from the environment, reach the server, and no message") {
@@ -328,9 +332,9 @@ TEST_CASE("http_reward: a judge's reply without a score makes the sample invalid
 }
 
 TEST_CASE("http_reward: Ctrl-C ends a slow call") {
-  const Server server([](const Request&, int) { return Reply{200, "", "", 60}; });
+  const Server server([](const Request&, int) { return Reply{200, "", "", kNever}; });
   std::atomic<int> interrupted = 1;
-  const auto environment = http_reward(quick(server.url(), {{"timeout_s", 60}}), &interrupted);
+  const auto environment = http_reward(quick(server.url(), {{"timeout_s", kNever}}), &interrupted);
   const auto began = std::chrono::steady_clock::now();
   std::string what;
   try {
@@ -338,7 +342,7 @@ TEST_CASE("http_reward: Ctrl-C ends a slow call") {
   } catch (const environment::Interrupted& error) {
     what = error.what();
   }
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(100));
   CHECK(what == "env.judge: interrupted, and the rewards of step 6 have not come");
 }
 
