@@ -8,8 +8,8 @@ using toy::TempDir;
 
 namespace {
 
-constexpr double kTimeoutS = 8;               // cluster.worker_timeout_s; a collective gives up after half of it
-constexpr double kDeadlineS = kTimeoutS + 6;  // peers may take three seconds to report; a busy machine
+constexpr double kTimeoutS = 20;               // cluster.worker_timeout_s; a collective gives up after half of it
+constexpr double kDeadlineS = kTimeoutS + 35;  // silence alone counts after a minute; a busy machine
 
 // The SDK's example loss, which says that it runs by making the file `running`, and takes its time.
 struct SlowLoss {
@@ -60,17 +60,17 @@ std::string end_of(const std::vector<std::string>& layout, size_t ranks, size_t 
   const TempDir dir;
   const SlowLoss& loss = slow_loss();
   toy::Program program(train(dir, loss, layout));
-  REQUIRE_MESSAGE(toy::eventually([&] { return toy::fs::exists(loss.running); }, 60), program.err());
+  REQUIRE_MESSAGE(toy::eventually([&] { return toy::fs::exists(loss.running); }), program.err());
   const std::vector<pid_t> workers = workers_by_rank(program.pid());
   REQUIRE(workers.size() == ranks);
   const auto began = std::chrono::steady_clock::now();
   ::kill(workers[rank], signal);
-  const toy::Ended run = program.wait(60);
+  const toy::Ended run = program.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   INFO(run.err);
   CHECK(seconds < kDeadlineS);
   CHECK(run.code == 4);
-  CHECK(toy::eventually([&] { return std::ranges::none_of(workers, toy::alive); }, 5));
+  CHECK(toy::eventually([&] { return std::ranges::none_of(workers, toy::alive); }));
   CHECK(contains(run.err, fmt::format("(pid {}) ", workers[rank])));
   CHECK(contains(run.err, "; last call 'train', "));
   CHECK(contains(run.err, fmt::format("logs/exp_001/worker-{}.log", rank)));

@@ -62,11 +62,11 @@ class PrivateSlurm {
   PrivateSlurm() {
     const Words start = {script(), "start", dir_.path().string(), std::to_string(test_support::free_port()),
                          std::to_string(test_support::free_port())};
-    const toy::Ended ended = Program(start, {}, "").wait(60);
+    const toy::Ended ended = Program(start, {}, "").wait();
     runs_ = ended.code == 0;
     why_ = ended.out + ended.err;
   }
-  ~PrivateSlurm() { Program({script(), "stop", dir_.path().string()}, {}, "").wait(20); }
+  ~PrivateSlurm() { Program({script(), "stop", dir_.path().string()}, {}, "").wait(); }
   bool runs() const { return runs_; }
   const std::string& why() const { return why_; }
   Words srun() const {
@@ -87,7 +87,7 @@ TEST_CASE("two processes in torchrun's environment are one run of two ranks") {
   const TempDir dir;
   const int port = test_support::free_port();
   Program second(as_rank(1, port), quickstart(dir), ""), first(as_rank(0, port), quickstart(dir), "");
-  const toy::Ended one = first.wait(90), other = second.wait(30);
+  const toy::Ended one = first.wait(), other = second.wait();
   CHECK_MESSAGE(one.code == 0, one.err);
   CHECK_MESSAGE(other.code == 0, other.err);
   CHECK(rewards(dir) == expected());
@@ -97,7 +97,7 @@ TEST_CASE("two processes in torchrun's environment are one run of two ranks") {
 
 TEST_CASE("mpirun starts the same run") {
   const TempDir dir;
-  const toy::Ended run = Program(by_mpirun(), quickstart(dir), "").wait(120);
+  const toy::Ended run = Program(by_mpirun(), quickstart(dir), "").wait();
   CHECK_MESSAGE(run.code == 0, run.err << "\n(tools/setup.sh --tests installs mpirun)");
   CHECK(rewards(dir) == expected());
 }
@@ -109,14 +109,14 @@ TEST_CASE("srun starts the same run") {
     return;
   }
   const TempDir dir;
-  const toy::Ended run = Program(slurm.srun(), quickstart(dir), "").wait(120);
+  const toy::Ended run = Program(slurm.srun(), quickstart(dir), "").wait();
   CHECK_MESSAGE(run.code == 0, run.err);
   CHECK(rewards(dir) == expected());
 }
 
 TEST_CASE("a launcher that starts another number of processes than the config has ranks is told so") {
   const TempDir dir;
-  const toy::Ended run = Program(as_rank(1, 1, 3), quickstart(dir), "").wait(40);
+  const toy::Ended run = Program(as_rank(1, 1, 3), quickstart(dir), "").wait();
   CHECK(run.code == 2);
   CHECK_MESSAGE(contains(run.err,
                          "torchrun has started 3 processes, and the config has 2 ranks (cluster.num_nodes 1 x "
@@ -129,9 +129,9 @@ TEST_CASE("ranks of a launcher end when the first process is killed") {
   const int port = test_support::free_port();
   const Words many = {"grpo.max_num_steps=1000"};
   Program second(as_rank(1, port), quickstart(dir, many), ""), first(as_rank(0, port), quickstart(dir, many), "");
-  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 2/"); }, 90));
+  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 2/"); }));
   ::kill(first.pid(), SIGKILL);
-  const toy::Ended other = second.wait(60);
+  const toy::Ended other = second.wait();
   CHECK(other.code == 4);
   CHECK_MESSAGE(contains(other.err, "rank 1 has lost the first process (tcp://127.0.0.1:"), other.err);
 }
@@ -139,11 +139,11 @@ TEST_CASE("ranks of a launcher end when the first process is killed") {
 TEST_CASE("the first process ends, and says why, when a rank of its launcher is killed") {
   const TempDir dir;
   const int port = test_support::free_port();
-  const Words many = {"grpo.max_num_steps=1000", "++cluster.worker_timeout_s=8"};
+  const Words many = {"grpo.max_num_steps=1000", "++cluster.worker_timeout_s=20"};
   Program second(as_rank(1, port), quickstart(dir, many), ""), first(as_rank(0, port), quickstart(dir, many), "");
-  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 2/"); }, 90));
+  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 2/"); }));
   ::kill(second.pid(), SIGKILL);
-  const toy::Ended run = first.wait(90);
+  const toy::Ended run = first.wait();
   CHECK(run.code == 4);
   CHECK_MESSAGE(contains(run.err, "rank 1"), run.err);
 }

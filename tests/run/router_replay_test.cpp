@@ -35,8 +35,7 @@ toy::Ended train(const TempDir& dir, const std::vector<std::string>& layout) {
   const std::vector<std::string> run = {"policy.model_name=" + model_with_experts(dir), "grpo.max_num_steps=4",
                                         "++policy.router_replay.enabled=true"};
   return toy::run(first_party::train(source() + "/configs/quickstart.yaml", dir,
-                                     both(both(first_party::training_alone(), run), layout)),
-                  "", 300);
+                                     both(both(first_party::training_alone(), run), layout)));
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST_CASE("what a supervised run refuses, it refuses before it trains, with the 
   const TempDir dir;
   const auto error_of = [&](const std::string& algorithm, const Strings& overrides) {
     const std::string config = fmt::format("{}/configs/{}_quickstart.yaml", source(), algorithm);
-    const toy::Ended run = toy::run(first_party::train(config, dir, both(here(algorithm), overrides)), "", 100);
+    const toy::Ended run = toy::run(first_party::train(config, dir, both(here(algorithm), overrides)));
     CHECK(run.code != 0);
     return run.err;
   };

@@ -55,7 +55,7 @@ TEST_CASE("two replicas of two ranks draw what four of one do, before and after 
 
 TEST_CASE("replicas that the ranks of the run, or the model, cannot make are refused before anything starts") {
   const TempDir dir;
-  const toy::Ended ranks = toy::run(train(dir, {kRanks + "3"}), "", 60);
+  const toy::Ended ranks = toy::run(train(dir, {kRanks + "3"}));
   CHECK(ranks.code == 2);
   CHECK_MESSAGE(
       ranks.err.find("policy.generation.native_cfg.tensor_parallel_size: tensor_parallel_size 3 does not divide "

@@ -26,7 +26,7 @@ std::vector<std::string> rewarded(const TempDir& dir, const torture::Rewards& re
 TEST_CASE("a quickstart with reward programs killed at any moment ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
   const torture::Rewards rewards(undisturbed);
-  const toy::Ended whole = toy::run(rewarded(undisturbed, rewards), "", 120);
+  const toy::Ended whole = toy::run(rewarded(undisturbed, rewards));
   REQUIRE_MESSAGE(whole.code == 0, whole.err);
   const auto wanted = torture::contents(undisturbed / "checkpoints/step_6/policy");
   CHECK(wanted.size() >= 3);
@@ -43,7 +43,7 @@ TEST_CASE("a quickstart with reward programs killed at any moment ends like the 
 
 TEST_CASE("a quickstart that is killed at any moment ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
-  const toy::Ended whole = toy::run(six_steps(undisturbed), "", 120);
+  const toy::Ended whole = toy::run(six_steps(undisturbed));
   REQUIRE_MESSAGE(whole.code == 0, whole.err);
   const auto wanted = torture::contents(undisturbed / "checkpoints/step_6/policy");
   CHECK(wanted.size() >= 3);

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 struct RunSize {
   int steps = 1, prompts = 4, generations = 4, servers = 3;
   bool attached = false;  // the servers are not the run's own: what is killed stays away
-  double timeout_s = 60;
+  double timeout_s = toy::kPatienceS;
 
   int64_t groups() const { return int64_t{1} * steps * prompts; }
   int64_t samples() const { return groups() * generations; }
