@@ -27,6 +27,10 @@ const Overrides kSlow = {"policy.max_total_sequence_length=64",
                          "grpo.num_prompts_per_step=8",
                          "policy.train_global_batch_size=128"};
 
+// Four at a time that end at different places: updates meet some under way.
+const Overrides kUneven = both(kSlow, {"++policy.generation.ignore_eos=false", "++policy.generation.stop_token_ids=[5]",
+                                       "++policy.generation.native_cfg.max_num_seqs=4"});
+
 std::string age(int steps) { return fmt::format("grpo.async_grpo.max_trajectory_age_steps={}", steps); }
 std::string steps(int count) { return fmt::format("grpo.max_num_steps={}", count); }
 
@@ -36,22 +40,42 @@ std::vector<std::string> arguments(const TempDir& dir, const Overrides& override
 }
 Overrides alone(const Overrides& overrides) { return both(first_party::training_alone(), overrides); }
 
-// An environment of three turns that says "a" in between, and responses that end at any of five tokens. `seconds`: how long it thinks about a response.
-Overrides talking(const TempDir& dir, double seconds = 0) {
+// An environment of three turns that says "a" in between, and responses that end at any of five tokens.
+struct Talk {
+  double seconds = 0;  // how long it thinks about a response
+  // Conditions on `step` and `group`, in Python. Where `held` holds, the first turn makes the file asked-STEP and waits for
+  // the file go-STEP.
+  std::string ends_at_once = "False", held = "False";
+};
+
+Overrides talking(const TempDir& dir, const Talk& talk = {}) {
   const auto program = dir.write("talk.py", R"PY(
-import json, sys, time
+import json, os, sys, time
+seconds, ends_at_once, held = sys.argv[1:]
+def hold(step):
+    here = os.path.dirname(__file__)
+    open("%s/asked-%d" % (here, step), "w").close()
+    while not os.path.exists("%s/go-%d" % (here, step)): time.sleep(0.01)
 for line in sys.stdin:
     r = json.loads(line)
-    turns = r.get("state", 0)
+    turns, step, group = r.get("state", 0), r["step"], r["group"]
     if turns != r["turn"]: sys.exit("state %s at turn %s" % (turns, r["turn"]))
-    time.sleep(float(sys.argv[1]))
+    if turns == 0 and eval(held): hold(step)
+    time.sleep(float(seconds))
     answer = {"id": r["id"], "reward": r["response"].count("a") + 0.125 * turns, "state": turns + 1}
-    if turns < 2: answer["reply"] = "a"
+    if turns < 2 and not eval(ends_at_once): answer["reply"] = "a"
     print(json.dumps(answer), flush=True)
 )PY");
+  const std::string env = fmt::format("{{command: [python3, {}, '{}', '{}', '{}'], num_workers: 1, timeout_s: {}}}",
+                                      program.string(), talk.seconds, talk.ends_at_once, talk.held, toy::kPatienceS);
   return {"grpo.max_rollout_turns=3", "policy.max_total_sequence_length=32", "data.train.env_name=talk",
-          "++policy.generation.stop_token_ids=[2,4,5,6,7]",
-          fmt::format("++env.talk={{command: [python3, {}, '{}'], num_workers: 1}}", program.string(), seconds)};
+          "++policy.generation.stop_token_ids=[2,4,5,6,7]", "++env.talk=" + env};
+}
+
+// So many groups of four samples a step.
+Overrides small_steps(int groups) {
+  return {fmt::format("grpo.num_prompts_per_step={}", groups), "grpo.num_generations_per_prompt=4",
+          fmt::format("policy.train_global_batch_size={}", 4 * groups)};
 }
 
 std::vector<Json> train(const Overrides& overrides) {
@@ -70,15 +94,44 @@ pid_t worker_of(pid_t controller, int rank) {
   return 0;
 }
 
-// Processor time that a process has taken so far.
-int64_t cpu_ticks(pid_t pid) {
-  const std::string stat = toy::read_text(fmt::format("/proc/{}/stat", pid));
-  long ticks = 0;  // after the name: state, 10 numbers, user time
-  std::sscanf(stat.c_str() + stat.rfind(')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld", &ticks);
-  return ticks;
-}
-
 bool has_begun(const TempDir& dir) { return toy::fs::exists(dir / "logs/exp_001/train_data_step1.jsonl"); }
+
+// A run that is held in its environment, and its two ranks.
+class HeldRun {
+ public:
+  explicit HeldRun(const Talk& talk, const Overrides& overrides)
+      : program_(arguments(dir_, alone(both(talking(talk_, talk), overrides)))) {}
+
+  // Until the environment holds back the first turn of the step.
+  void wait_for_hold(int step) const {
+    wait_for([&] { return toy::fs::exists(talk_ / fmt::format("asked-{}", step)); });
+  }
+  void go_on(int step) const { talk_.write(fmt::format("go-{}", step), ""); }
+  void wait_for_line(const std::string& text) const {
+    wait_for([&] { return contains(program_.out() + program_.err(), text); });
+  }
+  void signal(int rank, int number) const {
+    const pid_t worker = worker_of(program_.pid(), rank);
+    REQUIRE(worker > 0);
+    ::kill(worker, number);
+  }
+  // The metrics of every step of a run that ends well.
+  std::vector<Json> end() {
+    const toy::Ended run = program_.wait();
+    INFO(run.out << run.err);
+    REQUIRE(run.code == 0);
+    return steps_of(dir_);
+  }
+
+ private:
+  template <typename Done>
+  void wait_for(const Done& done) const {
+    toy::eventually([&] { return done() || !toy::alive(program_.pid()); });
+    REQUIRE_MESSAGE(done(), program_.err());
+  }
+  TempDir dir_, talk_;
+  toy::Program program_;
+};
 
 }  // namespace
 
@@ -111,9 +164,8 @@ TEST_CASE("samples of several turns: with age 0 the synchronous run too") {
 
 TEST_CASE("samples of several turns may be old, change weights between turns, and are all accounted for") {
   const TempDir dir, logs;
-  const Overrides few = {steps(8), age(2), "grpo.num_prompts_per_step=8", "grpo.num_generations_per_prompt=4",
-                         "policy.train_global_batch_size=32"};
-  const toy::Ended run = toy::run(arguments(logs, alone(both(talking(dir, /*seconds=*/0.02), few))), "", 600);
+  const Overrides few = both(small_steps(8), {steps(8), age(2)});
+  const toy::Ended run = toy::run(arguments(logs, alone(both(talking(dir, {.seconds = 0.02}), few))), "", 600);
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);
   CHECK(contains(run.out + run.err, "groups: 64 started, 64 trained, 0 dropped"));
@@ -138,10 +190,11 @@ TEST_CASE("without updates in flight all turns of a sample are of one version") 
 
 // Rewards have deadlines of their own: the time of a group is that of its generation.
 TEST_CASE("groups whose environment thinks are not given up") {
-  const TempDir dir;
-  const Overrides run = {steps(2), "++grpo.async_grpo.group_timeout_s=2", "grpo.num_prompts_per_step=8",
-                         "grpo.num_generations_per_prompt=4", "policy.train_global_batch_size=32"};
-  const std::vector<Json> got = train(alone(both(talking(dir, /*seconds=*/0.1), run)));
+  HeldRun run({.held = "step == 1"}, both(small_steps(8), {steps(2), "++grpo.async_grpo.group_timeout_s=6"}));
+  run.wait_for_hold(1);
+  std::this_thread::sleep_for(std::chrono::seconds(7));
+  run.go_on(1);
+  const std::vector<Json> got = run.end();
   REQUIRE(got.size() == 2);
   CHECK(got.back().at("train/groups_dropped") == 0);
 }
@@ -169,13 +222,11 @@ TEST_CASE("the quickstart learns from samples that are one and two steps old") {
 }
 
 TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
-  // The groups of all steps at once, four samples at a time that end at different places: updates meet some under way.
-  const Overrides run = {steps(25), age(24), "++policy.generation.ignore_eos=false",
-                         "++policy.generation.stop_token_ids=[5]", "++policy.generation.native_cfg.max_num_seqs=4"};
+  const Overrides run = {steps(25), age(24)};  // the groups of all steps at once
   for (const std::string recompute : {"false", "true"}) {
     CAPTURE(recompute);
     const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
-    const std::vector<Json> got = train(alone(both(both(kSlow, run), {key + recompute})));
+    const std::vector<Json> got = train(alone(both(both(kUneven, run), {key + recompute})));
     double crossing = 0;
     for (const Json& step : got) {
       crossing += step.at("train/updated_in_flight_rate").get<double>();
@@ -212,10 +263,8 @@ TEST_CASE("a replica of two ranks takes weights and requests while it draws") {
   for (const std::string recompute : {"false", "true"}) {
     CAPTURE(recompute);
     const std::vector<Json> got = train(
-        alone(both(both(kSlow, by_two),
-                   {steps(8), age(7), "++policy.generation.ignore_eos=false", "++policy.generation.stop_token_ids=[5]",
-                    "++policy.generation.native_cfg.max_num_seqs=4", "++grpo.val_period=3",
-                    "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=" + recompute})));
+        alone(both(both(kUneven, by_two), {steps(8), age(7), "++grpo.val_period=3",
+                                           "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=" + recompute})));
     REQUIRE(got.size() == 8);
     double crossing = 0;
     for (const Json& step : got) crossing += step.at("train/updated_in_flight_rate").get<double>();
@@ -227,9 +276,9 @@ TEST_CASE("a replica of two ranks takes weights and requests while it draws") {
 TEST_CASE("a run that is interrupted says what became of every group") {
   const TempDir dir;
   toy::Program program(arguments(dir, alone({age(2)})));
-  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }), program.err());
   ::kill(program.pid(), SIGINT);
-  const toy::Ended run = program.wait(120);
+  const toy::Ended run = program.wait();
   const std::string text = run.out + run.err;
   INFO(text);
   const size_t at = text.find("groups: ");
@@ -257,82 +306,47 @@ TEST_CASE("a resumed run trains on every prompt that the uninterrupted one does"
   for (size_t i = 0; i < 3; ++i) CHECK(got[i].at("prompts") == want[3 + i].at("prompts"));
 }
 
-// With samples of age 0 a step waits for its groups most of the time: that is where it is stopped.
-TEST_CASE("a generator that stands still for a while: its groups are given up, drawn again, and none is missing") {
-  const TempDir dir;
-  toy::Program program(arguments(dir, alone(both(kSlow, {steps(5), age(0), "++grpo.async_grpo.group_timeout_s=6"}))));
-  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
-  const pid_t generator = worker_of(program.pid(), 1);
-  REQUIRE(generator > 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  ::kill(generator, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(9));
-  ::kill(generator, SIGCONT);
-  const toy::Ended run = program.wait(120);
-  INFO(run.out << run.err);
-  CHECK(run.code == 0);
-  CHECK(contains(run.out + run.err, "(grpo.async_grpo.group_timeout_s 6): given up, and drawn again"));
-  const std::vector<Json> all = steps_of(dir);
-  REQUIRE(all.size() == 5);
-  CHECK(all.back().at("train/groups_dropped").get<double>() > 0);
-  for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
-}
-
-// Training takes longer than the timeout: of the groups that ran meanwhile some have ended, and others stand still.
-TEST_CASE("what ended while others trained is not given up with what did not") {
-  const TempDir dir;
-  toy::Program program(arguments(dir, alone(both(kSlow, {steps(4), "grpo.async_grpo.in_flight_weight_updates=false",
-                                                         "++grpo.async_grpo.group_timeout_s=6"}))));
-  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
-  const pid_t trainer = worker_of(program.pid(), 0), generator = worker_of(program.pid(), 1);
-  REQUIRE(trainer > 0);
-  REQUIRE(generator > 0);
-  const int64_t idle = cpu_ticks(trainer);
-  toy::eventually([&] { return cpu_ticks(trainer) > idle + 3; }, 20);
-  ::kill(trainer, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  ::kill(generator, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(7));
-  ::kill(trainer, SIGCONT);
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  ::kill(generator, SIGCONT);
-  const toy::Ended run = program.wait(120);
-  INFO(run.out << run.err);
-  CHECK(run.code == 0);
-  const std::vector<Json> all = steps_of(dir);
-  REQUIRE(all.size() == 4);
-  for (const Json& step : all) CHECK(step.at("samples").size() == 8 * 16);
-}
-
-TEST_CASE("a generator that stands still in a later turn: the group is drawn again from its first") {
-  const TempDir talk, dir;
-  const Overrides few = {steps(3),
-                         age(0),
-                         "++grpo.async_grpo.group_timeout_s=5",
-                         "grpo.num_prompts_per_step=2",
-                         "grpo.num_generations_per_prompt=4",
-                         "policy.train_global_batch_size=8"};
-  toy::Program program(arguments(dir, alone(both(talking(talk, /*seconds=*/0.2), few))));
-  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
-  const pid_t generator = worker_of(program.pid(), 1);
-  REQUIRE(generator > 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(800));  // its environment is at the first turn of step 2
-  ::kill(generator, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(9));
-  ::kill(generator, SIGCONT);
-  const toy::Ended run = program.wait(120);
-  INFO(run.out << run.err);
-  CHECK(run.code == 0);
-  CHECK(contains(run.out + run.err, "given up, and drawn again"));
-  const std::vector<Json> all = steps_of(dir);
+TEST_CASE(
+    "a generator that stands still for a while: its groups are drawn again from their first turn, and none is "
+    "missing") {
+  HeldRun run({.held = "step == 2"}, both(small_steps(2), {steps(3), age(0), "++grpo.async_grpo.group_timeout_s=6"}));
+  run.wait_for_hold(2);
+  run.signal(/*rank=*/1, SIGSTOP);
+  run.go_on(2);  // to the second turn
+  run.wait_for_line("(grpo.async_grpo.group_timeout_s 6): given up, and drawn again");
+  run.signal(1, SIGCONT);
+  const std::vector<Json> all = run.end();
   REQUIRE(all.size() == 3);
-  for (const Json& step : all) CHECK(step.at("samples").size() == 8);
+  CHECK(all.back().at("train/groups_dropped").get<double>() >= 2);
+  for (const Json& step : all) CHECK(step.at("samples").size() == 2 * 4);
+}
+
+// Training takes longer than the timeout: of the groups that ran meanwhile two have ended, and two stand still.
+TEST_CASE("what ended while others trained is not given up with what did not") {
+  HeldRun run({.ends_at_once = "step == 1 or group < 2", .held = "step < 3"},
+              both(small_steps(4), {steps(4), "grpo.async_grpo.in_flight_weight_updates=false",
+                                    "++policy.generation.native_cfg.max_num_seqs=1",  // in order of their steps
+                                    "++grpo.async_grpo.group_timeout_s=6"}));
+  run.wait_for_hold(1);
+  run.signal(/*rank=*/0, SIGSTOP);
+  run.go_on(1);
+  run.wait_for_hold(2);
+  run.signal(1, SIGSTOP);
+  run.go_on(2);
+  std::this_thread::sleep_for(std::chrono::seconds(7));
+  run.signal(0, SIGCONT);
+  run.wait_for_line("given up, and drawn again");
+  run.signal(1, SIGCONT);
+  const std::vector<Json> all = run.end();
+  REQUIRE(all.size() == 4);
+  CHECK(all.back().at("train/groups_dropped") == 2);
+  for (const Json& step : all) CHECK(step.at("samples").size() == 4 * 4);
 }
 
 TEST_CASE("groups that are too slow again and again end the run, which says what to raise") {
   const TempDir dir;
-  const toy::Ended run = toy::run(
-      arguments(dir, alone(both(kSlow, {steps(3), age(0), "++grpo.async_grpo.group_timeout_s=0.01"}))), "", 120);
+  const toy::Ended run =
+      toy::run(arguments(dir, alone(both(kSlow, {steps(3), age(0), "++grpo.async_grpo.group_timeout_s=0.01"}))));
   INFO(run.err);
   CHECK(run.code == 4);
   CHECK(contains(run.err, "was given up 4 times (overdue)"));
@@ -342,14 +356,14 @@ TEST_CASE("groups that are too slow again and again end the run, which says what
 TEST_CASE("a generator that is killed ends the run in time and by name") {
   const TempDir dir;
   toy::Program program(arguments(dir, alone(both(kSlow, {steps(200)}))));
-  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }, 60), program.err());
+  REQUIRE_MESSAGE(toy::eventually([&] { return has_begun(dir); }), program.err());
   const pid_t generator = worker_of(program.pid(), 1);
   REQUIRE(generator > 0);
   const auto began = std::chrono::steady_clock::now();
   ::kill(generator, SIGKILL);
-  const toy::Ended run = program.wait(60);
+  const toy::Ended run = program.wait();
   INFO(run.err);
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(45));  // well before its silence counts
   CHECK(run.code == 4);
   CHECK(contains(run.err, "rank 1 on "));
   CHECK(contains(run.err, fmt::format("(pid {}) ended: killed by signal 9", generator)));
