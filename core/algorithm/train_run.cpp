@@ -127,8 +127,7 @@ std::string model_directory(const std::string& model_name) {
   }
   fail(ErrorKind::config,
        "policy.model_name: no directory '{}'. Hexad does not download models: give the path of a Hugging Face model "
-       "directory "
-       "(hf download {} --local-dir <directory>)",
+       "directory (hf download {} --local-dir <directory>)",
        model_name, model_name);
 }
 

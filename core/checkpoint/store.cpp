@@ -148,8 +148,7 @@ void Store::require_same(const Found& found, const Json& identity) {
   if (differences.empty()) return;
   fail(ErrorKind::data,
        "checkpointing.checkpoint_dir holds the checkpoint of another run ({}):{}\nGive this run a checkpoint_dir of "
-       "its own, or "
-       "restore the model and data that the checkpoint was made with",
+       "its own, or restore the model and data that the checkpoint was made with",
        found.directory.string(), differences);
 }
 

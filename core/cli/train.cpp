@@ -68,8 +68,7 @@ void check_world(const config::Resolved& resolved, const cluster::Launch& launch
   if (ranks == launch.world) return;
   fail(ErrorKind::config,
        "{} has started {} processes, and the config has {} rank{} (cluster.num_nodes {} x cluster.gpus_per_node {}): "
-       "make "
-       "them equal, or start one process a node's worth of ranks by itself",
+       "make them equal, or start one process a node's worth of ranks by itself",
        launch.launcher, launch.world, ranks, ranks == 1 ? "" : "s", cluster.num_nodes, cluster.gpus_per_node);
 }
 

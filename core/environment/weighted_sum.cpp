@@ -84,8 +84,7 @@ class WeightedSum : public Environment {
       if (sum.replies[i])
         fail(ErrorKind::config,
              "rewards: the parts '{}' and '{}' both reply to one response: of a weighted sum one part alone may hold "
-             "the "
-             "conversation",
+             "the conversation",
              replied[i], part.name);
       sum.replies[i] = std::move(scores.replies[i]);
       replied[i] = part.name;

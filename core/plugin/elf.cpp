@@ -207,8 +207,7 @@ void check_exports(const ElfInfo& info, const std::string& path) {
   if (!found && !others.empty()) {
     fail(ErrorKind::plugin,
          "{}: not a hexad plugin for this engine (no hexad_plugin_query_v1; it exports {}: built for ABI {}, this "
-         "engine "
-         "supports 1)",
+         "engine supports 1)",
          path, others, others.substr(kQuery.size()));
   }
   if (!found) fail(ErrorKind::plugin, "{}: not a hexad plugin (it does not export hexad_plugin_query_v1)", path);

@@ -74,8 +74,7 @@ TEST_CASE("rules 11 to 15, 19 and 20: the pipeline") {
       kDense,
       {{{kVpp + "2"},
         "virtual_pipeline_model_parallel_size: the interleaved schedule needs pipeline_model_parallel_size above 1, "
-        "got "
-        "1; nearest: pipeline_model_parallel_size 2, or virtual_pipeline_model_parallel_size null",
+        "got 1; nearest: pipeline_model_parallel_size 2, or virtual_pipeline_model_parallel_size null",
         {kVpp + "2", kPp + "2"}},
        {{kVpp + "2", kPp + "2", "overlap_p2p_comm=false"},
         "the interleaved schedule on 2 stages needs overlap_p2p_comm: true",
@@ -199,8 +198,7 @@ TEST_CASE("rules 21 and 22: context parallelism") {
         {kCp + "2", kTp + "2", kSp, kPacking, lengths(8)}},
        {{kCp + "4", kPacking, lengths(8), "/policy.max_total_sequence_length=100"},
         "policy.max_total_sequence_length: got 100, wanted a multiple of 8 (2 x context_parallel_size 4); nearest: 96 "
-        "or "
-        "104",
+        "or 104",
         {kCp + "4", kPacking, lengths(8), "/policy.max_total_sequence_length=104"}},
        {{kCp + "4", kPacking, lengths(8), type + "ring"},
         "cp_comm_type: got 'ring', wanted one of p2p, all_gather, a2a, a2a+p2p",

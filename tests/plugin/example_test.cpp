@@ -15,8 +15,7 @@ struct Example {
     const char* root = std::getenv("HEXAD_SOURCE_DIR");
     const std::string command = fmt::format(
         "cmake -S {0}/sdk/examples/loss_c -B {1} -DCMAKE_BUILD_TYPE=Release '-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic "
-        "-Werror' "
-        "> {1}/log 2>&1 && cmake --build {1} >> {1}/log 2>&1",
+        "-Werror' > {1}/log 2>&1 && cmake --build {1} >> {1}/log 2>&1",
         root ? root : ".", folder.path().string());
     REQUIRE_MESSAGE(std::system(command.c_str()) == 0, command << "\n" << read_text(folder.path() / "log"));
     options.paths = {folder.path() / "lib/hexad/plugins"};

@@ -248,8 +248,7 @@ TEST_CASE("every broken loss is caught at its level, with its line") {
        6, "any thread: the result depends on the thread"},
       {"races in a global",
        "'-DBEFORE=static volatile int inside;' '-DCOMPUTE_BEGIN=inside++; usleep(2000);' '-DCOMPUTE_END=if (inside != "
-       "1) "
-       "*HEXAD_F64(out->loss) = 0; inside--;'",
+       "1) *HEXAD_F64(out->loss) = 0; inside--;'",
        6, "instances in parallel: the result differs"},
   };
   for (const Broken& broken : corpus) {

@@ -213,8 +213,7 @@ TEST_CASE("samples without a reward leave the loss and the means; a step without
   fixture.environments["exact_answer"] = std::make_unique<Strict>(true);
   CHECK(error_of([&] { fixture.run(sampling(), 40, 7, 5); }) ==
         "rewards: not one of the 120 samples of step 5 could be scored, so that there is nothing to learn from. The "
-        "first "
-        "reason: env.exact_answer: too strict");
+        "first reason: env.exact_answer: too strict");
 }
 
 TEST_CASE("what the configuration says about sampling") {

@@ -15,10 +15,8 @@ TEST_CASE("grpo_step measures whole steps of the lengths that it imposes") {
   const std::string out = (dir / "result.json").string(), log = (dir / "log").string();
   const std::string command = fmt::format(
       "python3 -B {}/benchmarks/grpo_step.py --build {} --out {} --model tiny --device cpu --gpus 2 --prompts 2 "
-      "--samples 4 "
-      "--steps 2 --longest 64 --mean-response 12 --prompt-tokens 5,9 --micro-batch 256 --kv-gb 0.01 --precision "
-      "float32 "
-      "--timeout 240 > {} 2>&1",
+      "--samples 4 --steps 2 --longest 64 --mean-response 12 --prompt-tokens 5,9 --micro-batch 256 --kv-gb 0.01 "
+      "--precision float32 --timeout 240 > {} 2>&1",
       first_party::source(), std::getenv("HEXAD_BUILD_DIR"), out, log);
   const int code = std::system(command.c_str());
   INFO(toy::read_text(log));

@@ -69,8 +69,7 @@ void DataLoader::restore(const LoaderState& state) {
   if (state.size != size_ || state.seed != options_.seed) {
     fail(ErrorKind::data,
          "data loader: the checkpoint was taken with {} records and seed {}, the data now has {} records and seed {}; "
-         "resume "
-         "with the same data and seed, or start anew in another checkpoint_dir",
+         "resume with the same data and seed, or start anew in another checkpoint_dir",
          state.size, state.seed, size_, options_.seed);
   }
   if (state.epoch < 0 || state.position < 0 || state.position > size_) {

@@ -161,8 +161,7 @@ DatasetSplit draw(const std::string& task_name, const Sizes& sizes, uint64_t see
   if (train.empty() || short_train || short_validation) {
     fail(ErrorKind::config,
          "dataset {}: {} training and {} held-out questions asked for, but only {} and {} distinct ones were found; "
-         "lower "
-         "size or validation_size, change held_out ({}), or widen the task",
+         "lower size or validation_size, change held_out ({}), or widen the task",
          task_name, want_train, want_validation, train.size(), validation.size(), sizes.held_out);
   }
   DatasetSplit split{{task_name, std::move(train)}, std::nullopt};

@@ -12,12 +12,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kQuestion =
-    "A sliding puzzle: a square board of {0} by {0} with numbered tiles and one gap, shown as a dot. A tile beside the "
-    "gap "
-    "can slide into it.\n{1}\nThe goal: the numbers from 1 on in order, row by row, and the gap at the bottom right.\n"
-    "Actions: up, down, left, right (a tile slides in that direction into the gap), slide <row> <column> (of a tile, "
-    "from "
-    "1), view.\nThink step by step, then give one action: <action>up</action>";
+    "A sliding puzzle: a square board of {0} by {0} with numbered tiles and one gap, shown as a dot. "
+    "A tile beside the gap can slide into it.\n"
+    "{1}\n"
+    "The goal: the numbers from 1 on in order, row by row, and the gap at the bottom right.\n"
+    "Actions: up, down, left, right (a tile slides in that direction into the gap), "
+    "slide <row> <column> (of a tile, from 1), view.\n"
+    "Think step by step, then give one action: <action>up</action>";
 
 // Row by row, 0 the gap.
 std::vector<int64_t> shuffled(int64_t size, int64_t moves, CounterRandom& random) {

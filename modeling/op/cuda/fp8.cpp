@@ -112,8 +112,7 @@ at::Tensor fp8_scaled_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::
   if (!fused && !fp8_matmul(y, a, b, {}))
     fail(
         "FP8 product by strips and blocks of 128: cuBLAS {} has no kernel for {} x {} x {} on this device; it has them "
-        "on "
-        "Hopper (compute capability 9.0) alone: set fp8_recipe: tensorwise",
+        "on Hopper (compute capability 9.0) alone: set fp8_recipe: tensorwise",
         cublas_version(), rows, columns, a.values.size(1));
   if (a.zero_rows > 0) y = y.narrow(0, 0, rows - a.zero_rows).clone();
   return bias.defined() && !fused ? y + bias : y;
