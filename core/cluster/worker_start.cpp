@@ -42,7 +42,6 @@ void start_runtime(WorkerState& state, const Json& header) {
     return;
   }
   const std::string address = is_launched ? state.bootstrap.controller : header.at("master_address").get<std::string>();
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / local_world);
   hexad_runtime_options options{};
   options.rank = state.rank;
   options.world_size = world;
@@ -53,7 +52,7 @@ void start_runtime(WorkerState& state, const Json& header) {
   options.local_size = local_world;
   options.device_type = state.device.device_type;
   options.device_id = state.device.device_id;
-  options.threads = header.value("threads", threads);
+  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / local_world);
   options.deterministic = state.deterministic;
   options.master_address = address.c_str();
   options.master_port = header.at("master_port");
