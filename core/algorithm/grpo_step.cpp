@@ -98,10 +98,14 @@ void judge(const Grpo& run, rollout::Rollout& rollout) {
   shape(run.config.grpo, rollout);
 }
 
+bool needs_prev_logprobs(const config::RunConfig& config, const cluster::LossNeeds& loss) {
+  return loss.prev_logprobs || config.grpo.seq_logprob_error_threshold || config.loss_fn.use_kl_in_reward;
+}
+
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch) {
   const data::Tensor zeros(data::DType::f32, {batch.tokens()});
   const cluster::LossNeeds& needs = policy.loss_needs();
-  const bool prev = needs.prev_logprobs || config.grpo.seq_logprob_error_threshold.has_value();
+  const bool prev = needs_prev_logprobs(config, needs);
   const bool reference = (needs.reference_logprobs || config.loss_fn.use_kl_in_reward) &&
                          !config.grpo.skip_reference_policy_logprobs_calculation;
   batch.set("prev_logprobs", prev ? policy.logprobs(batch, cluster::Weights::current) : zeros, data::Axis::token);
@@ -109,14 +113,16 @@ void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data
             data::Axis::token);
 }
 
-Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout) {
+Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout, bool prev_known) {
   data::Batch& batch = rollout.batch;
   const std::vector<int64_t> groups = prompt_groups(batch);
   const auto rewards = batch.at("rewards").span<float>();
-  Metrics metrics =
-      mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(),
-                           batch.at("generation_logprobs").span<float>(), batch.at("prev_logprobs").span<float>()},
-                          rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
+  Metrics metrics;
+  if (prev_known)
+    metrics =
+        mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(),
+                             batch.at("generation_logprobs").span<float>(), batch.at("prev_logprobs").span<float>()},
+                            rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
   const std::vector<float> mask = loss_mask(batch), valid = scored(batch);
   AdvantageInput input;
   input.cu_seqlens = batch.cu_seqlens();

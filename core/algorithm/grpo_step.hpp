@@ -16,11 +16,15 @@ void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
 // What becomes of rewards between environment and advantage: penalties, then shape().
 void judge(const Grpo& run, rollout::Rollout& rollout);
 
+// Whether anything needs prev_logprobs: a loss on-policy by decree (loss_fn.force_on_policy_ratio) does not.
+bool needs_prev_logprobs(const config::RunConfig& config, const cluster::LossNeeds& loss);
+
 // Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros otherwise.
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
 
-// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, *seq_mult_prob_error).
-Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout);
+// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, and, of
+// prev_logprobs that are known and not zeros, *seq_mult_prob_error).
+Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout, bool prev_known = true);
 
 // The standard deviation of every sample's group [B], of rewards as they were before shaping.
 std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch);

@@ -13,7 +13,7 @@ void learn(Grpo& run, telemetry::Timer& timer, Step& step) {
   }
   {
     const auto time = timer.measure("advantage_calculation");
-    step.metrics.merge(add_advantages(run.config, rollout));
+    step.metrics.merge(add_advantages(run.config, rollout, needs_prev_logprobs(run.config, run.policy.loss_needs())));
   }
   {
     const auto time = timer.measure("policy_training");

@@ -188,6 +188,23 @@ TEST_CASE("log-probs are computed where something needs them") {
   CHECK(column(rollout, "reference_policy_logprobs") == std::vector<float>(16, 0));
 }
 
+TEST_CASE("log-probs that nobody computed are compared with nothing") {
+  rollout::Rollout rollout = four_samples({1, 0, 0, 0});
+  CHECK(add_advantages(plain(), rollout).contains("max_seq_mult_prob_error"));
+  const Metrics metrics = add_advantages(plain(), rollout, /*prev_known=*/false);
+  for (const auto& [name, value] : metrics) CHECK_MESSAGE(name.find("seq_mult_prob_error") == name.npos, name);
+  CHECK(metrics.contains("advantages/max"));
+
+  config::RunConfig config = plain();
+  CHECK(needs_prev_logprobs(config, {.prev_logprobs = true}));
+  CHECK_FALSE(needs_prev_logprobs(config, {.prev_logprobs = false}));
+  config.loss_fn.use_kl_in_reward = true;
+  CHECK(needs_prev_logprobs(config, {.prev_logprobs = false}));
+  config = plain();
+  config.grpo.seq_logprob_error_threshold = 2;
+  CHECK(needs_prev_logprobs(config, {.prev_logprobs = false}));
+}
+
 TEST_CASE("small helpers") {
   CHECK(mean(std::vector<float>{}) == 0);
   CHECK(mean(std::vector<float>{1, 2}) == 1.5);
