@@ -94,7 +94,7 @@ bool Collector::go_on() {
   std::vector<int64_t> keys;
   try {
     for (const rollout::Scorer::Scored& scored : scorer_.take()) {
-      reported_[scored.jobs.front().step].add(scored.metrics, scored.samples);
+      reported_[scored.jobs.front().step].add(scored.reported);
       for (const rollout::Scorer::Job& job : scored.jobs) {
         job.turns->add_replies(plan_of(running_.at(job.key)), run_.text);
         keys.push_back(job.key);
@@ -213,8 +213,7 @@ rollout::Rollout Collector::take(int64_t step, telemetry::Metrics& metrics) {
   settle();
   counts_.trained += static_cast<int64_t>(groups.size());
   rollout::Rollout rollout = rollout::rollout_of(conversations, data::Batch::concat(columns),
-                                                 run_.config.grpo.num_generations_per_prompt, step);
-  for (const auto& [name, value] : reported_[step].values()) rollout.metrics[name] = value;
+                                                 run_.config.grpo.num_generations_per_prompt, step, reported_[step]);
   for (const auto& [name, value] : stream_.take_metrics()) rollout.metrics[name] = value;
   add_ages(conversations, step, metrics);
   metrics["avg_trajectory_age"] = age / static_cast<double>(groups.size());

@@ -1,24 +1,25 @@
-// Metrics that environments report beside their scores.
+// What environments report beside their scores.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 
 namespace hexad::rollout {
 
-// Attempts at rewards that failed, of an environment or of a part of one.
-inline bool is_failures(const std::string& name) {
-  return name == "num_reward_failures" || name.ends_with("/num_reward_failures");
-}
+// Of several calls, environments, turns and rollouts of a step: counts (num_*, of a whole environment or of a part of it)
+// as their sum, the rest as the mean over the samples that it was reported of.
+class Reported {
+ public:
+  void add(const std::map<std::string, double>& metrics, int64_t samples);
+  void add(const Reported& more);
+  std::map<std::string, double> values() const;
 
-// Adds those of another environment, turn or generation of the same step: failures of rewards add up, others are the newest.
-inline void merge_reported(std::map<std::string, double>& all, const std::map<std::string, double>& more) {
-  for (const auto& [name, value] : more) {
-    if (is_failures(name)) {
-      all[name] += value;
-    } else {
-      all[name] = value;
-    }
-  }
-}
+ private:
+  struct Entry {
+    double sum = 0, mean = 0, samples = 0;
+  };
+  void add(const std::string& name, const Entry& more);
+  std::map<std::string, Entry> entries_;
+};
 
 }  // namespace hexad::rollout

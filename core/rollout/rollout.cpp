@@ -18,7 +18,7 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
 }
 
 Rollout rollout_of(std::span<const Conversation> conversations, const data::Batch& columns, int64_t samples,
-                   int64_t step) {
+                   int64_t step, const Reported& reported) {
   check_any_valid(conversations, step);
   std::vector<int64_t> lengths, prompt_lengths, ids;
   std::vector<float> mask, logprobs, sample_mask, rewards;
@@ -52,6 +52,8 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
   rollout.batch.set("invalid", data::Tensor::of(invalid), data::Axis::sample);
   for (const auto& [name, column] : columns.columns()) rollout.batch.set(name, column.tensor, column.axis);
   rollout.metrics = metrics_of(conversations, samples);
+  rollout.reported = reported;
+  for (const auto& [name, value] : reported.values()) rollout.metrics[name] = value;
   return rollout;
 }
 
@@ -63,12 +65,11 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
   for (auto requests = turns.requests(plan); !requests.empty(); requests = turns.requests(plan)) {
     const data::Batch completions = generation.generate(requests, plan.sampling);
     turns.add_responses(completions, generation.take_columns(), text);
-    reported.add(score(turns.newest(), environments, plan.step), static_cast<int64_t>(requests.size()));
+    reported.add(score(turns.newest(), environments, plan.step));
     turns.add_replies(plan, text);
     for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
   }
-  Rollout rollout = rollout_of(turns.conversations(), turns.columns(), plan.samples, plan.step);
-  for (const auto& [name, value] : reported.values()) rollout.metrics[name] = value;
+  Rollout rollout = rollout_of(turns.conversations(), turns.columns(), plan.samples, plan.step, reported);
   for (const auto& [name, value] : metrics) rollout.metrics[name] = value;
   return rollout;
 }

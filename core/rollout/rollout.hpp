@@ -10,6 +10,7 @@
 #include "core/environment/make.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
+#include "core/rollout/reported.hpp"
 
 namespace hexad::rollout {
 
@@ -29,10 +30,12 @@ struct Rollout {
   std::vector<const data::Datum*> prompts;               // [B]
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
+  Reported reported;                                     // by environments, whose values are among the metrics
 
   // These rows, in this order; the metrics stay those of all.
   Rollout select(std::span<const int64_t> rows) const;
-  // Adds rows of `other`, 0 for parts of rewards that one of both lacks. Metrics: `other`'s; reward failures add up.
+  // Adds rows of `other`, 0 for parts of rewards that one of both lacks. Metrics: `other`'s; those of environments are of
+  // both.
   void append(const Rollout& other);
 };
 
@@ -50,7 +53,7 @@ struct Conversation;
 // Ended conversations as a rollout, `samples` of every prompt next to each other; `columns`: what generators gave along
 // with them. Throws Error(worker) if none of them is valid.
 Rollout rollout_of(std::span<const Conversation> conversations, const data::Batch& columns, int64_t samples,
-                   int64_t step);
+                   int64_t step, const Reported& reported);
 
 // Samples are a function of the weights and the plan: a resumed run draws what the uninterrupted one would have. Tokens
 // that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it replies no

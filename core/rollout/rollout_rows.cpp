@@ -1,7 +1,6 @@
 // Rows of rollouts: some of one, and those of several.
 #include <array>
 
-#include "core/rollout/reported.hpp"
 #include "core/rollout/rollout.hpp"
 
 namespace hexad::rollout {
@@ -10,6 +9,7 @@ Rollout Rollout::select(std::span<const int64_t> rows) const {
   Rollout result;
   result.batch = batch.select(rows);
   result.metrics = metrics;
+  result.reported = reported;
   for (const int64_t row : rows) {
     result.responses.push_back(responses[row]);
     result.prompts.push_back(prompts[row]);
@@ -30,11 +30,9 @@ void Rollout::append(const Rollout& other) {
   for (auto& [name, column] : components) column.resize(static_cast<size_t>(batch.size()));
   responses.insert(responses.end(), other.responses.begin(), other.responses.end());
   prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
-  std::map<std::string, double> all = other.metrics;
-  for (const auto& [name, value] : metrics) {
-    if (is_failures(name)) all[name] += value;
-  }
-  metrics = std::move(all);
+  metrics = other.metrics;
+  reported.add(other.reported);
+  for (const auto& [name, value] : reported.values()) metrics[name] = value;
 }
 
 }  // namespace hexad::rollout

@@ -13,8 +13,7 @@ Scorer::Scored score_jobs(std::vector<Scorer::Job> jobs, const Environments& env
   for (const Scorer::Job& job : jobs)
     for (Conversation* one : job.turns->newest()) all.push_back(one);
   Scorer::Scored scored;
-  scored.metrics = score(all, environments, jobs.front().step);
-  scored.samples = static_cast<int64_t>(all.size());
+  scored.reported = score(all, environments, jobs.front().step);
   scored.jobs = std::move(jobs);
   return scored;
 }

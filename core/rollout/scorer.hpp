@@ -29,8 +29,7 @@ class Scorer {
 
   struct Scored {
     std::vector<Job> jobs;  // of one step
-    int64_t samples = 0;
-    std::map<std::string, double> metrics;  // as score() returns them
+    Reported reported;
   };
   // What has come back. Throws what an environment threw.
   std::vector<Scored> take();

@@ -1,7 +1,6 @@
 #include "core/rollout/scoring.hpp"
 
 #include "core/base/error.hpp"
-#include "core/rollout/reported.hpp"
 
 namespace hexad::rollout {
 namespace {
@@ -24,7 +23,7 @@ environment::Sample newest_of(const Conversation& conversation, std::span<const 
 
 // Those of one environment.
 void score_part(const environment::Environment& environment, std::span<Conversation* const> all,
-                const std::vector<size_t>& part, int64_t step, std::map<std::string, double>& metrics) {
+                const std::vector<size_t>& part, int64_t step, Reported& reported) {
   std::vector<std::vector<int64_t>> tokens;
   std::vector<environment::Sample> samples;
   for (const size_t i : part) tokens.emplace_back(all[i]->tokens.begin(), all[i]->tokens.end());
@@ -41,7 +40,7 @@ void score_part(const environment::Environment& environment, std::span<Conversat
     conversation.reply.reset();
     if (!scores.replies.empty() && !conversation.invalid) conversation.reply = std::move(scores.replies[k]);
   }
-  merge_reported(metrics, scores.metrics);
+  reported.add(scores.metrics, static_cast<int64_t>(part.size()));
 }
 
 void add_parts_of_rewards(std::span<const Conversation> conversations, std::map<std::string, double>& metrics) {
@@ -83,32 +82,12 @@ void add_lengths(std::span<const Conversation> conversations, std::map<std::stri
 
 }  // namespace
 
-void Reported::add(const std::map<std::string, double>& metrics, int64_t samples) {
-  for (const auto& [name, value] : metrics) {
-    Entry& entry = entries_[name];
-    entry.sum += value;
-    entry.samples += static_cast<double>(samples);
-    entry.mean += (value - entry.mean) * (static_cast<double>(samples) / entry.samples);
-  }
-}
-
-std::map<std::string, double> Reported::values() const {
-  std::map<std::string, double> values;
-  for (const auto& [name, entry] : entries_) {
-    const size_t slash = name.rfind('/');
-    const bool counts = std::string_view(name).substr(slash == name.npos ? 0 : slash + 1).starts_with("num_");
-    values[name] = counts ? entry.sum : entry.mean;
-  }
-  return values;
-}
-
-std::map<std::string, double> score(std::span<Conversation* const> conversations, const Environments& environments,
-                                    int64_t step) {
-  std::map<std::string, double> metrics;
+Reported score(std::span<Conversation* const> conversations, const Environments& environments, int64_t step) {
+  Reported reported;
   std::map<std::string, std::vector<size_t>> parts;
   for (size_t i = 0; i < conversations.size(); ++i) parts[conversations[i]->prompt->env_name].push_back(i);
-  for (const auto& [name, part] : parts) score_part(*environments.at(name), conversations, part, step, metrics);
-  return metrics;
+  for (const auto& [name, part] : parts) score_part(*environments.at(name), conversations, part, step, reported);
+  return reported;
 }
 
 void check_any_valid(std::span<const Conversation> conversations, int64_t step) {
@@ -120,8 +99,7 @@ void check_any_valid(std::span<const Conversation> conversations, int64_t step) 
   if (conversations.empty()) return;
   fail(ErrorKind::worker,
        "rewards: not one of the {} samples of step {} could be scored, so that there is nothing to learn from. The "
-       "first "
-       "reason: {}",
+       "first reason: {}",
        conversations.size(), step, why.empty() ? "their environment gave none (see its lines in the log)" : why);
 }
 

@@ -5,25 +5,10 @@
 
 namespace hexad::rollout {
 
-// What environments reported of samples in several calls: counts (num_*) as their sum, the rest as the mean over
-// samples.
-class Reported {
- public:
-  void add(const std::map<std::string, double>& metrics, int64_t samples);
-  std::map<std::string, double> values() const;
-
- private:
-  struct Entry {
-    double sum = 0, mean = 0, samples = 0;
-  };
-  std::map<std::string, Entry> entries_;
-};
-
 // Has the newest response of every conversation scored by the environment that its prompt names, and adds rewards,
 // parts of rewards, states and replies to the conversations. One that is invalid once stays so, and has ended. Returns
 // what else the environments report. Any thread.
-std::map<std::string, double> score(std::span<Conversation* const> conversations, const Environments& environments,
-                                    int64_t step);
+Reported score(std::span<Conversation* const> conversations, const Environments& environments, int64_t step);
 
 // Throws Error(worker) with the first reason if all of them are invalid: there is nothing to learn from.
 void check_any_valid(std::span<const Conversation> conversations, int64_t step);

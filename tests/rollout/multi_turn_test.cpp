@@ -175,8 +175,11 @@ TEST_CASE("turn by turn through a stream it is the same rollout, and every token
       scorer.push({group.key, plan.step, running.at(group.key)});
     }
     for (const Scorer::Scored& some : scorer.take()) {
-      scored += some.samples;
-      for (const Scorer::Job& job : some.jobs) job.turns->add_replies(plan, fixture.text), go_on(job.key);
+      for (const Scorer::Job& job : some.jobs) {
+        scored += std::ssize(job.turns->newest());
+        job.turns->add_replies(plan, fixture.text);
+        go_on(job.key);
+      }
     }
     return scorer.busy();
   });
@@ -186,7 +189,7 @@ TEST_CASE("turn by turn through a stream it is the same rollout, and every token
   CHECK(static_cast<double>(scored) == want.metrics.at("total_turns"));
   CHECK(fixture.talker->calls <= 6);
   std::ranges::move(ended[1], std::back_inserter(ended[0]));
-  const Rollout got = rollout_of(ended[0], data::Batch::of_lengths(std::vector<int64_t>(0)), 20, 1);
+  const Rollout got = rollout_of(ended[0], data::Batch::of_lengths(std::vector<int64_t>(0)), 20, 1, {});
   for (const char* column : {"input_ids", "token_mask", "generation_logprobs", "rewards", "truncated", "prompt_length"})
     CHECK_MESSAGE(got.batch.at(column) == want.batch.at(column), column);
   for (const Conversation& one : ended[0]) {
@@ -229,8 +232,10 @@ TEST_CASE("turns of one step that wait are scored together, and an environment's
   REQUIRE(all.size() <= 3);  // the first alone, or with its step; then what waited, by step
   int64_t samples = 0;
   for (const Scorer::Scored& some : all) {
-    samples += some.samples;
-    for (const Scorer::Job& one : some.jobs) CHECK(one.step == some.jobs[0].step);
+    for (const Scorer::Job& one : some.jobs) {
+      samples += std::ssize(one.turns->newest());
+      CHECK(one.step == some.jobs[0].step);
+    }
   }
   CHECK(samples == 12);
   scorer.push(job(7, 9));

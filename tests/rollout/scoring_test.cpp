@@ -47,21 +47,24 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("failures of the rewards of several environments add up") {
+TEST_CASE("counts of several environments add up, and what else they report is a mean over samples") {
   Fixture fixture;
-  const std::map<std::string, double> metrics = score(fixture.all, fixture.environments, 1);
+  const std::map<std::string, double> metrics = score(fixture.all, fixture.environments, 1).values();
   CHECK(metrics.at("num_reward_failures") == 8);
   CHECK(metrics.at("code/num_reward_failures") == 2);
-  CHECK(metrics.at("speed") == 5);
+  CHECK(metrics.at("speed") == 4);
 }
 
-TEST_CASE("failures of rewards add up over the generations of a step") {
+TEST_CASE("over the generations of a step too; other metrics are the newest's") {
   Rollout all, more;
   for (Rollout* each : {&all, &more}) each->batch = data::Batch::of_lengths(std::vector<int64_t>{1});
-  all.metrics = {{"num_reward_failures", 3}, {"accuracy", 0.5}};
-  more.metrics = {{"num_reward_failures", 4}, {"accuracy", 0.25}};
+  all.reported.add({{"num_reward_failures", 3}, {"speed", 6}, {"early", 9}}, 1);
+  more.reported.add({{"num_reward_failures", 4}, {"speed", 2}}, 3);
+  all.metrics = {{"accuracy", 0.5}};
+  more.metrics = {{"accuracy", 0.25}, {"speed", 2}};
   all.append(more);
-  CHECK(all.metrics == std::map<std::string, double>{{"num_reward_failures", 7}, {"accuracy", 0.25}});
+  CHECK(all.metrics ==
+        std::map<std::string, double>{{"num_reward_failures", 7}, {"speed", 3}, {"early", 9}, {"accuracy", 0.25}});
 }
 
 TEST_CASE("accuracy goes by the part correctness where a reward has one, as NeMo-RL's does") {
