@@ -5,46 +5,17 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
+#include <deque>
 
 #include "client.hpp"
 #include "judge.hpp"
+#include "protocol.hpp"
 
 namespace http_reward {
 namespace {
 
 using namespace hexad::sdk;
 using Json = nlohmann::ordered_json;
-
-// As a reward program is asked.
-Json request_of(const SampleView& sample, int64_t id, int64_t step) {
-  const Json record = Json::parse(sample.metadata(), nullptr, false);
-  return {{"id", id},
-          {"prompt", sample.prompt()},
-          {"response", sample.response()},
-          {"ground_truth", sample.ground_truth()},
-          {"metadata", record.is_object() ? record : Json::object()},
-          {"prompt_tokens", sample.raw().prompt_tokens},
-          {"response_tokens", sample.raw().response_tokens},
-          {"truncated", sample.truncated()},
-          {"group", sample.raw().group},
-          {"step", step}};
-}
-
-// The reward in an answer to `id`; nothing: the server says that it cannot score it. Throws Unusable.
-std::optional<float> reward_in(const Json& answer, int64_t id) {
-  const std::string shown = "'" + text_of(answer).substr(0, 200) + "'";
-  if (!answer.is_object() || answer.value("id", Json()) != Json(id))
-    throw Unusable(fmt::format("want an object with the \"id\" of the request, {}, got {}", id, shown));
-  if (answer.value("invalid", Json()) == Json(true)) return std::nullopt;
-  const Json reward = answer.value("reward", Json("missing"));
-  if (reward.is_null()) return std::nullopt;
-  if (reward.is_boolean()) return reward.get<bool>() ? 1.0f : 0.0f;
-  if (!reward.is_number() || !(std::abs(reward.get<double>()) <= std::numeric_limits<float>::max()))
-    throw Unusable("want a finite number as \"reward\", got " + shown);
-  return reward.get<float>();
-}
 
 class HttpReward {
  public:
@@ -54,14 +25,12 @@ class HttpReward {
 
   void score_all(const Call& call, std::span<const hexad_sample* const> samples, hexad_scores& out) {
     int64_t failures = 0, logged[2] = {};  // attempts, and those that were a sample's last
-    const auto set_reward = [&](int64_t sample, std::optional<float> reward) {
-      out.rewards[sample] = reward.value_or(0);
-      out.invalid[sample] = !reward;
-    };
+    texts_.clear();
+    const auto set = [&](int64_t sample, const Answer& answer) { tell(sample, answer, out); };
     Exchange exchange;
     exchange.body = [&](std::span<const int64_t> places) { return body_of(samples, places, call.step()); };
-    exchange.take = [&](std::span<const int64_t> places, std::string_view body) { take(places, body, set_reward); };
-    exchange.give_up = [&](int64_t sample, const std::string&) { set_reward(sample, std::nullopt); };
+    exchange.take = [&](std::span<const int64_t> places, std::string_view body) { take(places, body, set); };
+    exchange.give_up = [&](int64_t sample, const std::string&) { set(sample, {}); };
     exchange.log = [&](const std::string& why, bool last) {
       ++failures;
       if (logged[last] == kLogged) return;
@@ -89,22 +58,39 @@ class HttpReward {
     return text_of(list);
   }
 
-  template <typename SetReward>
-  void take(std::span<const int64_t> places, std::string_view body, SetReward&& set_reward) const {
-    if (judge_) return set_reward(places[0], judge_->reward(body));
+  template <typename Set>
+  void take(std::span<const int64_t> places, std::string_view body, Set&& set) const {
+    if (judge_) return set(places[0], Answer{.reward = judge_->reward(body)});
     const Json value = json_of(body);
     if (value.is_discarded()) throw Unusable("want JSON, got '" + std::string(body.substr(0, 200)) + "'");
-    if (settings_.batch_size == 1) return set_reward(places[0], reward_in(value, places[0]));
+    if (settings_.batch_size == 1) return set(places[0], answer_of(value, places[0]));
     if (!value.is_array() || value.size() != places.size())
       throw Unusable(fmt::format("want a list of {} answers, got '{}'", places.size(), text_of(value).substr(0, 200)));
-    std::vector<std::optional<float>> rewards;
-    for (size_t i = 0; i < places.size(); ++i) rewards.push_back(reward_in(value[i], places[i]));
-    for (size_t i = 0; i < places.size(); ++i) set_reward(places[i], rewards[i]);
+    std::vector<Answer> answers;
+    for (size_t i = 0; i < places.size(); ++i) answers.push_back(answer_of(value[i], places[i]));
+    for (size_t i = 0; i < places.size(); ++i) set(places[i], answers[i]);
+  }
+
+  // The host reads texts of `out` after the call.
+  void tell(int64_t sample, const Answer& answer, hexad_scores& out) {
+    out.rewards[sample] = answer.reward.value_or(0);
+    out.invalid[sample] = !answer.reward;
+    hexad_reply& reply = out.replies[sample];
+    if (answer.reply) {
+      const std::string& content = texts_.emplace_back(*answer.reply);
+      reply.content = content.c_str(), reply.content_size = content.size();
+      reply.role = texts_.emplace_back(answer.role).c_str();
+    }
+    if (!answer.state.empty()) {
+      const std::string& state = texts_.emplace_back(answer.state);
+      reply.state = state.c_str(), reply.state_size = state.size();
+    }
   }
 
   const Settings settings_;
   Client client_;
   std::optional<Judge> judge_;
+  std::deque<std::string> texts_;  // of the newest call
 };
 
 }  // namespace

@@ -110,9 +110,61 @@ TEST_CASE("http_reward: the server gets the request of a program, and its answer
     found |= request.body == R"({"id":1,"prompt":"2 + 2?","response":")"
                              "\xef\xbf\xbd"
                              R"(","ground_truth":"4","metadata":{"tests":[1,2]},"prompt_tokens":0,"response_tokens":0,)"
-                             R"("truncated":false,"group":0,"step":6})";
+                             R"("truncated":false,"group":0,"step":6,"turn":0})";
   }
   CHECK(found);
+}
+
+TEST_CASE("http_reward: a server may reply, and gets its state back at the sample's next turn") {
+  const Server server([](const Request& request, int) -> Reply {
+    const Json asked = Json::parse(request.body);
+    Json answers = Json::array();
+    for (const Json& each : asked) {
+      Json answer = {{"id", each.at("id")}, {"reward", each.at("turn")}};
+      if (each.at("turn") == 0) answer.update(Json::parse(each.at("response").get<std::string>()));
+      answers.push_back(answer);
+    }
+    return {200, answers.dump()};
+  });
+  const auto environment = http_reward(quick(server.url(), {{"batch_size", 4}}));
+  const std::vector<std::string> said = {
+      R"({"reply": "go on", "state": {"at": [1]}})", R"({"reply": null, "state": null})",
+      R"({"reply": {"content": "", "role": "tool"}, "state": "text"})", R"({"reply": "lost", "invalid": true})"};
+  const auto first = score(*environment, said);
+  CHECK(first.invalid == Flags{0, 0, 0, 1});
+  REQUIRE(first.replies.size() == 4);
+  REQUIRE(first.replies[0]);
+  CHECK(first.replies[0]->content == "go on");
+  CHECK(first.replies[0]->role == "user");
+  CHECK_FALSE(first.replies[1]);
+  CHECK(first.states[1].is_null());
+  REQUIRE(first.replies[2]);  // an empty message is one too
+  CHECK(first.replies[2]->content == "");
+  CHECK(first.replies[2]->role == "tool");
+  CHECK_FALSE(first.replies[3]);
+
+  std::vector<environment::Sample> next(3);
+  for (size_t i = 0; i < next.size(); ++i) {
+    next[i].turn = 1;
+    if (!first.states[i].is_null()) next[i].state = &first.states[i];
+  }
+  CHECK(environment->score(next, 6).rewards == Floats{1, 1, 1});
+  const Json asked = Json::parse(server.requests().back().body);
+  CHECK(asked[0].at("turn") == 1);
+  CHECK(asked[0].at("state") == Json{{"at", {1}}});
+  CHECK_FALSE(asked[1].contains("state"));
+  CHECK(asked[2].at("state") == "text");
+}
+
+TEST_CASE("http_reward: a reply that is no message is no answer") {
+  for (const std::string reply : {"3", R"({"role": "tool"})", R"({"content": "a", "role": 1})"}) {
+    const Server server([&](const Request&, int) {
+      return Reply{200, R"({"id": 0, "reward": 1, "reply": )" + reply + "}"};
+    });
+    const Log log;
+    CHECK(score(*http_reward(quick(server.url(), {{"retries", 0}})), {"x"}).invalid == Flags{1});
+    SAYS(log.text(), "want a text or {\"content\": \"...\", \"role\": \"user\"} as \"reply\", got '");
+  }
 }
 
 TEST_CASE("http_reward: 429, 5xx, lost connections and replies without a reward are tried again") {

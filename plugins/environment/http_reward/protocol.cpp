@@ -1,0 +1,65 @@
+#include "protocol.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace http_reward {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string shown(const Json& value) { return "'" + text_of(value).substr(0, 200) + "'"; }
+
+void read_reply(const Json& answer, Answer& out) {
+  const Json given = answer.value("reply", Json());
+  if (given.is_null()) return;
+  const Json message = given.is_string() ? Json{{"content", given}} : given;
+  const auto is_text = [&](const char* key) { return message.contains(key) && message.at(key).is_string(); };
+  if (!message.is_object() || !is_text("content") || (message.contains("role") && !is_text("role")))
+    throw Unusable("want a text or {\"content\": \"...\", \"role\": \"user\"} as \"reply\", got " + shown(given));
+  out.reply = message.at("content").get<std::string>();
+  out.role = message.value("role", out.role);
+}
+
+}  // namespace
+
+Json request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step) {
+  const Json record = Json::parse(sample.metadata(), nullptr, false);
+  Json request{{"id", id},
+               {"prompt", sample.prompt()},
+               {"response", sample.response()},
+               {"ground_truth", sample.ground_truth()},
+               {"metadata", record.is_object() ? record : Json::object()},
+               {"prompt_tokens", sample.raw().prompt_tokens},
+               {"response_tokens", sample.raw().response_tokens},
+               {"truncated", sample.truncated()},
+               {"group", sample.raw().group},
+               {"step", step},
+               {"turn", sample.turn()}};
+  const Json state = Json::parse(sample.state(), nullptr, false);  // no JSON: there is none
+  if (!state.is_discarded()) request["state"] = state;
+  return request;
+}
+
+Answer answer_of(const Json& value, int64_t id) {
+  if (!value.is_object() || value.value("id", Json()) != Json(id))
+    throw Unusable(fmt::format("want an object with the \"id\" of the request, {}, got {}", id, shown(value)));
+  const Json reward = value.value("reward", Json("missing"));
+  if (value.value("invalid", Json()) == Json(true) || reward.is_null()) return {};
+  Answer answer;
+  if (reward.is_boolean()) {
+    answer.reward = reward.get<bool>() ? 1.0f : 0.0f;
+  } else if (reward.is_number() && std::abs(reward.get<double>()) <= std::numeric_limits<float>::max()) {
+    answer.reward = reward.get<float>();
+  } else {
+    throw Unusable("want a finite number as \"reward\", got " + shown(value));
+  }
+  read_reply(value, answer);
+  const Json state = value.value("state", Json());
+  if (!state.is_null()) answer.state = text_of(state);
+  return answer;
+}
+
+}  // namespace http_reward
