@@ -32,13 +32,6 @@ std::string why(const std::string& bad, Json section = Json::object()) {
   return scores.why_invalid;
 }
 
-// The text is made once, and outside of doctest, which a CHECK within a message would stop.
-#define SAYS(text, part)                       \
-  do {                                         \
-    const std::string said = text;             \
-    CHECK_MESSAGE(contains(said, part), said); \
-  } while (false)
-
 }  // namespace
 
 TEST_CASE("a program sees the whole sample, whatever its bytes, and its answer comes back") {

@@ -1,9 +1,7 @@
 // Reward programs that do what the response tells them, for better and for worse.
 #pragma once
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
-
 #include "core/environment/make.hpp"
+#include "tests/support/said.hpp"
 #include "tests/support/toy/program.hpp"
 
 namespace scripted {
@@ -11,6 +9,7 @@ namespace scripted {
 using namespace hexad;
 using namespace hexad::environment;
 using Json = nlohmann::ordered_json;
+using test_support::Log;
 
 inline constexpr const char* kPython = R"PY(
 import json, os, signal, subprocess, sys, time
@@ -122,20 +121,5 @@ inline Scores score(const Environment& environment, const std::vector<std::strin
   const Responses responses(texts);
   return environment.score(responses.samples, step);
 }
-
-// What is logged while it lives.
-class Log {
- public:
-  Log() {
-    spdlog::set_default_logger(
-        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_)));
-  }
-  ~Log() { spdlog::set_default_logger(before_); }
-  std::string text() const { return lines_.str(); }
-
- private:
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream lines_;
-};
 
 }  // namespace scripted

@@ -6,8 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
+#include "tests/support/said.hpp"
 
 using namespace confined_test;
 
@@ -117,22 +116,18 @@ TEST_CASE("keys that a confined plugin does not read, and values of a wrong type
 }
 
 TEST_CASE("metrics, log lines and what the call knows go through") {
-  std::ostringstream lines;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines)));
+  const test_support::Log log;
   CallContext context;
   std::vector<Metric> metrics;
   context.metric = [&](const Metric& metric) { metrics.push_back(metric); };
   LossPlugin loss(loss_plugin(true), context, section({{"scale", 4}, {"nested", "hello"}}));
   LossCall().run(loss, context);
-  spdlog::set_default_logger(before);
   REQUIRE(metrics.size() == 1);
   CHECK(metrics[0].name == "aside");
   CHECK(metrics[0].value == 4);
   CHECK(metrics[0].weight == 2);
   CHECK(metrics[0].reduce == HEXAD_REDUCE_MEAN);
-  CHECK(contains(lines.str(), fmt::format("[warning] loss '{}': \"hello\"", loss.plugin().manifest.name)));
+  CHECK(contains(log.text(), fmt::format("[warning] loss '{}': \"hello\"", loss.plugin().manifest.name)));
 
   LossPlugin asking(loss_plugin(true), {}, section({{"mode", "deadline"}}));
   context.step = 12;

@@ -1,7 +1,5 @@
 // Rewards by a server, through the loaded plugin.
 #include <doctest/doctest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <fstream>
 
@@ -9,6 +7,7 @@
 #include "core/config/run_config.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "tests/plugins/environment/fake_server.hpp"
+#include "tests/support/said.hpp"
 #include "tests/support/toy/program.hpp"
 
 using namespace hexad;
@@ -17,35 +16,14 @@ using fake_server::Request;
 using fake_server::Server;
 using plugin_test::contains;
 using plugin_test::error_of;
+using test_support::Log;
 using Json = nlohmann::ordered_json;
 using Floats = std::vector<float>;
 using Flags = std::vector<uint8_t>;
 
-// The text is made once, and outside of doctest, which a CHECK within a message would stop.
-#define SAYS(text, part)                       \
-  do {                                         \
-    const std::string said = text;             \
-    CHECK_MESSAGE(contains(said, part), said); \
-  } while (false)
-
 namespace {
 
 constexpr double kNever = 600;  // seconds that no test waits
-
-// What is logged while it lives.
-class Log {
- public:
-  Log() {
-    spdlog::set_default_logger(
-        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_)));
-  }
-  ~Log() { spdlog::set_default_logger(before_); }
-  std::string text() const { return lines_.str(); }
-
- private:
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream lines_;
-};
 
 std::unique_ptr<environment::Environment> http_reward(const Json& plugin_config,
                                                       const std::atomic<int>* interrupted = nullptr) {
