@@ -25,13 +25,13 @@ inline int64_t open_files() {
   return count;
 }
 
-// Looks every 200 ms until it is asked.
+// Looks every 200 ms, and when it is asked.
 class MostOpenFiles {
  public:
   MostOpenFiles()
       : thread_([this] {
           while (!stop_) {
-            most_ = std::max<int64_t>(most_, open_files());
+            look();
             std::this_thread::sleep_for(std::chrono::milliseconds(200));
           }
         }) {}
@@ -39,10 +39,13 @@ class MostOpenFiles {
   int64_t stop() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
+    look();
     return most_;
   }
 
  private:
+  void look() { most_ = std::max<int64_t>(most_, open_files()); }
+
   std::atomic<bool> stop_{false};
   std::atomic<int64_t> most_{0};
   std::thread thread_;
