@@ -18,6 +18,7 @@ struct DatasetConfig {
   std::optional<std::string> output_key;
   std::optional<std::string> subset;
   std::optional<std::string> split;
+  std::optional<int64_t> max_samples;
   double split_validation_size = 0;
   int64_t seed = 42;
   int64_t repeat = 1;

@@ -52,6 +52,7 @@ DatasetConfig dataset(const Node& root, const Node& node, const Json& inherited)
     c.split_validation_size = c.spec["split_validation_size"];
   if (c.spec.value("seed", Json()).is_number()) c.seed = c.spec["seed"];
   if (c.spec.value("repeat", Json()).is_number()) c.repeat = c.spec["repeat"];
+  if (c.spec.value("max_samples", Json()).is_number()) c.max_samples = c.spec["max_samples"];
   return c;
 }
 

@@ -106,6 +106,28 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("wants data_path"), Error);
 }
 
+TEST_CASE("a subset is a folder of the dataset, and of its rows only the first may be wanted") {
+  const Folder folder;
+  folder.write("train.jsonl", numbered_rows(9));
+  folder.write("hard/train.jsonl", numbered_rows(5));
+  config::DatasetConfig config = response(folder.path());
+  CHECK(load_dataset(config).train.records.size() == 9);
+  config.subset = "hard";
+  CHECK(load_dataset(config).train.records.size() == 5);
+  config.max_samples = 6;
+  CHECK(load_dataset(config).train.records.size() == 5);
+  config.max_samples = 3;
+  config.repeat = 2;
+  const Dataset train = load_dataset(config).train;
+  REQUIRE(train.records.size() == 6);
+  CHECK(train.records[2].answer == "2");
+  CHECK(train.records[3].answer == "0");
+  config.subset = "easy";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("no folder 'easy' in it (subset)"), Error);
+  config.data_path = folder.path() + "/train.jsonl";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("train.jsonl: no folder 'easy' in it"), Error);
+}
+
 TEST_CASE("conversations keep their messages, tools and system prompt") {
   const Folder folder;
   config::DatasetConfig config;

@@ -11,7 +11,7 @@ void add_dataset(Schema& s, const std::string& at) {
   s.add(at + ".data_path", kText | kNull, "", "JSONL file or local Hugging Face dataset directory");
   s.add(at + ".input_key", kText | kNull, "", "column of the prompt");
   s.add(at + ".output_key", kText | kNull, "", "column of the expected answer");
-  s.add(at + ".subset", kText | kNull, "", "subset of a Hugging Face dataset");
+  s.add(at + ".subset", kText | kNull, "", "folder of that name in data_path: a subset of a Hugging Face dataset");
   s.add(at + ".split", kText | kNull, "", "split of a Hugging Face dataset");
   s.add(at + ".split_validation_size", kFloat, "", "rows split off for validation: a share (below 1) or a number")
       .at_least(0);
@@ -25,7 +25,7 @@ void add_dataset(Schema& s, const std::string& at) {
       .not_built({"code", "code_jaccard", "reward_model", "vlm", "nemo_gym"});
   s.add(at + ".task_name", kText | kNull, "", "name of the dataset in NeMo-RL")
       .accepted("metrics do not tell datasets apart; env_name and processor are set for each dataset");
-  s.add(at + ".max_samples", kInt | kNull, "", "use only so many rows").at_least(1);
+  s.add(at + ".max_samples", kInt | kNull, "", "of the files' rows, only the first so many").at_least(1);
   s.add(at + ".chat_key", kText | kNull, "", "openai_format: column of the messages");
   s.add(at + ".system_key", kText | kNull, "", "openai_format: column of the system prompt");
   s.add(at + ".system_prompt", kText | kNull, "", "openai_format: the system prompt itself");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "core/base/error.hpp"
@@ -85,6 +86,14 @@ MakeRecord reader_named(const std::string& name) {
   return nullptr;
 }
 
+// A subset of a Hugging Face dataset is a folder in the dataset's own.
+fs::path with_subset(const fs::path& path, const std::string& subset) {
+  if (subset.empty() || !fs::exists(path)) return path;
+  if (fs::is_directory(path / subset)) return path / subset;
+  fail(ErrorKind::data, "{}: no folder '{}' in it (subset); leave the key out to read the files of data_path itself",
+       path.string(), subset);
+}
+
 DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const fs::path path = data_path(config, root);
   const MakeRecord named = reader_named(config.dataset_name);
@@ -93,10 +102,11 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
          config.dataset_name);
   }
+  std::vector<Row> rows = read_data_path(with_subset(path, config.subset.value_or("")), config.split.value_or("train"));
+  const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
+  if (rows.size() > most) rows.resize(most);
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
-  for (const Row& row : read_data_path(path, config.split.value_or("train"))) {
-    split.train.records.push_back((named ? named : response_record)(row, config));
-  }
+  for (const Row& row : rows) split.train.records.push_back((named ? named : response_record)(row, config));
   return split;
 }
 
