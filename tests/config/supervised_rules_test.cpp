@@ -80,6 +80,10 @@ TEST_CASE("how rows become examples is the algorithm's") {
              "data.train.processor: got 'math_hf_data_processor', wanted sft_processor with sft");
   check_says(resolve_error({"++data.default={processor: sft_processor}"}, kDpo),
              "data.default.processor: got 'sft_processor', wanted preference_processor with dpo");
+  check_says(resolve_error({"++data.validation={dataset_name: arithmetic, processor: math_hf_data_processor}"}, kSft),
+             "data.validation.processor: got 'math_hf_data_processor', wanted sft_processor with sft");
+  check_says(resolve_error({"++data.processor=math_hf_data_processor"}, kSft),
+             "data.processor: got 'math_hf_data_processor', wanted sft_processor with sft");
   check_says(resolve_error({"++data.train.processor=sft_processor"}),
              "data.train.processor: got 'sft_processor', wanted one that makes prompts");
   CHECK(resolve_error({"++data.train.processor=sft_processor"}, kSft) == "");
