@@ -60,12 +60,14 @@ void add_vllm(Schema& s) {
   key("logprobs_mode", kText, "processed_logprobs", "log-probs after temperature and filters");
   key("tensor_parallel_size", kInt, "1", "ranks that share each layer").at_least(1);
   key("pipeline_parallel_size", kInt, "1", "ranks that share the layers").at_least(1);
-  key("expert_parallel_size", kInt, "1", "ranks that share the experts").at_least(1);
+  key("expert_parallel_size", kInt, "1",
+      "above 1: as enable_expert_parallel; vLLM shares experts over all ranks of a layer")
+      .at_least(1);
   key("gpu_memory_utilization", kFloat, "0.6", "part of a device's memory").above(0).at_most(1);
   key("max_model_len", kInt, "${policy.max_total_sequence_length}", "most tokens of a sequence").at_least(1);
   key("enforce_eager", kBool, "false", "without CUDA graphs and compilation");
   key("enable_prefix_caching", kBool | kNull, "null", "prefix cache; null: vLLM's choice");
-  key("enable_expert_parallel", kBool, "false", "expert parallelism");
+  key("enable_expert_parallel", kBool, "false", "ranks of a layer share its experts");
   key("distributed_executor_backend", kText | kNull, "null", "how vLLM starts its ranks");
   key("load_format", kText, "auto",
       "how a server reads its first weights; dummy is taken for auto: no random weights are served");

@@ -74,9 +74,11 @@ std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwar
   for (const Key& key : kKeys) {
     if (!given(key.option) && (cuda || !key.cuda_only)) add_option(result, key.option, value(key.name));
   }
-  for (const char* flag : {"enforce_eager", "enable_expert_parallel"}) {
-    if (!given(flag) && value(flag) == true) add_option(result, flag, true);
-  }
+  // vLLM spreads experts over all ranks of a layer or over none: NeMo-RL's number of them only says which.
+  const Json experts = value("expert_parallel_size");
+  const bool spread = value("enable_expert_parallel") == true || (experts.is_number_integer() && experts > 1);
+  if (!given("enforce_eager") && value("enforce_eager") == true) add_option(result, "enforce_eager", true);
+  if (!given("enable_expert_parallel") && spread) add_option(result, "enable_expert_parallel", true);
   // NeMo-RL's and ROLL's configs say dummy, as their trainers push weights before the first sample: real ones do no harm.
   if (const Json format = value("load_format"); !given("load_format") && format != "auto" && format != "dummy")
     add_option(result, "load_format", format);

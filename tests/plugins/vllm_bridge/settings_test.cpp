@@ -15,6 +15,23 @@ std::string error_with(const Json& cfg, const Json& section = Json::object()) {
   return "";
 }
 
+// What the plugin makes of a section, as text: options of its servers and how it asks them.
+std::string settings_of(const std::string& key, const Json& value, DLDeviceType device) {
+  const ModelDir model;
+  hexad::plugin::CallContext context;
+  context.device = {device, 0};
+  hexad::plugin::Call call(context, "test");
+  Json section = {{"model_name", model.path().string()}, {"vllm_cfg", Json::object()}};
+  section["vllm_cfg"][key] = value;
+  const hexad::plugin::PluginConfig config("policy.generation", section);
+  const hexad::sdk::Call service(logging_host(), call.handle());
+  const hexad::vllm::Settings settings =
+      hexad::vllm::read_settings(service, hexad::sdk::Config(service, config.handle()));
+  std::string text = settings.refit_address + (settings.seed_requests ? " seeded" : "");
+  for (const std::string& argument : settings.spawn.arguments) text += " " + argument;
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("numbers out of range are refused with their range") {
@@ -62,4 +79,24 @@ TEST_CASE("texts and lists that mean nothing are refused") {
   CHECK(error_with({}, {{"model_name", ""}}) == "model_name is missing: wanted a Hugging Face directory");
   CHECK(error_with({}, {{"model_name", "/no/such/model"}}) ==
         "model_name: /no/such/model has no readable config.json; wanted a Hugging Face directory");
+}
+
+TEST_CASE("each key of a server of one's own is told to vLLM, or changes how it is asked") {
+  const std::map<std::string, Json> keys = {{"precision", "bfloat16"},
+                                            {"kv_cache_dtype", "bfloat16"},
+                                            {"logprobs_mode", "raw_logprobs"},
+                                            {"expert_parallel_size", 2},
+                                            {"max_model_len", 77},
+                                            {"enforce_eager", true},
+                                            {"enable_prefix_caching", false},
+                                            {"enable_expert_parallel", true},
+                                            {"distributed_executor_backend", "mp"},
+                                            {"load_format", "safetensors"},
+                                            {"refit_address", "10.0.0.7"},
+                                            {"seed_requests", false},
+                                            {"pipeline_parallel_size", 2}};
+  for (const auto& [key, value] : keys)
+    CHECK_MESSAGE(settings_of(key, value, kDLCPU) != settings_of("", nullptr, kDLCPU), key);
+  CHECK(settings_of("gpu_memory_utilization", 0.5, kDLCUDA) != settings_of("", nullptr, kDLCUDA));
+  CHECK(settings_of("expert_parallel_size", 2, kDLCPU) == settings_of("enable_expert_parallel", true, kDLCPU));
 }
