@@ -66,3 +66,13 @@ TEST_CASE("weights go to vLLM by disk, ipc or nccl, and to native by no such way
                         {transport + "ipc", vllm}},
                        {{transport + "nixl", vllm}, "another weight transport", {transport + "nccl", vllm}}});
 }
+
+TEST_CASE("validation samples as training does") {
+  for (const auto& [key, other] : {std::pair{"temperature", "0.5"}, {"top_p", "0.9"}, {"top_k", "7"}}) {
+    const std::string place = fmt::format("policy.generation.val_{}", key);
+    check_says(resolve_error({fmt::format("++{}={}", place, other)}),
+               fmt::format("{}: got {}, wanted that of training", place, other));
+    CHECK(resolve_error({fmt::format("++{}={}", place, other), fmt::format("++policy.generation.{}={}", key, other)}) ==
+          "");
+  }
+}
