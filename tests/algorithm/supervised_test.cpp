@@ -50,6 +50,7 @@ policy:
   precision: float32
   optimizer: {{name: torch.optim.SGD, kwargs: {{lr: 1.0}}}}
   scheduler: null
+  max_grad_norm: null
 data:
   max_input_seq_length: 16
   train: {{dataset_name: {3}, data_path: {4}}}

@@ -96,6 +96,7 @@ policy:
   precision: float32
   optimizer: {{name: torch.optim.SGD, kwargs: {{lr: 40.0}}}}
   scheduler: null
+  max_grad_norm: null
   generation: {{backend: toy_generator, max_new_tokens: 2, temperature: 1.0}}
 data:
   max_input_seq_length: 14

@@ -4,6 +4,7 @@
 struct hexad_backend {
   const hexad_host* host;
   toy_fault fault;
+  char trace[4096]; /* plugin_config.trace: a file that gets a line for each micro-batch */
   float current[WEIGHTS], reference[WEIGHTS];
   double grad[WEIGHTS];
   int exported;
@@ -12,7 +13,10 @@ struct hexad_backend {
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_backend** out) {
   hexad_backend* self = calloc(1, sizeof *self);
   self->host = host;
+  const char* trace = "";
   hexad_code code = toy_read_fault(host, call, config, &self->fault);
+  if (code == HEXAD_OK) code = host->config_str(call, config, "trace", &trace);
+  snprintf(self->trace, sizeof self->trace, "%s", trace);
   if (code == HEXAD_OK) code = toy_act(&self->fault, host, call, "create");
   if (code == HEXAD_OK) {
     *out = self;
@@ -37,6 +41,14 @@ static hexad_code describe(hexad_backend* self, hexad_call* call, hexad_backend_
   return HEXAD_OK;
 }
 
+static void note(const hexad_backend* self, const char* what, const hexad_batch* batch) {
+  FILE* file = *self->trace ? fopen(self->trace, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%s: %lld sequences, %lld tokens, padded to %lld\n", what, (long long)batch->num_sequences,
+          (long long)batch->num_tokens, (long long)batch->padded_length);
+  fclose(file);
+}
+
 static void batch_logprobs(const float* weights, const hexad_batch* batch, double temperature, float* out) {
   const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
   double all[V];
@@ -54,6 +66,7 @@ static hexad_code forward(hexad_backend* self, hexad_call* call, const hexad_for
   if (code != HEXAD_OK) return code;
   const float* weights = args->which == HEXAD_WEIGHTS_CURRENT ? self->current : self->reference;
   for (int64_t m = 0; m < args->num_batches; m++) {
+    note(self, "forward", args->batches[m]);
     batch_logprobs(weights, args->batches[m], args->temperature, HEXAD_F32(args->outputs[m][0].tensor));
   }
   return HEXAD_OK;
@@ -80,6 +93,7 @@ static hexad_code train(hexad_backend* self, hexad_call* call, const hexad_train
   hexad_code code = toy_act(&self->fault, self->host, call, "train");
   for (int64_t m = 0; m < args->num_batches && code == HEXAD_OK; m++) {
     const hexad_batch* batch = args->batches[m];
+    note(self, "train", batch);
     int64_t tokens = batch->num_tokens;
     float* values = calloc((size_t)tokens + 1, sizeof *values);
     float* grads = calloc((size_t)tokens + 1, sizeof *grads);
@@ -104,8 +118,10 @@ static hexad_code step(hexad_backend* self, hexad_call* call, const hexad_step_a
   const int discard = (args->flags & HEXAD_STEP_DISCARD) != 0;
   stats->grad_norm = sqrt(sum);
   stats->skipped = !discard && !isfinite(sum);
+  const int clips = args->max_grad_norm > 0 && stats->grad_norm > args->max_grad_norm;
+  const double rate = args->lr * (clips ? args->max_grad_norm / stats->grad_norm : 1);
   if (!discard && !stats->skipped) {
-    for (int i = 0; i < WEIGHTS; i++) self->current[i] -= (float)(args->lr * self->grad[i]);
+    for (int i = 0; i < WEIGHTS; i++) self->current[i] -= (float)(rate * self->grad[i]);
   }
   memset(self->grad, 0, sizeof self->grad);
   return HEXAD_OK;
@@ -127,7 +143,12 @@ static hexad_code save(hexad_backend* self, hexad_call* call, const hexad_checkp
   const hexad_code code = toy_act(&self->fault, self->host, call, "save"); /* in the middle of the file */
   fwrite(self->current + WEIGHTS / 2, sizeof(float), WEIGHTS / 2, file);
   fclose(file);
-  return code;
+  if (code != HEXAD_OK || !(args->what & HEXAD_CHECKPOINT_OPTIMIZER)) return code;
+  snprintf(path, sizeof path, "%s/toy.bin", args->optimizer_uri);
+  file = fopen(path, "wb"); /* SGD has no state: a file that is there */
+  if (!file) return self->host->set_error(call, HEXAD_UNAVAILABLE, "cannot write the optimizer", UINT64_MAX);
+  fclose(file);
+  return HEXAD_OK;
 }
 
 static hexad_code load(hexad_backend* self, hexad_call* call, const hexad_checkpoint_args* args) {

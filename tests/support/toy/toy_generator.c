@@ -133,6 +133,10 @@ static hexad_code update_end(hexad_generator* self, hexad_call* call, int32_t co
   (void)self, (void)call, (void)commit;
   return HEXAD_OK;
 }
+static hexad_code nap(hexad_generator* self, hexad_call* call, int32_t level) {
+  (void)level;
+  return toy_act(&self->fault, self->host, call, "sleep");
+}
 
 static const hexad_generator_vtable vtable = {
     .struct_size = HEXAD_STRUCT_SIZE(hexad_generator_vtable, flush_cache),
@@ -146,5 +150,6 @@ static const hexad_generator_vtable vtable = {
     .update_begin = update_begin,
     .update_bucket = update_bucket,
     .update_end = update_end,
+    .sleep = nap,
 };
 HEXAD_GENERATOR_PLUGIN("toy_generator", "1.2.0", "Apache-2.0", vtable)
