@@ -7,7 +7,7 @@
 namespace hexad::config {
 namespace {
 
-std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
 
@@ -32,9 +32,9 @@ bool is_default(const Key& key, const Node& value, const Node& root) {
 // The key that was probably meant: the nearest beside it, else one of the same name in another section.
 std::optional<std::string> meant(const std::string& path, const Schema& schema) {
   const std::string above = path.find('.') == std::string::npos ? "" : path.substr(0, path.rfind('.'));
-  const std::string name = last_part(path);
+  const std::string name(last_part(path));
   std::vector<std::string> names;
-  for (const std::string& beside : schema.children(above)) names.push_back(last_part(beside));
+  for (const std::string& beside : schema.children(above)) names.emplace_back(last_part(beside));
   if (const std::optional<std::string> near = nearest(name, names)) return join(above, *near);
   for (const Key& key : schema.keys()) {
     if (last_part(key.path) == name) return key.path;

@@ -3,17 +3,20 @@
 #include "core/config/algorithm.hpp"
 #include "core/config/schema/schema.hpp"
 #include "core/config/yaml_file.hpp"
+#include "core/config/yaml_scalar.hpp"
 
 namespace hexad::config {
 namespace {
 
+const Location kOrigin = {"default", 0, 0};
+
 // The map that holds the last key of the path, made if it is absent; null if something else stands in its place.
-Node* section_for(Node& root, const std::string& path, const Location& location) {
+Node* section_for(Node& root, std::string_view path) {
   Node* node = &root;
-  for (size_t begin = 0, dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1) {
-    const std::string name = path.substr(begin, dot - begin);
+  for (size_t begin = 0, dot; (dot = path.find('.', begin)) != path.npos; begin = dot + 1) {
+    const std::string_view name = path.substr(begin, dot - begin);
     Node* next = node->child(name);
-    if (!next) next = &node->entries().emplace_back(name, Node(Node::Map{}, location)).second;
+    if (!next) next = &node->entries().emplace_back(name, Node(Node::Map{}, kOrigin)).second;
     if (!next->is_map()) return nullptr;
     node = next;
   }
@@ -39,15 +42,26 @@ bool of_another_algorithm(const std::string& path, Algorithm algorithm) {
   return false;
 }
 
+bool is_word(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; });
+}
+
+// There are hundreds of defaults; those that need no YAML parser are nearly all.
+Node::Value value_of(const std::string& default_yaml) {
+  if (default_yaml.starts_with("${")) return default_yaml;
+  if (default_yaml == "{}") return Node::Map{};
+  if (default_yaml == "[]") return Node::List{};
+  if (is_word(default_yaml)) return plain_scalar(default_yaml);
+  return read_yaml_text("value: " + default_yaml, "default").at("value").value();
+}
+
 }  // namespace
 
 bool trains(const Node& root) { return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval")); }
 
 Node default_value(const std::string& default_yaml) {
   if (default_yaml.empty()) return Node();
-  if (default_yaml.starts_with("${")) return Node(default_yaml, Location{"default", 0, 0});
-  const Node parsed = read_yaml_text("value: " + default_yaml, "default");
-  return Node(parsed.at("value").value(), Location{"default", 0, 0});
+  return Node(value_of(default_yaml), kOrigin);
 }
 
 void fill_defaults(Node& root) {
@@ -58,10 +72,10 @@ void fill_defaults(Node& root) {
     if (!training && key.path.starts_with("grpo.")) continue;
     if (!has_data && key.path.starts_with("data.")) continue;
     if (of_another_algorithm(key.path, algorithm)) continue;
-    const Node value = default_value(default_yaml_of(key, algorithm));
-    Node* section = section_for(root, key.path, value.location());
-    const std::string name = key.path.substr(key.path.rfind('.') + 1);
-    if (section && !section->child(name)) section->entries().emplace_back(name, value);
+    Node* section = section_for(root, key.path);
+    const std::string_view name = std::string_view(key.path).substr(key.path.rfind('.') + 1);
+    if (section && !section->child(name))
+      section->entries().emplace_back(name, default_value(default_yaml_of(key, algorithm)));
   }
 }
 

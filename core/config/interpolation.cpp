@@ -61,24 +61,24 @@ Node Evaluator::evaluate(const Chain& chain) {
   if (++evaluations_ > kMostEvaluations)
     fail(ErrorKind::config, "interpolations come to more than {} values", kMostEvaluations);
   if (is_interpolation(node)) return evaluate_text(chain);
-  if (node.is_list() || node.is_map()) {
-    Node result = node;
-    Chain below = chain;
-    below.push_back(nullptr);
-    if (node.is_list()) {
-      for (size_t i = 0; i < node.items().size(); ++i) {
-        below.back() = &node.items()[i];
-        result.items()[i] = evaluate(below);
-      }
-    } else {
-      for (size_t i = 0; i < node.entries().size(); ++i) {
-        below.back() = &node.entries()[i].second;
-        result.entries()[i].second = evaluate(below);
-      }
-    }
-    return result;
+  if (!node.is_container()) return node;
+  Chain below = chain;
+  const auto evaluated = [&](const Node& part) {
+    below.push_back(&part);
+    Node value = evaluate(below);
+    below.pop_back();
+    return value;
+  };
+  if (node.is_list()) {
+    Node::List items;
+    items.reserve(node.items().size());
+    for (const Node& item : node.items()) items.push_back(evaluated(item));
+    return Node(std::move(items), node.location());
   }
-  return node;
+  Node::Map entries;
+  entries.reserve(node.entries().size());
+  for (const auto& [key, value] : node.entries()) entries.emplace_back(key, evaluated(value));
+  return Node(std::move(entries), node.location());
 }
 
 Node Evaluator::evaluate_text(const Chain& chain) {
@@ -211,10 +211,37 @@ Node Evaluator::decode(const Node& text, const Chain& chain) {
   return evaluate_expression(parse_element(text.as_string()), chain);
 }
 
-void resolve_interpolations(Node& root) {
-  Evaluator evaluator(root);
-  Node resolved = evaluator.evaluate({&root});
-  root = std::move(resolved);
-}
+namespace {
+
+// The texts of a tree that hold interpolations, with what they come to. The tree stays as it is while they are found,
+// because they refer to each other.
+class Resolution {
+ public:
+  explicit Resolution(Node& root) : evaluator_(root) { visit(root); }
+
+  void apply() {
+    for (auto& [node, value] : values_) *node = std::move(value);
+  }
+
+ private:
+  void visit(Node& node) {
+    chain_.push_back(&node);
+    if (is_interpolation(node)) values_.emplace_back(&node, evaluator_.evaluate(chain_));
+    if (node.is_list()) {
+      for (Node& item : node.items()) visit(item);
+    } else if (node.is_map()) {
+      for (auto& [key, value] : node.entries()) visit(value);
+    }
+    chain_.pop_back();
+  }
+
+  Evaluator evaluator_;
+  Evaluator::Chain chain_;
+  std::vector<std::pair<Node*, Node>> values_;
+};
+
+}  // namespace
+
+void resolve_interpolations(Node& root) { Resolution(root).apply(); }
 
 }  // namespace hexad::config

@@ -32,6 +32,7 @@ class Node {
   const Location& location() const { return location_; }
   const Value& value() const { return value_; }
   void set_value(Value value) { value_ = std::move(value); }
+  void set_location(Location location) { location_ = std::move(location); }
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <array>
 #include <fstream>
 #include <set>
 
@@ -111,12 +112,11 @@ class YamlReader {
   }
 
   static void put(Node& map, const std::string& key, Node value, const Location& location) {
-    // A value is located by its key: that is what a message is about.
-    Node located(value.value(), location);
+    value.set_location(location);  // that of its key: what a message is about
     if (Node* old = map.child(key)) {
-      *old = std::move(located);
+      *old = std::move(value);
     } else {
-      map.entries().emplace_back(key, std::move(located));
+      map.entries().emplace_back(key, std::move(value));
     }
   }
 
@@ -157,9 +157,12 @@ Node read_yaml_file(const std::filesystem::path& path) {
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
   std::ifstream in(path, std::ios::binary);
   if (!in) fail(ErrorKind::config, "cannot read the configuration file {}", path.string());
-  std::string text(kMostBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
+  std::string text;
+  std::array<char, 1 << 14> part;
+  do {
+    in.read(part.data(), part.size());
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+  } while (in && text.size() <= kMostBytes);
   if (text.size() > kMostBytes)
     fail(ErrorKind::config, "{}: more than {} bytes, which no configuration has", path.string(), kMostBytes);
   return read_yaml_text(text, path.string());

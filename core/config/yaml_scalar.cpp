@@ -2,29 +2,31 @@
 
 #include <cmath>
 #include <limits>
-#include <regex>
 
 #include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
 
 namespace hexad::config {
 namespace {
 
-// No number is longer; it also bounds the recursion of std::regex.
+// No number is longer.
 constexpr size_t kLongestNumber = 200;
 
-bool matches(const std::string& text, const std::regex& pattern) {
-  return text.size() <= kLongestNumber && std::regex_match(text, pattern);
+// Nearly all texts that are no numbers show it by their first character.
+bool matches(const std::string& text, const Pattern& pattern) {
+  constexpr std::string_view kFirst = "-+.0123456789";
+  return !text.empty() && kFirst.find(text[0]) != kFirst.npos && text.size() <= kLongestNumber && pattern.matches(text);
 }
 
 bool is_int(const std::string& text) {
-  static const std::regex pattern(
+  static const Pattern pattern(
       "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+");
   return matches(text, pattern);
 }
 
 // The union of YAML 1.1's float pattern and the one that OmegaConf adds (exponents without a point).
 bool is_float(const std::string& text) {
-  static const std::regex pattern(
+  static const Pattern pattern(
       "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
       "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*"
       "|[-+]?[0-9]+(?:_[0-9]+)*\\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+(?:_[0-9]+)*[eE][-+]?[0-9]+"

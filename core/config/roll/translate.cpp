@@ -12,20 +12,26 @@ namespace {
 const std::vector<std::string> kMarks = {"actor_train",   "actor_infer", "sft_train",
                                          "student_train", "student",     "train_env_manager"};
 
-bool refers_to(const Node& node, const std::string& key) {
+// Adds the first key of every reference in a value: `a` of "${a}" and of "${a.b}".
+void add_referred(const Node& node, std::set<std::string>& keys) {
   if (node.is_string()) {
-    const std::string& text = node.as_string();
-    return text.find("${" + key + "}") != std::string::npos || text.find("${" + key + ".") != std::string::npos;
+    const std::string_view text = node.as_string();
+    for (size_t at = text.find("${"); at != text.npos; at = text.find("${", at + 2))
+      keys.emplace(text.substr(at + 2, text.find_first_of(".}", at + 2) - (at + 2)));
+  } else if (node.is_list()) {
+    for (const Node& item : node.items()) add_referred(item, keys);
+  } else if (node.is_map()) {
+    for (const auto& [name, value] : node.entries()) add_referred(value, keys);
   }
-  if (node.is_list()) return std::ranges::any_of(node.items(), [&](const Node& item) { return refers_to(item, key); });
-  return node.is_map() && std::ranges::any_of(node.entries(), [&](const auto& e) { return refers_to(e.second, key); });
 }
 
 // Top-level names of a file's own that values refer to, DeepSpeed presets among them.
 std::set<std::string> variables(const Node& file) {
-  std::set<std::string> result;
+  std::set<std::string> referred, result;
+  add_referred(file, referred);
   for (const auto& [name, value] : file.entries()) {
-    if (!roll_schema().find(name) && (name.starts_with("deepspeed_zero") || refers_to(file, name))) result.insert(name);
+    if (!roll_schema().find(name) && (name.starts_with("deepspeed_zero") || referred.contains(name)))
+      result.insert(name);
   }
   return result;
 }

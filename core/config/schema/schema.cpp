@@ -9,19 +9,20 @@ bool is_index(std::string_view key) {
   return !key.empty() && std::ranges::all_of(key, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::vector<std::string_view> split(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    const size_t dot = path.find('.');
-    parts.push_back(path.substr(0, dot));
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
-  }
-  return parts;
+// Takes the first name off a path that is not empty.
+std::string_view take_name(std::string_view& path) {
+  const size_t dot = path.find('.');
+  const std::string_view name = path.substr(0, dot);
+  path = dot == path.npos ? std::string_view() : path.substr(dot + 1);
+  return name;
 }
 
 bool matches(std::string_view pattern, std::string_view path) {
-  const std::vector<std::string_view> a = split(pattern), b = split(path);
-  return std::ranges::equal(a, b, [](std::string_view x, std::string_view y) { return x == "*" || x == y; });
+  while (!pattern.empty() && !path.empty()) {
+    const std::string_view wanted = take_name(pattern), name = take_name(path);
+    if (wanted != "*" && wanted != name) return false;
+  }
+  return pattern.empty() && path.empty();
 }
 
 std::string_view parent(std::string_view path) {
@@ -55,7 +56,10 @@ Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yam
     key.status = section->status == Status::unavailable ? Status::dormant : section->status;
   }
   index_.emplace(key.path, keys_.size());
-  if (key.path.find('*') != std::string::npos) patterns_.push_back(keys_.size());
+  if (key.path.find('*') != std::string::npos)
+    patterns_.push_back(keys_.size());
+  else
+    children_[std::string(parent(key.path))].push_back(key.path);
   return Entry(keys_.emplace_back(std::move(key)));
 }
 
@@ -77,12 +81,10 @@ bool Schema::is_free(std::string_view path) const {
   return path.starts_with('_');  // private top-level keys, there to be referred to
 }
 
-std::vector<std::string> Schema::children(std::string_view path) const {
-  std::vector<std::string> result;
-  for (const Key& key : keys_) {
-    if (key.path.find('*') == std::string::npos && parent(key.path) == path) result.push_back(key.path);
-  }
-  return result;
+const std::vector<std::string>& Schema::children(std::string_view path) const {
+  static const std::vector<std::string> none;
+  const auto found = children_.find(path);
+  return found == children_.end() ? none : found->second;
 }
 
 const Schema& schema() {
@@ -114,7 +116,8 @@ const Schema& schema() {
 
 std::string schema_path(std::string_view path) {
   std::string result;
-  for (const std::string_view part : split(path)) {
+  while (!path.empty()) {
+    const std::string_view part = take_name(path);
     if (is_index(part)) continue;
     if (!result.empty()) result += '.';
     result += part;

@@ -90,12 +90,13 @@ class Schema {
   // True if the path lies inside a map with free keys.
   bool is_free(std::string_view path) const;
   // The keys directly below a path.
-  std::vector<std::string> children(std::string_view path) const;
+  const std::vector<std::string>& children(std::string_view path) const;
 
  private:
   std::vector<Key> keys_;
   std::map<std::string, size_t, std::less<>> index_;  // of the first key of each path
   std::vector<size_t> patterns_;                      // keys whose path has a *
+  std::map<std::string, std::vector<std::string>, std::less<>> children_;
 };
 
 // The schema of this version.
