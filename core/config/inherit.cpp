@@ -29,7 +29,9 @@ void erase(Node& map, const std::string& key) {
 class Inheritance {
  public:
   Node read(const std::filesystem::path& path) {
-    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path);
+    std::error_code error;
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+    if (error) fail(ErrorKind::config, "cannot read the configuration file {}: {}", path.string(), error.message());
     if (std::ranges::find(stack_, canonical) != stack_.end()) {
       fail(ErrorKind::config, "{}: the file inherits from itself through `defaults`", path.string());
     }

@@ -153,7 +153,8 @@ Node read_yaml_text(const std::string& text, const std::string& name) {
 }
 
 Node read_yaml_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path))
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(path, unreadable))
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
   std::ifstream in(path, std::ios::binary);
   if (!in) fail(ErrorKind::config, "cannot read the configuration file {}", path.string());

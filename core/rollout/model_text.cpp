@@ -33,14 +33,17 @@ std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& m
   const std::string& wanted = *config.chat_template;
   if (wanted == "default") return text::ChatTemplate::for_model(model_dir);
   if (!wanted.ends_with(".jinja")) return text::ChatTemplate::parse(wanted, "policy.tokenizer.chat_template");
-  if (!std::filesystem::exists(wanted)) fail(ErrorKind::data, "policy.tokenizer.chat_template: cannot read {}", wanted);
+  std::error_code unreadable;
+  if (!std::filesystem::exists(wanted, unreadable))
+    fail(ErrorKind::data, "policy.tokenizer.chat_template: cannot read {}", wanted);
   return text::ChatTemplate::parse(read_file(wanted), wanted);
 }
 
 std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir,
                                           const config::TokenizerConfig& config) {
   if (config.name.empty()) return model_dir;
-  if (std::filesystem::is_directory(config.name)) return config.name;
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(config.name, unreadable)) return config.name;
   fail(ErrorKind::config,
        "policy.tokenizer.name: no directory '{}'. Wanted: a directory with tokenizer.json; leave the key out to use "
        "the model's",

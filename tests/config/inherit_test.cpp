@@ -32,6 +32,7 @@ TEST_CASE("defaults that are no file names are refused") {
   CHECK(load_error("defaults: {x: 1}\n") ==
         "a.yaml:1:1: defaults: got a mapping, wanted a file name or a list of them");
   check_says(load_error("defaults: nope.yaml\n"), "cannot read the configuration file nope.yaml");
+  check_says(load_error("defaults: " + std::string(300, 'x') + "/a.yaml\n"), "xxx/a.yaml: File name too long");
 }
 
 TEST_CASE("maps and lists do not merge") {

@@ -102,6 +102,8 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   config.dataset_name = "OpenMathInstruct-2";
   config.data_path.reset();
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nothing is downloaded"), Error);
+  config.dataset_name = std::string(300, 'x');
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nor a local folder"), Error);
   config.dataset_name = "ResponseDataset";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("wants data_path"), Error);
 }

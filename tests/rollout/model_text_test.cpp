@@ -83,6 +83,7 @@ TEST_CASE("a tokenizer that is not there, or damaged") {
   CHECK(model.error(named("/nowhere")) ==
         "policy.tokenizer.name: no directory '/nowhere'. Wanted: a directory with tokenizer.json; leave the key out to "
         "use the model's");
+  CHECK(contains(model.error(named(std::string(300, 'x'))), "policy.tokenizer.name: no directory 'xxx"));
   CHECK(contains(model.error(named(model.dir.path().string())), "tokenizer.json"));
   const std::string whole = plugin_test::read_text(model.dir / "model/tokenizer.json");
   model.dir.write("model/tokenizer.json", whole.substr(0, whole.size() / 2));
@@ -97,6 +98,8 @@ TEST_CASE("a chat template that cannot be read or parsed") {
   config::TokenizerConfig config;
   config.chat_template = "/nowhere/x.jinja";
   CHECK(model.error(config) == "policy.tokenizer.chat_template: cannot read /nowhere/x.jinja");
+  config.chat_template = std::string(300, 'x') + ".jinja";
+  CHECK(contains(model.error(config), "policy.tokenizer.chat_template: cannot read xxx"));
   config.chat_template = "{% for %}";
   CHECK(contains(model.error(config), "policy.tokenizer.chat_template"));
 }

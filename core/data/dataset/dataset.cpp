@@ -97,7 +97,8 @@ fs::path with_subset(const fs::path& path, const std::string& subset) {
 DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const fs::path path = data_path(config, root);
   const MakeRecord named = reader_named(config.dataset_name);
-  if (!named && !fs::exists(path)) refuse_name(config);
+  std::error_code unreadable;
+  if (!named && !fs::exists(path, unreadable)) refuse_name(config);
   if (named && !config.data_path) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
          config.dataset_name);
