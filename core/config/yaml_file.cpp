@@ -1,10 +1,12 @@
 #include "core/config/yaml_file.hpp"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <array>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "core/base/error.hpp"
 #include "core/config/interpolation_grammar.hpp"
@@ -124,9 +126,36 @@ class YamlReader {
   size_t values_ = 0;
 };
 
-std::vector<YAML::Node> parse_documents(const std::string& text, const std::string& name) {
+// Where the last document begins.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  YAML::Mark mark;
+
+  void OnDocumentStart(const YAML::Mark& at) override { mark = at; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Not YAML::LoadAll, which makes documents without end of a text that it cannot go on in (", a").
+void require_one_document(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  DocumentStart start;
+  if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
+  fail(ErrorKind::config, "{}:{}:{}: what begins here is no part of the one YAML document that a file may hold", name,
+       start.mark.line + 1, start.mark.column + 1);
+}
+
+YAML::Node parse_document(const std::string& text, const std::string& name) {
   try {
-    return YAML::LoadAll(text);
+    require_one_document(text, name);
+    return YAML::Load(text);
   } catch (const YAML::Exception& error) {
     fail(ErrorKind::config, "{}:{}:{}: {}", name, error.mark.line + 1, error.mark.column + 1, error.msg);
   }
@@ -136,16 +165,14 @@ std::vector<YAML::Node> parse_documents(const std::string& text, const std::stri
 
 Node read_yaml_text(const std::string& text, const std::string& name) {
   check_strict_yaml(text, name);
-  const std::vector<YAML::Node> documents = parse_documents(text, name);
-  if (documents.size() > 1) fail(ErrorKind::config, "{}: wanted one YAML document, got {}", name, documents.size());
-  if (documents.empty() || documents[0].IsNull()) return Node(Node::Map{}, Location{name, 1, 1});
-  Node root = YamlReader(name).convert(documents[0]);
+  const YAML::Node document = parse_document(text, name);
+  if (document.IsNull()) return Node(Node::Map{}, Location{name, 1, 1});
+  Node root = YamlReader(name).convert(document);
   if (root.is_map()) return root;
   // OmegaConf reads a document that is one text once more, as YAML, and makes plain text a key without a value.
   if (root.is_string()) {
     const std::string& inner = root.as_string();
-    const std::vector<YAML::Node> again = parse_documents(inner, name);
-    if (inner == text || (!again.empty() && again[0].IsScalar()))
+    if (inner == text || parse_document(inner, name).IsScalar())
       return Node(Node::Map{{inner, Node({}, root.location())}}, root.location());
     return read_yaml_text(inner, name);
   }
