@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Feeds inputs to the programs of the preset `fuzz`, one after another. usage: fuzz.sh RUNS [NAME...]
-# An input may take five seconds (the sanitizers cost the half of them and more) and a program one GiB. What is found lies
-# in build/fuzz/found, an input that reached new code in build/fuzz/corpus/NAME. Prints a line for each.
+# An input may take 20 seconds (of wall time, on a machine that may be busy) and a program one GiB. What is found lies in
+# build/fuzz/found (fed alone, it gives whole stacks), an input that reached new code in build/fuzz/corpus/NAME. Prints a
+# line for each. -entropic=0: its counting took more time than the inputs of `config` themselves.
 set -euo pipefail
 
 runs=$1
@@ -14,8 +15,9 @@ memory=$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")
 failed=0
 for name in "$@"; do
   mkdir -p "$build/corpus/$name"
-  TMPDIR=$memory UBSAN_OPTIONS=print_stacktrace=1 "$build/tests/fuzz_$name" -runs="$runs" -max_len=4096 -timeout=5 \
-    -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$build/found/$name-" \
+  TMPDIR=$memory UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=malloc_context_size=4 \
+    "$build/tests/fuzz_$name" -runs="$runs" -max_len=4096 -timeout=20 -entropic=0 -rss_limit_mb=1024 \
+    -print_final_stats=1 -artifact_prefix="$build/found/$name-" \
     "$build/corpus/$name" "$root/tests/fuzz/corpus/$name" > "$build/log/$name" 2>&1 < /dev/null || failed=1
   stat() { sed -n "s/^stat::$1: *//p" "$build/log/$name"; }
   printf '%-16s %s inputs, %s a second, %s MiB at most%s\n' "$name" "$(stat number_of_executed_units)" \

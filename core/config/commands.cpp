@@ -2,7 +2,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
-#include "core/config/check.hpp"
 
 namespace hexad::config {
 namespace {
@@ -32,7 +31,11 @@ std::string line_of(const Problem& problem) {
 
 int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
                  std::ostream& out) {
-  const std::vector<Problem> problems = problems_of(path, overrides);
+  return print_problems(problems_of(path, overrides), path, json, out);
+}
+
+int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
+                   std::ostream& out) {
   const auto errors = std::ranges::count_if(problems, &Problem::is_error);
   if (json) {
     nlohmann::ordered_json answer = {{"valid", errors == 0},

@@ -5,12 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "core/config/check.hpp"
+
 namespace hexad::config {
 
 // Prints every error and notice, a line each, then a verdict; with `json` one object {"valid", "errors", "notices"}.
 // Returns the exit code: 0 valid, 2 not. Does not throw for a bad configuration.
 int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
                  std::ostream& out);
+// The same of problems that are known.
+int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
+                   std::ostream& out);
 
 // Prints the resolved configuration as YAML, or with `json` as one JSON object. An invalid one is listed on `errors`
 // and returns 2.

@@ -9,7 +9,6 @@
 
 #include "core/config/check.hpp"
 #include "core/config/commands.hpp"
-#include "core/config/load.hpp"
 #include "core/config/run_config.hpp"
 #include "tests/fuzz/input.hpp"
 
@@ -43,12 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   const fs::path file = folder.path / "config.yaml";
   std::ofstream(file, std::ios::binary) << text;
-  const std::vector<std::string> overrides = overrides_in(text);
+  std::optional<config::Loaded> loaded;
+  fuzz::attempt([&] { loaded = config::load_with_defaults(file, overrides_in(text)); });
+  if (!loaded) return 0;
+  loaded->root.to_yaml();  // what is read can be written
   std::ostringstream said;
-  config::config_check(file, overrides, /*json=*/true, said);
-  fuzz::attempt([&] { config::run_config(config::resolve(file, overrides).root); });
-  std::optional<config::Node> loaded;
-  fuzz::attempt([&] { loaded = config::load(file, overrides); });
-  if (loaded) loaded->to_yaml();  // what is read can be written
+  if (config::print_problems(config::check(*loaded), file, /*json=*/true, said) == 0) config::run_config(loaded->root);
   return 0;
 }
