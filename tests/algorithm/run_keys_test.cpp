@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "core/algorithm/train_run.hpp"
-#include "tests/support/toy/toy.hpp"
+#include "tests/support/toy/supervised.hpp"
 
 using namespace hexad;
 using plugin_test::Json;
@@ -67,13 +67,13 @@ std::string left_by(const std::string& config, const toy::TempDir& dir, const St
   return std::regex_replace(error, std::regex(dir.path().string()), "DIR") + "\n" + left_in(dir.path());
 }
 
-using ConfigText = std::string (*)(const fs::path& dir);
+using ConfigText = std::string (*)(const toy::TempDir& dir);
 
 std::string left_with(ConfigText config, const KeyCase& row, const std::string& value) {
   const toy::TempDir dir;
   Strings overrides = row.beside;
   overrides.push_back("++" + row.key + "=" + value);
-  return left_by(config(dir.path()), dir, overrides);
+  return left_by(config(dir), dir, overrides);
 }
 
 // The first value's run ends well.
@@ -88,8 +88,8 @@ void check_each(ConfigText config, const std::vector<KeyCase>& rows) {
 }
 
 // Three steps whose policy is not that of the samples: several updates a step, and a loss with all of its terms.
-std::string clipped_pg(const fs::path& dir) {
-  std::string text = toy::config_text(dir);
+std::string clipped_pg(const toy::TempDir& dir) {
+  std::string text = toy::config_text(dir.path());
   const auto put = [&](const std::string& old, const std::string& now) {
     REQUIRE(text.find(old) != text.npos);
     text.replace(text.find(old), old.size(), now);
@@ -101,44 +101,9 @@ std::string clipped_pg(const fs::path& dir) {
   return text;
 }
 
-// A short conversation task, and pairs of a good and a bad answer.
-std::string supervised(const fs::path& dir, const std::string& algorithm) {
-  const std::string data = (dir / "data.jsonl").string(),
-                    model = (toy::source_dir() / "configs/quickstart_model").string();
-  std::ofstream out(data);
-  for (int i = 0; i < 24; ++i) {
-    const auto letter = [&](int step) { return std::string(1, static_cast<char>('a' + (i + step) % 8)); };
-    const std::string prompt = {static_cast<char>('a' + i / 8), static_cast<char>('a' + i % 8)};
-    out << Json{{"input", prompt},
-                {"output", letter(1)},
-                {"prompt", prompt},
-                {"chosen", letter(1) + letter(2)},
-                {"rejected", letter(3)}}
-        << "\n";
-  }
-  const std::string set = fmt::format("{{dataset_name: {}, data_path: {}}}",
-                                      algorithm == "sft" ? "ResponseDataset" : "BinaryPreferenceDataset", data);
-  return fmt::format(R"({1}: {{max_num_epochs: 100, max_num_steps: 4, val_period: 0, val_batches: -1, val_global_batch_size: 4, val_at_start: false}}
-checkpointing: {{checkpoint_dir: {0}/checkpoints, metric_name: null, save_period: 2}}
-policy:
-  model_name: {2}
-  backend: toy_backend
-  train_global_batch_size: 8
-  train_micro_batch_size: 4
-  max_total_sequence_length: 16
-  precision: float32
-  max_grad_norm: null
-  optimizer: {{name: torch.optim.SGD, kwargs: {{lr: 1.0}}}}
-data: {{train: {3}, validation: {3}}}
-logger: {{log_dir: {0}/logs}}
-cluster: {{device: cpu}}
-plugins: {{paths: [{4}]}}
-)",
-                     dir.string(), algorithm, model, set, toy::plugins().string());
-}
-
-std::string sft(const fs::path& dir) { return supervised(dir, "sft"); }
-std::string dpo(const fs::path& dir) { return supervised(dir, "dpo"); }
+std::string grpo(const toy::TempDir& dir) { return toy::config_text(dir.path()); }
+std::string sft(const toy::TempDir& dir) { return toy::supervised_config_text("sft", dir); }
+std::string dpo(const toy::TempDir& dir) { return toy::supervised_config_text("dpo", dir); }
 
 }  // namespace
 
@@ -149,29 +114,28 @@ TEST_CASE("keys of grpo and of penalties, by what a run leaves") {
                     "++grpo.adv_estimator.name=gdpo",
                     "env={exact_answer: {rewards: [{name: exact_answer}, {name: length, full_at: 1, none_at: 3}]}}"};
   const auto with = [](Strings list, const std::string& more) { return list.push_back(more), list; };
-  check_each(toy::config_text,
-             {{"grpo.max_num_epochs", "1", "2", {"grpo.max_num_steps=100"}},
-              {"grpo.max_nonfinite_steps",
-               "3",
-               "2",
-               {"++policy.plugin_config={fault: 'train@0:nan'}", "grpo.max_num_steps=2"}},
-              {"grpo.normalize_rewards", "true", "false"},
-              {"grpo.adv_estimator.normalize_rewards", "true", "false"},
-              {"grpo.adv_estimator.reward_weights", "[1,0]", "[0,1]", parts},
-              {"grpo.seq_logprob_error_threshold", "2", "0.5"},
-              {"grpo.reward_scaling.source_max", "1", "2", scaled},
-              {"grpo.reward_scaling.target_min", "0", "-1", scaled},
-              {"grpo.reward_scaling.target_max", "1", "2", scaled},
-              {"grpo.reward_shaping.enabled", "false", "true", {"grpo.reward_shaping.max_response_length=2"}},
-              {"grpo.reward_shaping.overlong_buffer_length", "1", "2",
-               with(shaped, "grpo.reward_shaping.max_response_length=3")},
-              {"grpo.reward_shaping.overlong_buffer_penalty", "0.5", "1",
-               with(shaped, "grpo.reward_shaping.max_response_length=2")},
-              {"grpo.reward_shaping.max_response_length", "2", "100", shaped},
-              {"grpo.reward_shaping.stop_properly_penalty_coef", "0.5", "0",
-               with(shaped, "policy.generation.max_new_tokens=1")},
-              {"reward_penalties.penalize_duplicated_reasoning", "false", "true", tags},
-              {"reward_penalties.penalize_empty_final_answer", "false", "true", tags}});
+  check_each(grpo, {{"grpo.max_num_epochs", "1", "2", {"grpo.max_num_steps=100"}},
+                    {"grpo.max_nonfinite_steps",
+                     "3",
+                     "2",
+                     {"++policy.plugin_config={fault: 'train@0:nan'}", "grpo.max_num_steps=2"}},
+                    {"grpo.normalize_rewards", "true", "false"},
+                    {"grpo.adv_estimator.normalize_rewards", "true", "false"},
+                    {"grpo.adv_estimator.reward_weights", "[1,0]", "[0,1]", parts},
+                    {"grpo.seq_logprob_error_threshold", "2", "0.5"},
+                    {"grpo.reward_scaling.source_max", "1", "2", scaled},
+                    {"grpo.reward_scaling.target_min", "0", "-1", scaled},
+                    {"grpo.reward_scaling.target_max", "1", "2", scaled},
+                    {"grpo.reward_shaping.enabled", "false", "true", {"grpo.reward_shaping.max_response_length=2"}},
+                    {"grpo.reward_shaping.overlong_buffer_length", "1", "2",
+                     with(shaped, "grpo.reward_shaping.max_response_length=3")},
+                    {"grpo.reward_shaping.overlong_buffer_penalty", "0.5", "1",
+                     with(shaped, "grpo.reward_shaping.max_response_length=2")},
+                    {"grpo.reward_shaping.max_response_length", "2", "100", shaped},
+                    {"grpo.reward_shaping.stop_properly_penalty_coef", "0.5", "0",
+                     with(shaped, "policy.generation.max_new_tokens=1")},
+                    {"reward_penalties.penalize_duplicated_reasoning", "false", "true", tags},
+                    {"reward_penalties.penalize_empty_final_answer", "false", "true", tags}});
 }
 
 TEST_CASE("keys of the loss, by what a run leaves") {
@@ -204,11 +168,11 @@ TEST_CASE("keys of the loss, by what a run leaves") {
 TEST_CASE("keys of sft, by what a run leaves") {
   check_each(sft, {{"sft.val_period", "0", "2"},
                    {"sft.val_batches", "-1", "1", {"++sft.val_at_end=true"}},
-                   {"sft.val_global_batch_size", "4", "5", {"++sft.val_at_end=true"}},
+                   {"sft.val_global_batch_size", "4", "8", {"++sft.val_at_end=true"}},
                    {"sft.val_at_start", "false", "true"},
                    {"sft.val_at_end", "false", "true"},
                    {"sft.seed", "3", "4"},
-                   {"sft.max_nonfinite_steps", "5", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}}});
+                   {"sft.max_nonfinite_steps", "9", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}}});
 }
 
 TEST_CASE("keys of dpo, by what a run leaves") {
@@ -216,11 +180,11 @@ TEST_CASE("keys of dpo, by what a run leaves") {
   check_each(dpo, {{"dpo.max_num_epochs", "1", "2", {"dpo.max_num_steps=100"}},
                    {"dpo.val_period", "0", "2"},
                    {"dpo.val_batches", "-1", "1", {"++dpo.val_at_end=true"}},
-                   {"dpo.val_global_batch_size", "4", "5", {"++dpo.val_at_end=true"}},
+                   {"dpo.val_global_batch_size", "4", "8", {"++dpo.val_at_end=true"}},
                    {"dpo.val_at_start", "false", "true"},
                    {"dpo.val_at_end", "false", "true"},
                    {"dpo.seed", "3", "4"},
-                   {"dpo.max_nonfinite_steps", "5", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}},
+                   {"dpo.max_nonfinite_steps", "9", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}},
                    {"dpo.preference_average_log_probs", "false", "true", {"++dpo.sft_average_log_probs=false"}},
                    {"dpo.sft_average_log_probs", "false", "true", {sft_term}},
                    {"dpo.preference_loss_weight", "1", "0.5"},
@@ -230,31 +194,31 @@ TEST_CASE("keys of dpo, by what a run leaves") {
 TEST_CASE("keys of checkpoints and logs, by what a run leaves") {
   const Strings every = {"checkpointing.save_period=1", "checkpointing.keep_top_k=1",
                          "checkpointing.metric_name=train:loss"};
-  check_each(toy::config_text, {{"checkpointing.metric_name", "null", "train:loss", {every[0], every[1]}},
-                                {"checkpointing.higher_is_better", "true", "false", every},
-                                {"checkpointing.save_optimizer", "true", "false"},
-                                {"logger.profile_steps", "[]", "[1]"},
-                                {"logger.tensorboard_enabled", "false", "true"}});
+  check_each(grpo, {{"checkpointing.metric_name", "null", "train:loss", {every[0], every[1]}},
+                    {"checkpointing.higher_is_better", "true", "false", every},
+                    {"checkpointing.save_optimizer", "true", "false"},
+                    {"logger.profile_steps", "[]", "[1]"},
+                    {"logger.tensorboard_enabled", "false", "true"}});
 }
 
 TEST_CASE("keys of policy and generation, by what a run leaves") {
   const Strings longer = {"policy.generation.max_new_tokens=6"};
-  check_each(toy::config_text, {{"policy.plugin_config", "{}", "{fault: 'train@1:error'}"},
-                                {"policy.max_grad_norm", "null", "0.001"},
-                                {"policy.generation.plugin_config", "{}", "{fault: 'generate@1:error'}"},
-                                {"policy.generation.stop_token_ids", "null", "[4,5,6,7]", longer},
-                                {"policy.generation.ignore_eos", "false", "true", longer},
-                                {"policy.generation.colocated.sleep_level",
-                                 "0",
-                                 "1",
-                                 {"++policy.generation.plugin_config={fault: 'sleep@0:error'}"}},
-                                {"policy.tokenizer.chat_template", "default", "null"},
-                                {"policy.tokenizer.chat_template_kwargs",
-                                 "{tail: a}",
-                                 "{tail: b}",
-                                 {"policy.tokenizer.chat_template='{{ messages[0].content }}{{ tail }}'"}},
-                                {"data.shuffle", "true", "false"},
-                                {"env.exact_answer.require_end", "false", "true"}});
+  check_each(grpo, {{"policy.plugin_config", "{}", "{fault: 'train@1:error'}"},
+                    {"policy.max_grad_norm", "null", "0.001"},
+                    {"policy.generation.plugin_config", "{}", "{fault: 'generate@1:error'}"},
+                    {"policy.generation.stop_token_ids", "null", "[4,5,6,7]", longer},
+                    {"policy.generation.ignore_eos", "false", "true", longer},
+                    {"policy.generation.colocated.sleep_level",
+                     "0",
+                     "1",
+                     {"++policy.generation.plugin_config={fault: 'sleep@0:error'}"}},
+                    {"policy.tokenizer.chat_template", "default", "null"},
+                    {"policy.tokenizer.chat_template_kwargs",
+                     "{tail: a}",
+                     "{tail: b}",
+                     {"policy.tokenizer.chat_template='{{ messages[0].content }}{{ tail }}'"}},
+                    {"data.shuffle", "true", "false"},
+                    {"env.exact_answer.require_end", "false", "true"}});
 }
 
 TEST_CASE("keys of micro-batches, by what a run leaves") {
@@ -268,19 +232,18 @@ TEST_CASE("keys of micro-batches, by what a run leaves") {
                     round = "++policy.dynamic_batching.sequence_length_round=2";
   const Strings packed =
       with({"++policy.sequence_packing.enabled=true", "++policy.sequence_packing.train_mb_tokens=64"});
-  check_each(toy::config_text,
-             {{"policy.dynamic_batching.enabled", "false", "true", with({round})},
-              {"policy.dynamic_batching.train_mb_tokens", "64", "32", with({dynamic, round})},
-              {"policy.dynamic_batching.logprob_mb_tokens", "64", "32", with({dynamic, round})},
-              {"policy.dynamic_batching.sequence_length_round", "2", "16", with({dynamic})},
-              {"policy.sequence_packing.logprob_mb_tokens", "64", "32", packed},
-              {"policy.sequence_packing.algorithm", "modified_first_fit_decreasing", "concatenative", packed},
-              {"policy.sequence_packing.microbatch_order", "packer", "largest_first", packed}});
+  check_each(grpo, {{"policy.dynamic_batching.enabled", "false", "true", with({round})},
+                    {"policy.dynamic_batching.train_mb_tokens", "64", "32", with({dynamic, round})},
+                    {"policy.dynamic_batching.logprob_mb_tokens", "64", "32", with({dynamic, round})},
+                    {"policy.dynamic_batching.sequence_length_round", "2", "16", with({dynamic})},
+                    {"policy.sequence_packing.logprob_mb_tokens", "64", "32", packed},
+                    {"policy.sequence_packing.algorithm", "modified_first_fit_decreasing", "concatenative", packed},
+                    {"policy.sequence_packing.microbatch_order", "packer", "largest_first", packed}});
 }
 
 TEST_CASE("keys of plugins, by what a run leaves") {
-  check_each(toy::config_text, {{"plugins.enabled", "true", "false"},
-                                {"plugins.require_verified", "false", "true"},
-                                {"plugins.record_dir", "null", "DIR/records"},
-                                {"plugins.record_steps", "1", "2", {"++plugins.record_dir=DIR/records"}}});
+  check_each(grpo, {{"plugins.enabled", "true", "false"},
+                    {"plugins.require_verified", "false", "true"},
+                    {"plugins.record_dir", "null", "DIR/records"},
+                    {"plugins.record_steps", "1", "2", {"++plugins.record_dir=DIR/records"}}});
 }

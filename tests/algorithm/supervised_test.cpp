@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/algorithm/train_run.hpp"
-#include "tests/support/toy/toy.hpp"
+#include "tests/support/toy/supervised.hpp"
 
 using namespace hexad;
 using plugin_test::contains;
@@ -18,58 +18,14 @@ namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 using Steps = std::vector<int64_t>;
 
-// The quickstart's puzzle as conversations, or with one wrong answer each as pairs.
-std::string config_of(const std::string& algorithm, const toy::TempDir& dir) {
-  const bool pairs = algorithm != "sft";
-  std::string lines;
-  for (int i = 0; i < 48; ++i) {
-    const std::string letters = {static_cast<char>('a' + i / 8), static_cast<char>('a' + i % 8)};
-    const auto answer = [&](int step) { return std::string(1, static_cast<char>('a' + (i + step) % 8)); };
-    lines += pairs ? Json{{"prompt", letters}, {"chosen", answer(1)}, {"rejected", answer(3)}}.dump() + "\n"
-                   : Json{{"input", letters}, {"output", answer(1)}}.dump() + "\n";
-  }
-  const std::string file = dir.write("data.jsonl", lines).string();
-  return fmt::format(R"({1}:
-  max_num_epochs: 100
-  max_num_steps: 6
-  val_period: 0
-  val_batches: -1
-  val_global_batch_size: 4
-  val_micro_batch_size: 2
-  val_at_start: false
-  seed: 3
-checkpointing: {{enabled: true, checkpoint_dir: {0}/checkpoints, metric_name: null, save_period: 2}}
-policy:
-  model_name: {2}/configs/quickstart_model
-  tokenizer:
-    chat_template: "{{% for m in messages %}}{{% if m.role == 'user' %}}<question>{{{{ m.content }}}}<answer>{{% else %}}{{{{ m.content }}}}{{% endif %}}{{% endfor %}}"
-  backend: toy_backend
-  train_global_batch_size: 8
-  train_micro_batch_size: 4
-  max_total_sequence_length: 16
-  precision: float32
-  optimizer: {{name: torch.optim.SGD, kwargs: {{lr: 1.0}}}}
-  scheduler: null
-  max_grad_norm: null
-data:
-  max_input_seq_length: 16
-  train: {{dataset_name: {3}, data_path: {4}}}
-  validation: {{dataset_name: {3}, data_path: {4}}}
-logger: {{log_dir: {0}/logs}}
-cluster: {{gpus_per_node: 1, num_nodes: 1, device: cpu}}
-plugins: {{paths: [{5}]}}
-)",
-                     dir.path().string(), algorithm, fs::absolute(toy::source_dir()).string(),
-                     pairs ? "BinaryPreferenceDataset" : "ResponseDataset", file, toy::plugins().string());
-}
-
 struct Trained {
   explicit Trained(const std::string& algorithm, const Strings& overrides = {}, int interrupts = 0)
       : interrupted(interrupts) {
     go(algorithm, overrides);
   }
   void go(const std::string& algorithm, const Strings& overrides) {
-    const config::Resolved resolved = config::resolve(dir.write("run.yaml", config_of(algorithm, dir)), overrides);
+    const config::Resolved resolved =
+        config::resolve(dir.write("run.yaml", toy::supervised_config_text(algorithm, dir)), overrides);
     outcome = algorithm::train(resolved, {}, interrupted);
     steps.clear();
     std::ifstream in(fs::path(outcome.run_dir) / "metrics.jsonl");
