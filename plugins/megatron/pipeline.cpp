@@ -42,6 +42,12 @@ layout::PipelineSchedule Pipeline::schedule(size_t microbatches, bool forward_on
   options.ranks = settings_.sizes.pipeline;
   options.chunks = settings_.sizes.virtual_pipeline;
   options.microbatches = static_cast<int64_t>(microbatches);
+  if (settings_.stage_group) {
+    // What packing or log-probs leave may be too few micro-batches for the group: then that of the stages.
+    const int64_t rest = options.microbatches % *settings_.stage_group;
+    const bool fits = *settings_.stage_group <= options.microbatches && (rest == 0 || rest >= options.ranks);
+    if (fits) options.group = settings_.stage_group;
+  }
   options.forward_only = forward_only;
   options.overlap = settings_.overlap_stages;
   return layout::pipeline_schedule(options, groups_.at.pp);

@@ -19,6 +19,20 @@ bool flag(const sdk::Config& config, const char* name, bool otherwise) {
   return config.get(key(name).c_str(), otherwise);
 }
 
+// Chunks of a rank: as they are given, or as many as hold so many layers each.
+std::optional<int64_t> virtual_stages(const sdk::Config& config, int64_t layers, int64_t ranks) {
+  const char* const by_layers = "num_layers_per_virtual_pipeline_stage";
+  const std::optional<int64_t> stages = optional_size(config, "virtual_pipeline_model_parallel_size"),
+                               each = optional_size(config, by_layers);
+  if (stages || !each) return stages;
+  if (*each < 1 || ranks < 1 || layers % (ranks * *each) != 0)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.megatron_cfg.%s is %lld, wanted a divisor of the layers of a rank, %lld / %lld", by_layers,
+              static_cast<long long>(*each), static_cast<long long>(layers), static_cast<long long>(ranks));
+  const int64_t count = layers / (ranks * *each);
+  return count > 1 ? std::optional(count) : std::nullopt;
+}
+
 void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   layout::ParallelSizes& sizes = settings.sizes;
   sizes.world = world;
@@ -27,7 +41,8 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.context = size(config, "context_parallel_size");
   sizes.expert = size(config, "expert_model_parallel_size");
   sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
-  sizes.virtual_pipeline = optional_size(config, "virtual_pipeline_model_parallel_size");
+  sizes.virtual_pipeline = virtual_stages(config, settings.model.num_layers, sizes.pipeline);
+  sizes.order = config.get(key("rank_order").c_str(), sizes.order.c_str());
   sizes.optimizer_instances = size(config, "distributed_data_parallel_config.num_distributed_optimizer_instances");
   const layout::ParallelGrid checks_sizes(sizes);
   settings.context =
@@ -51,6 +66,13 @@ void read_stage_links(const sdk::Config& config, Settings& settings) {
   settings.overlap_stages =
       settings.sizes.pipeline > 1 && overlap.value_or(settings.sizes.virtual_pipeline && !batch.value_or(false));
   settings.batch_stages = batch.value_or(!settings.overlap_stages);
+  if (!settings.sizes.virtual_pipeline) return;
+  settings.stage_group = optional_size(config, "microbatch_group_size_per_vp_stage");
+  if (settings.stage_group.value_or(settings.sizes.pipeline) < settings.sizes.pipeline)
+    sdk::fail(HEXAD_INVALID_ARGUMENT,
+              "policy.megatron_cfg.microbatch_group_size_per_vp_stage is %lld, wanted at least "
+              "pipeline_model_parallel_size, which is %lld",
+              static_cast<long long>(*settings.stage_group), static_cast<long long>(settings.sizes.pipeline));
 }
 
 void read_placement(const sdk::Config& config, Settings& settings) {

@@ -22,8 +22,9 @@ struct Settings : modeling::ModelSettings {
   int64_t token_runs = 1;  // tp_comm_overlap: TensorParallel::token_runs
   MoeSettings moe;
   RecomputeSettings recompute;
-  bool overlap_stages = false;  // overlap_p2p_comm
-  bool batch_stages = true;     // batch_p2p_comm
+  bool overlap_stages = false;         // overlap_p2p_comm
+  bool batch_stages = true;            // batch_p2p_comm
+  std::optional<int64_t> stage_group;  // microbatch_group_size_per_vp_stage
   Sharding sharding = Sharding::optim;
   std::optional<int64_t> bucket_size;          // elements; absent: the default of modeling/layout/buffer_layout.hpp
   bool overlap_grad_reduce = true;             // a bucket is reduced when its last gradient is there, not at the end
