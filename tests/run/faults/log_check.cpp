@@ -47,13 +47,20 @@ std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
   if (kind == "kill" || kind == "late_kill")
     return take(since, {own_servers_ ? Parts{server, named, "ended with ", "It is started again in"}
                                      : Parts{server, "requests go on elsewhere"}});
-  if (kind == "hang") return take(since, {{server, named, "was killed", "It is started again in"}});
-  if (kind == "stop")
-    return take(since, {{server, "has sent nothing for ", "requests go on elsewhere"},
-                        {server, "failed at /", "requests go on elsewhere"},
-                        {server, "is not well, /health: ", "requests go on elsewhere"},
-                        {server, "is not ready: ", "Operation timed out", "It is asked again in"},
-                        {server, "was killed", named, "It is started again in"}});
+  const std::vector<Parts> given_up = {{server, "has sent nothing for ", "requests go on elsewhere"},
+                                       {server, "failed at /", "requests go on elsewhere"},
+                                       {server, "is not well, /health: ", "requests go on elsewhere"}};
+  const std::vector<Parts> killed = {{server, "was killed", named, "It is started again in"}};
+  if (kind == "hang") {
+    const std::string line = take(since, killed);
+    return line.empty() ? take(since, given_up) : line;  // the run may end before the time that it has to get well
+  }
+  if (kind == "stop") {
+    std::vector<Parts> any = {{server, "is not ready: ", "Operation timed out", "It is asked again in"}};
+    any.insert(any.end(), given_up.begin(), given_up.end());
+    any.insert(any.end(), killed.begin(), killed.end());
+    return take(since, any);
+  }
   if (kind == "disk_full" && point == "checkpoint")
     return take("", {{"is not saved: ", "No space left on device", "it is tried again"}});
   if (kind == "disk_full")
