@@ -3,7 +3,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers fuzz golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
 
 build: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
@@ -59,6 +59,14 @@ test-sanitizers: setup
 	@tools/setup.sh --tests
 	cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS)
 	ctest --preset fuzz -L fuzz
+
+# The tests of plugins' loader, of workers and of all that schedules them under ThreadSanitizer, and what it found in any
+# process they started.
+test-tsan: setup
+	@tools/setup.sh --tests
+	cmake --preset tsan > /dev/null && cmake --build --preset tsan -j $(JOBS)
+	rm -f build/tsan/race.*
+	ctest --preset tsan -j $(JOBS); code=$$?; ! cat build/tsan/race.* 2> /dev/null || code=1; exit $$code
 
 # RUNS inputs to each fuzzer of tests/fuzz (FUZZERS="config gguf": to these), a line each.
 RUNS ?= 1000000

@@ -2,6 +2,8 @@
 // its level, with its line.
 #include "core/plugin/verify/verify.hpp"
 
+#include <malloc.h>
+
 #include "core/plugin/loader.hpp"
 #include "core/plugin/verify/record.hpp"
 #include "tests/plugin/plugin_folder.hpp"
@@ -251,11 +253,17 @@ TEST_CASE("every broken loss is caught at its level, with its line") {
        "1) *HEXAD_F64(out->loss) = 0; inside--;'",
        6, "instances in parallel: the result differs"},
   };
+  const bool counts_heap = ::mallinfo2().uordblks > 0;  // a sanitizer's allocator does not
   for (const Broken& broken : corpus) {
+    const std::string line = broken.line;
+    if (!counts_heap && (line == "query: it allocated" || line.starts_with("leak:"))) {
+      MESSAGE("left out, malloc does not say what is in use: " << broken.what);
+      continue;
+    }
     INFO(broken.what);
     const PluginFolder folder;
     const VerifyReport report = verified(folder, broken.flags, {broken.level});
-    CHECK_MESSAGE(contains(lines(report), fmt::format("L{} {}", broken.level, broken.line)), lines(report));
+    CHECK_MESSAGE(contains(lines(report), fmt::format("L{} {}", broken.level, line)), lines(report));
     CHECK(report.failed());
   }
 }

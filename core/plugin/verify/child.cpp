@@ -17,6 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kMostOutput = 2000;
+// A sanitizer's tables alone reserve terabytes of address space.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
 
 struct Pipe {
   Pipe() {
@@ -37,7 +43,7 @@ struct Pipe {
   const auto bytes = static_cast<rlim_t>(limits.memory_bytes);
   const rlimit no_core = {0, 0}, memory = {bytes, bytes};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  ::setrlimit(limits.gpu ? RLIMIT_DATA : RLIMIT_AS, &memory);
+  if (kLimitsMemory) ::setrlimit(limits.gpu ? RLIMIT_DATA : RLIMIT_AS, &memory);
   ::setpgid(0, 0);
   ::dup2(output.ends[1], STDOUT_FILENO);
   ::dup2(output.ends[1], STDERR_FILENO);
