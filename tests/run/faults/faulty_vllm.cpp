@@ -140,6 +140,7 @@ class FaultyServer : public Server {
                                     {"port", port_},
                                     {"pid", ::getpid()},
                                     {"request", request}});
+    schedule_.noted(fault);
     std::printf("fault %s\n", fault.name.c_str());
     std::fflush(stdout);
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -15,7 +16,8 @@ namespace faults {
 namespace {
 
 constexpr size_t kMost = 512;  // faults
-constexpr int64_t kOpen = 0, kTaken = 1, kHandedOn = 2;
+// Of a fault; else the process that has taken it and not written it down yet.
+constexpr int64_t kOpen = 0, kNoted = -1, kHandedOn = -2;
 
 int64_t now_ms() {
   timespec now{};
@@ -57,6 +59,12 @@ Schedule::Schedule(const std::filesystem::path& folder) : folder_(folder) {
   shared_ = static_cast<Shared*>(memory);
 }
 
+// A server that was ended after it had taken a fault took none.
+void Schedule::open_again(size_t i) {
+  int64_t state = shared_->state[i];
+  if (state > 0 && ::kill(static_cast<pid_t>(state), 0) != 0) shared_->state[i].compare_exchange_strong(state, kOpen);
+}
+
 // False if it is quiet already.
 bool Schedule::begin_quiet(int64_t ms) {
   int64_t until = shared_->quiet_until;
@@ -71,21 +79,24 @@ const Fault* Schedule::take(const std::string& point) {
     if (fault.point != point) continue;
     // Occasions are counted at the place of the point's first fault.
     if (occasion == 0) occasion = ++shared_->occasions[i];
+    open_again(i);
     if (fault.occasion > occasion || shared_->state[i] != kOpen) continue;
     if (now_ms() < shared_->alone_until) return nullptr;
     if (fault.quiet_ms > 0 && !begin_quiet(fault.quiet_ms)) return nullptr;
-    if (shared_->state[i].exchange(kTaken) != kOpen) continue;
-    return &fault;
+    int64_t state = kOpen;
+    if (shared_->state[i].compare_exchange_strong(state, ::getpid())) return &fault;
   }
   return nullptr;
 }
+
+void Schedule::noted(const Fault& fault) { shared_->state[&fault - faults_.data()] = kNoted; }
 
 void Schedule::hand_on(const Fault& fault) { shared_->state[&fault - faults_.data()] = kHandedOn; }
 
 const Fault* Schedule::take_handed_on() {
   for (size_t i = 0; i < faults_.size(); ++i) {
     int64_t state = kHandedOn;
-    if (shared_->state[i].compare_exchange_strong(state, kTaken)) return &faults_[i];
+    if (shared_->state[i].compare_exchange_strong(state, ::getpid())) return &faults_[i];
   }
   return nullptr;
 }

@@ -30,6 +30,8 @@ class Schedule {
   // The fault that is due at this point, taken by this process alone; null for none. One whose occasion falls into the
   // quiet after another comes at the next occasion. Any thread.
   const Fault* take(const std::string& point);
+  // That a fault which was taken has been written down: until then it is another's if this process ends.
+  void noted(const Fault& fault);
   // Gives a fault that was taken to the next one, of any process, who asks for it.
   void hand_on(const Fault& fault);
   const Fault* take_handed_on();
@@ -41,6 +43,7 @@ class Schedule {
 
  private:
   struct Shared;  // of all servers
+  void open_again(size_t i);
   bool begin_quiet(int64_t ms);
 
   std::filesystem::path folder_;
