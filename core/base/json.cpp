@@ -25,18 +25,13 @@ size_t too_deep(std::string_view text) {
   return std::string_view::npos;
 }
 
-template <typename J>
-J parse(std::string_view text) {
-  if (const size_t place = too_deep(text); place != text.npos)
-    throw J::parse_error::create(101, place + 1, fmt::format("nested more than {} levels deep", kDeepest), nullptr);
-  return J::parse(text);
-}
-
 }  // namespace
 
 template <typename J>
 J parse_json(std::string_view text) {
-  return parse<J>(text);
+  if (const size_t place = too_deep(text); place != text.npos)
+    throw J::parse_error::create(101, place + 1, fmt::format("nested more than {} levels deep", kDeepest), nullptr);
+  return J::parse(text);
 }
 
 template <typename J>
@@ -54,7 +49,7 @@ template <typename J>
 J read_json(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {
-    return parse<J>(text);
+    return parse_json<J>(text);
   } catch (const typename J::parse_error& error) {
     fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
   }
