@@ -5,6 +5,7 @@
 
 #include "tests/run/faults/attached_servers.hpp"
 #include "tests/run/faults/log_check.hpp"
+#include "tests/support/processes.hpp"
 
 namespace faults {
 namespace {
@@ -48,13 +49,11 @@ std::string id_of(const std::string& request) {
 // Processes that name this text in their arguments or environment.
 Texts processes_with(const std::string& text) {
   Texts found;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string pid = entry.path().filename();
-    if (pid.find_first_not_of("0123456789") != std::string::npos || pid == std::to_string(::getpid())) continue;
-    if (!toy::alive(std::stoi(pid))) continue;
-    if (contains(toy::read_text(entry.path() / "cmdline"), text) ||
-        contains(toy::read_text(entry.path() / "environ"), text))
-      found.push_back(toy::process(std::stoi(pid)).command);
+  for (const pid_t pid : test_support::process_ids()) {
+    if (pid == ::getpid() || !toy::alive(pid)) continue;
+    const fs::path proc = fs::path("/proc") / std::to_string(pid);
+    if (contains(toy::read_text(proc / "cmdline"), text) || contains(toy::read_text(proc / "environ"), text))
+      found.push_back(toy::process(pid).command);
   }
   return found;
 }
