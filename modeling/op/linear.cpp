@@ -8,6 +8,7 @@
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/gemm.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -25,10 +26,10 @@ at::Tensor tiled_linear(const at::Tensor& x, const at::Tensor& weight, const at:
     at::Tensor tile = x.slice(0, begin, std::min(rows, begin + row_tile));
     const int64_t missing = row_tile - tile.size(0);
     if (missing > 0) tile = at::constant_pad_nd(tile, {0, 0, 0, missing});
-    const at::Tensor product = at::linear(tile, weight, optional(bias));
+    const at::Tensor product = gemm_linear(tile, weight, bias);
     tiles.push_back(missing > 0 ? product.slice(0, 0, row_tile - missing) : product);
   }
-  return tiles.empty() ? at::linear(x, weight, optional(bias)) : at::cat(tiles, 0);
+  return tiles.empty() ? gemm_linear(x, weight, bias) : at::cat(tiles, 0);
 }
 
 std::vector<int64_t> widths_of(const std::vector<at::Tensor>& weights) {
@@ -46,7 +47,7 @@ std::vector<at::Tensor> products(const at::Tensor& x, const std::vector<at::Tens
                                  const std::vector<at::Tensor>& biases, bool batch_invariant) {
   std::vector<at::Tensor> out;
   const auto product = [&](const at::Tensor& weight, const at::Tensor& bias) {
-    return batch_invariant ? cuda::invariant_linear(x, weight, bias) : at::linear(x, weight, optional(bias));
+    return batch_invariant ? cuda::invariant_linear(x, weight, bias) : gemm_linear(x, weight, bias);
   };
   if (const at::Tensor whole = fused_weight(x, weights); whole.defined()) {
     at::Tensor bias = adjacent(biases, 0);
@@ -67,9 +68,9 @@ at::Tensor joined(const variable_list& grads) {
 }
 
 at::Tensor input_gradient(const at::Tensor& x, const variable_list& grads, const std::vector<at::Tensor>& weights) {
-  if (const at::Tensor whole = fused_weight(x, weights); whole.defined()) return at::mm(joined(grads), whole);
-  at::Tensor sum = at::mm(grads[0], weights[0]);
-  for (size_t i = 1; i < weights.size(); ++i) sum.addmm_(grads[i], weights[i]);
+  if (const at::Tensor whole = fused_weight(x, weights); whole.defined()) return gemm(joined(grads), whole);
+  const at::Tensor sum = gemm(grads[0], weights[0]);
+  for (size_t i = 1; i < weights.size(); ++i) add_gemm(sum, grads[i], weights[i]);
   return sum;
 }
 
@@ -87,7 +88,7 @@ std::vector<at::Tensor> weight_gradients(const at::Tensor& x, const variable_lis
     if (sums[i].defined()) {
       accumulate_product(sums[i], grads[i], x);
     } else if (weights[i].requires_grad()) {
-      result[i] = at::mm(grads[i].t(), x);
+      result[i] = gemm(grads[i].t(), x);
     }
   }
   return result;
@@ -168,9 +169,9 @@ void accumulate_product(const at::Tensor& sum, const at::Tensor& g, const at::Te
     const std::vector<at::Tensor> columns = g.chunk(sum.size(0), 1);
     for (int64_t part = 0; part < sum.size(0); ++part) accumulate_product(sum[part], columns[part], x);
   } else if (g.scalar_type() == at::kFloat) {
-    sum.addmm_(g.t(), x);
+    add_gemm(sum, g.t(), x);
   } else {
-    sum.add_(at::mm(g.t(), x));
+    sum.add_(gemm(g.t(), x));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/on_device.hpp"
 #include "modeling/op/softmax_rows.hpp"
@@ -77,7 +78,7 @@ at::Tensor chunk_logits(const Rows& rows, int64_t begin, int64_t end, const Logp
     return logits;
   }
   if (hidden.scalar_type() == at::kFloat) {
-    at::mm_out(logits, hidden, rows.weight.t());
+    gemm_out(logits, hidden, rows.weight.t());
   } else {
     at::mm_out(logits, hidden, rows.weight.t(), at::kFloat);
   }
@@ -248,10 +249,7 @@ void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& 
                 at::Tensor& grad_weight) {
   const at::Tensor hidden = rows.hidden.slice(0, begin, end);
   const at::Tensor grad = grad_logits.to(hidden.scalar_type());
-  if (grad_hidden.defined()) {
-    at::Tensor out = grad_hidden.slice(0, begin, end);
-    at::mm_out(out, grad, rows.weight);
-  }
+  if (grad_hidden.defined()) gemm_out(grad_hidden.slice(0, begin, end), grad, rows.weight);
   if (grad_weight.defined()) accumulate_product(grad_weight, grad, hidden);
 }
 

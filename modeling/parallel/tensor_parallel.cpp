@@ -5,6 +5,7 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/parallel/token_pipeline.hpp"
 
@@ -75,7 +76,7 @@ struct Move : torch::autograd::Function<Move<Forward, Backward>> {
 // Undefined where it has been added to the weight's sum (op/linear.hpp).
 at::Tensor weight_gradient(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight) {
   const at::Tensor sum = grad_sum_of(weight);
-  if (!sum.defined()) return at::mm(grad.t(), x);
+  if (!sum.defined()) return gemm(grad.t(), x);
   accumulate_product(sum, grad, x);
   return {};
 }
@@ -112,7 +113,7 @@ struct Column : torch::autograd::Function<Column> {
     at::Tensor grad_x;
     for (size_t i = 0; i < grads.size(); ++i) {
       if (!grads[i].defined()) continue;
-      const at::Tensor part = at::mm(grads[i], saved[i + 1]);
+      const at::Tensor part = gemm(grads[i], saved[i + 1]);
       grad_x = grad_x.defined() ? grad_x + part : part;
     }
     if (!grad_x.defined())
