@@ -1,6 +1,6 @@
 #include "modeling/family/batch_attention.hpp"
 
-#include <ATen/Functions.h>
+#include "modeling/op/row_gather.hpp"
 
 namespace hexad::modeling {
 
@@ -16,8 +16,8 @@ SharedRowsAttention::SharedRowsAttention(PackedAttention tokens, at::Tensor row_
 
 // Tokens of one row compute the same; which of them is taken does not matter.
 at::Tensor SharedRowsAttention::attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  const auto of_tokens = [this](const at::Tensor& rows) { return rows.index_select(0, row_of_token_); };
-  return tokens_.attend(layer, of_tokens(q), of_tokens(k), of_tokens(v)).index_select(0, first_token_);
+  const auto of_tokens = [this](const at::Tensor& rows) { return gather_rows(rows, row_of_token_); };
+  return gather_rows(tokens_.attend(layer, of_tokens(q), of_tokens(k), of_tokens(v)), first_token_);
 }
 
 PaddedAttention::PaddedAttention(const ModelConfig& config, int64_t batch)

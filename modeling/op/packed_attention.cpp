@@ -10,6 +10,7 @@
 #include "modeling/op/chunk_attention.hpp"
 #include "modeling/op/cuda/cudnn_attention.hpp"
 #include "modeling/op/on_device.hpp"
+#include "modeling/op/row_gather.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -82,6 +83,11 @@ at::Tensor joined_rows(const std::vector<at::Tensor>& rows) {
 struct BucketIndex {
   int64_t rows = 0, length = 0;
   std::vector<int64_t> tokens;  // [rows * length]
+
+  // All sequences are of one length: nothing is moved, because sorting by length left them in place.
+  bool is_whole(const PackedLayout& layout) const {
+    return rows * length == layout.offsets.back() && rows + 1 == int64_t(layout.offsets.size());
+  }
 };
 
 BucketIndex bucket_index(const PackedLayout& layout, const std::vector<int64_t>& bucket) {
@@ -99,9 +105,13 @@ at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor
   int64_t placed = 0;
   for (const std::vector<int64_t>& bucket : length_buckets(layout)) {
     const BucketIndex index = bucket_index(layout, bucket);
+    if (index.is_whole(layout)) {
+      const auto rows = [&](const at::Tensor& x) { return x.unflatten(0, {index.rows, index.length}); };
+      return padded_attention(rows(q), rows(k), rows(v), window).flatten(0, 1);
+    }
     const at::Tensor tokens = on_device(index.tokens, q.device());
     const auto rows = [&](const at::Tensor& x) {
-      return x.index_select(0, tokens).view({index.rows, index.length, x.size(1), x.size(2)});
+      return gather_rows(x, tokens).unflatten(0, {index.rows, index.length});
     };
     parts.push_back(padded_attention(rows(q), rows(k), rows(v), window).flatten(0, 1));
     for (int64_t row = 0; row < index.rows; ++row, placed += index.length)
@@ -109,7 +119,7 @@ at::Tensor by_buckets(const at::Tensor& q, const at::Tensor& k, const at::Tensor
         place[t] = placed + t - layout.offsets[bucket[row]];
   }
   if (parts.empty()) return at::zeros({q.size(0), q.size(1), v.size(-1)}, q.options());
-  return (parts.size() == 1 ? parts[0] : at::cat(parts)).index_select(0, on_device(place, q.device()));
+  return gather_rows(parts.size() == 1 ? parts[0] : at::cat(parts), on_device(place, q.device()));
 }
 
 }  // namespace
