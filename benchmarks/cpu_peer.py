@@ -47,6 +47,7 @@ class Transformers:
         from transformers import AutoModelForCausalLM
         torch.set_num_threads(args.threads)
         self.torch, self.model = torch, AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32).eval()
+        self.model.generation_config.eos_token_id = None  # all sequences go on, as the others' do, and may hold it
         self.optimizer = None
 
     def logprobs(self, rows):
@@ -91,7 +92,7 @@ class Transformers:
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {"do_sample": False}
         torch.manual_seed(seed)
         with timed(result), torch.inference_mode():
-            out = self.model.generate(ids, attention_mask=torch.ones_like(ids), min_new_tokens=new_tokens, max_new_tokens=new_tokens, pad_token_id=0, **sampling)
+            out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, pad_token_id=0, **sampling)
         result["tokens"] = out[:, ids.shape[1]:].tolist()
         return result
 
