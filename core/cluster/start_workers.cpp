@@ -79,6 +79,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   generation["model_name"] = model_dir;
   generation["precision"] = run.policy.precision;
   generation["batch_invariant"] = run.policy.batch_invariant;
+  generation["weights_follow"] = !roles.backend.empty();  // a generator need not read its own first
   generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
   const config::GenerationConfig& sampling = run.policy.generation;
 

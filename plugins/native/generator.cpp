@@ -51,7 +51,7 @@ void Generator::create(const sdk::Call& call) {
                                 .batch_invariant = settings_.batch_invariant,
                                 .replica = replica};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
-  ever_had_weights_ = has_weights(settings_.model_name);
+  ever_had_weights_ = !settings_.weights_follow && has_weights(settings_.model_name);
   if (ever_had_weights_) {
     executor->set_weights(load_weights(settings_.model_name, model_, settings_.dtype, settings_.device,
                                        executor->places(), replica.shard()));
@@ -194,8 +194,8 @@ int64_t Generator::poll(const sdk::Call& call, std::span<const hexad_completion*
     const auto now = Clock::now();
     if (now >= deadline && stuck_) {
       sdk::fail(HEXAD_FAILED_PRECONDITION,
-                "requests are waiting, and there are no weights: %s has none, and no update has brought any",
-                settings_.model_name.c_str());
+                "requests are waiting, and there are no weights: %s %s, and no update has brought any",
+                settings_.model_name.c_str(), settings_.weights_follow ? "was not to be read" : "has none");
     }
     if (now >= deadline) return 0;
     if (ran || (lockstep_->follows() && !apart_)) continue;  // what it waits for is the next turn

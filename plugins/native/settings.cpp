@@ -68,6 +68,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.keep_routes = config.get("return_routed_experts", s.keep_routes);
   s.deterministic = config.get("native_cfg.deterministic", s.deterministic) || call.deterministic();
   s.batch_invariant = config.get("batch_invariant", s.batch_invariant);
+  s.weights_follow = config.get("weights_follow", s.weights_follow);
   s.tensor_parallel_size = at_least(config, "native_cfg.tensor_parallel_size", s.tensor_parallel_size, 1);
   return s;
 }

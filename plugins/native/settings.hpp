@@ -28,6 +28,7 @@ struct Settings {
   bool keep_routes = false;            // return_routed_experts, beside native_cfg
   bool deterministic = false;          // deterministic, or HEXAD_CALL_DETERMINISTIC
   bool batch_invariant = false;        // batch_invariant, beside native_cfg: policy.batch_invariant
+  bool weights_follow = false;         // weights_follow, beside native_cfg: an update comes before the first request
   int64_t tensor_parallel_size = 1;    // neighbouring ranks that run one copy of the model together
 
   at::ScalarType cache_dtype() const { return fp8_cache ? at::kFloat8_e4m3fn : dtype; }  // of keys and values

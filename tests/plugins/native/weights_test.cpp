@@ -42,6 +42,22 @@ TEST_CASE("a generator whose directory has no weights waits for the first update
   CHECK(gap_to(answer, model, model.weights).largest < 2e-5);
 }
 
+TEST_CASE("a generator whose weights follow does not read its directory's") {
+  const TinyModel model("qwen3");
+  const Weights other = random_weights(model.config, 23);
+  Json config = section(model);
+  config["weights_follow"] = true;
+  Harness generator(config);
+  generator.submit({kAsk});
+  CHECK(refusal(HEXAD_FAILED_PRECONDITION, [&] { generator.poll(20); }) ==
+        "requests are waiting, and there are no weights: " + model.path() +
+            " was not to be read, and no update has brought any");
+  generator->update_begin(generator.service(), 1);
+  for (const auto& [name, tensor] : other) generator.send(name, tensor);
+  generator->update_end(generator.service(), true);
+  CHECK(gap_to(generator.run().at(1), model, other).largest < 2e-5);
+}
+
 TEST_CASE("an update may come in slices, in other dtypes, with the tied head in its train") {
   for (const std::string& family : families()) {
     CAPTURE(family);
