@@ -40,7 +40,7 @@ def peak_bytes():
 
 
 class Transformers:
-    """A causal model, trained with AdamW."""
+    """A causal model in fp32, trained with AdamW; --autocast: its products in bf16, as TRL's bf16=True has them."""
 
     def __init__(self, args):
         import torch
@@ -49,11 +49,12 @@ class Transformers:
         self.torch, self.model = torch, AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32).eval()
         self.model.generation_config.eos_token_id = None  # all sequences go on, as the others' do, and may hold it
         self.optimizer = None
+        self.autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.autocast)
 
     def logprobs(self, rows):
         """Of each row's tokens, given those before; 0 for the first. And how far below the best token each lies."""
         torch, found, below = self.torch, [], []
-        with torch.inference_mode():
+        with torch.inference_mode(), self.autocast():
             for row in rows:
                 ids = torch.tensor([row])
                 logprobs = self.model(ids).logits[0, :-1].float().log_softmax(-1)
@@ -74,7 +75,8 @@ class Transformers:
         with timed(result):
             for begin in range(0, len(rows), micro_batch):
                 part = slice(begin, begin + micro_batch)
-                logits = self.model(ids[part]).logits[:, :-1].float()
+                with self.autocast():
+                    logits = self.model(ids[part]).logits[:, :-1].float()
                 logprobs = -torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[part, 1:].flatten(), reduction="none").view(-1, ids.shape[1] - 1)
                 ratio = (logprobs - logprobs.detach()).exp()
                 loss = -(ratio * weight[part, 1:] * mask[part, 1:]).sum() / mask.sum()
@@ -91,7 +93,7 @@ class Transformers:
         ids = torch.tensor(prompts)  # of one length
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {"do_sample": False}
         torch.manual_seed(seed)
-        with timed(result), torch.inference_mode():
+        with timed(result), torch.inference_mode(), self.autocast():
             out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, pad_token_id=0, **sampling)
         result["tokens"] = out[:, ids.shape[1]:].tolist()
         return result
@@ -178,6 +180,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sequences", type=int, default=32, help="vllm: that run at once")
+    parser.add_argument("--autocast", action="store_true", help="transformers: bf16")
     parser.add_argument("--eager", action="store_true", help="vllm: without torch.compile")
     parser.add_argument("--prompts", type=int, default=8)
     parser.add_argument("--samples", type=int, default=8)
