@@ -4,7 +4,9 @@
 #pragma once
 #include <chrono>
 
+#include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/harness.hpp"
+#include "tests/plugins/backend/reference.hpp"
 #include "tests/plugins/backend/temporary_dir.hpp"
 
 namespace backend_test {
@@ -52,6 +54,44 @@ inline void long_context_rank(const rank_process::Rank& rank) {
                                                                {"activation_peak_bytes", memory.activation_peak_bytes},
                                                                {"allocated_bytes", memory.allocated_bytes}});
   runtime_test::runtime().stop();
+}
+
+inline json long_model() {
+  json model = divisible_model("llama");
+  model.update({{"hidden_size", 64}, {"head_dim", 16}, {"intermediate_size", 96}, {"num_hidden_layers", 2}});
+  return model;
+}
+
+struct LongStep {
+  double loss = 0;
+  int64_t peak_bytes = 0;  // of the rank that needs most
+  Weights gradients;
+};
+
+// The scenario "long_context" on so many ranks; `file` is its argument.
+inline LongStep run_long_step(const std::string& file, const std::string& plugin, const json& policy, int64_t tokens,
+                              int ranks) {
+  write_json(file, {{"plugin", plugin}, {"policy", policy}, {"tokens", tokens}});
+  rank_process::run("long_context", ranks, file);
+  LongStep step;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const json result = read_json(file + "." + std::to_string(rank));
+    step.loss += result.at("loss").get<double>();
+    step.peak_bytes = std::max(step.peak_bytes, result.at("activation_peak_bytes").get<int64_t>());
+  }
+  step.gradients = read_weights(file + ".grads");
+  return step;
+}
+
+// That `ranks` made the step of one, each with its part of the activations.
+inline void check_long_step(const LongStep& step, const LongStep& alone, int ranks) {
+  const double share = static_cast<double>(step.peak_bytes) * ranks / static_cast<double>(alone.peak_bytes);
+  MESSAGE(ranks << " ranks: peak " << step.peak_bytes << " of " << alone.peak_bytes << " bytes, x ranks " << share);
+  CHECK(std::abs(step.loss - alone.loss) <= 1e-5 * std::abs(alone.loss));
+  CHECK(relative_error(step.gradients, alone.gradients) <= (test_device::is_gpu() ? 4e-5 : 1e-5));
+  if (test_device::is_gpu()) return;  // there one rank alone holds fp32's whole matrix of probabilities
+  CHECK(share <= 1.3);
+  CHECK(share >= 0.8);
 }
 
 }  // namespace backend_test

@@ -9,7 +9,7 @@ using rank_process::Rank;
 
 namespace {
 
-constexpr double kLr = 2e-2, kDecay = 0.1, kMaxNorm = 0.3;
+constexpr double kLr = 2e-2, kMaxNorm = 0.3;
 
 void three_steps(const std::string& name, const json& kwargs, const Rank& rank) {
   INFO(name << " " << kwargs.dump());
@@ -25,8 +25,8 @@ void three_steps(const std::string& name, const json& kwargs, const Rank& rank) 
     auto batches = backend.batches(data, {2, false, false});
     reference.train(data, 20, 1.0);
     backend.train(batches, 20, 1.0);
-    reference.step(optimizer, kLr, kDecay, kMaxNorm);
-    CHECK_FALSE(backend.step(kLr, kDecay, kMaxNorm).skipped);
+    reference.step(optimizer, kLr, optimizer.options().weight_decay, kMaxNorm);
+    CHECK_FALSE(backend.step(kLr, NAN, kMaxNorm).skipped);
     Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
     CHECK(relative_error(weights, reference.weights) <= 1e-5);
     reference.weights = std::move(weights);
@@ -35,10 +35,12 @@ void three_steps(const std::string& name, const json& kwargs, const Rank& rank) 
 
 void optimizers(const Rank& rank) {
   start_runtime(rank);
-  three_steps("torch.optim.AdamW", {{"betas", {0.8, 0.95}}, {"eps", 1e-6}, {"amsgrad", true}}, rank);
-  three_steps("torch.optim.Adam", {{"eps", 1e-6}}, rank);
+  three_steps("torch.optim.AdamW", {{"betas", {0.8, 0.95}}, {"eps", 1e-6}, {"amsgrad", true}, {"weight_decay", 0.1}},
+              rank);
+  three_steps("torch.optim.Adam", {{"eps", 1e-6}, {"weight_decay", 0.1}}, rank);
   three_steps("torch.optim.SGD", nullptr, rank);
   three_steps("torch.optim.SGD", {{"momentum", 0.9}, {"nesterov", true}}, rank);
+  three_steps("torch.optim.SGD", {{"momentum", 0.9}, {"dampening", 0.4}, {"maximize", true}}, rank);
   runtime_test::runtime().stop();
 }
 

@@ -69,6 +69,7 @@ TEST_CASE("random weights depend on the seed and the weight's name, and on nothi
   const TemporaryDir dir;
   write_config_alone(dir / "model", "llama", 0.02);
   Instance backend(random_policy(dir / "model", 42)), other(random_policy(dir / "model", 43));
+  for (const Instance* made : {&backend, &other}) REQUIRE_MESSAGE(made->code() == HEXAD_OK, made->error());
   const Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT), others = other.weights(HEXAD_WEIGHTS_CURRENT);
   const std::string gate = "model.layers.0.mlp.gate_proj.weight", up = "model.layers.0.mlp.up_proj.weight";
   CHECK_FALSE(weights.at(gate).equal(weights.at(up)));
