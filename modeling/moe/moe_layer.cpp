@@ -5,6 +5,7 @@
 #include "modeling/moe/grouped_experts.hpp"
 #include "modeling/moe/router_linear.hpp"
 #include "modeling/op/linear.hpp"
+#include "modeling/op/row_tiles.hpp"
 #include "modeling/op/swiglu.hpp"
 
 namespace hexad::modeling {
@@ -24,7 +25,9 @@ at::Tensor shared_experts(const MoeWeights& w, const at::Tensor& x, int64_t row_
   const std::vector<at::Tensor> parts =
       column_parallel(x, {w.shared_gate, w.shared_up}, {at::Tensor(), at::Tensor()}, tp, row_tile);
   const at::Tensor out = row_parallel(swiglu(parts[0], parts[1]), w.shared_down, {}, tp, row_tile);
-  return w.shared_scale.defined() ? at::sigmoid(apply_linear(x, w.shared_scale, {}, row_tile)) * out : out;
+  if (!w.shared_scale.defined()) return out;
+  const auto sigmoid = [](const at::Tensor& logits) { return at::sigmoid(logits); };
+  return by_row_tiles(apply_linear(x, w.shared_scale, {}, row_tile), row_tile, sigmoid) * out;
 }
 
 Tensors shared_tensors(const MoeWeights& w) { return {w.shared_gate, w.shared_up, w.shared_down, w.shared_scale}; }

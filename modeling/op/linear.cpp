@@ -9,6 +9,7 @@
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8_linear.hpp"
 #include "modeling/op/gemm.hpp"
+#include "modeling/op/row_tiles.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -18,19 +19,6 @@ using torch::autograd::variable_list;
 using OptionalTensor = std::optional<at::Tensor>;
 
 OptionalTensor optional(const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : std::nullopt; }
-
-at::Tensor tiled_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t row_tile) {
-  const int64_t rows = x.size(0);
-  std::vector<at::Tensor> tiles;
-  for (int64_t begin = 0; begin < rows; begin += row_tile) {
-    at::Tensor tile = x.slice(0, begin, std::min(rows, begin + row_tile));
-    const int64_t missing = row_tile - tile.size(0);
-    if (missing > 0) tile = at::constant_pad_nd(tile, {0, 0, 0, missing});
-    const at::Tensor product = gemm_linear(tile, weight, bias);
-    tiles.push_back(missing > 0 ? product.slice(0, 0, row_tile - missing) : product);
-  }
-  return tiles.empty() ? gemm_linear(x, weight, bias) : at::cat(tiles, 0);
-}
 
 std::vector<int64_t> widths_of(const std::vector<at::Tensor>& weights) {
   std::vector<int64_t> widths;
@@ -145,7 +133,9 @@ std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at:
     fail("linears of one input: got {} weights, wanted 1 to 3", weights.size());
   if (options.row_tile > 0) {
     std::vector<at::Tensor> out;
-    for (size_t i = 0; i < weights.size(); ++i) out.push_back(tiled_linear(x, weights[i], biases[i], options.row_tile));
+    for (size_t i = 0; i < weights.size(); ++i)
+      out.push_back(by_row_tiles(x, options.row_tile,
+                                 [&](const at::Tensor& tile) { return gemm_linear(tile, weights[i], biases[i]); }));
     return out;
   }
   if (options.fp8 != Fp8::off && fits_fp8(x, weights))

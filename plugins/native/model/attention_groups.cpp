@@ -15,7 +15,7 @@ struct Piece {
 void add(AttentionGroup& group, const Piece& piece) {
   ++group.pieces;
   for (int64_t i = 0; i < group.queries; ++i) {
-    const int64_t used = std::min(i, piece.count - 1);
+    const int64_t used = std::clamp<int64_t>(i - group.first, 0, piece.count - 1);
     group.rows.push_back(piece.row + used);
     group.positions.push_back(piece.start + used);
   }
@@ -71,8 +71,9 @@ std::vector<AttentionGroup> group_by_position(const Step& step, int64_t block_si
   for (const Piece& piece : pieces_of(step)) {
     for (int64_t start = piece.start; start <= piece.last();) {
       const int64_t tile_end = (start / kTile + 1) * kTile, end = std::min(tile_end, piece.last() + 1);
-      add(groups.emplace_back(shaped(kTile, tile_end, block_size)),
-          {piece.sequence, piece.row + start - piece.start, start, end - start});
+      AttentionGroup& group = groups.emplace_back(shaped(kTile, tile_end, block_size));
+      group.first = start % kTile;
+      add(group, {piece.sequence, piece.row + start - piece.start, start, end - start});
       start = end;
     }
   }

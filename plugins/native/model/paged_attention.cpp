@@ -42,8 +42,8 @@ PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& 
   int64_t place = 0;
   for (const AttentionGroup& group :
        deterministic ? group_by_position(step, size) : group_by_length(step, size, max_keys)) {
-    // Fillers come last in a piece and repeat its last row: the first place of a row is its own.
-    for (size_t i = group.rows.size(); i-- > 0;) order[group.rows[i]] = place + static_cast<int64_t>(i);
+    // Fillers behind the rows of a piece repeat its last one: the first place of a row is its own.
+    for (int64_t i = std::ssize(group.rows); i-- > group.first;) order[group.rows[i]] = place + i;
     place += static_cast<int64_t>(group.rows.size());
     groups_.push_back({group.pieces, group.queries, group.blocks, modeling::on_device(group.rows, device),
                        modeling::on_device(group.positions, device), modeling::on_device(group.last, device),

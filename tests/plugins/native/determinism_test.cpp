@@ -44,41 +44,47 @@ std::vector<Ask> seventeen() {
   return asks;
 }
 
+void check_schedules(const std::string& family, const std::string& precision) {
+  CAPTURE(precision);
+  CAPTURE(family);
+  const std::vector<Ask> asks = seventeen();
+  const TinyModel model(family);
+  Harness batch(section(model, precision, {}));
+  const auto expected = batch.run(asks);
+  CHECK(batch->preemptions() == 0);
+  const auto check = [&](const std::string& what, const std::map<uint64_t, Answer>& answers) {
+    CAPTURE(what);
+    for (const auto& [id, answer] : answers) {
+      CAPTURE(id);
+      CHECK(answer == expected.at(id));
+    }
+  };
+  Harness alone(section(model, precision, {}));
+  for (const uint64_t id : {0, 5, 6, 11, 16}) check("alone", alone.run({asks[id]}));
+  Harness preempted(section(model, precision, {.blocks = 40}));
+  check("preempted", preempted.run(asks));
+  CHECK(preempted->preemptions() > 0);
+  Harness chunks(section(model, precision, {.sequences = 5, .tokens = 7}));
+  check("chunks of 7", chunks.run(asks));
+  Harness whole(section(model, precision, {.tokens = 7, .chunked = false, .shared = false}));
+  check("whole prompts, unshared", whole.run(asks));
+  const int threads = at::get_num_threads();
+  at::set_num_threads(threads > 1 ? 1 : 2);
+  check("another number of threads", batch.run(asks));
+  at::set_num_threads(threads);
+}
+
 }  // namespace
 
 TEST_CASE("alone, in a batch, preempted, in other chunks, unshared: the same tokens and bits") {
-  const std::vector<Ask> asks = seventeen();
-  for (const std::string precision : {"float32", "bfloat16", "float16"}) {
-    for (const std::string& family : families()) {
-      if (precision == "float16" && family != "mistral") continue;  // ATen's operators: slow at this size
-      CAPTURE(precision);
-      CAPTURE(family);
-      const TinyModel model(family);
-      Harness batch(section(model, precision, {}));
-      const auto expected = batch.run(asks);
-      CHECK(batch->preemptions() == 0);
-      const auto check = [&](const char* what, const std::map<uint64_t, Answer>& answers) {
-        CAPTURE(what);
-        for (const auto& [id, answer] : answers) {
-          CAPTURE(id);
-          CHECK(answer == expected.at(id));
-        }
-      };
-      Harness alone(section(model, precision, {}));
-      for (const uint64_t id : {0, 5, 6, 11, 16}) check("alone", alone.run({asks[id]}));
-      Harness preempted(section(model, precision, {.blocks = 40}));
-      check("preempted", preempted.run(asks));
-      CHECK(preempted->preemptions() > 0);
-      Harness chunks(section(model, precision, {.sequences = 5, .tokens = 7}));
-      check("chunks of 7", chunks.run(asks));
-      Harness whole(section(model, precision, {.tokens = 7, .chunked = false, .shared = false}));
-      check("whole prompts, unshared", whole.run(asks));
-      const int threads = at::get_num_threads();
-      at::set_num_threads(threads > 1 ? 1 : 2);
-      check("another number of threads", batch.run(asks));
-      at::set_num_threads(threads);
-    }
+  for (const char* precision : {"float32", "bfloat16"}) {
+    for (const std::string& family : families()) check_schedules(family, precision);
   }
+  check_schedules("mistral", "float16");  // ATen's operators: slow at this size
+}
+
+TEST_CASE("with experts: the same tokens and bits") {
+  for (const std::string& family : expert_families()) check_schedules(family, "float32");
 }
 
 TEST_CASE("draws are a function of the request's seed") {
