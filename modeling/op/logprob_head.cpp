@@ -172,13 +172,19 @@ void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begi
   put(values.logprobs, statistics.logprobs);
 }
 
-// On a GPU logits stay, in fp16, from the forward pass to the backward pass, which then need not multiply by the
-// vocabulary again (a quarter of the head's work). Their rounding is that of the 16-bit gradients made of them.
-// fp16 [n, V], n a multiple of the chunk or all rows; undefined when nothing is kept.
+// Logits that stay from the forward pass to the backward pass, which then need not multiply by the vocabulary again (a
+// quarter of the head's work); undefined when none do. On a GPU fp16 [n, V], n a multiple of the chunk or all rows: their
+// rounding is that of the 16-bit gradients made of them. On a CPU fp32 [all rows, V], where these are few.
 at::Tensor make_kept(const Rows& rows, const LogprobOptions& options, int64_t chunk) {
+  const int64_t count = rows.hidden.size(0), vocab = rows.weight.size(0);
+  if (rows.hidden.is_cpu()) {
+    const bool fits = 4 * count * vocab <= options.kept_bytes.value_or(int64_t{256} << 20);
+    if (!fits || options.chunk_tokens > 0 || filters(options)) return {};
+    return at::empty({count, vocab}, rows.hidden.options());
+  }
   const bool narrow = rows.hidden.element_size() == 2, two_softmaxes = filters(options) && options.unfiltered_too;
   if (!cuda::has_kernels(rows.hidden) || !narrow || two_softmaxes) return {};
-  const int64_t count = rows.hidden.size(0), vocab = rows.weight.size(0), most = options.kept_bytes / (2 * vocab);
+  const int64_t most = options.kept_bytes.value_or(int64_t{8} << 30) / (2 * vocab);
   const int64_t kept = count <= most ? count : most / chunk * chunk;
   return kept == 0 ? at::Tensor() : at::empty({kept, vocab}, rows.hidden.options().dtype(at::kHalf));
 }
@@ -190,8 +196,8 @@ struct RowGradients {
 };
 
 // A row whose gradients are all zero, as those of a prompt's tokens, has nothing to pass back: on a CPU, where that can
-// be looked at, its logits are not made again.
-void drop_zero_gradients(Rows& rows, RowValues& values, RowGradients& grads) {
+// be looked at, its logits are not made again, nor read.
+void drop_zero_gradients(Rows& rows, RowValues& values, RowGradients& grads, at::Tensor& kept) {
   if (!rows.hidden.is_cpu()) return;
   at::Tensor counts = grads.logprobs.ne(0).logical_or_(grads.entropy.ne(0));
   if (grads.unfiltered.defined()) counts.logical_or_(grads.unfiltered.ne(0));
@@ -199,7 +205,7 @@ void drop_zero_gradients(Rows& rows, RowValues& values, RowGradients& grads) {
   if (some.numel() == counts.numel()) return;
   rows.narrow(some);
   for (at::Tensor* part : {&grads.logprobs, &grads.entropy, &grads.unfiltered, &values.log_sum, &values.entropy,
-                           &values.unfiltered_log_sum, &values.logprobs})
+                           &values.unfiltered_log_sum, &values.logprobs, &kept})
     if (part->defined() && part->numel() > 0) *part = part->index_select(0, some);
 }
 
@@ -215,11 +221,10 @@ at::Tensor kept_gradient(const Rows& rows, const LogprobOptions& options, const 
   return out;
 }
 
-// The gradient of the chunk's logits, in `buffer` or in the dtype of the matrix products.
+// The gradient of the chunk's logits, in their place or in the dtype of the matrix products.
 at::Tensor chunk_gradient(const Rows& rows, const LogprobOptions& options, int64_t begin, int64_t end,
-                          at::Tensor& buffer, const RowValues& values, const RowGradients& grads) {
+                          at::Tensor logits, const RowValues& values, const RowGradients& grads) {
   const auto part = [&](const at::Tensor& all) { return all.slice(0, begin, end); };
-  at::Tensor logits = chunk_logits(rows, begin, end, options, buffer);
   const at::Tensor targets = part(rows.targets);
   at::Tensor grad = part(grads.logprobs), unfiltered;
   if (grads.unfiltered.defined()) {
@@ -261,13 +266,15 @@ struct Head : torch::autograd::Function<Head> {
     const int64_t count = rows.hidden.size(0), total = targets.size(0), chunk = chunk_rows(options, weight);
     const auto fp32 = hidden.options().dtype(at::kFloat);
     RowValues values(count, fp32);
-    at::Tensor buffer = make_buffer(rows, chunk);
     const at::Tensor kept = differentiable ? make_kept(rows, options, chunk) : at::Tensor();
-    const int64_t kept_rows = kept.defined() ? kept.size(0) : 0;
+    const bool in_place = kept.defined() && kept.is_cpu();
+    at::Tensor buffer = in_place ? at::Tensor() : make_buffer(rows, chunk);
+    const int64_t copied = kept.defined() && !in_place ? kept.size(0) : 0;
     for (int64_t begin = 0; begin < count; begin += chunk) {
       const int64_t end = std::min(count, begin + chunk);
-      forward_chunk(rows, options, begin, end, buffer, values,
-                    begin < kept_rows ? kept.slice(0, begin, end) : at::Tensor());
+      at::Tensor logits = in_place ? kept.slice(0, begin, end) : buffer;
+      forward_chunk(rows, options, begin, end, logits, values,
+                    begin < copied ? kept.slice(0, begin, end) : at::Tensor());
     }
     if (!filters(options)) values.unfiltered = values.logprobs.clone();
     ctx->save_for_backward(
@@ -303,21 +310,23 @@ struct Head : torch::autograd::Function<Head> {
     values.log_sum = saved[3], values.entropy = saved[4], values.unfiltered_log_sum = saved[5];
     values.logprobs = saved[6];
     RowGradients row_grads = gradients_of_rows(rows, grads, options);
-    drop_zero_gradients(rows, values, row_grads);
+    at::Tensor kept = std::exchange(ctx->saved_data["kept"], at::Tensor()).toTensor();
+    const bool in_place = kept.defined() && kept.is_cpu();
+    drop_zero_gradients(rows, values, row_grads, kept);
     const int64_t count = rows.hidden.size(0);
     at::Tensor grad_hidden, grad_weight;
     if (ctx->needs_input_grad(0)) grad_hidden = at::empty_like(rows.hidden);
     const at::Tensor sum = grad_sum_of(weight);
     if (ctx->needs_input_grad(1))
       grad_weight = sum.defined() ? sum : at::zeros_like(rows.weight, rows.weight.options().dtype(at::kFloat));
-    const at::Tensor kept = std::exchange(ctx->saved_data["kept"], at::Tensor()).toTensor();
-    const int64_t first = kept.defined() ? kept.size(0) : 0;
+    const int64_t first = kept.defined() && !in_place ? kept.size(0) : 0;
     if (first > 0)
       accumulate(rows, 0, first, kept_gradient(rows, options, kept, values, row_grads), grad_hidden, grad_weight);
-    at::Tensor buffer = first < count ? make_buffer(rows, chunk) : at::Tensor();
+    at::Tensor buffer = first < count && !in_place ? make_buffer(rows, chunk) : at::Tensor();
     for (int64_t begin = first; begin < count; begin += chunk) {
       const int64_t end = std::min(count, begin + chunk);
-      const at::Tensor grad = chunk_gradient(rows, options, begin, end, buffer, values, row_grads);
+      const at::Tensor logits = in_place ? kept.slice(0, begin, end) : chunk_logits(rows, begin, end, options, buffer);
+      const at::Tensor grad = chunk_gradient(rows, options, begin, end, logits, values, row_grads);
       accumulate(rows, begin, end, grad, grad_hidden, grad_weight);
     }
     if (grad_hidden.defined()) grad_hidden = rows.scatter(grad_hidden, hidden.size(0)).to(hidden.scalar_type());

@@ -1,7 +1,8 @@
-// Language-model head and log-prob as one differentiable op, chunked over tokens: fp32 logits of the whole micro-batch
-// never exist. A chunk's logits are computed again in the backward pass; on a GPU they are kept in 16 bits up to `kept_bytes`.
+// Language-model head and log-prob as one differentiable op, chunked over tokens: fp32 logits of a large micro-batch
+// never exist. A chunk's logits are computed again in the backward pass, or kept up to `kept_bytes`.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
 
@@ -19,7 +20,9 @@ struct LogprobOptions {
   int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 2 GiB on a GPU
   // On a GPU in bf16: a row's log-prob does not depend on the rows beside it, bit for bit (cuda/batch_invariant.hpp).
   bool batch_invariant = false;
-  int64_t kept_bytes = int64_t{8} << 30;  // of fp16 logits between forward and backward pass, on a GPU
+  // Of logits between forward and backward pass, by default 8 GiB in fp16 on a GPU; on a CPU 256 MiB in fp32, where those
+  // of all rows fit, nothing is filtered, and chunk_tokens does not bound them.
+  std::optional<int64_t> kept_bytes = {};
 };
 
 struct LogprobResult {
