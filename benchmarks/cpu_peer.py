@@ -51,10 +51,10 @@ class Transformers:
         self.optimizer = None
         self.autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.autocast)
 
-    def logprobs(self, rows):
-        """Of each row's tokens, given those before; 0 for the first. And how far below the best token each lies."""
+    def logprobs(self, rows, exact=True):
+        """Of each row's tokens, given those before; 0 for the first. And how far below the best token each lies. Exact: fp32."""
         torch, found, below = self.torch, [], []
-        with torch.inference_mode(), self.autocast():
+        with torch.inference_mode(), contextlib.nullcontext() if exact else self.autocast():
             for row in rows:
                 ids = torch.tensor([row])
                 logprobs = self.model(ids).logits[0, :-1].float().log_softmax(-1)
