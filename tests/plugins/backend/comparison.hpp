@@ -67,7 +67,7 @@ inline void compare_step(Instance& backend, Reference& reference, const std::vec
   Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
   for (auto& [name, weight] : weights) weight = weight.to(at::kFloat);
   if (judge) {
-    errors.loss = worse(errors.loss, std::abs(got - want) / std::abs(want));
+    errors.loss = worse(errors.loss, std::abs(got - want) / reference.loss_magnitude);
     errors.grad = worse(errors.grad, relative_error(grads, reference.grads));
     reference.step(kLr, kDecay, kMaxNorm);
     errors.weight = worse(errors.weight, relative_error(weights, reference.weights));

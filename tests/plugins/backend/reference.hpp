@@ -24,6 +24,7 @@ struct Reference {
   std::set<std::string> frozen;  // have no gradient and never move
   Weights grads, exp_avg, exp_avg_sq;
   int64_t steps = 0;
+  double loss_magnitude = 0;  // of the last train: the absolute losses of its sequences added up, whose sum may cancel
 
   // Log-probs and entropy of one sequence, 0 at its first token.
   std::pair<at::Tensor, at::Tensor> outputs(const Weights& with, const Sequence& sequence, double temperature) const {
@@ -50,10 +51,12 @@ struct Reference {
       if (!frozen.count(name)) inputs.push_back(leaves[name]);
     }
     double total = 0;
+    loss_magnitude = 0;
     for (const Sequence& sequence : sequences) {
       const auto [logprobs, entropy] = outputs(leaves, sequence, temperature);
       const Loss loss = loss_of(logprobs.detach(), entropy.detach(), at::tensor(sequence.weight), normalizer);
       total += loss.value;
+      loss_magnitude += std::abs(loss.value);
       if (sequence.ids.size() < 2) continue;
       const auto found = torch::autograd::grad({logprobs, entropy}, inputs, {loss.grad_logprobs, loss.grad_entropy},
                                                false, false, /*allow_unused=*/true);
