@@ -93,7 +93,7 @@ class Transformers:
         ids = torch.tensor(prompts)  # of one length
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {"do_sample": False}
         torch.manual_seed(seed)
-        with timed(result), torch.inference_mode(), self.autocast():
+        with timed(result), torch.inference_mode():
             out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, pad_token_id=0, **sampling)
         result["tokens"] = out[:, ids.shape[1]:].tolist()
         return result
