@@ -5,8 +5,8 @@
 
 namespace hexad::native::cpu {
 
-// Calls body(begin, end) on parts of [0, count), each of at least `grain` items where possible, from several threads at
-// once. Which thread takes which part must not matter to the result.
+// Calls body(begin, end) on parts of [0, count) from several threads at once, a thread for every `grain` items at most;
+// parts are handed out as threads become free. Neither the parts nor who takes them may matter to the result.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 
 // The same with one item at a time, handed out as threads (at most `max_threads`) become free: for items of unequal
