@@ -28,10 +28,14 @@ struct Softmax {
 };
 
 // Scores of W keys: R dot products each. `keys` is [head_dim, block_size] from the first key on; q [R, stride], scaled.
+// `next`: keys that are asked for meanwhile.
 template <int W, int R, typename T>
-HEXAD_INLINE void scores(const AttentionShape& shape, const float* q, int64_t stride, const T* keys, VecF<W>* s) {
+HEXAD_INLINE void scores(const AttentionShape& shape, const float* q, int64_t stride, const T* keys, const T* next,
+                         VecF<W>* s) {
   VecF<W> even[R] = {}, odd[R] = {};
   for (int64_t d = 0; d < shape.head_dim; d += 2) {
+    __builtin_prefetch(next + d * shape.block_size);
+    __builtin_prefetch(next + (d + 1) * shape.block_size);
     const VecF<W> a = load<W>(keys + d * shape.block_size), b = load<W>(keys + (d + 1) * shape.block_size);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -44,9 +48,10 @@ HEXAD_INLINE void scores(const AttentionShape& shape, const float* q, int64_t st
 }
 
 // values[r] = values[r] * shrink[r] + sum over `count` keys of p[r][j] * v[j], one vector of dimensions at a time.
+// `next`: values that are asked for meanwhile.
 template <int N, int W, int R, typename T>
 HEXAD_INLINE void add_values(const AttentionShape& shape, const float (*p)[W], const float* shrink, const T* v,
-                             int64_t count, float* values, int64_t stride) {
+                             const T* next, int64_t count, float* values, int64_t stride) {
   for (int64_t d = 0; d < shape.head_dim; d += N) {
     const int64_t part = shape.head_dim - d;
     VecF<N> sum[R];
@@ -54,6 +59,7 @@ HEXAD_INLINE void add_values(const AttentionShape& shape, const float (*p)[W], c
     for (int r = 0; r < R; ++r) sum[r] = load<N>(values + r * stride + d) * shrink[r];
     for (int64_t j = 0; j < count; ++j) {
       const T* row = v + j * shape.head_dim + d;
+      __builtin_prefetch(next + j * shape.head_dim + d);
       const VecF<N> value = part >= N ? load<N>(row) : load_part<N>(row, part);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) sum[r] += p[r][j] * value;
@@ -63,15 +69,26 @@ HEXAD_INLINE void add_values(const AttentionShape& shape, const float (*p)[W], c
   }
 }
 
+// Where the keys and values of a position begin in a layer's cache.
+struct Place {
+  int64_t keys, values;
+};
+
+HEXAD_INLINE Place place_of(const AttentionShape& shape, const QueryTile& tile, int64_t position) {
+  const int64_t block = tile.blocks[position / shape.block_size], offset = position % shape.block_size;
+  const int64_t head = (block * shape.kv_heads + tile.kv_head) * shape.head_dim * shape.block_size;
+  return {head + offset, head + offset * shape.head_dim};
+}
+
 // Keys [first, first + W) of the tile's sequence into the running softmax. Keys that a query must not see count
-// nothing.
+// nothing. Those that follow are asked for: they lie in another block, whose place no processor guesses.
 template <int N, int W, int R, typename T>
 HEXAD_INLINE void add_keys(const AttentionShape& shape, const QueryTile& tile, const float* q, int64_t first,
                            const LayerCache<T>& cache, Softmax<W, R>& state) {
-  const int64_t block = tile.blocks[first / shape.block_size], offset = first % shape.block_size;
-  const int64_t head = (block * shape.kv_heads + tile.kv_head) * shape.head_dim * shape.block_size;
+  const Place here = place_of(shape, tile, first);
+  const Place next = first + W <= tile.position[R - 1] ? place_of(shape, tile, first + W) : here;
   VecF<W> s[R];
-  scores<W, R, T>(shape, q, state.stride, cache.keys + head + offset, s);
+  scores<W, R, T>(shape, q, state.stride, cache.keys + here.keys, cache.keys + next.keys, s);
   alignas(64) float p[R][W];
   float shrink[R];
   VecI<W> lane;
@@ -97,7 +114,7 @@ HEXAD_INLINE void add_keys(const AttentionShape& shape, const QueryTile& tile, c
     store<W>(p[r], weight);
   }
   const int64_t count = std::min<int64_t>(W, tile.position[R - 1] + 1 - first);
-  add_values<N, W, R, T>(shape, p, shrink, cache.values + head + offset * shape.head_dim, count, state.values,
+  add_values<N, W, R, T>(shape, p, shrink, cache.values + here.values, cache.values + next.values, count, state.values,
                          state.stride);
 }
 
