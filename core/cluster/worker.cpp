@@ -1,8 +1,10 @@
 #include "core/cluster/worker.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <limits>
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
@@ -13,6 +15,15 @@
 
 namespace hexad::cluster {
 namespace {
+
+// A step takes what the one before has freed. Given back to the system in between, it would be cleared and mapped anew,
+// page by page. What is larger than glibc's largest threshold goes back all the same, a KV cache that sleeps too.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
 
 Message error_answer(ErrorKind kind, const std::string& text) {
   Message answer;
@@ -80,7 +91,7 @@ Bootstrap bootstrap_from_text(const std::string& text) {
 }
 
 void run_worker(const Bootstrap& bootstrap, bool own_process) {
-  if (own_process) plugin::install_crash_report();
+  if (own_process) plugin::install_crash_report(), keep_freed_memory();
   serve(bootstrap);
   if (!own_process) return;
   std::fflush(nullptr);
