@@ -7,17 +7,13 @@
 #include <numeric>
 
 #include "modeling/error.hpp"
-#include "modeling/op/chunk_attention.hpp"
+#include "modeling/op/cpu_attention.hpp"
 #include "modeling/op/cuda/cudnn_attention.hpp"
 #include "modeling/op/on_device.hpp"
 #include "modeling/op/row_gather.hpp"
 
 namespace hexad::modeling {
 namespace {
-
-// From here on a row of a CPU runs in blocks: a mask of the window, and keys repeated for the queries that share them,
-// would outweigh the rest of the layer.
-constexpr int64_t kLongRow = 1024;
 
 // bool [S, S]: may query i (row) see key j (column)?
 at::Tensor window_mask(int64_t length, int64_t window, at::Device device) {
@@ -72,10 +68,6 @@ std::vector<std::vector<int64_t>> length_buckets(const PackedLayout& layout) {
     tokens += length(i);
   }
   return buckets;
-}
-
-at::Tensor joined_rows(const std::vector<at::Tensor>& rows) {
-  return rows.size() == 1 ? rows[0].unsqueeze(0) : at::stack(rows);
 }
 
 // One gather makes all rows of a bucket, and one undoes them all: slices, one a sequence, would write a gradient of all
@@ -154,6 +146,7 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
     fail("packed attention: got {} tokens, but cu_seqlens ends at {}", q.size(0), layout.offsets.back());
   }
   if (first == AttentionKernel::batch_invariant) return cuda::batch_invariant_attention(q, k, v, layout, window);
+  if (fits_cpu_attention(q, k, v)) return cpu_attention(q, k, v, layout.offsets, window);
   if (first == AttentionKernel::cudnn && cuda::fits_attention(q, k, v))
     return cuda::packed_attention(q, k, v, layout.rows, window);
   if (first == AttentionKernel::plain || !flash_varlen_fits(q, v)) return by_buckets(q, k, v, layout, window);
@@ -165,10 +158,11 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
 
 at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window) {
   const int64_t length = q.size(1);
-  if (q.is_cpu() && length >= kLongRow) {
-    std::vector<at::Tensor> rows;
-    for (int64_t b = 0; b < q.size(0); ++b) rows.push_back(sequence_attention(q[b], k[b], v[b], window));
-    return joined_rows(rows);
+  if (fits_cpu_attention(q, k, v)) {
+    std::vector<int64_t> offsets(q.size(0) + 1);
+    for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = int64_t(i) * length;
+    return cpu_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), offsets, window)
+        .unflatten(0, {q.size(0), length});
   }
   const bool masked = window > 0 && window < length;
   const std::optional<at::Tensor> mask = masked ? std::optional(window_mask(length, window, q.device())) : std::nullopt;

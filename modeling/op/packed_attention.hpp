@@ -31,7 +31,8 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 // | cudnn  | CUDA, Hopper and newer | bf16, fp16 | multiples of 16 to 256 | 16-byte rows and heads; not in ATen's     |
 // |        |                        |            |                        | deterministic mode (cuda/cudnn_attention) |
 // | flash  | LibTorch's CUDA        | bf16, fp16 | multiples of 8 to 256  | ATen's varlen FlashAttention-2            |
-// | plain  | any                    | any        | any                    | padded rows of similar length; CPU, fp32  |
+// | cpu    | any, CPU               | fp32, bf16 | any                    | whatever is asked for (cpu_attention)     |
+// | plain  | any                    | any        | any                    | padded rows of similar length             |
 //
 // batch_invariant is never chosen for speed: alone on request, and where it does not fit an error. A token's result does
 // not depend on the pack, and is that of the generator's paged cache (cuda/batch_invariant.hpp); bf16, heads of 64 or

@@ -36,9 +36,11 @@ void check(const Offsets& offsets, int64_t window, int64_t heads, int64_t kv_hea
   const auto op = [&](const std::vector<at::Tensor>& in) {
     return packed_attention(in[0], in[1], in[2], layout_of(offsets, in[0].device()), window);
   };
-  check_op_everywhere(
-      op, [&](const auto& in) { return reference(in, offsets, window); },
-      {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}), at::randn({tokens, kv_heads, value_dim})});
+  const auto plain = [&](const std::vector<at::Tensor>& in) { return reference(in, offsets, window); };
+  const std::vector<at::Tensor> inputs = {at::randn({tokens, heads, 16}), at::randn({tokens, kv_heads, 16}),
+                                          at::randn({tokens, kv_heads, value_dim})};
+  check_op_everywhere(op, plain, inputs);
+  check_op(op, plain, inputs, at::kCPU, at::kDouble, 1e-12);  // which the CPU's own kernels do not take
 }
 
 TEST_CASE("packed attention equals masked attention over all tokens") { check({0, 5, 6, 40, 47, 54}, 0, 6, 2); }
@@ -49,7 +51,7 @@ TEST_CASE("packed attention with values narrower or wider than keys") {
   check({0, 5, 6, 40}, 0, 4, 4, 10);
   check({0, 19, 22}, 7, 4, 2, 24);
 }
-TEST_CASE("packed attention over rows that a CPU runs in blocks") {
+TEST_CASE("packed attention over long rows") {
   check({0, 1100, 1130}, 0, 4, 2);
   check({0, 30, 1330}, 200, 2, 1, 24);
 }
