@@ -1,31 +1,11 @@
 #include "modeling/op/chunk_attention.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 namespace hexad::modeling {
 namespace {
 
 at::Tensor zeros_for(const at::Tensor& x) { return at::zeros(x.sizes(), x.options().dtype(at::kFloat)); }
-
-struct SequenceAttention : torch::autograd::Function<SequenceAttention> {
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& v, int64_t window) {
-    const BlockResult result = attention_block(q, k, v, {0, 0, window});
-    ctx->save_for_backward({q, k, v, result.out, result.log_sum});
-    ctx->saved_data["window"] = window;
-    return result.out;
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2];
-    const BlockGradients found =
-        attention_block_backward(grads[0], q, k, v, {saved[3], saved[4]}, {0, 0, ctx->saved_data["window"].toInt()});
-    return {found.q.to(q.scalar_type()), found.k.to(k.scalar_type()), found.v.to(v.scalar_type()), at::Tensor()};
-  }
-};
 
 }  // namespace
 
@@ -61,10 +41,6 @@ BlockGradients chunk_attention_backward(const at::Tensor& grad, const at::Tensor
     seen(sums.v).add_(found.v);
   }
   return sums;
-}
-
-at::Tensor sequence_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window) {
-  return SequenceAttention::apply(q, k, v, window);
 }
 
 }  // namespace hexad::modeling

@@ -24,7 +24,4 @@ BlockGradients chunk_attention_backward(const at::Tensor& grad, const at::Tensor
                                         const at::Tensor& v, const BlockResult& joined,
                                         const std::vector<QueryChunk>& chunks, int64_t window);
 
-// One causal sequence: q [n, H, D], k [n, Hkv, D], v [n, Hkv, Dv] -> [n, H, Dv]. Differentiable.
-at::Tensor sequence_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t window);
-
 }  // namespace hexad::modeling

@@ -1,6 +1,8 @@
 // Blocks of attention, alone and joined, equal attention over all scores: values and gradients.
 #include "modeling/op/attention_block.hpp"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 #include "modeling/op/attention_pieces.hpp"
 #include "modeling/op/chunk_attention.hpp"
 #include "tests/modeling/support/compare.hpp"
@@ -27,6 +29,26 @@ std::vector<at::Tensor> inputs(int64_t queries, int64_t keys, int64_t heads, int
   return {at::randn({queries, heads, width}), at::randn({keys, kv_heads, width}),
           at::randn({keys, kv_heads, value_width})};
 }
+
+// One causal sequence as one block.
+struct WholeBlock : torch::autograd::Function<WholeBlock> {
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, int64_t window) {
+    const BlockResult result = attention_block(q, k, v, {0, 0, window});
+    ctx->save_for_backward({q, k, v, result.out, result.log_sum});
+    ctx->saved_data["window"] = window;
+    return result.out;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2];
+    const BlockGradients found =
+        attention_block_backward(grads[0], q, k, v, {saved[3], saved[4]}, {0, 0, ctx->saved_data["window"].toInt()});
+    return {found.q.to(q.scalar_type()), found.k.to(k.scalar_type()), found.v.to(v.scalar_type()), at::Tensor()};
+  }
+};
 
 }  // namespace
 
@@ -66,7 +88,7 @@ TEST_CASE("a sequence in blocks equals attention over all scores") {
     CAPTURE(c.tokens);
     CAPTURE(c.window);
     check_op_everywhere(
-        [&](const std::vector<at::Tensor>& in) { return sequence_attention(in[0], in[1], in[2], c.window); },
+        [&](const std::vector<at::Tensor>& in) { return WholeBlock::apply(in[0], in[1], in[2], c.window); },
         [&](const std::vector<at::Tensor>& in) { return plain_attention(in, 0, c.window); },
         inputs(c.tokens, c.tokens, c.heads, c.kv_heads, c.width, c.value_width));
   }
