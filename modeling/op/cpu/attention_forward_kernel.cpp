@@ -44,7 +44,7 @@ HEXAD_INLINE void running_softmax(const Mask<W>& mask, int64_t begin, int64_t en
   for (int r = 0; r < W; ++r) {
     base[r] = top[r] == kNothing ? 0.0f : top[r];  // a row that has seen no key yet
     keep[r] = exp_approx(largest[r] - base[r]);
-    total[r] = totals[r] * keep[r];
+    total[r] = 0.0f;
   }
   for (int64_t j = begin; j < end; ++j) {
     float* const s = scores + j * W;
@@ -54,7 +54,7 @@ HEXAD_INLINE void running_softmax(const Mask<W>& mask, int64_t begin, int64_t en
       total[r] += s[r];
     }
   }
-  for (int r = 0; r < W; ++r) largest[r] = top[r], totals[r] = total[r];
+  for (int r = 0; r < W; ++r) largest[r] = top[r], totals[r] = totals[r] * keep[r] + total[r];
 }
 
 template <int N, int R>

@@ -83,22 +83,21 @@ HEXAD_INLINE void product(Left left, const float* right, int64_t right_row, int6
   }
 }
 
-// out[r] = keep[r] * out[r] + left * right, R rows of C vectors; keep null: ones.
+// out[r] = keep[r] * out[r] + left * right, R rows of C vectors; keep null: ones. A product is summed by itself before it
+// is added: rounding errors grow with the length of a sum.
 template <int N, int R, int C>
 HEXAD_INLINE void accumulate_part(Left left, const float* right, int64_t right_row, int64_t count, float* out,
                                   int64_t out_row, const float* keep) {
-  VecF<N> sum[R][C];
+  VecF<N> sum[R][C] = {};
+  add_product<N, R, C>(left, right, right_row, count, sum);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
     const float kept = keep ? keep[r] : 1.0f;
 #pragma GCC unroll 4
-    for (int c = 0; c < C; ++c) sum[r][c] = load_vector<N>(out + r * out_row + c * N) * kept;
-  }
-  add_product<N, R, C>(left, right, right_row, count, sum);
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c) store_vector<N>(out + r * out_row + c * N, sum[r][c]);
+    for (int c = 0; c < C; ++c) {
+      float* const at = out + r * out_row + c * N;
+      store_vector<N>(at, load_vector<N>(at) * kept + sum[r][c]);
+    }
   }
 }
 
