@@ -1,28 +1,40 @@
 #include "modeling/parallel/grad_norm.hpp"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
+
+#include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/sum_of_squares_kernel.hpp"
 
 namespace hexad::modeling {
 
 namespace {
 
-// ATen's norm on a CPU adds elements one after another: 28 million in fp32 lose 6e-4 of it. Rows of this many do not.
-constexpr int64_t kRow = 256;
+constexpr int64_t kPart = 65536;  // elements: the parts do not go by the number of threads
 
-// fp64 [1 or more]: norms of parts of it, each formed in fp32.
+// fp64 [n]: norms of parts of it. Squares are summed in fp64: neither the length of a gradient nor the pieces that
+// layouts and optimizers cut it into show in the norm.
+at::Tensor norms_on_cpu(const at::Tensor& grad) {
+  const int64_t parts = (grad.numel() + kPart - 1) / kPart;
+  at::Tensor squares = at::empty({parts}, at::kDouble);
+  double* const sums = squares.mutable_data_ptr<double>();
+  cpu::with_elements(grad, [&](auto element) {
+    const auto* const x = cpu::data<decltype(element)>(grad);
+    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        sums[i] = cpu::sum_of_squares(x + i * kPart, std::min(kPart, grad.numel() - i * kPart));
+    });
+  });
+  return squares.sqrt_();
+}
+
+// fp64 [1 or more].
 at::Tensor norms_of_parts(const at::Tensor& grad, double norm_type) {
-  const auto norm = [&](const at::Tensor& x, at::OptionalIntArrayRef dim) {
-    return at::linalg_vector_norm(x, norm_type, dim, false, at::kFloat).to(at::kDouble).reshape({-1});
-  };
-  const int64_t rows = grad.is_cpu() && grad.is_contiguous() ? grad.numel() / kRow : 0;
-  if (rows == 0) return norm(grad, std::nullopt);
-  constexpr int64_t kLast[] = {1};
-  const at::Tensor flat = grad.view({-1});
-  const at::Tensor whole = norm(flat.narrow(0, 0, rows * kRow).view({rows, kRow}), at::IntArrayRef(kLast));
-  if (rows * kRow == flat.numel()) return whole;
-  return at::cat({whole, norm(flat.narrow(0, rows * kRow, flat.numel() - rows * kRow), std::nullopt)});
+  if (cpu::has_kernels(grad) && grad.is_contiguous() && norm_type == 2) return norms_on_cpu(grad);
+  const at::ScalarType sums = grad.is_cpu() ? at::kDouble : at::kFloat;
+  return at::linalg_vector_norm(grad, norm_type, std::nullopt, false, sums).to(at::kDouble).reshape({1});
 }
 
 }  // namespace

@@ -18,6 +18,17 @@ TEST_CASE("the norm of a large gradient is as exact as that of a small one") {
   CHECK(global_grad_norm(grads, std::numeric_limits<double>::infinity(), {}) == exact);
 }
 
+TEST_CASE("the pieces that gradients are cut into do not show in their norm") {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor grad = at::randn({200001}, at::kFloat).to(type);
+    const double exact = grad.to(at::kDouble).norm().item<double>();
+    const double whole = global_grad_norm({grad}, 2, {});
+    const double pieces = global_grad_norm({grad.slice(0, 0, 7), grad.slice(0, 7, 70001), grad.slice(0, 70001)}, 2, {});
+    CHECK(std::abs(whole - exact) <= 1e-12 * exact);
+    CHECK(std::abs(pieces - whole) <= 1e-12 * exact);
+  }
+}
+
 TEST_CASE("the norm of no gradient, an empty one and one that is a view") {
   CHECK(global_grad_norm({}, 2, {}) == 0);
   CHECK(global_grad_norm({at::empty({0})}, 2, {}) == 0);
