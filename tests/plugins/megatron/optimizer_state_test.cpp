@@ -79,7 +79,9 @@ void states(const Rank& rank) {
     CHECK(equals(after({"bfloat16", offload}), narrow, 1e-3));
     CHECK(equals(after({"bfloat16", offload, kShards}), shards, 1e-3));
   }
-  CHECK(same(after({"bfloat16", aware(json::object())}), narrow));
+  // A master half-way between two parameters has the one away from zero here, the even one there: few elements, and by
+  // a step of bf16 each.
+  CHECK(far({"bfloat16", aware(json::object())}, narrow) < 0.02);
   CHECK(same(after({"float32", json::object(), {{"overlap_param_gather", false}}}), plain));
   // Rounded: not the same, and near by what the type's digits say.
   const auto rounds = [&](const Run& run, const Weights& from, double most) {
