@@ -105,7 +105,7 @@ HEXAD_INLINE void store_row(const float* in, int64_t width, float scale, T* out)
 }
 
 template <int N, int R, typename T>
-HEXAD_INLINE void run(const AttentionBackward<T>& task, float* memory) {
+HEXAD_INLINE void backward(const AttentionBackward<T>& task, float* memory) {
   const AttentionShape& shape = task.shape;
   Arena arena{memory};
   const Scratch s(shape, arena);
@@ -129,42 +129,20 @@ HEXAD_INLINE void run(const AttentionBackward<T>& task, float* memory) {
   }
 }
 
-template <typename T>
-using Run = void (*)(const AttentionBackward<T>&, float*);
-
-#if defined(HEXAD_TARGET_V4)
-template <typename T>
-HEXAD_TARGET_V4 void run_v4(const AttentionBackward<T>& task, float* scratch) {
-  run<16, 8>(task, scratch);
-}
-template <typename T>
-HEXAD_TARGET_V3 void run_v3(const AttentionBackward<T>& task, float* scratch) {
-  run<8, 4>(task, scratch);
-}
-#endif
-template <typename T>
-void run_base(const AttentionBackward<T>& task, float* scratch) {
-  run<4, 4>(task, scratch);
-}
-
-template <typename T>
-Run<T> choose() {
-#if defined(HEXAD_TARGET_V4)
-  if (isa() == Isa::v4) return run_v4<T>;
-  if (isa() == Isa::v3) return run_v3<T>;
-#endif
-  return run_base<T>;
-}
+struct BackwardPass {
+  template <int N, int R, typename T>
+  HEXAD_INLINE static void run(const AttentionBackward<T>& task, float* memory) {
+    cpu::backward<N, R>(task, memory);
+  }
+};
 
 }  // namespace
 
-int64_t attention_backward_scratch(const AttentionShape& shape) {
-  Arena arena{nullptr};
-  Scratch(shape, arena);
-  return arena.used;
-}
+int64_t attention_backward_scratch(const AttentionShape& shape) { return scratch_floats<Scratch>(shape); }
 
-void attention_backward(const AttentionBackward<float>& task, float* scratch) { choose<float>()(task, scratch); }
-void attention_backward(const AttentionBackward<BFloat16>& task, float* scratch) { choose<BFloat16>()(task, scratch); }
+void attention_backward(const AttentionBackward<float>& task, float* scratch) { run_pass<BackwardPass>(task, scratch); }
+void attention_backward(const AttentionBackward<BFloat16>& task, float* scratch) {
+  run_pass<BackwardPass>(task, scratch);
+}
 
 }  // namespace hexad::modeling::cpu

@@ -76,7 +76,7 @@ HEXAD_INLINE void attend_panel(const QueryBlock& block, int64_t row, int64_t til
 }
 
 template <int N, int R, typename T>
-HEXAD_INLINE void run(const AttentionForward<T>& task, float* memory) {
+HEXAD_INLINE void forward(const AttentionForward<T>& task, float* memory) {
   constexpr int W = 2 * N;
   const AttentionShape& shape = task.shape;
   const QueryBlock block{shape, task.first, task.count};
@@ -104,44 +104,20 @@ HEXAD_INLINE void run(const AttentionForward<T>& task, float* memory) {
   }
 }
 
-template <typename T>
-using Run = void (*)(const AttentionForward<T>&, float*);
-
-#if defined(HEXAD_TARGET_V4)
-template <typename T>
-HEXAD_TARGET_V4 void run_v4(const AttentionForward<T>& task, float* scratch) {
-  run<16, 8>(task, scratch);
-}
-template <typename T>
-HEXAD_TARGET_V3 void run_v3(const AttentionForward<T>& task, float* scratch) {
-  run<8, 4>(task, scratch);
-}
-#endif
-template <typename T>
-void run_base(const AttentionForward<T>& task, float* scratch) {
-  run<4, 4>(task, scratch);
-}
-
-template <typename T>
-Run<T> choose() {
-#if defined(HEXAD_TARGET_V4)
-  if (isa() == Isa::v4) return run_v4<T>;
-  if (isa() == Isa::v3) return run_v3<T>;
-#endif
-  return run_base<T>;
-}
+struct ForwardPass {
+  template <int N, int R, typename T>
+  HEXAD_INLINE static void run(const AttentionForward<T>& task, float* memory) {
+    cpu::forward<N, R>(task, memory);
+  }
+};
 
 }  // namespace
 
 int64_t attention_queries(int64_t group) { return std::max<int64_t>(1, kBlockRows / group); }
 
-int64_t attention_forward_scratch(const AttentionShape& shape) {
-  Arena arena{nullptr};
-  Scratch(shape, arena);
-  return arena.used;
-}
+int64_t attention_forward_scratch(const AttentionShape& shape) { return scratch_floats<Scratch>(shape); }
 
-void attention_forward(const AttentionForward<float>& task, float* scratch) { choose<float>()(task, scratch); }
-void attention_forward(const AttentionForward<BFloat16>& task, float* scratch) { choose<BFloat16>()(task, scratch); }
+void attention_forward(const AttentionForward<float>& task, float* scratch) { run_pass<ForwardPass>(task, scratch); }
+void attention_forward(const AttentionForward<BFloat16>& task, float* scratch) { run_pass<ForwardPass>(task, scratch); }
 
 }  // namespace hexad::modeling::cpu

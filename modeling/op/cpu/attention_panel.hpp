@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "modeling/op/cpu/attention_kernel.hpp"
+#include "modeling/op/cpu/isa.hpp"
 #include "modeling/op/cpu/vector_tile.hpp"
 
 namespace hexad::modeling::cpu {
@@ -133,6 +134,35 @@ HEXAD_INLINE void add_weighted(const QueryBlock& block, int64_t row, int64_t til
     accumulate<N, R>({weights + begin * W + r, 1, W}, values + begin * padded, padded, end - begin, out + r * padded,
                      keep ? keep + r : nullptr);
   }
+}
+
+// A pass has run<N, R>(task, scratch), over panels of 2 N rows and R keys at a time, and a Scratch of its own: compiled for
+// each instruction set, run on the machine's.
+#if defined(HEXAD_TARGET_V4)
+template <typename Pass, typename Task>
+HEXAD_TARGET_V4 void run_v4(const Task& task, float* scratch) {
+  Pass::template run<16, 8>(task, scratch);
+}
+template <typename Pass, typename Task>
+HEXAD_TARGET_V3 void run_v3(const Task& task, float* scratch) {
+  Pass::template run<8, 4>(task, scratch);
+}
+#endif
+
+template <typename Pass, typename Task>
+void run_pass(const Task& task, float* scratch) {
+#if defined(HEXAD_TARGET_V4)
+  if (isa() == Isa::v4) return run_v4<Pass>(task, scratch);
+  if (isa() == Isa::v3) return run_v3<Pass>(task, scratch);
+#endif
+  Pass::template run<4, 4>(task, scratch);
+}
+
+template <typename Scratch>
+int64_t scratch_floats(const AttentionShape& shape) {
+  Arena arena{nullptr};
+  Scratch(shape, arena);
+  return arena.used;
 }
 
 }  // namespace hexad::modeling::cpu

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "modeling/op/cpu/isa.hpp"
 #include "plugins/native/cpu/attention_tile.hpp"
-#include "plugins/native/cpu/isa.hpp"
 #include "plugins/native/cpu/parallel.hpp"
 
 namespace hexad::native::cpu {
 namespace {
+
+using modeling::cpu::isa;
+using modeling::cpu::Isa;
 
 template <typename T>
 using Kernel = void (*)(const AttentionShape& shape, const QueryTile& tile, int queries, const LayerCache<T>& cache,

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "plugins/native/cpu/isa.hpp"
+#include "modeling/op/cpu/isa.hpp"
 #include "plugins/native/cpu/parallel.hpp"
 
 namespace hexad::native::cpu {
 namespace {
+
+using modeling::cpu::isa;
+using modeling::cpu::Isa;
 
 constexpr int64_t kAhead = 32;  // rows of a panel that are asked for before they are needed
 

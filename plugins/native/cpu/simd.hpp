@@ -5,10 +5,6 @@
 #include <cstring>
 
 #define HEXAD_INLINE inline __attribute__((always_inline))
-#if defined(__x86_64__)
-#define HEXAD_TARGET_V4 __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#define HEXAD_TARGET_V3 __attribute__((target("arch=x86-64-v3")))
-#endif
 
 namespace hexad::native::cpu {
 

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "plugins/native/cpu/isa.hpp"
+#include "modeling/op/cpu/isa.hpp"
 #include "plugins/native/cpu/simd.hpp"
 
 namespace hexad::native {
 namespace {
+
+using modeling::cpu::isa;
+using modeling::cpu::Isa;
 
 using namespace cpu;
 

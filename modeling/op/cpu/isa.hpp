@@ -1,7 +1,12 @@
-// The instruction set that kernels are chosen for, found once.
+// The instruction set that kernels are chosen for, found once, and the attributes of those that are written for one.
 #pragma once
 
-namespace hexad::native::cpu {
+#if defined(__x86_64__)
+#define HEXAD_TARGET_V4 __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
+#define HEXAD_TARGET_V3 __attribute__((target("arch=x86-64-v3")))
+#endif
+
+namespace hexad::modeling::cpu {
 
 enum class Isa { base, v3, v4 };  // x86-64-v3: AVX2 and FMA; x86-64-v4: AVX-512
 
@@ -19,4 +24,4 @@ inline Isa isa() {
 #endif
 }
 
-}  // namespace hexad::native::cpu
+}  // namespace hexad::modeling::cpu
