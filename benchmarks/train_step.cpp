@@ -1,10 +1,11 @@
 // Seconds of training steps and log-prob passes of a backend, through the workers that `hexad train` starts.
 //
 //   train_step MODEL_DIR --hexad build/cuda/bin/hexad --lengths LENGTHS.json [--steps 6] [--logprobs 2] [--seed 1]
-//              [--save PREFIX] [--trace FILE] [key=value ...]
+//              [--ids FILE] [--save PREFIX] [--trace FILE] [key=value ...]
 //
 // Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
-// of one optimizer step. Tokens are random, rewards too; the first quarter of a sample counts as its prompt. Prints one
+// of one optimizer step. Tokens are random, or those of --ids (raw int64); rewards are random, and the first quarter of a
+// sample counts as its prompt. Prints one
 // JSON object: seconds of every call, the first one included, loss and gradient norm of every step; --save
 // writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
 // --trace writes a Chrome trace of one more step, which is not timed, for each rank.
@@ -27,7 +28,7 @@ using namespace hexad;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string hexad, lengths, save, trace;
+  std::string hexad, lengths, ids, save, trace;
   algorithm::InferenceOptions model;
   int64_t steps = 6, logprobs = 2;
   uint64_t seed = 1;
@@ -37,6 +38,15 @@ double seconds_of(const auto& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<int64_t> read_ids(const std::string& path, int64_t tokens) {
+  std::vector<int64_t> ids(static_cast<size_t>(tokens));
+  const auto bytes = static_cast<std::streamsize>(ids.size() * sizeof(int64_t));
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(ids.data()), bytes) || in.get() != EOF)
+    throw std::runtime_error(path + ": wanted " + std::to_string(tokens) + " token ids, int64: those of all samples");
+  return ids;
 }
 
 template <typename T>
@@ -52,6 +62,8 @@ Json measure(const Options& options) {
   const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();
   const int64_t vocabulary = read_json<Json>(model_dir + "/config.json").at("vocab_size");
   data::Batch batch = benchmarks::random_rollouts(lengths, vocabulary, options.seed);
+  if (!options.ids.empty())
+    batch.set("input_ids", data::Tensor::of(read_ids(options.ids, batch.tokens())), data::Axis::token);
 
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes);
@@ -105,6 +117,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", options.steps, "Optimizer steps");
   app.add_option("--logprobs", options.logprobs, "Log-prob passes");
   app.add_option("--seed", options.seed, "Of tokens and rewards");
+  app.add_option("--ids", options.ids, "Token ids of all samples in place of random ones, raw int64");
   app.add_option("--save", options.save, "PREFIX.logprobs under the initial weights, PREFIX.advantages, PREFIX.ids");
   app.add_option("--trace", options.trace, "Chrome trace of one more step, a file for each rank");
   CLI11_PARSE(app, argc, argv);
