@@ -16,7 +16,7 @@
 #include "core/plugin/plugin_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "plugins/native/cpu/gemm.hpp"
-#include "plugins/native/cpu/parallel.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "plugins/native/generator.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One direction of dependency: sdk <- core; sdk <- modeling <- plugins; runtime stands alone. And no file over 800 lines.
+# One direction of dependency: sdk <- core; sdk <- modeling <- plugins; runtime stands alone. No file over 800 lines.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bad=0
@@ -19,6 +19,9 @@ forbid "core" 'modeling/|plugins/|runtime/[^r]|runtime/r[^u]' 'core sees of the 
 forbid "modeling" 'core/|plugins/|runtime/' 'modeling includes only sdk'
 forbid "plugins" 'core/|runtime/' 'plugins include only sdk and modeling'
 forbid "runtime" 'core/|modeling/|plugins/' 'runtime includes only sdk'
+# at::parallel_for runs on one thread where it is compiled without OpenMP: modeling/op/cpu/parallel.hpp stands for it.
+found=$(grep -rn 'at::parallel_for' --include='*.cpp' --include='*.hpp' modeling plugins | grep -v '^modeling/op/cpu/parallel\.')
+[ -n "$found" ] && { echo "at::parallel_for outside modeling/op/cpu/parallel.cpp:"; echo "$found"; bad=1; }
 for plugin in plugins/*/; do
   name=$(basename "$plugin")
   found=$(grep -rnoE '#include "plugins/[a-z_]+/' "$plugin" 2>/dev/null | grep -v "\"plugins/$name/")

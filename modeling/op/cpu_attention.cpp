@@ -1,14 +1,15 @@
 #include "modeling/op/cpu_attention.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <atomic>
+#include <limits>
+#include <memory>
 
 #include "modeling/op/cpu/attention_kernel.hpp"
 #include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -68,15 +69,9 @@ std::vector<Task> make_tasks(const std::vector<int64_t>& offsets, int64_t kv_hea
 // Calls body(task, scratch) for each, with as many floats as needed(task) says.
 template <typename Needed, typename Body>
 void run_tasks(const std::vector<Task>& tasks, const Needed& needed, const Body& body) {
-  const int64_t count = int64_t(tasks.size());
-  std::atomic<int64_t> next{0};
-  at::parallel_for(0, std::min<int64_t>(count, at::get_num_threads()), 1, [&](int64_t, int64_t) {
-    at::Tensor scratch = at::empty({0}, at::kFloat);
-    for (int64_t i = next++; i < count; i = next++) {
-      const int64_t floats = needed(tasks[i]);
-      if (scratch.numel() < floats) scratch = at::empty({floats}, at::kFloat);
-      body(tasks[i], scratch.mutable_data_ptr<float>());
-    }
+  cpu::parallel_each(int64_t(tasks.size()), std::numeric_limits<int64_t>::max(), [&](int64_t i) {
+    const auto scratch = std::make_unique_for_overwrite<float[]>(size_t(needed(tasks[i])));
+    body(tasks[i], scratch.get());
   });
 }
 

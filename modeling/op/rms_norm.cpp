@@ -1,10 +1,10 @@
 #include "modeling/op/rms_norm.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/rms_norm_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
@@ -27,7 +27,7 @@ struct RmsNormOnCpu : torch::autograd::Function<RmsNormOnCpu> {
       using T = decltype(element);
       const T *px = cpu::data<T>(x), *pw = cpu::data<T>(w);
       T* py = cpu::mutable_data<T>(y);
-      at::parallel_for(0, rows, kRowBlock, [&](int64_t begin, int64_t end) {
+      cpu::parallel_for(rows, kRowBlock, [&](int64_t begin, int64_t end) {
         cpu::rms_norm_forward(px + begin * dim, pw, py + begin * dim, inv + begin, end - begin, dim, float(eps));
       });
     });
@@ -47,7 +47,7 @@ struct RmsNormOnCpu : torch::autograd::Function<RmsNormOnCpu> {
       using T = decltype(element);
       const T *pg = cpu::data<T>(grad), *px = cpu::data<T>(x), *pw = cpu::data<T>(w);
       T* out = cpu::mutable_data<T>(grad_x);
-      at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+      cpu::parallel_for(blocks, 1, [&](int64_t first, int64_t last) {
         for (int64_t block = first; block < last; ++block) {
           const int64_t begin = block * kRowBlock, count = std::min(kRowBlock, rows - begin), at = begin * dim;
           cpu::rms_norm_backward(pg + at, px + at, pw, inv + begin, out + at, sums + block * dim, count, dim);

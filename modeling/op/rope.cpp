@@ -1,13 +1,13 @@
 #include "modeling/op/rope.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/rope_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/on_device.hpp"
@@ -82,7 +82,7 @@ at::Tensor rotate_on_cpu(const at::Tensor& input, const at::Tensor& cos, const a
     using T = decltype(element);
     const T* px = cpu::data<T>(x);
     T* py = cpu::mutable_data<T>(y);
-    at::parallel_for(0, x.size(0), kTokenGrain, [&](int64_t begin, int64_t end) {
+    cpu::parallel_for(x.size(0), kTokenGrain, [&](int64_t begin, int64_t end) {
       cpu::rope_rotate(px + begin * stride, pc + begin * half, ps + begin * half, py + begin * stride, end - begin,
                        heads, half, direction);
     });

@@ -1,13 +1,13 @@
 #include "modeling/op/row_gather.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "modeling/error.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -31,10 +31,10 @@ struct GatherOnCpu : torch::autograd::Function<GatherOnCpu> {
       if (row[i] < 0 || row[i] >= count) fail("gather of rows: got row {} of {}", row[i], count);
     const char* from = static_cast<const char*>(x.const_data_ptr());
     char* to = static_cast<char*>(out.mutable_data_ptr());
-    at::parallel_for(0, rows.numel(), std::max<int64_t>(1, kBytesAThread / std::max<int64_t>(1, bytes)),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + row[i] * bytes, bytes);
-                     });
+    cpu::parallel_for(rows.numel(), std::max<int64_t>(1, kBytesAThread / std::max<int64_t>(1, bytes)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + row[i] * bytes, bytes);
+                      });
     ctx->save_for_backward({rows});
     ctx->saved_data["rows"] = count;
     return out;

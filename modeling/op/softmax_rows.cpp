@@ -1,8 +1,8 @@
 #include "modeling/op/softmax_rows.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/softmax_kernel.hpp"
 
 namespace hexad::modeling {
@@ -14,7 +14,7 @@ SoftmaxStatistics statistics_on_cpu(const at::Tensor& logits) {
   const float* z = logits.const_data_ptr<float>();
   float* log_sum = result.log_sum.mutable_data_ptr<float>();
   float* entropy = result.entropy.mutable_data_ptr<float>();
-  at::parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
+  cpu::parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
     cpu::softmax_statistics(z + begin * vocab, log_sum + begin, entropy + begin, end - begin, vocab);
   });
   return result;
@@ -29,7 +29,7 @@ void gradient_on_cpu(at::Tensor& logits, const SoftmaxStatistics& statistics, co
   const float* g = grad_logprob.const_data_ptr<float>();
   const float* ge = grad_entropy.const_data_ptr<float>();
   const int64_t* target = targets.const_data_ptr<int64_t>();
-  at::parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
+  cpu::parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
     cpu::softmax_gradient(z + begin * vocab, log_sum + begin, entropy + begin, g + begin, ge + begin, target + begin,
                           end - begin, vocab);
   });

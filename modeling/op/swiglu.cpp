@@ -1,10 +1,12 @@
 #include "modeling/op/swiglu.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/swiglu_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
@@ -14,7 +16,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at least
+constexpr int64_t kBlock = 4096;  // elements: what a vector's end does to the last bits must not go by threads
+constexpr int64_t kGrain = 4;     // blocks a thread takes at least
+
+// Calls body(begin, count) on parts of [0, n) from several threads.
+template <typename Body>
+void by_blocks(int64_t n, const Body& body) {
+  cpu::parallel_for((n + kBlock - 1) / kBlock, kGrain, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * kBlock;
+    body(begin, std::min(n, last * kBlock) - begin);
+  });
+}
 
 struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_in, const at::Tensor& up_in) {
@@ -24,9 +36,8 @@ struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
       using T = decltype(element);
       const T *g = cpu::data<T>(gate), *u = cpu::data<T>(up);
       T* out = cpu::mutable_data<T>(y);
-      at::parallel_for(0, gate.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        cpu::swiglu_forward(g + begin, u + begin, out + begin, end - begin);
-      });
+      by_blocks(gate.numel(),
+                [&](int64_t begin, int64_t count) { cpu::swiglu_forward(g + begin, u + begin, out + begin, count); });
     });
     ctx->save_for_backward({gate, up});
     return y;
@@ -41,8 +52,8 @@ struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
       using T = decltype(element);
       const T *d = cpu::data<T>(grad), *g = cpu::data<T>(gate), *u = cpu::data<T>(up);
       T *dg = cpu::mutable_data<T>(grad_gate), *du = cpu::mutable_data<T>(grad_up);
-      at::parallel_for(0, gate.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        cpu::swiglu_backward(d + begin, g + begin, u + begin, dg + begin, du + begin, end - begin);
+      by_blocks(gate.numel(), [&](int64_t begin, int64_t count) {
+        cpu::swiglu_backward(d + begin, g + begin, u + begin, dg + begin, du + begin, count);
       });
     });
     return {grad_gate, grad_up};

@@ -1,11 +1,11 @@
 #include "modeling/parallel/grad_norm.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 
 #include <cmath>
 
 #include "modeling/op/cpu/dispatch.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/sum_of_squares_kernel.hpp"
 
 namespace hexad::modeling {
@@ -22,7 +22,7 @@ at::Tensor norms_on_cpu(const at::Tensor& grad) {
   double* const sums = squares.mutable_data_ptr<double>();
   cpu::with_elements(grad, [&](auto element) {
     const auto* const x = cpu::data<decltype(element)>(grad);
-    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    cpu::parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         sums[i] = cpu::sum_of_squares(x + i * kPart, std::min(kPart, grad.numel() - i * kPart));
     });

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "modeling/op/cpu/isa.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "plugins/native/cpu/attention_tile.hpp"
-#include "plugins/native/cpu/parallel.hpp"
 
 namespace hexad::native::cpu {
 namespace {
@@ -108,8 +108,8 @@ void attend(const AttentionShape& shape, std::span<const SequenceRows> sequences
   for (const SequenceRows& rows : sequences) pairs += rows.count * (rows.start + rows.count);
   // A thread is worth waking for a few ten microseconds of work.
   const bool alone = pairs * shape.heads * shape.head_dim < int64_t{1} << 19;
-  parallel_each(static_cast<int64_t>(items.size()), alone ? 1 : INT64_MAX,
-                [&](int64_t i) { run_item(shape, items[i], q, out, cache, kernel); });
+  modeling::cpu::parallel_each(static_cast<int64_t>(items.size()), alone ? 1 : INT64_MAX,
+                               [&](int64_t i) { run_item(shape, items[i], q, out, cache, kernel); });
 }
 
 template <typename T>

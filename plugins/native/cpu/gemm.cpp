@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "modeling/op/cpu/isa.hpp"
-#include "plugins/native/cpu/parallel.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 
 namespace hexad::native::cpu {
 namespace {
@@ -120,7 +120,7 @@ PanelTimes<T> choose_kernel() {
 
 template <typename T>
 void pack(const T* weight, int64_t n, int64_t k, T* packed) {
-  parallel_for((n + kPanel - 1) / kPanel, 4, [&](int64_t begin, int64_t end) {
+  modeling::cpu::parallel_for((n + kPanel - 1) / kPanel, 4, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * kPanel, count = std::min(kPanel, n - first);
       T* target = packed + first * k;
@@ -153,7 +153,7 @@ void multiply(const float* x, int64_t rows, int64_t k, std::span<const Product> 
   const int64_t panels = first.back();
   // A thread is worth waking for a few ten microseconds of work.
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / (std::min(block, rows) * kPanel * k));
-  parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
+  modeling::cpu::parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / panels * block, panel = i % panels;
       const size_t p = std::upper_bound(first.begin(), first.end(), panel) - first.begin() - 1;

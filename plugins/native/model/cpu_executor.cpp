@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/rms_norm_kernel.hpp"
 #include "modeling/op/cpu/rope_kernel.hpp"
 #include "modeling/op/cpu/swiglu_kernel.hpp"
 #include "modeling/op/rope.hpp"
 #include "plugins/native/cpu/attention.hpp"
 #include "plugins/native/cpu/gemm.hpp"
-#include "plugins/native/cpu/parallel.hpp"
 #include "plugins/native/model/cpu_weights.hpp"
 #include "plugins/native/model/executor.hpp"
 
@@ -119,7 +119,7 @@ class CpuExecutor : public Executor {
 
   // y = RMS norm of x over rows of `width`; in place where they are the same.
   void norm(const float* x, const float* weight, float* y, int64_t rows, int64_t width) {
-    cpu::parallel_for(rows, 16, [&](int64_t begin, int64_t end) {
+    modeling::cpu::parallel_for(rows, 16, [&](int64_t begin, int64_t end) {
       std::vector<float> inverse(end - begin);
       modeling::cpu::rms_norm_forward(x + begin * width, weight, y + begin * width, inverse.data(), end - begin, width,
                                       float(config_.rms_norm_eps));
@@ -128,7 +128,7 @@ class CpuExecutor : public Executor {
 
   void rotate(float* x, int64_t rows, int64_t heads) {
     const int64_t half = config_.head_dim / 2;
-    cpu::parallel_for(rows, 64, [&](int64_t begin, int64_t end) {
+    modeling::cpu::parallel_for(rows, 64, [&](int64_t begin, int64_t end) {
       float* part = x + begin * heads * 2 * half;
       modeling::cpu::rope_rotate(part, buffers_.cos.data() + begin * half, buffers_.sin.data() + begin * half, part,
                                  end - begin, heads, half, 1.0f);
@@ -174,7 +174,7 @@ class CpuExecutor : public Executor {
     cpu::multiply<T>(x, count, width, out);
     if (replica_.alone()) return;
     replica_.sum(at::from_blob(partial, {count, hidden}, at::kFloat));
-    cpu::parallel_for(count * hidden, 4096, [&](int64_t begin, int64_t end) {
+    modeling::cpu::parallel_for(count * hidden, 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) sum[i] += partial[i];
     });
   }
@@ -186,7 +186,7 @@ class CpuExecutor : public Executor {
     const cpu::Product gate_up[] = {{w.gate, w.gate_bias, b.gate.data(), width, false},
                                     {w.up, w.up_bias, b.up.data(), width, false}};
     cpu::multiply<T>(b.normed.data(), count, hidden, gate_up);
-    cpu::parallel_for(count, 16, [&](int64_t begin, int64_t end) {
+    modeling::cpu::parallel_for(count, 16, [&](int64_t begin, int64_t end) {
       // Row by row: where the kernel's vectors begin must not depend on the rows before.
       for (int64_t row = begin; row < end; ++row) {
         float* gate = b.gate.data() + row * width;

@@ -4,7 +4,7 @@
 
 #include "modeling/backend/batch_invariant.hpp"
 #include "modeling/error.hpp"
-#include "plugins/native/cpu/parallel.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "plugins/native/cuda/cuda_executor.hpp"
 #include "plugins/native/sample/philox.hpp"
 
@@ -28,7 +28,7 @@ void Executor::start(const Step& step, KvCache& cache) {
   const std::vector<WantedDraw> wanted = wanted_draws(step);
   const int64_t vocab = logits.size(1);
   draws_.resize(wanted.size());
-  cpu::parallel_for(static_cast<int64_t>(wanted.size()), 1, [&](int64_t begin, int64_t end) {
+  modeling::cpu::parallel_for(static_cast<int64_t>(wanted.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       draws_[i] = draw(logits.const_data_ptr<float>() + wanted[i].row * vocab, vocab, *wanted[i].params, wanted[i].u);
   });

@@ -2,7 +2,7 @@
 
 #include <ATen/Functions.h>
 
-#include "plugins/native/cpu/parallel.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 #include "plugins/native/sample/part_sampler.hpp"
 
 namespace hexad::native {
@@ -16,7 +16,7 @@ at::Tensor sums_of_parts(const at::Tensor& logits, std::span<const WantedDraw> w
   const at::Tensor own = at::empty({draws, 2}, at::kDouble);
   const at::Tensor all = at::empty({replica.shard().ranks, draws, 2}, at::kDouble);
   auto* const sums = static_cast<PartSum*>(own.data_ptr());
-  cpu::parallel_for(draws, 1, [&](int64_t begin, int64_t end) {
+  modeling::cpu::parallel_for(draws, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       sums[i] = sum_of_part(logits.const_data_ptr<float>() + wanted[i].row * columns, columns, *wanted[i].params);
   });
@@ -35,7 +35,7 @@ std::vector<Draw> draw_over_ranks(const at::Tensor& logits, int64_t first, std::
   const auto* const sums = static_cast<const PartSum*>(all.const_data_ptr());
   const at::Tensor drawn = at::zeros({draws}, at::kLong);
   auto* const numbers = drawn.data_ptr<int64_t>();
-  cpu::parallel_for(draws, 1, [&](int64_t begin, int64_t end) {
+  modeling::cpu::parallel_for(draws, 1, [&](int64_t begin, int64_t end) {
     std::vector<PartSum> parts(static_cast<size_t>(ranks));
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t part = 0; part < ranks; ++part) parts[part] = sums[part * draws + i];

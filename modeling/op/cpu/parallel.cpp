@@ -1,11 +1,11 @@
-#include "plugins/native/cpu/parallel.hpp"
+#include "modeling/op/cpu/parallel.hpp"
 
 #include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <atomic>
 
-namespace hexad::native::cpu {
+namespace hexad::modeling::cpu {
 namespace {
 
 // A thread that shares its core with other work takes fewer of them, and the others need not wait for it.
@@ -28,4 +28,4 @@ void parallel_each(int64_t count, int64_t max_threads, const std::function<void(
   });
 }
 
-}  // namespace hexad::native::cpu
+}  // namespace hexad::modeling::cpu
