@@ -15,8 +15,8 @@
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "modeling/family/weight_table.hpp"
-#include "plugins/native/cpu/gemm.hpp"
 #include "modeling/op/cpu/parallel.hpp"
+#include "plugins/native/cpu/gemm.hpp"
 #include "plugins/native/generator.hpp"
 
 namespace {

@@ -5,9 +5,8 @@
 //
 // Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
 // of one optimizer step. Tokens are random, or those of --ids (raw int64); rewards are random, and the first quarter of a
-// sample counts as its prompt. Prints one
-// JSON object: seconds of every call, the first one included, loss and gradient norm of every step; --save
-// writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
+// sample counts as its prompt. Prints one JSON object: seconds of every call, the first one included, loss and gradient
+// norm of every step; --save writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
 // --trace writes a Chrome trace of one more step, which is not timed, for each rank.
 #include <chrono>
 #include <fstream>

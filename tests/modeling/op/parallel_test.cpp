@@ -31,12 +31,14 @@ TEST_CASE("parallel_for: bodies run at the same time, on LibTorch's threads") {
   const Threads threads(2);
   std::atomic<int> here{0};
   std::atomic<bool> met{true};
-  cpu::parallel_each(2, 2, [&](int64_t) { met = meets(here, 1) && met; });
+  cpu::parallel_each(2, 2, [&](int64_t) {
+    if (!meets(here, 1)) met = false;
+  });
   CHECK(met);
   here = 0;
   cpu::parallel_for(2, 1, [&](int64_t begin, int64_t end) {
     CHECK(end == begin + 1);
-    met = meets(here, 1) && met;
+    if (!meets(here, 1)) met = false;
   });
   CHECK(met);
 }
