@@ -197,15 +197,37 @@ def write_text_ids(args, file):
     file.write_bytes(array.array("q", ids).tobytes())
 
 
-def train_ours(args, steps, save, precision):
-    lengths = args.out / "lengths.json"
-    lengths.write_text(json.dumps([args.row_length] * args.rows))
-    keys = [f"policy.precision={precision}", "policy.sequence_packing.enabled=true", f"++policy.sequence_packing.train_mb_tokens={MICRO_BATCH_ROWS * args.row_length}",
-            f"++policy.sequence_packing.logprob_mb_tokens={MICRO_BATCH_ROWS * args.row_length}", f"++policy.max_total_sequence_length={args.row_length}",
-            f"policy.train_global_batch_size={args.rows}", "policy.max_grad_norm=1.0", "loss_fn.reference_policy_kl_penalty=0", "++policy.optimizer.kwargs.weight_decay=0.0"]
-    command = [args.build / "bin/train_step", args.model, "--hexad", args.build / "bin/hexad", "--lengths", lengths, "--steps", steps, "--logprobs", 1, "--ids", save.with_suffix(".text"), "--save", save, *keys]
-    done = run(command, env=os.environ | {"OMP_NUM_THREADS": str(args.threads)})
-    return json.loads(done["output"].splitlines()[-1]) | {"cpu_seconds": done["cpu_seconds"], "peak_bytes": done["peak_bytes"]}
+class Steps:
+    """bin/train_step, which trains a step when it is asked to."""
+
+    def __init__(self, args, save, precision):
+        lengths = args.out / "lengths.json"
+        lengths.write_text(json.dumps([args.row_length] * args.rows))
+        keys = [f"policy.precision={precision}", "policy.sequence_packing.enabled=true", f"++policy.sequence_packing.train_mb_tokens={MICRO_BATCH_ROWS * args.row_length}",
+                f"++policy.sequence_packing.logprob_mb_tokens={MICRO_BATCH_ROWS * args.row_length}", f"++policy.max_total_sequence_length={args.row_length}",
+                f"policy.train_global_batch_size={args.rows}", "policy.max_grad_norm=1.0", "loss_fn.reference_policy_kl_penalty=0", "++policy.optimizer.kwargs.weight_decay=0.0"]
+        command = [args.build / "bin/train_step", args.model, "--hexad", args.build / "bin/hexad", "--lengths", lengths, "--wait", "--steps", args.repeats + 1, "--logprobs", 1,
+                   "--ids", save.with_suffix(".text"), "--save", save, *keys]
+        self.log = open(args.out / "train_step.log", "w")
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                        env=os.environ | {"OMP_NUM_THREADS": str(args.threads)})
+        self.watch = MemoryWatch(self.process.pid)
+        self.watch.start()
+
+    def ask(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.log.name}: train_step has ended: {open(self.log.name).read()[-1000:]}")
+        return json.loads(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def differences(rows, others):
@@ -213,27 +235,29 @@ def differences(rows, others):
 
 
 def training(args, precision="float32"):
-    """A step of AdamW over rows of one length, without padding, so that both train on the same tokens."""
-    ours, theirs, save, narrow = [], [], args.out / "training", precision == "bfloat16"
+    """Steps of AdamW over rows of one length, without padding, so that both train on the same tokens."""
+    save, narrow = args.out / "training", precision == "bfloat16"
     write_text_ids(args, save.with_suffix(".text"))
-    with Peer(args, args.peers["python"], "transformers", *(["--autocast"] if narrow else [])) as peer:
-        for repeat in range(args.repeats):
-            ours.append(train_ours(args, 2, save, precision))
-            ids, advantages = (rows_of(numbers(save.with_suffix(suffix), kind), args.row_length) for suffix, kind in ((".ids", "q"), (".advantages", "f")))
-            if repeat == 0:
-                reference = peer.ask("logprobs", rows=ids)["logprobs"]
-                errors = differences(reference, rows_of(numbers(save.with_suffix(".logprobs"), "f"), args.row_length))
-                their_errors = differences(reference, peer.ask("logprobs", rows=ids, exact=False)["logprobs"]) if narrow else []
-                theirs_first = peer.ask("train", rows=ids, advantages=advantages, micro_batch=MICRO_BATCH_ROWS, lr=1e-6)  # warms up, too
-            theirs.append(peer.ask("train", rows=ids, advantages=advantages, micro_batch=MICRO_BATCH_ROWS, lr=1e-6))
-    tokens = args.rows * args.row_length
+    with Steps(args, save, precision) as steps, Peer(args, args.peers["python"], "transformers", *(["--autocast"] if narrow else [])) as peer:
+        ours = [steps.ask()]  # warms up, and wrote what it trains on
+        ids, advantages = (rows_of(numbers(save.with_suffix(suffix), kind), args.row_length) for suffix, kind in ((".ids", "q"), (".advantages", "f")))
+        reference = peer.ask("logprobs", rows=ids)["logprobs"]
+        errors = differences(reference, rows_of(numbers(save.with_suffix(".logprobs"), "f"), args.row_length))
+        their_errors = differences(reference, peer.ask("logprobs", rows=ids, exact=False)["logprobs"]) if narrow else []
+        work = {"rows": ids, "advantages": advantages, "micro_batch": MICRO_BATCH_ROWS, "lr": 1e-6}
+        theirs = [peer.ask("train", **work)]
+        for _ in range(args.repeats):
+            ours.append(steps.ask())
+            theirs.append(peer.ask("train", **work))
+        peak = steps.watch.total()
     # The first step of each is from the same weights.
-    check = {"largest_logprob_error": max(errors), "mean_logprob_errors": [statistics.mean(side) for side in (errors, their_errors) if side], "loss": [ours[0]["loss"][0], theirs_first["loss"]], "grad_norm": [ours[0]["grad_norm"][0], theirs_first["grad_norm"]]}
+    check = {"largest_logprob_error": max(errors), "mean_logprob_errors": [statistics.mean(side) for side in (errors, their_errors) if side]} | {
+        key: [side[0][key] for side in (ours, theirs)] for key in ("loss", "grad_norm")}
     agree = check["mean_logprob_errors"][0] <= BF16_ERRORS * check["mean_logprob_errors"][1] if narrow else check["largest_logprob_error"] <= LOGPROB
     ok = agree and all(abs(a - b) <= (BF16_RELATIVE if narrow else RELATIVE) * max(abs(b), 1e-2) for a, b in (check["loss"], check["grad_norm"]))
-    seconds = [run["train_s"][-1] for run in ours]
-    return {"ours": {"tokens_per_s": tokens / statistics.median(seconds), "seconds": seconds, "peak_bytes": max(run["peak_bytes"] for run in ours)},
-            "transformers": {"tokens_per_s": tokens / median(theirs, "seconds"), "seconds": [run["seconds"] for run in theirs], "cpu_seconds": [run["cpu_seconds"] for run in theirs]},
+    tokens, seconds = args.rows * args.row_length, [[run[key] for run in side[1:]] for side, key in ((ours, "train_s"), (theirs, "seconds"))]
+    return {"ours": {"tokens_per_s": tokens / statistics.median(seconds[0]), "seconds": seconds[0], "peak_bytes": peak},
+            "transformers": {"tokens_per_s": tokens / statistics.median(seconds[1]), "seconds": seconds[1], "cpu_seconds": [run["cpu_seconds"] for run in theirs[1:]]},
             "check": check, "precision": precision, "ok": ok}
 
 

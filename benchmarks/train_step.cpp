@@ -1,13 +1,14 @@
 // Seconds of training steps and log-prob passes of a backend, through the workers that `hexad train` starts.
 //
 //   train_step MODEL_DIR --hexad build/cuda/bin/hexad --lengths LENGTHS.json [--steps 6] [--logprobs 2] [--seed 1]
-//              [--ids FILE] [--save PREFIX] [--trace FILE] [key=value ...]
+//              [--ids FILE] [--save PREFIX] [--trace FILE] [--wait] [key=value ...]
 //
 // Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
 // of one optimizer step. Tokens are random, or those of --ids (raw int64); rewards are random, and the first quarter of a
 // sample counts as its prompt. Prints one JSON object: seconds of every call, the first one included, loss and gradient
 // norm of every step; --save writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
-// --trace writes a Chrome trace of one more step, which is not timed, for each rank.
+// --trace writes a Chrome trace of one more step, which is not timed, for each rank; with --wait every step waits for a line
+// on standard input and prints a line of its own, so that a peer's steps can alternate with those of one process.
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -31,6 +32,7 @@ struct Options {
   algorithm::InferenceOptions model;
   int64_t steps = 6, logprobs = 2;
   uint64_t seed = 1;
+  bool wait = false;
 };
 
 double seconds_of(const auto& work) {
@@ -89,11 +91,17 @@ Json measure(const Options& options) {
     write_bytes(options.save + ".ids", std::as_const(batch).at("input_ids").span<int64_t>());
   }
   for (int64_t step = 0; step < options.steps; ++step) {
+    if (std::string line; options.wait && !std::getline(std::cin, line)) break;
     policy.begin_step(step);
     cluster::TrainResult trained;
     result["train_s"].push_back(seconds_of([&] { trained = policy.train(batch, 1e-6, 0.0); }));
     result["loss"].push_back(trained.metrics.at("loss"));
     result["grad_norm"].push_back(trained.grad_norm);
+    if (options.wait)
+      std::cout << Json({{"train_s", result["train_s"].back()},
+                         {"loss", result["loss"].back()},
+                         {"grad_norm", trained.grad_norm}})
+                << std::endl;
   }
   if (!options.trace.empty()) {
     policy.begin_trace();
@@ -119,6 +127,7 @@ int main(int argc, char** argv) {
   app.add_option("--ids", options.ids, "Token ids of all samples in place of random ones, raw int64");
   app.add_option("--save", options.save, "PREFIX.logprobs under the initial weights, PREFIX.advantages, PREFIX.ids");
   app.add_option("--trace", options.trace, "Chrome trace of one more step, a file for each rank");
+  app.add_flag("--wait", options.wait, "Each step waits for a line on standard input, and prints one");
   CLI11_PARSE(app, argc, argv);
   options.model.program = std::filesystem::canonical(options.hexad);
   options.model.spawner = &spawner;
