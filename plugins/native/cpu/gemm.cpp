@@ -153,12 +153,10 @@ void multiply(const float* x, int64_t rows, int64_t k, std::span<const Product> 
   const int64_t panels = first.back();
   // A thread is worth waking for a few ten microseconds of work.
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / (std::min(block, rows) * kPanel * k));
-  modeling::cpu::parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / panels * block, panel = i % panels;
-      const size_t p = std::upper_bound(first.begin(), first.end(), panel) - first.begin() - 1;
-      run(x + row * k, std::min(block, rows - row), k, products[p], row, (panel - first[p]) * kPanel);
-    }
+  modeling::cpu::parallel_each(blocks * panels, (blocks * panels + grain - 1) / grain, [&](int64_t i) {
+    const int64_t row = i / panels * block, panel = i % panels;
+    const size_t p = std::upper_bound(first.begin(), first.end(), panel) - first.begin() - 1;
+    run(x + row * k, std::min(block, rows - row), k, products[p], row, (panel - first[p]) * kPanel);
   });
 }
 
