@@ -114,7 +114,15 @@ TEST_CASE("keys of grpo and of penalties, by what a run leaves") {
                     "++grpo.adv_estimator.name=gdpo",
                     "env={exact_answer: {rewards: [{name: exact_answer}, {name: length, full_at: 1, none_at: 3}]}}"};
   const auto with = [](Strings list, const std::string& more) { return list.push_back(more), list; };
+  const Strings reinforce = {"++grpo.adv_estimator.name=reinforce_plus_plus"};
   check_each(grpo, {{"grpo.max_num_epochs", "1", "2", {"grpo.max_num_steps=100"}},
+                    {"grpo.seed", "3", "4"},
+                    {"grpo.advantage_clip_low", "null", "-0.1"},
+                    {"grpo.advantage_clip_high", "null", "0.1"},
+                    {"grpo.overlong_filtering", "false", "true"},
+                    {"grpo.adv_estimator.name", "grpo", "reinforce_plus_plus"},
+                    {"grpo.adv_estimator.minus_baseline", "true", "false", reinforce},
+                    {"grpo.adv_estimator.use_leave_one_out_baseline", "true", "false"},
                     {"grpo.max_nonfinite_steps",
                      "3",
                      "2",
@@ -123,6 +131,8 @@ TEST_CASE("keys of grpo and of penalties, by what a run leaves") {
                     {"grpo.adv_estimator.normalize_rewards", "true", "false"},
                     {"grpo.adv_estimator.reward_weights", "[1,0]", "[0,1]", parts},
                     {"grpo.seq_logprob_error_threshold", "2", "0.5"},
+                    {"grpo.reward_scaling.enabled", "false", "true", {"++grpo.reward_scaling.target_max=2"}},
+                    {"grpo.reward_scaling.source_min", "0", "-1", scaled},
                     {"grpo.reward_scaling.source_max", "1", "2", scaled},
                     {"grpo.reward_scaling.target_min", "0", "-1", scaled},
                     {"grpo.reward_scaling.target_max", "1", "2", scaled},
@@ -135,7 +145,11 @@ TEST_CASE("keys of grpo and of penalties, by what a run leaves") {
                     {"grpo.reward_shaping.stop_properly_penalty_coef", "0.5", "0",
                      with(shaped, "policy.generation.max_new_tokens=1")},
                     {"reward_penalties.penalize_duplicated_reasoning", "false", "true", tags},
-                    {"reward_penalties.penalize_empty_final_answer", "false", "true", tags}});
+                    {"reward_penalties.penalize_empty_final_answer", "false", "true", tags},
+                    {"reward_penalties.thinking_tags",
+                     "[a,b]",
+                     "[b,c]",
+                     {"++reward_penalties.penalize_empty_final_answer=true", tags[1]}}});
 }
 
 TEST_CASE("keys of the loss, by what a run leaves") {
@@ -145,11 +159,18 @@ TEST_CASE("keys of the loss, by what a run leaves") {
                     least = "++loss_fn.truncated_importance_sampling_ratio_min=0.1",
                     most = "++loss_fn.truncated_importance_sampling_ratio=";
   check_each(clipped_pg,
-             {{"loss_fn.reference_policy_kl_type", "k3", "k1"},
+             {{"loss_fn.reference_policy_kl_penalty", "0.1", "0"},
+              {"loss_fn.reference_policy_kl_type", "k3", "k1"},
               {"loss_fn.kl_input_clamp_value", "20", "0.001"},
               {"loss_fn.kl_output_clamp_value", "10", "0.0001"},
               {"loss_fn.ratio_clip_min", "0.2", "0.0001"},
               {"loss_fn.ratio_clip_max", "0.2", "0.0001"},
+              {"loss_fn.ratio_clip_c", "null", "1.0001"},
+              {"loss_fn.token_level_loss", "true", "false"},
+              {"loss_fn.use_importance_sampling_correction",
+               "false",
+               "true",
+               {"++policy.generation.plugin_config={bias: 0.1}"}},
               {"loss_fn.use_on_policy_kl_approximation", "false", "true"},
               {"loss_fn.truncated_importance_sampling_type", "tis", "icepop", {correction, least, most + "0.5"}},
               {"loss_fn.truncated_importance_sampling_ratio", "2", "0.5", {correction, tis}},
@@ -166,7 +187,9 @@ TEST_CASE("keys of the loss, by what a run leaves") {
 }
 
 TEST_CASE("keys of sft, by what a run leaves") {
-  check_each(sft, {{"sft.val_period", "0", "2"},
+  check_each(sft, {{"sft.max_num_steps", "6", "4"},
+                   {"sft.max_num_epochs", "1", "2", {"sft.max_num_steps=100"}},
+                   {"sft.val_period", "0", "2"},
                    {"sft.val_batches", "-1", "1", {"++sft.val_at_end=true"}},
                    {"sft.val_global_batch_size", "4", "8", {"++sft.val_at_end=true"}},
                    {"sft.val_at_start", "false", "true"},
@@ -177,7 +200,9 @@ TEST_CASE("keys of sft, by what a run leaves") {
 
 TEST_CASE("keys of dpo, by what a run leaves") {
   const std::string sft_term = "++dpo.sft_loss_weight=1";
-  check_each(dpo, {{"dpo.max_num_epochs", "1", "2", {"dpo.max_num_steps=100"}},
+  check_each(dpo, {{"dpo.max_num_steps", "6", "4"},
+                   {"dpo.reference_policy_kl_penalty", "0.05", "0.5"},
+                   {"dpo.max_num_epochs", "1", "2", {"dpo.max_num_steps=100"}},
                    {"dpo.val_period", "0", "2"},
                    {"dpo.val_batches", "-1", "1", {"++dpo.val_at_end=true"}},
                    {"dpo.val_global_batch_size", "4", "8", {"++dpo.val_at_end=true"}},
@@ -194,11 +219,39 @@ TEST_CASE("keys of dpo, by what a run leaves") {
 TEST_CASE("keys of checkpoints and logs, by what a run leaves") {
   const Strings every = {"checkpointing.save_period=1", "checkpointing.keep_top_k=1",
                          "checkpointing.metric_name=train:loss"};
-  check_each(grpo, {{"checkpointing.metric_name", "null", "train:loss", {every[0], every[1]}},
+  check_each(grpo, {{"checkpointing.checkpoint_dir", "DIR/checkpoints", "DIR/saved"},
+                    {"checkpointing.metric_name", "null", "train:loss", {every[0], every[1]}},
                     {"checkpointing.higher_is_better", "true", "false", every},
                     {"checkpointing.save_optimizer", "true", "false"},
                     {"logger.profile_steps", "[]", "[1]"},
                     {"logger.tensorboard_enabled", "false", "true"}});
+}
+
+TEST_CASE("keys of optimizer and schedule, by what a run leaves") {
+  const Strings trace = {"++policy.plugin_config={trace: DIR/toy.trace}"};
+  const auto schedule = [&](const std::string& list) { return Strings{trace[0], "policy.scheduler=" + list}; };
+  const std::string linear = "[{name: torch.optim.lr_scheduler.LinearLR, kwargs: {start_factor: 0.5, total_iters: 5}}",
+                    constant = ", {name: torch.optim.lr_scheduler.ConstantLR, kwargs: {factor: 1.0, total_iters: 10}}";
+  check_each(grpo, {{"policy.optimizer.kwargs.lr", "40", "20", trace},
+                    {"policy.scheduler.name", "torch.optim.lr_scheduler.LinearLR",
+                     "torch.optim.lr_scheduler.ConstantLR", schedule("{kwargs: {total_iters: 3}}")},
+                    {"policy.scheduler.kwargs", "{total_iters: 3}", "{total_iters: 4}",
+                     schedule("{name: torch.optim.lr_scheduler.LinearLR}")},
+                    {"policy.scheduler", linear + constant + ", {milestones: [2]}]",
+                     linear + constant + ", {milestones: [4]}]", trace}});
+}
+
+TEST_CASE("keys of sampling, by what a run asks of its generator") {
+  const Strings trace = {"++policy.generation.plugin_config={trace: DIR/toy.trace}"};
+  const Strings validating = {trace[0], "grpo.val_at_start=true"};
+  check_each(grpo, {{"policy.generation.max_new_tokens", "2", "3", trace},
+                    {"policy.generation.temperature", "1", "0.5", trace},
+                    {"policy.generation.top_p", "1", "0.5", trace},
+                    {"policy.generation.top_k", "null", "5", trace},
+                    {"policy.generation.min_p", "0", "0.1", trace},
+                    {"policy.generation.val_temperature", "1", "0.5", validating},
+                    {"policy.generation.val_top_p", "1", "0.5", validating},
+                    {"policy.generation.val_top_k", "null", "5", validating}});
 }
 
 TEST_CASE("keys of policy and generation, by what a run leaves") {
@@ -232,10 +285,16 @@ TEST_CASE("keys of micro-batches, by what a run leaves") {
                     round = "++policy.dynamic_batching.sequence_length_round=2";
   const Strings packed =
       with({"++policy.sequence_packing.enabled=true", "++policy.sequence_packing.train_mb_tokens=64"});
-  check_each(grpo, {{"policy.dynamic_batching.enabled", "false", "true", with({round})},
+  check_each(grpo, {{"policy.train_micro_batch_size", "16", "8", plain},
+                    {"policy.logprob_batch_size", "32", "16", plain},
+                    {"policy.dynamic_batching.enabled", "false", "true", with({round})},
                     {"policy.dynamic_batching.train_mb_tokens", "64", "32", with({dynamic, round})},
                     {"policy.dynamic_batching.logprob_mb_tokens", "64", "32", with({dynamic, round})},
                     {"policy.dynamic_batching.sequence_length_round", "2", "16", with({dynamic})},
+                    {"policy.sequence_packing.enabled", "false", "true",
+                     with({"++policy.sequence_packing.train_mb_tokens=64"})},
+                    {"policy.sequence_packing.train_mb_tokens", "64", "32", packed},
+                    {"policy.make_sequence_length_divisible_by", "1", "16", packed},
                     {"policy.sequence_packing.logprob_mb_tokens", "64", "32", packed},
                     {"policy.sequence_packing.algorithm", "modified_first_fit_decreasing", "concatenative", packed},
                     {"policy.sequence_packing.microbatch_order", "packer", "largest_first", packed}});

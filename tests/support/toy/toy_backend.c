@@ -4,7 +4,7 @@
 struct hexad_backend {
   const hexad_host* host;
   toy_fault fault;
-  char trace[4096]; /* plugin_config.trace: a file that gets a line for each micro-batch */
+  char trace[4096]; /* plugin_config.trace: a file that gets a line for each micro-batch and each step */
   float current[WEIGHTS], reference[WEIGHTS];
   double grad[WEIGHTS];
   int exported;
@@ -13,10 +13,8 @@ struct hexad_backend {
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_backend** out) {
   hexad_backend* self = calloc(1, sizeof *self);
   self->host = host;
-  const char* trace = "";
   hexad_code code = toy_read_fault(host, call, config, &self->fault);
-  if (code == HEXAD_OK) code = host->config_str(call, config, "trace", &trace);
-  snprintf(self->trace, sizeof self->trace, "%s", trace);
+  if (code == HEXAD_OK) code = toy_read_trace(host, call, config, self->trace);
   if (code == HEXAD_OK) code = toy_act(&self->fault, host, call, "create");
   if (code == HEXAD_OK) {
     *out = self;
@@ -111,8 +109,16 @@ static hexad_code train(hexad_backend* self, hexad_call* call, const hexad_train
   return code;
 }
 
+static void note_step(const hexad_backend* self, const hexad_step_args* args) {
+  FILE* file = *self->trace ? fopen(self->trace, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "step: rate %g, largest norm %g, flags %u\n", args->lr, args->max_grad_norm, args->flags);
+  fclose(file);
+}
+
 static hexad_code step(hexad_backend* self, hexad_call* call, const hexad_step_args* args, hexad_step_stats* stats) {
   double sum = 0;
+  note_step(self, args);
   (void)call;
   for (int i = 0; i < WEIGHTS; i++) sum += self->grad[i] * self->grad[i];
   const int discard = (args->flags & HEXAD_STEP_DISCARD) != 0;

@@ -12,7 +12,9 @@ typedef struct pending {
 struct hexad_generator {
   const hexad_host* host;
   toy_fault fault;
-  int64_t poll_ms; /* > 0: how long a poll takes, which hands out one completion */
+  char trace[4096]; /* plugin_config.trace: a file that gets a line for each request */
+  int64_t poll_ms;  /* > 0: how long a poll takes, which hands out one completion */
+  double bias;      /* plugin_config.bias: added to every log-prob that is told */
   int64_t version;
   float weights[WEIGHTS];
   pending *first, *last;
@@ -22,7 +24,9 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   hexad_generator* self = calloc(1, sizeof *self);
   self->host = host;
   hexad_code code = toy_read_fault(host, call, config, &self->fault);
+  if (code == HEXAD_OK) code = toy_read_trace(host, call, config, self->trace);
   if (code == HEXAD_OK) code = host->config_i64(call, config, "poll_ms", &self->poll_ms);
+  if (code == HEXAD_OK) code = host->config_f64(call, config, "bias", &self->bias);
   if (code == HEXAD_OK) {
     *out = self;
   } else {
@@ -69,7 +73,7 @@ static void sample(const hexad_generator* self, const hexad_request* request, pe
       for (int32_t v = 1; v < V; v++) token = all[v] > all[token] ? v : token;
     }
     out->tokens[count] = token;
-    out->logprobs[count++] = (float)all[token];
+    out->logprobs[count++] = (float)(all[token] + self->bias);
     ids[n++] = token;
     if (!stops(request, token)) continue;
     out->completion.finish = HEXAD_FINISH_STOP;
@@ -78,11 +82,21 @@ static void sample(const hexad_generator* self, const hexad_request* request, pe
   out->completion.count = count;
 }
 
+static void note(const hexad_generator* self, const hexad_request* request) {
+  FILE* file = *self->trace ? fopen(self->trace, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "request: %lld tokens, at most %lld more, temperature %g, top_p %g, min_p %g, top_k %lld, flags %u\n",
+          (long long)request->prompt_size, (long long)request->max_new_tokens, request->temperature, request->top_p,
+          request->min_p, (long long)request->top_k, request->flags);
+  fclose(file);
+}
+
 static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_request* const* requests, int64_t count) {
   hexad_code code = toy_act(&self->fault, self->host, call, "generate");
   if (code == HEXAD_OK) code = self->host->metric(call, "toy_requests", (double)count, 1, HEXAD_REDUCE_SUM);
   for (int64_t i = 0; i < count && code == HEXAD_OK; i++) {
     pending* entry = calloc(1, sizeof *entry);
+    note(self, requests[i]);
     sample(self, requests[i], entry);
     entry->span.version = self->version;
     entry->completion.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, error);

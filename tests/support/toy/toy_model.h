@@ -42,6 +42,15 @@ static inline hexad_code toy_read_fault(const hexad_host* host, hexad_call* call
   return code;
 }
 
+/* plugin_config.trace, at most 4095 bytes of it. */
+static inline hexad_code toy_read_trace(const hexad_host* host, hexad_call* call, const hexad_config* config,
+                                        char trace[4096]) {
+  const char* text = "";
+  const hexad_code code = host->config_str(call, config, "trace", &text);
+  snprintf(trace, 4096, "%s", text);
+  return code;
+}
+
 static inline int toy_fails(const toy_fault* fault, const hexad_host* host, hexad_call* call, const char* where) {
   return strcmp(fault->where, where) == 0 && (fault->step == 0 || fault->step == host->step(call));
 }
