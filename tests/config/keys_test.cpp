@@ -70,7 +70,8 @@ bool has_case(const std::string& heading) {
   const size_t colon = heading.find(": ");
   if (colon == std::string::npos) return false;
   const fs::path folder = tests_dir() / heading.substr(0, colon);
-  const std::string wanted = "TEST_CASE(\"" + heading.substr(colon + 2) + "\"";
+  const std::string name = "\"" + heading.substr(colon + 2) + "\"", wanted = "TEST_CASE(" + name,
+                    of_fixture = "TEST_CASE_FIXTURE(Fixture, " + name;
   static std::map<fs::path, std::string> sources;
   std::string& text = sources[folder];
   if (text.empty() && fs::is_directory(folder)) {
@@ -78,7 +79,7 @@ bool has_case(const std::string& heading) {
       if (entry.path().extension() == ".cpp") text += text_of(entry.path());
     }
   }
-  return text.find(wanted) != std::string::npos;
+  return text.find(wanted) != std::string::npos || text.find(of_fixture) != std::string::npos;
 }
 
 bool is_off(const Key& key, const Node& value) {
