@@ -71,7 +71,9 @@ class NotedOperators {
 
  private:
   static std::unique_ptr<at::ObserverContext> note(const at::RecordFunction& function) {
-    note_step(function.name());
+    // Autograd adds in place where nobody else holds the sum: a message under way may.
+    const std::string name = function.name();
+    note_step(name.ends_with("_") ? name.substr(0, name.size() - 1) : name);
     return nullptr;
   }
   at::CallbackHandle handle_;
@@ -117,6 +119,9 @@ inline std::string recorded_steps(const json& policy, const std::string& plugin,
       note_step(fmt::format("norm {:a}", stats.grad_norm));
       note_step(numbers_of(backend.weights(HEXAD_WEIGHTS_CURRENT)));
     }
+    const hexad_memory_stats memory = backend.memory();
+    note_step(fmt::format("bytes of parameters {}, gradients {}, optimizer {}", memory.parameter_bytes,
+                          memory.gradient_bytes, memory.optimizer_bytes));
     for (const auto& [name, value] : reported()) note_step(fmt::format("{} {:a}", name, value));
   }
   step_lines() = nullptr;

@@ -50,6 +50,7 @@ constexpr KeyCase kMegatron[] = {
     {1, "megatron llama pack2", "optimizer.adam_eps", "1e-8", "1e-2"},
     {1, "megatron llama pack2 optimizer.optimizer=sgd", "optimizer.sgd_momentum", "0.9", "0.5"},
     {2, "megatron llama pack2", "optimizer.use_distributed_optimizer", "true", "false"},
+    {1, "megatron llama pack2 bf16", "optimizer.use_precision_aware_optimizer", "false", "true"},
     {1, "megatron llama pack2 bf16 optimizer.use_precision_aware_optimizer=true", "optimizer.main_params_dtype",
      "\"float32\"", "\"float16\""},
     {1, "megatron llama pack2 bf16 optimizer.use_precision_aware_optimizer=true", "optimizer.main_grads_dtype",
