@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/algorithm/consensus_at_k.hpp"
 #include "core/algorithm/inference.hpp"
 #include "core/algorithm/pass_at_k.hpp"
 #include "core/algorithm/train_run.hpp"
@@ -31,9 +32,11 @@ class Saved {
   }
   void add(const rollout::Rollout& rollout) {
     for (int64_t i = 0; i < rollout.batch.size(); ++i) {
+      const std::optional<std::string>& answer = rollout.answers[static_cast<size_t>(i)];
       samples_ << json_text(Json{{"prompt", rollout.prompts[i]->text},
                                  {"response", rollout.responses[i]},
                                  {"expected_answer", rollout.prompts[i]->answer},
+                                 {"answer", answer ? Json(*answer) : Json()},
                                  {"reward", rollout.batch.row<float>("rewards", i)[0]},
                                  {"invalid", rollout.batch.row<uint8_t>("invalid", i)[0] != 0},
                                  {"truncated", rollout.batch.row<uint8_t>("truncated", i)[0] != 0}})
@@ -57,6 +60,23 @@ std::vector<std::string> environments_of(const std::vector<data::Datum>& prompts
   return {names.begin(), names.end()};
 }
 
+// The samples of one prompt.
+std::vector<Vote> votes_of(const rollout::Rollout& rollout, int64_t begin, int64_t tests) {
+  const auto rewards = rollout.batch.at("rewards").span<float>();
+  const auto invalid = rollout.batch.at("invalid").span<uint8_t>();
+  std::vector<Vote> votes;
+  for (int64_t i = begin; i < begin + tests; ++i) {
+    const std::optional<std::string>& answer = rollout.answers[static_cast<size_t>(i)];
+    if (!answer && !invalid[i])
+      fail(ErrorKind::config,
+           "eval.metric: got cons@k, which counts equal answers, and env.{} tells no answers, only rewards. Ask for "
+           "pass@k, or have the environment tell them: built-in ones do, and programs that answer with \"answer\"",
+           rollout.prompts[static_cast<size_t>(i)]->env_name);
+    votes.push_back({answer.value_or(""), rewards[i] == 1 && !invalid[i]});
+  }
+  return votes;
+}
+
 // Adds what one rollout of whole groups comes to; sums, to be divided by `samples` and `prompts` at the end.
 void add(const rollout::Rollout& rollout, const config::EvalConfig& eval, Evaluation& sums) {
   const int64_t tests = eval.num_tests_per_prompt, rows = rollout.batch.size();
@@ -71,7 +91,8 @@ void add(const rollout::Rollout& rollout, const config::EvalConfig& eval, Evalua
     }
     for (int64_t k = 1; k <= tests; k *= 2)
       sums.metrics[fmt::format("pass@{}", k)] += static_cast<double>(tests) * pass_at_k(tests, right, k);
-    sums.score += pass_at_k(tests, right, eval.k_value);
+    sums.score += eval.metric == "cons@k" ? consensus_at_k(votes_of(rollout, begin, tests), eval.k_value)
+                                          : pass_at_k(tests, right, eval.k_value);
     sums.right += right;
     ++sums.prompts;
   }

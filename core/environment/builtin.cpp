@@ -24,12 +24,14 @@ class PerSample : public Environment {
   Scores score(std::span<const Sample> samples, int64_t) const override {
     Scores scores;
     scores.invalid.assign(samples.size(), 0);
-    for (const Sample& sample : samples) scores.rewards.push_back(reward(sample));
+    scores.answers.resize(samples.size());
+    for (size_t i = 0; i < samples.size(); ++i) scores.rewards.push_back(reward(samples[i], scores.answers[i]));
     return scores;
   }
 
  protected:
-  virtual float reward(const Sample& sample) const = 0;
+  // `answer`: Scores::answers of this sample, "" at the call.
+  virtual float reward(const Sample& sample, std::string& answer) const = 0;
 };
 
 class ExactAnswer : public PerSample {
@@ -39,9 +41,10 @@ class ExactAnswer : public PerSample {
     ignore_case_ = arguments.flag("ignore_case", true);
     require_end_ = arguments.flag("require_end", false);
   }
-  float reward(const Sample& sample) const override {
+  float reward(const Sample& sample, std::string& answer) const override {
+    answer = normalized(sample.response, ignore_case_);
     if (require_end_ && sample.truncated) return 0;
-    return normalized(sample.response, ignore_case_) == normalized(sample.ground_truth, ignore_case_) ? 1.0f : 0.0f;
+    return answer == normalized(sample.ground_truth, ignore_case_) ? 1.0f : 0.0f;
   }
 
  private:
@@ -53,10 +56,11 @@ class LastNumber : public PerSample {
   explicit LastNumber(const Json& values) {
     bare_ = Arguments("last_number", values, {"format"}).choice("format", "any", {"any", "bare"}) == "bare";
   }
-  float reward(const Sample& sample) const override {
+  float reward(const Sample& sample, std::string& answer) const override {
     if (sample.truncated) return 0;
     const auto want = canonical_number(sample.ground_truth);
     const auto got = bare_ ? canonical_number(sample.response) : last_number(sample.response);
+    answer = got.value_or("");
     return want && got && *want == *got ? 1.0f : 0.0f;
   }
 
@@ -78,12 +82,12 @@ class Math : public PerSample {
                 : how == "dapo_math_verify"          ? math::dapo_answer_is
                                                      : math::verify;
   }
-  float reward(const Sample& sample) const override {
-    return is_right_(sample.ground_truth, sample.response) ? 1.0f : 0.0f;
+  float reward(const Sample& sample, std::string& answer) const override {
+    return is_right_(sample.ground_truth, sample.response, &answer) ? 1.0f : 0.0f;
   }
 
  private:
-  bool (*is_right_)(std::string_view gold, std::string_view response);
+  bool (*is_right_)(std::string_view gold, std::string_view response, std::string* answer);
 };
 
 // NeMo-RL's math_multi_reward; the reward is the sum of its parts.
@@ -102,6 +106,7 @@ class MathMultiReward : public Environment {
       scores.components["integer"].push_back(answer.integer);
       scores.components["format"].push_back(answer.formatted);
       scores.rewards.push_back(static_cast<float>(answer.correct + answer.integer + answer.formatted));
+      scores.answers.push_back(answer.answer);
     }
     return scores;
   }
@@ -111,8 +116,9 @@ class MathMultiReward : public Environment {
 class TokenTask : public PerSample {
  public:
   explicit TokenTask(const Json& values) { Arguments("token_task", values, {}); }
-  float reward(const Sample& sample) const override {
+  float reward(const Sample& sample, std::string& answer) const override {
     const std::string got = normalized(sample.response, false), want = normalized(sample.ground_truth, false);
+    answer = got;
     const size_t longest = std::max(got.size(), want.size());
     if (longest == 0) return 1;
     size_t right = 0;

@@ -44,6 +44,9 @@ struct Scores {
   std::vector<std::optional<Reply>> replies = {};
   std::vector<nlohmann::ordered_json> states = {};  // [samples], or none: Sample::state of the next turn
   std::string why_invalid = {};                     // the first reason why a sample is; may be unknown: empty
+  // [samples], or none: what was read out of each response, "" where nothing was. Votes of a consensus (eval.metric cons@k):
+  // equal texts are one answer.
+  std::vector<std::string> answers = {};
 };
 
 // The run is interrupted and its rewards take too long: the step is given up.

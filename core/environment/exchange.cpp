@@ -114,6 +114,8 @@ Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& 
   }
   answer.reply = reply_of(value);
   answer.state = value.value("state", Json());
+  const Json text = value.value("answer", Json());
+  if (!text.is_null()) answer.answer = text.is_string() ? text.get<std::string>() : json_text(text);
   return answer;
 }
 

@@ -17,6 +17,7 @@ struct Answer {
   std::string reason;  // why invalid
   std::optional<Reply> reply;
   nlohmann::ordered_json state;  // null: none
+  std::optional<std::string> answer;
 };
 
 // It is no answer to the request.
@@ -26,7 +27,7 @@ struct BadAnswer : std::runtime_error {
 
 // {"id": 7, "reward": 0.5, "components": {"format": 1}} or {"id": 7, "invalid": true, "reason": "..."}; a reward is a
 // finite number, true (1), false (0) or null (invalid). `components`: exactly these. "reply": a text or {"content",
-// "role"}; null is none. "state": anything. Throws BadAnswer.
+// "role"}; null is none. "state": anything. "answer": Scores::answers, what is no text as its JSON. Throws BadAnswer.
 Answer answer_of(const nlohmann::ordered_json& value, int64_t id, const std::vector<std::string>& components);
 
 // A line with the answers to `ids`: the answer itself, or with `batched` a list of them in that order. Throws BadAnswer.

@@ -138,6 +138,10 @@ void ProgramScoring::keep(const Job& job, const std::vector<Answer>& answers) {
     scores_.rewards[at] = answers[i].reward;
     scores_.replies[at] = answers[i].reply;
     scores_.states[at] = answers[i].state;
+    if (answers[i].answer) {
+      scores_.answers.resize(samples_.size());
+      scores_.answers[at] = *answers[i].answer;
+    }
     for (size_t c = 0; c < settings_.components.size(); ++c)
       scores_.components[settings_.components[c]][at] = answers[i].components[c];
     if (answers[i].invalid) set_invalid(job.ids[i], "the program says that it cannot score it: " + answers[i].reason);

@@ -63,6 +63,7 @@ class WeightedSum : public Environment {
     if (sum.why_invalid.empty() && !scores.why_invalid.empty())
       sum.why_invalid = "part '" + part.name + "': " + scores.why_invalid;
     for (const auto& [name, value] : scores.metrics) sum.metrics[part.name + "/" + name] = value;
+    if (sum.answers.empty()) sum.answers = scores.answers;
   }
 
   // The state of a sample has a member for each part that keeps one.

@@ -40,6 +40,7 @@ struct Conversation {
   bool invalid = false;
   std::string why_invalid;                  // as far as it is known
   std::map<std::string, float> components;  // sums over turns
+  std::optional<std::string> answer;        // environment::Scores::answers of the newest response, where it tells them
   nlohmann::ordered_json state;
   std::optional<environment::Reply> reply;  // to the newest response; nothing: it has ended
 };

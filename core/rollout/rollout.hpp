@@ -28,6 +28,7 @@ struct Rollout {
   data::Batch batch;
   std::vector<std::string> responses;                    // [B] all behind the prompt
   std::vector<const data::Datum*> prompts;               // [B]
+  std::vector<std::optional<std::string>> answers;       // [B] as Conversation::answer
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
   Reported reported;                                     // by environments, whose values are among the metrics

@@ -13,6 +13,7 @@ Rollout Rollout::select(std::span<const int64_t> rows) const {
   for (const int64_t row : rows) {
     result.responses.push_back(responses[row]);
     result.prompts.push_back(prompts[row]);
+    result.answers.push_back(answers[row]);
     for (const auto& [name, values] : components) result.components[name].push_back(values[row]);
   }
   return result;
@@ -30,6 +31,7 @@ void Rollout::append(const Rollout& other) {
   for (auto& [name, column] : components) column.resize(static_cast<size_t>(batch.size()));
   responses.insert(responses.end(), other.responses.begin(), other.responses.end());
   prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
+  answers.insert(answers.end(), other.answers.begin(), other.answers.end());
   metrics = other.metrics;
   reported.add(other.reported);
   for (const auto& [name, value] : reported.values()) metrics[name] = value;

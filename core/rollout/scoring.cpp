@@ -36,6 +36,7 @@ void score_part(const environment::Environment& environment, std::span<Conversat
     if (scores.invalid[k] && !scores.why_invalid.empty())
       conversation.why_invalid = fmt::format("env.{}: {}", conversation.prompt->env_name, scores.why_invalid);
     for (const auto& [name, values] : scores.components) conversation.components[name] += values[k];
+    if (!scores.answers.empty()) conversation.answer = std::move(scores.answers[k]);
     if (!scores.states.empty()) conversation.state = std::move(scores.states[k]);
     conversation.reply.reset();
     if (!scores.replies.empty() && !conversation.invalid) conversation.reply = std::move(scores.replies[k]);

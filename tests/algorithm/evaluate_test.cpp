@@ -1,6 +1,9 @@
 // Evaluation: samples of a data set, scored; pass@k; what is saved. In this process, on the toy generator.
 #include "core/algorithm/evaluate.hpp"
 
+#include <random>
+
+#include "core/algorithm/consensus_at_k.hpp"
 #include "core/algorithm/pass_at_k.hpp"
 #include "tests/support/toy/toy.hpp"
 
@@ -35,6 +38,23 @@ double counted(int n, int c, int k) {
   return good / sets;
 }
 
+using algorithm::Vote;
+
+// By going through the sets, as NeMo-RL does.
+double voted(const std::vector<Vote>& votes, int k) {
+  double sets = 0, good = 0;
+  for (unsigned set = 0; set < 1u << votes.size(); ++set) {
+    if (__builtin_popcount(set) != k) continue;
+    std::map<std::string, int> counts;
+    std::vector<const Vote*> in_order;  // the first of each answer
+    for (size_t i = 0; i < votes.size(); ++i)
+      if ((set >> i & 1) && counts[votes[i].answer]++ == 0) in_order.push_back(&votes[i]);
+    const auto winner = std::ranges::max_element(in_order, {}, [&](const Vote* vote) { return counts[vote->answer]; });
+    ++sets, good += (*winner)->right;
+  }
+  return good / sets;
+}
+
 }  // namespace
 
 TEST_CASE("pass@k is the share of sets of k samples with a right one") {
@@ -44,6 +64,62 @@ TEST_CASE("pass@k is the share of sets of k samples with a right one") {
     }
   }
   CHECK(algorithm::pass_at_k(100000, 1, 50000) == doctest::Approx(0.5));
+}
+
+TEST_CASE("cons@k is the share of sets of k samples whose most frequent answer is right") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<Vote> votes(1 + random() % 9);
+    for (Vote& vote : votes) {
+      vote.answer = std::string(1, static_cast<char>('a' + random() % 4));
+      vote.right =
+          round % 3 == 0 ? random() % 2 : vote.answer == "a";  // also where equal answers are not equally right
+    }
+    for (int k = 1; k <= static_cast<int>(votes.size()); ++k)
+      CHECK(algorithm::consensus_at_k(votes, k) == doctest::Approx(voted(votes, k)));
+  }
+  std::vector<Vote> many(64, Vote{"wrong", false});  // 33 of 64 are right
+  for (int i = 0; i < 33; ++i) many[2 * (i % 32) + (i == 32)] = {"right", true};
+  CHECK(algorithm::consensus_at_k(many, 64) == doctest::Approx(1));
+  CHECK(algorithm::consensus_at_k(many, 1) == doctest::Approx(33.0 / 64));
+}
+
+TEST_CASE("cons@k counts the answers that environments tell") {
+  const std::vector<std::string> eight = {"++eval.metric=cons@k", "++eval.num_tests_per_prompt=8", "++eval.k_value=3",
+                                          "policy.generation.max_new_tokens=1"};
+  const auto with = [&](const std::string& more) {
+    std::vector<std::string> all = eight;
+    all.push_back(more);
+    return all;
+  };
+  const Evaluated run(eight);
+  double score = 0;
+  for (int prompt = 0; prompt < 16; ++prompt) {
+    std::vector<Vote> votes;
+    for (int i = 0; i < 8; ++i) {
+      const Json& sample = run.samples[prompt * 8 + i];
+      CHECK(sample.at("answer") == sample.at("response"));
+      votes.push_back({sample.at("answer"), sample.at("reward") == 1});
+    }
+    score += voted(votes, 3);
+  }
+  CHECK(run.result.score == doctest::Approx(score / 16));
+  CHECK(run.result.score != Evaluated(with("eval.metric=pass@k")).result.score);
+
+  // Of a program: what it tells, or an error that names the way out.
+  const toy::TempDir dir;
+  const auto program = [&](const std::string& name, const std::string& more) {
+    const auto file = dir.write(
+        name,
+        "import json, sys\nfor line in sys.stdin:\n  r = json.loads(line)\n  print(json.dumps({'id': r['id'], "
+        "'reward': r['response'] == r['ground_truth']" +
+            more + "}), flush=True)\n");
+    return with("env={exact_answer: {command: [python3, " + file.string() + "]}}");
+  };
+  CHECK(Evaluated(program("tells.py", ", 'answer': ord(r['response'][0]) if r['response'] else None")).result.score ==
+        doctest::Approx(run.result.score));
+  CHECK(contains(error_of([&] { Evaluated(program("mute.py", "")); }),
+                 "eval.metric: got cons@k, which counts equal answers, and env.exact_answer tells no answers"));
 }
 
 TEST_CASE("every prompt is drawn so many times, and the score is what was saved comes to") {
@@ -132,6 +208,6 @@ data: {dataset_name: local, problem_key: Question, solution_key: Answer, data_pa
   CHECK(contains(error_of([&] { config::resolve(file, {"eval.num_tests_per_prompt=2"}); }),
                  "eval.num_tests_per_prompt: got 2, and with temperature 0 or top_k 1 all samples of a prompt are the "
                  "same; nearest: 1"));
-  CHECK(contains(error_of([&] { config::resolve(file, {"eval.metric=cons@k"}); }), "'cons@k' is not available"));
+  CHECK(config::resolve(file, {"eval.metric=cons@k"}).root.as_string("eval.metric") == "cons@k");
   CHECK(contains(error_of([&] { config::resolve(file, {"generation.temperatur=1"}); }), "temperatur"));
 }

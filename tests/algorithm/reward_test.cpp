@@ -105,6 +105,7 @@ rollout::Rollout rollout_of(const Json& round) {
   rollout.batch = batch;
   for (const int64_t id : ids) rollout.responses.push_back(std::to_string(id));
   rollout.prompts.resize(ids.size());
+  rollout.answers.resize(ids.size());
   return rollout;
 }
 

@@ -70,6 +70,28 @@ TEST_CASE("math_multi_reward pays for three parts") {
   CHECK(parts("four") == std::vector<float>{0, 0, 0, 0});
 }
 
+TEST_CASE("environments tell the answer that they read") {
+  const auto answer = [](const std::string& name, const Json& arguments, const std::string& response,
+                         const std::string& truth = "C") {
+    Sample sample;
+    sample.response = response;
+    sample.ground_truth = truth;
+    return make_environment(name, arguments)->score(std::span(&sample, 1), 1).answers.at(0);
+  };
+  const auto of = [](const char* type) { return Json{{"verifier_type", type}}; };
+  CHECK(answer("math", {}, "first 3, then \\boxed{\\frac{1}{2}}") == answer("math", {}, "so $\\dfrac{1}{2}$ it is"));
+  CHECK(answer("math", {}, "the answer is 12", "7") == "12");
+  CHECK(answer("math", {}, "no idea") == "");
+  CHECK(answer("math", {{"math_verify_impl", "dapo_math_verify"}}, "Answer: 1,200") == "1200");
+  CHECK(answer("math", {{"math_verify_impl", "dapo_math_verify"}}, "1200") == "");
+  CHECK(answer("math", of("english_multichoice"), "Answer: B") == "B");
+  CHECK(answer("math", of("multilingual_multichoice"), "Antwort: B") == "B");
+  CHECK(answer("math", of("multilingual_multichoice"), "B") == "");
+  CHECK(answer("math_multi_reward", {}, "<think>a</think>\n<answer> 4 </answer>") == "4");
+  CHECK(answer("last_number", {}, "3 + 4 is 7.0") == "7");
+  CHECK(answer("exact_answer", {}, " A  b.") == "a b");
+}
+
 TEST_CASE("token_task pays for each character in its place") {
   CHECK(reward("token_task", {}, "abcd", "abcd") == 1);
   CHECK(reward("token_task", {}, "abxx", "abcd") == 0.5f);

@@ -34,6 +34,7 @@ TEST_CASE("parts are weighed, added, and reported unweighted") {
   CHECK(scores.components.at("last_number") == Floats{0, 0, 1});
   CHECK(scores.components.size() == 4);
   CHECK(scores.rewards == Floats{2 + 0.5f - 0.5f, 0.5f - 0.5f, 2 - 0.5f});
+  CHECK(scores.answers == std::vector<std::string>{"a", "abc", "3"});  // of the first part that tells any
 }
 
 TEST_CASE("a part that cannot score a sample makes it invalid, with its reason; its components are metrics") {

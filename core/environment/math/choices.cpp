@@ -118,15 +118,17 @@ std::string minerva_form(std::string_view answer) {
 
 }  // namespace
 
-bool english_choice_is(std::string_view gold, std::string_view response) try {
+bool english_choice_is(std::string_view gold, std::string_view response, std::string* answer) try {
   static const Rewrite pattern(R"((?i)Answer\s*:[ \t]*([A-Z]))", "");
   const auto letters = pattern.first_groups(without_marks(response));
-  return !letters.empty() && letters[0] == without_marks(gold);
+  if (letters.empty()) return false;
+  if (answer) *answer = letters[0];
+  return letters[0] == without_marks(gold);
 } catch (const TooMuch&) {
   return false;
 }
 
-bool multilingual_choice_is(std::string_view gold, std::string_view response) try {
+bool multilingual_choice_is(std::string_view gold, std::string_view response, std::string* answer) try {
   static const std::vector<Rewrite> patterns = [] {
     std::vector<Rewrite> made;
     for (const std::string_view word : kAnswerWords) {
@@ -138,20 +140,25 @@ bool multilingual_choice_is(std::string_view gold, std::string_view response) tr
   const std::string plain = without_marks(response);
   for (const Rewrite& pattern : patterns) {
     const auto letters = pattern.first_groups(plain);
-    if (!letters.empty()) return latin_letter(letters[0]) == gold;
+    if (letters.empty()) continue;
+    const std::string letter = latin_letter(letters[0]);
+    if (answer) *answer = letter;
+    return letter == gold;
   }
   return false;
 } catch (const TooMuch&) {
   return false;
 }
 
-bool dapo_answer_is(std::string_view gold, std::string_view response) try {
+bool dapo_answer_is(std::string_view gold, std::string_view response, std::string* answer) try {
   static const Rewrite pattern(R"((?i)Answer\s*:\s*([^\n]+))", "");
   constexpr size_t kLooksAt = 300;
   const std::u32string all = wide(response);
   const auto answers =
       pattern.first_groups(narrow(std::u32string_view(all).substr(all.size() - std::min(all.size(), kLooksAt))));
-  return minerva_form(answers.empty() ? "[INVALID]" : answers.back()) == minerva_form(gold);
+  const std::string got = minerva_form(answers.empty() ? "[INVALID]" : answers.back());
+  if (answer && !answers.empty()) *answer = got;
+  return got == minerva_form(gold);
 } catch (const TooMuch&) {
   return false;
 }
@@ -163,6 +170,7 @@ TaggedAnswer tagged_answer(std::string_view gold, std::string_view response) {
   std::string_view answer = open == response.npos ? response : response.substr(open + kOpen.size());
   answer = trimmed(answer.substr(0, answer.find(kClose)));
   TaggedAnswer result;
+  result.answer = answer;
   result.correct = answer == gold;
   result.integer =
       !answer.empty() && std::all_of(answer.begin(), answer.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -93,10 +93,11 @@ Reading read_answer(std::string_view text, bool plain) {
   return result;
 }
 
-bool verify(std::string_view gold, std::string_view response) {
+bool verify(std::string_view gold, std::string_view response, std::string* answer) {
   try {
-    const Reading want = read_answer("\\boxed{" + std::string(gold) + "}", false);
     const Reading got = read_answer(response, true);
+    if (answer) *answer = trimmed(got.text);
+    const Reading want = read_answer("\\boxed{" + std::string(gold) + "}", false);
     const std::string_view a = trimmed(want.text), b = trimmed(got.text);
     if (!a.empty() && a == b) return true;
     return want.expression && got.expression && equal(want.expression, got.expression);

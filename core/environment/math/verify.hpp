@@ -19,7 +19,7 @@ Reading read_answer(std::string_view text, bool plain);
 
 // As math-verify's math_metric with NeMo-RL's settings: the gold answer in a \boxed{} of its own as LaTeX, the response
 // as plain numbers and LaTeX. Any thread; takes bounded time and memory on any input, and is a function of its input
-// alone. What exceeds a bound is wrong.
-bool verify(std::string_view gold, std::string_view response);
+// alone. What exceeds a bound is wrong. `answer`, if not null: the text of the response's answer, "" if there is none.
+bool verify(std::string_view gold, std::string_view response, std::string* answer = nullptr);
 
 }  // namespace hexad::environment::math
