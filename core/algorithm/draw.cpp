@@ -27,6 +27,7 @@ std::optional<rollout::Rollout> roll_out(Grpo& run, telemetry::Timer& timer, int
                              grpo.max_rollout_turns};
     rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
   }
+  timer.add("generation/environment", rollout->environment_seconds);
   const auto time = timer.measure("reward_calculation");
   judge(run, *rollout);
   return rollout;

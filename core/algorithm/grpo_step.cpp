@@ -5,15 +5,14 @@
 #include "core/algorithm/advantage.hpp"
 #include "core/algorithm/baseline.hpp"
 #include "core/algorithm/metrics.hpp"
+#include "core/algorithm/removed_tokens.hpp"
 #include "core/algorithm/reward.hpp"
 #include "core/algorithm/reward_penalty.hpp"
+#include "core/algorithm/sample_log.hpp"
 #include "core/base/error.hpp"
-#include "core/text/tokenizer/stream_decoder.hpp"
 
 namespace hexad::algorithm {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Tokens that the model wrote.
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
@@ -34,13 +33,6 @@ std::vector<float> loss_mask(const data::Batch& batch) {
     for (size_t t = 1; t < token_mask.size(); ++t) mask[batch.cu_seqlens()[i] + t] = token_mask[t] * sample;
   }
   return mask;
-}
-
-// 1 for samples that have a reward: others do not count in their group's baseline.
-std::vector<float> scored(const data::Batch& batch) {
-  std::vector<float> valid;
-  for (const uint8_t invalid : batch.at("invalid").span<uint8_t>()) valid.push_back(invalid ? 0.0f : 1.0f);
-  return valid;
 }
 
 // Rows with equal prompts form a group, also when they came from different records of the data.
@@ -77,12 +69,20 @@ AdvantageOptions advantage_options(const config::RunConfig& config) {
 
 }  // namespace
 
+std::vector<float> scored(const data::Batch& batch) {
+  std::vector<float> valid;
+  for (const uint8_t invalid : batch.at("invalid").span<uint8_t>()) valid.push_back(invalid ? 0.0f : 1.0f);
+  return valid;
+}
+
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
   data::Batch& batch = rollout.batch;
   const auto rewards = batch.at("rewards").span<float>();
   const auto truncated = std::as_const(batch).at("truncated").span<uint8_t>();
   if (const auto& scaling = config.reward_scaling; scaling.enabled) {
-    scale_rewards(rewards, {scaling.source_min, scaling.source_max, scaling.target_min, scaling.target_max});
+    const RewardScaling scale = {scaling.source_min, scaling.source_max, scaling.target_min, scaling.target_max};
+    scale_rewards(rewards, scale);
+    for (auto& [name, component] : rollout.components) scale_rewards(component, scale);
   }
   if (const auto& shaping = config.reward_shaping; shaping.enabled) {
     batch.set("unshaped_rewards", batch.at("rewards").clone(), data::Axis::sample);
@@ -109,6 +109,7 @@ void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data
   const bool reference = (needs.reference_logprobs || config.loss_fn.use_kl_in_reward) &&
                          !config.grpo.skip_reference_policy_logprobs_calculation;
   batch.set("prev_logprobs", prev ? policy.logprobs(batch, cluster::Weights::current) : zeros, data::Axis::token);
+  zero_removed(batch.at("prev_logprobs").span<float>());
   batch.set("reference_policy_logprobs", reference ? policy.logprobs(batch, cluster::Weights::reference) : zeros,
             data::Axis::token);
 }
@@ -154,6 +155,26 @@ std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batc
       .std;
 }
 
+namespace {
+
+// The share of prompts with a sample that has a reward, of those with samples that could be scored; `k` samples each.
+double pass_rate(const data::Batch& batch, int64_t k) {
+  const auto rewards = batch.at("rewards").span<float>();
+  const std::vector<float> valid = scored(batch);
+  double prompts = 0, passed = 0;
+  for (int64_t begin = 0; begin < batch.size(); begin += k) {
+    bool any_valid = false, any_passed = false;
+    for (int64_t i = begin; i < begin + k; ++i) {
+      any_valid |= valid[i] != 0;
+      any_passed |= valid[i] != 0 && rewards[i] > 0;
+    }
+    prompts += any_valid, passed += any_passed;
+  }
+  return prompts > 0 ? passed / prompts : 0;
+}
+
+}  // namespace
+
 Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators) {
   const config::GrpoConfig& grpo = run.config.grpo;
   const auto& all = run.prompts.validation();
@@ -178,12 +199,8 @@ Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& upd
   const auto rewards = rollout.batch.at("rewards").span<float>();
   metrics["accuracy"] = mean_reward(rollout.batch);
   metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
-  if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) {
-    double passed = 0;
-    for (int64_t i = 0; i < count; ++i)
-      passed += std::any_of(rewards.begin() + i * k, rewards.begin() + (i + 1) * k, [](float r) { return r > 0; });
-    metrics["pass_k"] = passed / static_cast<double>(count);
-  }
+  if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) metrics["pass_k"] = pass_rate(rollout.batch, k);
+  log_validation(run, rollout, run.progress.total_steps);
   for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
     run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text,
                                  rollout.responses[i], rewards[i]));
@@ -205,51 +222,6 @@ double mean_reward(const data::Batch& batch) {
     if (valid[i] != 0) of_valid.push_back(rewards[i]);
   }
   return mean(of_valid);
-}
-
-namespace {
-
-constexpr int64_t kSamplesWithTexts = 16;  // of a step: decoding all would cost more than the report can show
-
-// Rows whose tokens are logged as text too: prompts from all over the batch, another place of the group each.
-std::vector<bool> rows_with_texts(int64_t rows) {
-  std::vector<bool> chosen(static_cast<size_t>(rows), rows <= kSamplesWithTexts);
-  for (int64_t k = 0; k < kSamplesWithTexts && rows > 0; ++k)
-    chosen[static_cast<size_t>((k * rows / kSamplesWithTexts + k) % rows)] = true;
-  return chosen;
-}
-
-// Of every token what it adds to the text: together they are the text. A character of several tokens stands at its last.
-std::vector<std::string> token_texts(const rollout::ModelText& text, std::span<const int64_t> ids) {
-  text::StreamDecoder decoder(text.tokenizer, /*skip_special_tokens=*/false);
-  std::vector<std::string> texts;
-  for (const int64_t id : ids) texts.push_back(decoder.push_or_restart(static_cast<int32_t>(id)).value_or(""));
-  return texts;
-}
-
-}  // namespace
-
-void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step) {
-  const data::Batch& batch = rollout.batch;
-  const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
-  const std::vector<bool> with_texts = rows_with_texts(batch.size());
-  const std::vector<float> valid = scored(batch);
-  std::vector<nlohmann::ordered_json> lines;
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
-                     {"response", rollout.responses[i]},
-                     {"rewards", valid[i] != 0 ? Json(batch.row<float>("rewards", i)[0]) : Json()},
-                     {"input_lengths", batch.length(i)},
-                     {"token_ids", list(batch.row<int64_t>("input_ids", i))},
-                     {"token_loss_mask", list(batch.row<float>("token_mask", i))},
-                     {"sample_loss_mask", batch.row<float>("sample_mask", i)[0]},
-                     {"advantages", list(batch.row<float>("advantages", i))},
-                     {"generation_logprobs", list(batch.row<float>("generation_logprobs", i))},
-                     {"prev_logprobs", list(batch.row<float>("prev_logprobs", i))}});
-    if (with_texts[static_cast<size_t>(i)])
-      lines.back()["tokens"] = token_texts(run.text, batch.row<int64_t>("input_ids", i));
-  }
-  run.log.samples("train_data", step, lines);
 }
 
 }  // namespace hexad::algorithm

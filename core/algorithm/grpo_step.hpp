@@ -35,13 +35,13 @@ using UpdateGenerators = std::function<void()>;
 // Runs the validation prompts on the newest weights; returns accuracy, avg_length and, with several samples a prompt, pass_k.
 Metrics validate(Grpo& run, telemetry::Timer& timer, const UpdateGenerators& update_generators);
 
+// [B] 1 for samples that have a reward: others count in no baseline and no mean.
+std::vector<float> scored(const data::Batch& batch);
+
 // The mean, 0 of nothing.
 double mean(std::span<const float> values);
 
 // The mean of the rewards of samples that have one.
 double mean_reward(const data::Batch& batch);
-
-// The step's lines of train_data_step<N>.jsonl.
-void log_samples(Grpo& run, const rollout::Rollout& rollout, int64_t step);
 
 }  // namespace hexad::algorithm

@@ -1,5 +1,7 @@
 #include "core/algorithm/step_book.hpp"
 
+#include "core/algorithm/sample_log.hpp"
+
 #include <cmath>
 
 namespace hexad::algorithm {

@@ -34,8 +34,10 @@ Message forward(WorkerState& state, const Message& message) {
 
   // Outputs of all micro-batches first, in the order of their rows; then back to the order that was sent.
   const ForwardOutputs outputs(parts, names);
-  backend.forward(state.context(), message.header.at("which"), parts.pointers, outputs.get(),
-                  static_cast<int64_t>(names.size()), state.transform);
+  const int32_t which = message.header.at("which");
+  const plugin::LogitTransform unfiltered = {.temperature = state.transform.temperature};
+  backend.forward(state.context(), which, parts.pointers, outputs.get(), static_cast<int64_t>(names.size()),
+                  which == HEXAD_WEIGHTS_REFERENCE ? unfiltered : state.transform);
 
   data::Batch result = data::Batch::of_lengths(batch.lengths());
   for (size_t k = 0; k < names.size(); ++k) {

@@ -1,9 +1,13 @@
 #include "core/rollout/rollout.hpp"
 
+#include <chrono>
+
 #include "core/rollout/scoring.hpp"
 #include "core/rollout/turns.hpp"
 
 namespace hexad::rollout {
+
+using Clock = std::chrono::steady_clock;
 
 Environments make_environments(const config::EnvConfig& config, const std::vector<std::string>& names,
                                const environment::Services& services) {
@@ -63,15 +67,19 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
   Turns turns(prompts, plan);
   Reported reported;
   std::map<std::string, double> metrics;
+  std::chrono::duration<double> waited{0};
   for (auto requests = turns.requests(plan); !requests.empty(); requests = turns.requests(plan)) {
     const data::Batch completions = generation.generate(requests, plan.sampling);
     turns.add_responses(completions, generation.take_columns(), text);
+    const auto scoring = Clock::now();
     reported.add(score(turns.newest(), environments, plan.step));
+    waited += Clock::now() - scoring;
     turns.add_replies(plan, text);
     for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
   }
   Rollout rollout = rollout_of(turns.conversations(), turns.columns(), plan.samples, plan.step, reported);
   for (const auto& [name, value] : metrics) rollout.metrics[name] = value;
+  rollout.environment_seconds = waited.count();
   return rollout;
 }
 

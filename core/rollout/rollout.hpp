@@ -32,6 +32,7 @@ struct Rollout {
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
   Reported reported;                                     // by environments, whose values are among the metrics
+  double environment_seconds = 0;                        // that a rollout waited for rewards
 
   // These rows, in this order; the metrics stay those of all.
   Rollout select(std::span<const int64_t> rows) const;

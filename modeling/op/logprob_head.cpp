@@ -399,8 +399,4 @@ at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlen
 
 at::Tensor at_predicted_token(const at::Tensor& values) { return values.roll(1, 0); }
 
-at::Tensor mask_out_neg_inf(const at::Tensor& logprobs, const at::Tensor& mask) {
-  return logprobs.masked_fill(logprobs == -kInfinity, 0.0) * mask;
-}
-
 }  // namespace hexad::modeling

@@ -49,8 +49,4 @@ at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlen
 // position i holds the log-prob of token i, 0 at each sequence start. [T] -> [T], differentiable.
 at::Tensor at_predicted_token(const at::Tensor& values);
 
-// logprobs * mask with -inf replaced by 0 (NeMo-RL's mask_out_neg_inf_logprobs): what a worker returns for tokens that
-// the filter excludes.
-at::Tensor mask_out_neg_inf(const at::Tensor& logprobs, const at::Tensor& mask);
-
 }  // namespace hexad::modeling

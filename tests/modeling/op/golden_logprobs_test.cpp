@@ -1,4 +1,5 @@
 // logprobs.json: what NeMo-RL's workers return for given logits. The head's weight is the identity here.
+#include "core/algorithm/removed_tokens.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/op/packed_attention.hpp"
 #include "modeling/op/token_filter.hpp"
@@ -15,6 +16,13 @@ constexpr double kRelative = 1e-5, kAbsolute = 1e-6, kGradient = 1e-4;
 void check_close(const at::Tensor& got, const at::Tensor& want, double relative = kRelative) {
   REQUIRE(got.sizes() == want.sizes());
   CHECK(at::isclose(got.to(at::kDouble), want.to(at::kDouble), relative, kAbsolute, true).all().item<bool>());
+}
+
+// NeMo-RL's workers do to log-probs what Hexad's controller does.
+at::Tensor mask_out_neg_inf(const at::Tensor& logprobs, const at::Tensor& mask) {
+  const at::Tensor result = logprobs.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  algorithm::zero_removed({result.data_ptr<float>(), static_cast<size_t>(result.numel())});
+  return result * mask;
 }
 
 LogprobOptions options_of(const Json& config) {
