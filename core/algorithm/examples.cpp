@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/error.hpp"
+#include "core/rollout/prompts.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -14,7 +15,7 @@ data::ProcessorOptions example_options(const config::RunConfig& run, const confi
                                        const rollout::ModelText& text) {
   data::ProcessorOptions options;
   options.processor = spec.processor;
-  options.max_seq_length = std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
+  options.max_seq_length = rollout::input_limit(run);
   options.add_bos = run.data.add_bos;
   options.add_eos = run.data.add_eos;
   options.add_generation_prompt = run.data.add_generation_prompt;
@@ -96,6 +97,7 @@ Examples::Examples(const config::RunConfig& run, const rollout::ModelText& text)
 
 Examples::Examples(const config::RunConfig& run, Loaded loaded)
     : train_(std::move(loaded.first)),
+      contents_(data::contents_of(train_)),
       validation_(validation_batches(run.supervised, loaded.second)),
       loader_(static_cast<int64_t>(train_.size()),
               {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),

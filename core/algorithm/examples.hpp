@@ -4,6 +4,7 @@
 
 #include "core/config/run_config.hpp"
 #include "core/data/batch.hpp"
+#include "core/data/dataset/contents.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "core/rollout/model_text.hpp"
@@ -23,7 +24,7 @@ class Examples {
   // Whole batches of val_global_batch_size, at most val_batches of them; of fewer examples than one batch, all.
   const std::vector<data::Batch>& validation() const { return validation_; }
 
-  int64_t train_size() const { return static_cast<int64_t>(train_.size()); }
+  const data::Contents& train() const { return contents_; }  // the training examples as a whole
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   data::LoaderState state() const { return loader_.state(); }
   void restore(const data::LoaderState& state) { loader_.restore(state); }
@@ -37,6 +38,7 @@ class Examples {
   Examples(const config::RunConfig& run, Loaded loaded);
 
   std::vector<Example> train_;
+  data::Contents contents_;
   std::vector<data::Batch> validation_;
   data::DataLoader loader_;
   int64_t max_epochs_;

@@ -12,6 +12,7 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
     run.console.line(fmt::format(
         "asynchronous GRPO: what was being drawn when step {} was saved is drawn again, by the weights of that step",
         run.progress.total_steps));
+  const int64_t began = run.progress.total_steps;
   Collector collector(run, workers);
   const auto update_generators = [&] {
     if (!run.generation.stale()) return;
@@ -45,6 +46,8 @@ Ending grpo_train_async(Grpo& run, cluster::WorkerGroup& workers) {
     }
     book.report(step);
   }
+  const int64_t trained = run.progress.total_steps;
+  if (ending == Ending::finished && !book.is_over() && trained > began) book.finish(collector.position_after(trained));
   collector.stop();
   collector.check_balance();
   const GroupCounts& counts = collector.counts();

@@ -8,18 +8,20 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/suggest.hpp"
 
 namespace hexad::algorithm {
 namespace {
 
-// With them a checkpoint is a model that anyone can use: hexad convert.
-void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
-  std::filesystem::create_directories(to);
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
-    if (std::filesystem::exists(from / name))
-      std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
-  }
+constexpr std::chrono::milliseconds kSoon(50);  // a small checkpoint is there by then
+
+// Of the optimizer, where no schedule moves it; torch's default where nothing says it.
+double weight_decay(const Run& run) {
+  const double scheduled = run.schedule.weight_decay();
+  if (std::isfinite(scheduled)) return scheduled;
+  const config::OptimizerConfig& optimizer = run.config.policy.optimizer;
+  return optimizer.kwargs.value("weight_decay", optimizer.name.ends_with("AdamW") ? 0.01 : 0.0);
 }
 
 }  // namespace
@@ -27,11 +29,41 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
 bool due(int64_t step, int64_t period) { return period > 0 && step % period == 0; }
 
 RunBook::RunBook(Run& run, telemetry::Timer& timer, const Course& course, Validate validate)
-    : run_(run), timer_(timer), course_(course), validate_(std::move(validate)), first_step_(run.progress.total_steps) {
+    : run_(run),
+      timer_(timer),
+      course_(course),
+      validate_(std::move(validate)),
+      saver_(run),
+      first_step_(run.progress.total_steps) {
   if (!course_.val_at_start || first_step_ > 0) return;
-  const Validation validation = validate_();
-  run_.log.add(validation.prefix, validation.metrics);
+  check_names(this->validate());
   run_.log.end_step(0);
+}
+
+void RunBook::tell(const Validation& validation) const {
+  std::string text;
+  for (const char* name : {"accuracy", "pass_k", "val_loss", "loss"}) {
+    const auto found = validation.metrics.find(name);
+    if (found != validation.metrics.end()) text += fmt::format("  {} {:.4g}", name, found->second);
+  }
+  if (!text.empty()) run_.console.line(fmt::format("{} after step {}:{}", validation.prefix, validated_, text));
+}
+
+// A name that validation does not tell would rank no checkpoint, and never end the run.
+void RunBook::check_names(const Metrics& validation) const {
+  if (validation.empty()) return;  // there is nothing to validate on
+  const auto check = [](const std::string& key, const std::string& name, std::vector<std::string> known) {
+    if (std::ranges::find(known, name) != known.end()) return;
+    fail(ErrorKind::config, "{}: got '{}', which validation does not tell{}; it tells: {}", key, name,
+         did_you_mean(name, known), joined(known));
+  };
+  std::vector<std::string> told, ranked;
+  for (const auto& [name, value] : validation) told.push_back(name);
+  for (const auto& [name, value] : run_.progress.metrics)
+    if (name.starts_with("val:")) ranked.push_back(name);
+  if (course_.stop_metric) check(course_.block + ".stop_at_validation_metric", *course_.stop_metric, told);
+  const auto& metric = run_.config.checkpointing.metric_name;
+  if (run_.checkpoints && metric && metric->starts_with("val:")) check("checkpointing.metric_name", *metric, ranked);
 }
 
 Metrics RunBook::validate() {
@@ -43,6 +75,7 @@ Metrics RunBook::validate() {
     if (validation.prefix != "validation") run_.progress.metrics["val:" + validation.prefix + "_" + name] = value;
   }
   validated_ = run_.progress.total_steps;
+  tell(validation);
   return validation.metrics;
 }
 
@@ -60,6 +93,7 @@ Ending RunBook::close(TrainingStep& step, const data::LoaderState& position) {
   Metrics& metrics = step.metrics;
   end_trace(step.number);
   metrics["lr"] = run_.schedule.rate();
+  metrics["wd"] = weight_decay(run_);
   run_.schedule.step();
   nonfinite_steps_ = trained.skipped_steps > 0 ? nonfinite_steps_ + 1 : 0;
 
@@ -68,7 +102,8 @@ Ending RunBook::close(TrainingStep& step, const data::LoaderState& position) {
   progress.current_epoch = position.epoch;
   progress.loader = nlohmann::ordered_json(position);
   progress.consumed_samples += course_.examples_per_step;
-  progress.total_valid_tokens += static_cast<int64_t>(trained.metrics["global_valid_toks"]);
+  progress.metrics.clear();  // of this step alone: a checkpoint that was not validated has no rank
+  progress.total_valid_tokens += static_cast<int64_t>(trained.valid_tokens);
 
   metrics.insert(trained.metrics.begin(), trained.metrics.end());
   metrics["grad_norm"] = trained.grad_norm;
@@ -76,12 +111,13 @@ Ending RunBook::close(TrainingStep& step, const data::LoaderState& position) {
   for (const auto& [name, value] : metrics) progress.metrics["train:" + name] = value;
 
   Ending ending = Ending::finished;
+  std::optional<Metrics> validation;
   const bool last = step.number == course_.last_step || run_.interrupted > 0;
   if (last && run_.interrupted > 0) ending = Ending::interrupted;
   if ((due(step.number, course_.val_period) && step.number >= course_.val_start_at) || (last && course_.val_at_end)) {
-    const Metrics validation = validate();
-    if (course_.stop_metric && validation.contains(*course_.stop_metric) &&
-        validation.at(*course_.stop_metric) >= course_.stop_threshold) {
+    validation = validate();
+    if (course_.stop_metric && validation->contains(*course_.stop_metric) &&
+        validation->at(*course_.stop_metric) >= course_.stop_threshold) {
       ending = Ending::stopped_early;
     }
   }
@@ -96,8 +132,18 @@ Ending RunBook::close(TrainingStep& step, const data::LoaderState& position) {
   if (run_.checkpoints && (is_last || save_missed_ || due(step.number, saving.save_period) ||
                            due(step.number, saving.ft_save_period.value_or(0)))) {
     const auto time = timer_.measure("checkpointing");
-    save_with_patience(position, is_last);
+    save(position, is_last);
+  } else if (saver_.step()) {
+    try_to_save([&] { told(saver_.advance({})); }, false, false);
   }
+  const auto& ranks_by = saving.metric_name;
+  if (run_.checkpoints && step.number == first_step_ + 1 && ranks_by && ranks_by->starts_with("train:") &&
+      !progress.metrics.contains(*ranks_by))
+    run_.console.line(
+        fmt::format("note: checkpointing.metric_name: this step tells no '{}'; a checkpoint without it "
+                    "ranks last",
+                    *ranks_by));
+  if (validation) check_names(*validation);  // when what was trained is saved, where it is to be
   return ending;
 }
 
@@ -108,43 +154,46 @@ void RunBook::finish(const data::LoaderState& position) {
     validate();
     run_.log.end_step(step);
   }
-  if (run_.checkpoints && saved_ != step) save_with_patience(position, /*is_last=*/true);
+  if (!run_.checkpoints) return;
+  try_to_save([&] { told(saver_.finish()); }, false, false);
+  if (saved_ != step) save(position, /*is_last=*/true);
 }
 
-void save_checkpoint(Run& run, const data::LoaderState& position) {
-  checkpoint::TrainingInfo& info = run.progress;
-  info.loader = nlohmann::ordered_json(position);
-  info.identity = run.identity;
-  const std::filesystem::path directory = run.checkpoints->begin(info.total_steps);
-  run.policy.save(directory / "policy/weights",
-                  run.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
-  copy_tokenizer(run.text.tokenizer_dir, directory / "policy/tokenizer");
-  run.checkpoints->commit(info.total_steps, info, run.resolved_config);
+void RunBook::save(const data::LoaderState& position, bool is_last) {
+  constexpr double kPatienceS = 30;
+  for (const telemetry::Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+    save_missed_ = false;
+    try_to_save(
+        [&] {
+          told(saver_.finish());
+          saver_.begin(position);
+          saved_ = run_.progress.total_steps;
+          const bool waits = is_last || !run_.config.checkpointing.is_async;
+          told(waits ? saver_.finish() : saver_.advance(kSoon));
+        },
+        is_last && (waited.seconds() > kPatienceS || run_.interrupted > 1), is_last);
+    if (!save_missed_ || !is_last) return;
+  }
+}
+
+void RunBook::told(std::optional<int64_t> committed) const {
+  if (committed)
+    run_.console.line(fmt::format("saved {}/step_{}", run_.config.checkpointing.checkpoint_dir, *committed));
 }
 
 // A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends.
-void RunBook::save_with_patience(const data::LoaderState& position, bool is_last) {
-  constexpr double kPatienceS = 30;
-  for (const telemetry::Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
-    try {
-      save_checkpoint(run_, position);
-      save_missed_ = false;
-      saved_ = run_.progress.total_steps;
-      return;
-    } catch (const std::exception& error) {
-      run_.checkpoints->abandon(run_.progress.total_steps);
-      const std::string what = error.what();
-      const bool full = what.find(std::strerror(ENOSPC)) != std::string::npos ||
-                        what.find(std::strerror(EDQUOT)) != std::string::npos;
-      if (!full || (is_last && (waited.seconds() > kPatienceS || run_.interrupted > 1))) throw;
-      run_.console.line(
-          fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir; it is tried "
-                      "again {}",
-                      run_.progress.total_steps, error.what(),
-                      is_last ? fmt::format("for {:.0f} s", kPatienceS) : "after the next step"));
-    }
-    save_missed_ = true;
-    if (!is_last) return;
+void RunBook::try_to_save(const std::function<void()>& attempt, bool is_hopeless, bool is_last) {
+  try {
+    attempt();
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    const bool full =
+        what.find(std::strerror(ENOSPC)) != std::string::npos || what.find(std::strerror(EDQUOT)) != std::string::npos;
+    if (!full || is_hopeless) throw;
+    save_missed_ = true, saved_ = -1;
+    run_.console.line(
+        fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir; it is tried again {}",
+                    saver_.newest(), what, is_last ? "for 30 s" : "after the next step"));
   }
 }
 
@@ -152,7 +201,7 @@ void RunBook::report(const TrainingStep& step, telemetry::StepSize size) {
   const Metrics& seconds = timer_.seconds();
   run_.log.add("train", step.metrics);
   run_.log.add("timing/train", seconds);
-  size.valid_tokens = step.metrics.at("global_valid_toks");
+  size.valid_tokens = step.trained.valid_tokens;
   size.devices = run_.placement.world();
   size.trainers = run_.placement.trainers.count, size.generators = run_.placement.generators.count;
   run_.log.add("performance", telemetry::performance_metrics(seconds, size));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/algorithm/run.hpp"
+#include "core/algorithm/saver.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/telemetry/performance.hpp"
 #include "core/telemetry/timer.hpp"
@@ -60,7 +61,12 @@ class RunBook {
 
  private:
   Metrics validate();
-  void save_with_patience(const data::LoaderState& position, bool is_last);
+  void tell(const Validation& validation) const;
+  void check_names(const Metrics& validation) const;
+  // Returns while the checkpoint is under way, but for the last.
+  void save(const data::LoaderState& position, bool is_last);
+  void try_to_save(const std::function<void()>& attempt, bool is_hopeless, bool is_last);
+  void told(std::optional<int64_t> committed) const;
   bool is_traced(int64_t step) const;
   void end_trace(int64_t step);
 
@@ -68,15 +74,13 @@ class RunBook {
   telemetry::Timer& timer_;
   Course course_;
   Validate validate_;
+  Saver saver_;
   int64_t first_step_;
   int64_t nonfinite_steps_ = 0;
-  int64_t validated_ = -1, saved_ = -1;  // the newest step that was
+  int64_t validated_ = -1, saved_ = -1;  // the newest step that was, or is being saved
   bool save_missed_ = false;             // the disk was full: every step tries again
   const telemetry::Stopwatch since_start_;
 };
-
-// Writes checkpoint step_N of the step where the run stands; `position`: of the data, where a resumed run goes on.
-void save_checkpoint(Run& run, const data::LoaderState& position);
 
 // Whether a period's turn has come at this step; a period below 1 is never.
 bool due(int64_t step, int64_t period);

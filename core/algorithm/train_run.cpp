@@ -5,11 +5,14 @@
 
 #include "core/algorithm/grpo.hpp"
 #include "core/algorithm/grpo_async.hpp"
-#include "core/algorithm/run_book.hpp"
+#include "core/algorithm/identity.hpp"
+#include "core/algorithm/saver.hpp"
 #include "core/algorithm/supervised.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/checkpoint/differences.hpp"
 #include "core/cluster/start_workers.hpp"
+#include "core/config/yaml_file.hpp"
 #include "core/telemetry/report.hpp"
 
 namespace hexad::algorithm {
@@ -26,19 +29,16 @@ std::vector<std::string> environment_names_of(const config::RunConfig& run) {
   return names;
 }
 
-// What must be the same for a checkpoint to go on: another model or other data is another run.
-Json identity_of(const config::RunConfig& run, const std::string& model_dir, int64_t train_size) {
-  const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
-  const bool samples = run.algorithm == config::Algorithm::grpo;
-  Json identity = {
-      {"model", Json::object()}, {"data", Json::array()}, {samples ? "train_prompts" : "train_examples", train_size}};
-  if (!samples) identity["algorithm"] = name_of(run.algorithm);
-  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                          "num_key_value_heads", "vocab_size", "intermediate_size"}) {
-    if (model.contains(key)) identity["model"][key] = model.at(key);
-  }
-  for (const config::DatasetConfig& dataset : run.data.train) identity["data"].push_back(dataset.dataset_name);
-  return identity;
+// What the resolved configuration says otherwise than the checkpoint's, a line each: it goes on all the same.
+void tell_changes(const Run& run, const fs::path& checkpoint) {
+  constexpr size_t kShown = 20;
+  const fs::path saved = checkpoint / "config.yaml";
+  if (!fs::exists(saved)) return;
+  const std::vector<std::string> changes = checkpoint::differences(
+      config::read_yaml_file(saved).to_json(), config::read_yaml_text(run.resolved_config, "config.yaml").to_json());
+  for (size_t i = 0; i < std::min(changes.size(), kShown); ++i) run.console.line("changed since: " + changes[i]);
+  if (changes.size() > kShown)
+    run.console.line(fmt::format("changed since: {} more keys, see {}", changes.size() - kShown, saved.string()));
 }
 
 // Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
@@ -55,6 +55,7 @@ void resume(Run& run, Data& data) {
   data.restore(found->info.loader.get<data::LoaderState>());
   run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
+  tell_changes(run, found->directory);
 }
 
 // One worker on a thread of this process.
@@ -73,7 +74,9 @@ Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment:
   const auto newest = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
   if (run.checkpoints && steps > resumed_at && (!newest || newest->step < steps)) {
     run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
-    save_checkpoint(run, run.progress.loader.get<data::LoaderState>());
+    Saver saver(run);
+    saver.begin(run.progress.loader.get<data::LoaderState>());
+    saver.finish();
   }
   return Ending::interrupted;
 }
@@ -134,11 +137,12 @@ std::string model_directory(const std::string& model_name) {
 namespace {
 
 // What a run of any algorithm has, in the order in which it is made.
-struct Parts {
-  Parts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+struct RunParts {
+  RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
 
   // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
   void start(bool generates, int64_t rows_per_unit);
+  void tell_too_long(const data::Contents& data, const char* what);
   // Of parts that are started.
   Run run(const Json& identity);
 
@@ -159,7 +163,7 @@ struct Parts {
   const TrainOptions& options_;
 };
 
-Parts::Parts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
+RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
     : resolved(resolved),
       interrupted(interrupted),
       config(config::run_config(resolved.root)),
@@ -171,7 +175,7 @@ Parts::Parts(const config::Resolved& resolved, const TrainOptions& options, cons
   text = rollout::load_model_text(model_dir, config.policy.tokenizer);
 }
 
-void Parts::start(bool generates, int64_t rows_per_unit) {
+void RunParts::start(bool generates, int64_t rows_per_unit) {
   if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
   placement = options_.spawner ? cluster::placement_of(config) : in_process(config);
   cluster::WorkerGroupOptions worker_options;
@@ -206,14 +210,19 @@ void Parts::start(bool generates, int64_t rows_per_unit) {
   schedule = make_schedule(config);
 }
 
-Run Parts::run(const Json& identity) {
+void RunParts::tell_too_long(const data::Contents& data, const char* what) {
+  const std::string line = data::tell_too_long(data, what, rollout::input_limit(config));
+  if (!line.empty()) console.line("note: " + line);
+}
+
+Run RunParts::run(const Json& identity) {
   return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
           log,    console, interrupted, placement, {}};
 }
 
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
-TrainOutcome finish(Parts& parts, Run& run, Data& data, const std::function<Ending()>& train) {
+TrainOutcome finish(RunParts& parts, Run& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data);
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, train);
@@ -228,13 +237,14 @@ TrainOutcome finish(Parts& parts, Run& run, Data& data, const std::function<Endi
           parts.checkpoints.has_value() && run.progress.total_steps > 0};
 }
 
-TrainOutcome train_on_rollouts(Parts& parts) {
+TrainOutcome train_on_rollouts(RunParts& parts) {
   const config::RunConfig& config = parts.config;
   rollout::Prompts prompts(config, parts.text.tools());
   plugin::Registry plugins(plugin_options(parts.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
       config.env, environment_names_of(config), {plugins, locator(parts.resolved.root), &parts.interrupted});
-  const Json identity = identity_of(config, parts.model_dir, prompts.train_size());
+  parts.tell_too_long(prompts.train(), "prompts");
+  const Json identity = identity_of(config, parts.model_dir, prompts.train());
   parts.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*parts.workers, parts.placement);
   Grpo run{parts.run(identity), generation, prompts, environments,
@@ -251,10 +261,11 @@ TrainOutcome train_on_rollouts(Parts& parts) {
   });
 }
 
-TrainOutcome train_on_examples(Parts& parts) {
+TrainOutcome train_on_examples(RunParts& parts) {
   const config::Algorithm algorithm = parts.config.algorithm;
   Examples examples(parts.config, parts.text);
-  const Json identity = identity_of(parts.config, parts.model_dir, examples.train_size());
+  parts.tell_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations");
+  const Json identity = identity_of(parts.config, parts.model_dir, examples.train());
   parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
   Supervised run{parts.run(identity), examples};
   if (parts.policy->loss_needs().reference_logprobs) parts.policy->keep(cluster::Weights::reference);
@@ -270,7 +281,7 @@ TrainOutcome train_on_examples(Parts& parts) {
 }  // namespace
 
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
-  Parts parts(resolved, options, interrupted);
+  RunParts parts(resolved, options, interrupted);
   return parts.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(parts) : train_on_examples(parts);
 }
 

@@ -2,10 +2,21 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace hexad {
 
 // The bytes of `file`; Error(data) names the file and the reason when it cannot be opened.
 std::string read_file(const std::filesystem::path& file);
+
+// Makes `file` of these bytes, or throws Error(data) naming it and the reason.
+void write_file(const std::filesystem::path& file, std::string_view bytes);
+
+// Has a file or the entries of a directory on the disk when it returns (fsync), or throws Error(data) naming it and the
+// reason: a network file system or a quota often refuses here, and not at the write. File systems without it count as
+// done.
+void sync_path(const std::filesystem::path& path);
+// All below `root`, and itself.
+void sync_tree(const std::filesystem::path& root);
 
 }  // namespace hexad

@@ -1,13 +1,8 @@
 #include "core/checkpoint/store.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -15,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json.hpp"
+#include "core/checkpoint/differences.hpp"
 
 namespace hexad::checkpoint {
 namespace {
@@ -34,24 +30,9 @@ int64_t step_of(const fs::path& directory) {
   return std::stoll(name.substr(5));
 }
 
-void sync_path(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
 void write_synced(const fs::path& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text;
-  if (!out.flush()) fail(ErrorKind::data, "checkpoint: cannot write {}: {}", path.string(), std::strerror(errno));
-  out.close();
+  write_file(path, text);
   sync_path(path);
-}
-
-void sync_tree(const fs::path& root) {
-  for (const auto& entry : fs::recursive_directory_iterator(root)) sync_path(entry.path());
-  sync_path(root);
 }
 
 Json to_json(const TrainingInfo& info) {
@@ -101,19 +82,6 @@ std::vector<std::pair<int64_t, fs::path>> complete_steps(const fs::path& root) {
   return steps;
 }
 
-void list_differences(const Json& saved, const Json& now, const std::string& path, std::string& out) {
-  if (saved.is_object() && now.is_object()) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : saved.items()) keys.insert(key);
-    for (const auto& [key, value] : now.items()) keys.insert(key);
-    for (const std::string& key : keys) {
-      list_differences(saved.value(key, Json()), now.value(key, Json()), path.empty() ? key : path + "." + key, out);
-    }
-  } else if (saved != now) {
-    out += fmt::format("\n  {}: saved {}, now {}", path, json_text(saved), json_text(now));
-  }
-}
-
 }  // namespace
 
 Store::Store(const config::CheckpointingConfig& config) : config_(config), root_(config.checkpoint_dir) {
@@ -143,13 +111,13 @@ std::optional<Store::Found> Store::latest() const {
 }
 
 void Store::require_same(const Found& found, const Json& identity) {
-  std::string differences;
-  list_differences(found.info.identity, identity, "", differences);
-  if (differences.empty()) return;
+  std::string text;
+  for (const std::string& difference : differences(found.info.identity, identity)) text += "\n  " + difference;
+  if (text.empty()) return;
   fail(ErrorKind::data,
        "checkpointing.checkpoint_dir holds the checkpoint of another run ({}):{}\nGive this run a checkpoint_dir of "
        "its own, or restore the model and data that the checkpoint was made with",
-       found.directory.string(), differences);
+       found.directory.string(), text);
 }
 
 fs::path Store::begin(int64_t step) {
@@ -181,8 +149,8 @@ void Store::commit(int64_t step, const TrainingInfo& info, const std::string& re
   if (error)
     fail(ErrorKind::data, "checkpoint: cannot rename {} to {}: {}", temporary.string(), final.string(),
          error.message());
+  sync_path(root_);  // before anything older goes
   fs::remove_all(old);
-  sync_path(root_);
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const fs::path status = root_ / "latest_checkpoint_status.json";
   write_synced(status.string() + ".tmp", json_text(Json{{"step", step}, {"time", now}}) + "\n");

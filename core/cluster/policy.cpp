@@ -153,6 +153,7 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       }
     }
     const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
+    result.valid_tokens += tokens;
     const auto answers = workers_.call(ranks_, "train", [&](int rank) {
       const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
       std::vector<int64_t> rows, local(batch.size(), -1);
@@ -247,6 +248,19 @@ void Policy::save(const std::string& weights_dir, const std::string& optimizer_d
     if (answer.header.contains("failure"))
       throw Error(ErrorKind::plugin, answer.header.at("failure").get<std::string>());
   }
+}
+
+bool Policy::saved(std::chrono::milliseconds patience) {
+  Message message;
+  message.header = {{"patience_ms", patience.count()}};
+  std::string failure;
+  bool done = true;
+  for (const Message& answer : workers_.call(ranks_, "saved", message)) {
+    if (answer.header.contains("failure") && failure.empty()) failure = answer.header.at("failure");
+    done = done && answer.header.value("done", true);
+  }
+  if (!failure.empty()) throw Error(ErrorKind::data, failure);
+  return done;
 }
 
 void Policy::load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which) {

@@ -1,5 +1,6 @@
 // The policy as the algorithm sees it: log-probs, training steps and checkpoints, whatever backend and layout run them.
 #pragma once
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ enum class Weights { current = 0, reference = 1, snapshot = 2 };  // HEXAD_WEIGH
 struct TrainResult {
   std::map<std::string, double> metrics;  // the loss plugin's, reduced as it declared; "loss", "global_valid_seqs", ...
   double grad_norm = 0;                   // of the last global batch, before clipping (as NeMo-RL reports it)
+  double valid_tokens = 0;                // of all global batches
   int64_t optimizer_steps = 0;
   int64_t skipped_steps = 0;  // the loss or the gradient was not finite: nothing was updated
 };
@@ -45,7 +47,8 @@ class Policy {
   void save_trace(const std::string& path);
 
   // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights. The backend sees what else it wants of the
-  // batch (routed_experts).
+  // batch (routed_experts). Sampling's filters hold for the current weights: -inf where they remove the token. A reference
+  // is a distribution over the whole vocabulary (NeMo-RL too takes KL unfiltered).
   data::Tensor logprobs(const data::Batch& batch, Weights which);
 
   // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
@@ -58,7 +61,10 @@ class Policy {
 
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);
-  // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then.
+  // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then. The files
+  // are whole when it returns, and on their way to the disk: saved() tells when they are there, waiting for `patience` at
+  // most, and throws Error(data) with what kept them from it.
+  bool saved(std::chrono::milliseconds patience);
   void save(const std::string& weights_dir, const std::string& optimizer_dir);
   void load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which = Weights::current);
 

@@ -78,6 +78,7 @@ Message WorkerEngine::handle(const Message& message) {
                                                           {"refit", command::refit},
                                                           {"keep", command::keep},
                                                           {"save", command::save},
+                                                          {"saved", command::saved},
                                                           {"load", command::load},
                                                           {"offload", command::offload},
                                                           {"onload", command::onload},

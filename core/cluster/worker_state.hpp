@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/disk_sync.hpp"
 #include "core/cluster/message.hpp"
 #include "core/cluster/refit_part.hpp"
 #include "core/cluster/serving.hpp"
@@ -43,6 +44,7 @@ struct WorkerState {
   plugin::MetricSum metrics;       // of the running command
   Serving serving;                 // requests that run between commands
   std::optional<RefitPart> refit;  // of a rank that trains or generates alone
+  DiskSync saving;                 // of the newest checkpoint
 };
 
 // The commands, one file each group. Each takes the command's message and returns its answer.
@@ -62,6 +64,7 @@ Message refit_apart(WorkerState& state, const Message& message);
 Message weight_sums(WorkerState& state, const Message& message);
 Message keep(WorkerState& state, const Message& message);
 Message save(WorkerState& state, const Message& message);
+Message saved(WorkerState& state, const Message& message);
 Message load(WorkerState& state, const Message& message);
 Message offload(WorkerState& state, const Message& message);
 Message onload(WorkerState& state, const Message& message);

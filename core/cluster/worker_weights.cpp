@@ -76,7 +76,8 @@ Message keep(WorkerState& state, const Message& message) {
   return {};
 }
 
-// Files that cannot be written leave the worker as it was: whether it goes on is the controller's to say.
+// Files that cannot be written leave the worker as it was: whether it goes on is the controller's to say. Answers when they
+// are whole; they reach the disk after it.
 Message save(WorkerState& state, const Message& message) {
   const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
   const uint32_t what =
@@ -84,8 +85,23 @@ Message save(WorkerState& state, const Message& message) {
   Message answer;
   try {
     state.need_backend("save").save(state.context(), what, weights, optimizer);
+    std::vector<std::filesystem::path> folders;
+    for (const std::string& folder : {weights, optimizer})
+      if (!folder.empty()) folders.emplace_back(folder);
+    state.saving.start(folders);
   } catch (const plugin::PluginError& error) {
     if (error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED) throw;  // a peer is lost
+    answer.header["failure"] = error.what();
+  }
+  return answer;
+}
+
+// Whether what was saved is on the disk, after `patience_ms` at most.
+Message saved(WorkerState& state, const Message& message) {
+  Message answer;
+  try {
+    answer.header["done"] = state.saving.done(std::chrono::milliseconds(message.header.at("patience_ms")));
+  } catch (const Error& error) {
     answer.header["failure"] = error.what();
   }
   return answer;

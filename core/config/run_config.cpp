@@ -21,6 +21,7 @@ CheckpointingConfig read_checkpointing(const Reader& r) {
   CheckpointingConfig c;
   r.read("enabled", c.enabled);
   r.read("checkpoint_dir", c.checkpoint_dir);
+  r.read("is_async", c.is_async);
   r.read("metric_name", c.metric_name);
   if (c.metric_name) c.metric_name = ranked_metric(*c.metric_name);
   r.read("higher_is_better", c.higher_is_better);

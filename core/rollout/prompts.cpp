@@ -22,9 +22,7 @@ void append(const data::Dataset& dataset, const config::DatasetConfig& spec, int
 
 Datums load(const config::RunConfig& run, const data::TextTools& tools) {
   Datums datums;
-  // A prompt that fills the context leaves no room for a response: it counts as too long, whatever the data section
-  // says.
-  const int64_t max_length = std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
+  const int64_t max_length = input_limit(run);
   for (const config::DatasetConfig& spec : run.data.train) {
     const data::DatasetSplit split = data::load_dataset(spec);
     append(split.train, spec, max_length, tools, datums.first);
@@ -41,11 +39,16 @@ Datums load(const config::RunConfig& run, const data::TextTools& tools) {
 
 }  // namespace
 
+int64_t input_limit(const config::RunConfig& run) {
+  return std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
+}
+
 Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : Prompts(run, load(run, tools)) {}
 
 Prompts::Prompts(const config::RunConfig& run, Datums datums)
     : train_(std::move(datums.first)),
       validation_(std::move(datums.second)),
+      contents_(data::contents_of(train_)),
       loader_(static_cast<int64_t>(train_.size()),
               {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
                run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),

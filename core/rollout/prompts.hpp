@@ -3,11 +3,16 @@
 #include <vector>
 
 #include "core/config/run_config.hpp"
+#include "core/data/dataset/contents.hpp"
 #include "core/data/dataset/dataset.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/data/dataset/processor.hpp"
 
 namespace hexad::rollout {
+
+// Tokens into which a conversation must fit, and a prompt with room for a response. The context bounds it, whatever the data
+// section says.
+int64_t input_limit(const config::RunConfig& run);
 
 class Prompts {
  public:
@@ -17,7 +22,7 @@ class Prompts {
   // The next `num_prompts_per_step` prompts; goes on into the next epoch. Empty once max_num_epochs are through.
   std::vector<const data::Datum*> next();
   const std::vector<data::Datum>& validation() const { return validation_; }
-  int64_t train_size() const { return static_cast<int64_t>(train_.size()); }
+  const data::Contents& train() const { return contents_; }  // the training prompts as a whole
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   int64_t epoch() const { return loader_.epoch(); }
 
@@ -28,6 +33,7 @@ class Prompts {
   Prompts(const config::RunConfig& run, std::pair<std::vector<data::Datum>, std::vector<data::Datum>> datums);
 
   std::vector<data::Datum> train_, validation_;
+  data::Contents contents_;
   data::DataLoader loader_;
   int64_t max_epochs_;
 };

@@ -35,11 +35,6 @@ void write_all(int fd, const void* data, uint64_t size, uint64_t offset, const s
   }
 }
 
-void sync_directory(const std::filesystem::path& dir) {
-  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) fsync(fd), close(fd);
-}
-
 // Consecutive specs, as many as fit the limit; at least one each.
 std::vector<std::vector<TensorSpec>> split(const std::vector<TensorSpec>& specs, uint64_t limit) {
   std::vector<std::vector<TensorSpec>> shards;
@@ -138,9 +133,6 @@ void SafetensorsWriter::finish() {
   for (const auto& [name, place] : places_) {
     if (!place.written) fail("{}: tensor '{}' was never written", dir_.string(), name);
   }
-  for (Shard& shard : shards_) {
-    if (fsync(shard.fd) != 0) fail("cannot write {}: {}", shard.temporary.string(), std::strerror(errno));
-  }
   std::set<std::string> kept;
   for (Shard& shard : shards_) {
     shard.commit(dir_);
@@ -148,7 +140,6 @@ void SafetensorsWriter::finish() {
   }
   if (shards_.size() > 1) write_index(), kept.insert(kIndexName);
   remove_older(kept);
-  sync_directory(dir_);
 }
 
 void SafetensorsWriter::write_index() const {

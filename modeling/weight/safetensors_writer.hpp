@@ -30,7 +30,7 @@ class SafetensorsWriter {
 
   // Any device and dtype: converted to the spec's. Throws Error on a wrong shape, unknown or repeated name, full disk.
   void write(const std::string& name, const at::Tensor& tensor);
-  // Every tensor must have been written. Syncs to disk and renames; removes weight files of an earlier save that the
+  // Every tensor must have been written. Renames (whoever asked has them synced, beside other work); removes weight files of an earlier save that the
   // new ones do not replace.
   void finish();
 

@@ -1,6 +1,7 @@
 // The loop: when it validates, saves and ends. Whole runs in this process on the toy plugins.
 #include "core/algorithm/grpo.hpp"
 
+#include "core/algorithm/grpo_step.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "tests/support/toy/toy.hpp"
 
@@ -129,6 +130,76 @@ TEST_CASE("a run ends with its data, or when validation is good enough") {
   CHECK(stopped.outcome.steps == 2);
   CHECK_FALSE(stopped.outcome.interrupted);
   CHECK(stopped.checkpoints() == Names{"step_2"});
+}
+
+TEST_CASE("a checkpoint that was not validated has no rank, and the best one stays") {
+  const Run run({"grpo.val_period=4", "grpo.max_num_steps=7", "checkpointing.save_period=1",
+                 "checkpointing.keep_top_k=1", "checkpointing.metric_name=val:accuracy"});
+  CHECK(run.checkpoints() == Names{"step_4", "step_7"});
+  const Json info = Json::parse(plugin_test::read_text(run.dir / "checkpoints/step_7/training_info.json"));
+  CHECK(info.contains("train:reward"));
+  CHECK_FALSE(info.contains("val:accuracy"));
+}
+
+TEST_CASE(
+    "a metric that validation does not tell is an error that names those it tells, and what was trained is saved") {
+  const toy::TempDir dir;
+  const auto error_with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = {"grpo.val_period=2"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    std::atomic<int> interrupted = 0;
+    return error_of([&] {
+      algorithm::train(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides), {},
+                       interrupted);
+    });
+  };
+  const std::string ranked = error_with({"checkpointing.metric_name=val:acuracy"});
+  CHECK(contains(ranked,
+                 "checkpointing.metric_name: got 'val:acuracy', which validation does not tell, did you mean "
+                 "'val:accuracy'?"));
+  CHECK(contains(ranked, "it tells: val:accuracy, "));
+  CHECK(fs::exists(dir / "checkpoints/step_2"));
+  CHECK(contains(error_with({"++grpo.stop_at_validation_metric=acc", "++grpo.stop_at_validation_threshold=0",
+                             "checkpointing.enabled=false"}),
+                 "grpo.stop_at_validation_metric: got 'acc', which validation does not tell"));
+}
+
+TEST_CASE("validation leaves its samples, a step its weight decay and all of its valid tokens") {
+  const Run run({"grpo.val_period=2", "grpo.max_num_steps=2", "policy.train_global_batch_size=16"});
+  std::ifstream in(run.dir / "logs/exp_001/val_data_step2.jsonl");
+  std::vector<Json> samples;
+  for (std::string line; std::getline(in, line);) samples.push_back(Json::parse(line));
+  REQUIRE(samples.size() == 16);
+  for (const Json& sample : samples)
+    CHECK((sample.at("rewards") == 1) == (sample.at("response") == sample.at("expected_answer")));
+  const Json& step = run.steps.back();
+  CHECK(step.at("train/wd") == 0.01);  // torch.optim.AdamW's own, which the defaults give every optimizer
+  // Four updates, whose mean NeMo-RL tells as global_valid_toks.
+  CHECK(step.at("performance/valid_tokens_per_sec").get<double>() *
+            step.at("timing/train/total_step_time").get<double>() ==
+        doctest::Approx(4 * step.at("train/global_valid_toks").get<double>()));
+}
+
+TEST_CASE("scaling reaches the parts of rewards, which gdpo reads") {
+  const std::vector<std::string> parts = {
+      "++grpo.adv_estimator.name=gdpo",
+      "grpo.max_num_steps=1",
+      "grpo.reward_scaling.enabled=true",
+      "++grpo.reward_scaling.source_min=0",
+      "++grpo.reward_scaling.source_max=0.5",
+      "env={exact_answer: {rewards: [{name: exact_answer}, {name: length, full_at: 1, none_at: 3}]}}"};
+  rollout::Rollout rollout;
+  rollout.batch = data::Batch::of_lengths(std::vector<int64_t>{0, 0});
+  rollout.batch.set("rewards", data::Tensor::of(std::vector<float>{1, 0.25f}), data::Axis::sample);
+  rollout.batch.set("sample_mask", data::Tensor::of(std::vector<float>{1, 1}), data::Axis::sample);
+  rollout.batch.set("truncated", data::Tensor::of(std::vector<uint8_t>{0, 0}), data::Axis::sample);
+  rollout.components["a"] = {1, 0.25f};
+  const toy::TempDir dir;
+  algorithm::shape(
+      config::run_config(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), parts).root).grpo,
+      rollout);
+  CHECK(rollout.components.at("a") == std::vector<float>{1, 0.5f});
+  CHECK(rollout.batch.at("rewards").span<float>()[1] == 0.5f);
 }
 
 TEST_CASE("shuffled rewards teach nothing: the same run with answers of other prompts stays flat") {

@@ -115,6 +115,31 @@ TEST_CASE("sft: a resumed run ends as the undisturbed one") {
   for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == wanted[i + 2]);  // bit for bit
 }
 
+TEST_CASE("sft: other data or another seed of the weights is another run, another rate the same one with a line") {
+  Trained run("sft", {"sft.max_num_steps=2"});
+  const auto error = [&](const std::function<void()>& change, const Strings& overrides) {
+    change();
+    return error_of([&] {
+      std::atomic<int> interrupted = 0;
+      algorithm::train(config::resolve(run.dir / "run.yaml", overrides), {}, interrupted);
+    });
+  };
+  CHECK(error([] {}, {"policy.optimizer.kwargs.lr=0.5"}) == "(no error)");
+  CHECK(contains(error([] {}, {"++policy.random_init_seed=9"}), "model.random_init_seed: saved null, now 9"));
+  const auto other_answer = [&] {
+    std::string text = plugin_test::read_text(run.dir / "data.jsonl");
+    text[text.find("\"output\":\"") + 10] = 'h';
+    run.dir.write("data.jsonl", text);
+  };
+  CHECK(contains(error(other_answer, {}), "data_contents: saved \""));
+}
+
+TEST_CASE("sft: examples that do not fit are told of, and a run of none is an error") {
+  CHECK(contains(error_of([] { Trained("sft", {"data.max_input_seq_length=3"}); }),
+                 "data.max_input_seq_length: not one of the 48 conversations fits into 3 tokens"));
+  CHECK(contains(error_of([] { Trained("dpo", {"data.max_input_seq_length=3"}); }), "not one of the 48 pairs fits"));
+}
+
 TEST_CASE("sft: an interruption saves, epochs end, and another algorithm's checkpoint is refused") {
   const Trained stopped("sft", {}, /*interrupts=*/1);
   CHECK(stopped.outcome.interrupted);

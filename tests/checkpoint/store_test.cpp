@@ -124,8 +124,8 @@ TEST_CASE("a full disk is named, and what was begun can be removed") {
   Store store(temp.config);
   const fs::path begun = store.begin(1);
   fs::create_symlink("/dev/full", begun / "training_info.json");
-  CHECK_THROWS_WITH_AS(store.commit(1, {}, ""), doctest::Contains("training_info.json: No space left on device"),
-                       Error);
+  CHECK_THROWS_WITH_AS(store.commit(1, {}, ""),
+                       doctest::Contains("training_info.json: cannot be written: No space left on device"), Error);
   store.abandon(1);
   CHECK_FALSE(fs::exists(begun));
   CHECK_FALSE(store.latest());

@@ -41,7 +41,7 @@ struct Fixture {
 TEST_CASE("prompts come in batches until the epochs are over") {
   Fixture fixture(5);
   Prompts prompts = fixture.prompts();
-  CHECK(prompts.train_size() == 5);
+  CHECK(prompts.train().size == 5);
   CHECK(prompts.steps_per_epoch() == 2);
   int64_t steps = 0;
   while (!prompts.next().empty()) ++steps;

@@ -34,8 +34,8 @@ void add_checkpointing(Schema& s) {
   s.add("checkpointing.peft_config", kMap | kNull, "null", "settings of the adapters")
       .open()
       .unavailable("LoRA", {"null"});
-  s.add("checkpointing.is_async", kBool, "false", "write checkpoints while training goes on")
-      .accepted("checkpoints are written before the next step begins");
+  s.add("checkpointing.is_async", kBool, "true",
+        "checkpoints reach the disk while training goes on; false: before the next step begins");
   s.add("checkpointing.model_cache_dir", kText | kNull, "null", "cache of converted models")
       .accepted("models are read where they are; nothing is converted");
   s.add("checkpointing.model_repo_id", kText | kNull, "null", "name that Automodel writes into its checkpoints")

@@ -1,0 +1,56 @@
+#include "core/data/dataset/contents.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/fingerprint.hpp"
+#include "core/base/json.hpp"
+
+namespace hexad::data {
+namespace {
+
+void add(const Datum& row, Fingerprint& fingerprint) {
+  fingerprint.add(std::span(row.token_ids));
+  fingerprint.add(std::span(row.token_mask));
+  fingerprint.add(row.answer);
+  fingerprint.add(row.env_name);
+  fingerprint.add(json_text(row.metadata));
+}
+
+}  // namespace
+
+Contents contents_of(std::span<const Datum> samples) {
+  Contents contents;
+  contents.size = static_cast<int64_t>(samples.size());
+  Fingerprint fingerprint;
+  for (const Datum& sample : samples) {
+    add(sample, fingerprint);
+    contents.too_long += sample.loss_multiplier == 0;
+  }
+  contents.fingerprint = fingerprint.hex();
+  return contents;
+}
+
+Contents contents_of(std::span<const std::vector<Datum>> samples) {
+  Contents contents;
+  contents.size = static_cast<int64_t>(samples.size());
+  Fingerprint fingerprint;
+  for (const std::vector<Datum>& sample : samples) {
+    for (const Datum& row : sample) add(row, fingerprint);
+    contents.too_long += sample.front().loss_multiplier == 0;
+  }
+  contents.fingerprint = fingerprint.hex();
+  return contents;
+}
+
+std::string tell_too_long(const Contents& contents, const std::string& what, int64_t limit) {
+  if (contents.too_long == 0) return "";
+  if (contents.too_long == contents.size)
+    fail(ErrorKind::data,
+         "data.max_input_seq_length: not one of the {} {} fits into {} tokens, and what is cut short counts nowhere. "
+         "Raise "
+         "it (and policy.max_total_sequence_length), or take shorter ones",
+         contents.size, what, limit);
+  return fmt::format("{} of {} {} do not fit into {} tokens (data.max_input_seq_length): cut short, they count nowhere",
+                     contents.too_long, contents.size, what, limit);
+}
+
+}  // namespace hexad::data
