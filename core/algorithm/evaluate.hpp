@@ -14,16 +14,17 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  double score = 0;                // eval.metric over prompts
+  double score = 0;                // eval.metric over the prompts that have one
   int64_t prompts = 0, right = 0;  // of the samples: those with reward 1
-  telemetry::Metrics metrics;      // means over samples: reward, lengths, truncation_rate, pass@1 ...
+  int64_t unscored = 0;            // prompts with fewer than eval.k_value samples that could be scored
+  telemetry::Metrics metrics;      // means: reward (of scored samples), lengths, truncation_rate, pass@1 ...
 };
 
 // {"score", "prompts", "right", and each metric}.
 nlohmann::ordered_json to_json(const Evaluation& result);
 
 // The validation sets of the configuration, or where it has none those of data.train, in their order. A sample is right
-// where its reward is 1, and one that is invalid is wrong. Throws Error.
+// where its reward is 1; one that is invalid counts nowhere. Throws Error.
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options);
 
 }  // namespace hexad::algorithm

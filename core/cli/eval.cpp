@@ -10,9 +10,12 @@ namespace hexad::cli {
 namespace {
 
 void print(const config::EvalConfig& eval, const algorithm::Evaluation& result) {
-  std::cout << fmt::format("{} with k = {}, {} sample{} of each of {} prompts: {:.4f}\n", eval.metric, eval.k_value,
-                           eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s", result.prompts,
-                           result.score);
+  const std::string metric = eval.metric.substr(0, eval.metric.size() - 1) + std::to_string(eval.k_value);  // pass@k
+  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", metric, result.prompts,
+                           eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s", result.score);
+  if (result.unscored > 0)
+    std::cout << fmt::format("  {} prompts have no score: fewer than {} of their samples could be scored\n",
+                             result.unscored, eval.k_value);
   for (const auto& [name, value] : result.metrics) std::cout << fmt::format("  {:28} {:.4f}\n", name, value);
 }
 

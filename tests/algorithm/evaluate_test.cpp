@@ -147,6 +147,44 @@ TEST_CASE("every prompt is drawn so many times, and the score is what was saved 
   CHECK(toy::fs::exists(eight.dir / "out/config.yaml"));
 }
 
+TEST_CASE("a sample that could not be scored counts nowhere") {
+  const toy::TempDir dir;
+  const auto with = [&](const std::string& condition, int k) {
+    const auto file = dir.write("half.py",
+                                "import json, sys\nn = 0\nfor line in sys.stdin:\n  r = json.loads(line)\n"
+                                "  a = {'id': r['id'], 'reward': 1.0}\n  if " +
+                                    condition +
+                                    ": a = {'id': r['id'], 'invalid': True}\n"
+                                    "  n += 1\n  print(json.dumps(a), flush=True)\n");
+    return Evaluated({"env={exact_answer: {command: [python3, " + file.string() + "], num_workers: 1}}",
+                      "++eval.num_tests_per_prompt=4", "++eval.k_value=" + std::to_string(k)});
+  };
+  const Evaluated half = with("n % 2", 2);  // two of each prompt's four
+  CHECK(half.result.score == 1);
+  CHECK(half.result.metrics.at("reward") == 1);
+  CHECK(half.result.metrics.at("pass@1") == 1);
+  CHECK(half.result.metrics.at("invalid_rate") == 0.5);
+  CHECK(half.result.unscored == 0);
+  const Evaluated few = with("n < 8 and n % 4", 3);  // of the first two prompts one
+  CHECK(few.result.unscored == 2);
+  CHECK(few.result.score == 1);
+  CHECK(algorithm::to_json(few.result).at("prompts_without_score") == 2);
+  CHECK(contains(error_of([&] { with("n % 2", 3); }), "not one of the 16 prompts has the 3 scored samples"));
+}
+
+TEST_CASE("scores that cannot be written are an error") {
+  const toy::TempDir dir;
+  toy::fs::create_directories(dir / "full");
+  toy::fs::create_symlink("/dev/full", dir / "full/scores.json");
+  CHECK(contains(error_of([&] { Evaluated({"eval.save_path=" + (dir / "full").string()}); }),
+                 "scores.json: cannot be written: No space left on device"));
+}
+
+TEST_CASE("prompts that do not fit are told of, and an evaluation of none is an error") {
+  CHECK(contains(error_of([] { Evaluated({"data.max_input_seq_length=2"}); }),
+                 "data.max_input_seq_length: not one of the 16 prompts fits into 2 tokens"));
+}
+
 TEST_CASE("an evaluation is the same every time, drawn in whatever parts it is asked for") {
   const Evaluated one({"++eval.num_tests_per_prompt=4"}), other({"++eval.num_tests_per_prompt=4"}),
       parts({"++eval.num_tests_per_prompt=4", "++eval.num_prompts_per_step=5"});
