@@ -62,6 +62,9 @@ class Fleet {
 
   const std::vector<std::unique_ptr<Server>>& servers() const { return servers_; }
   bool any_up() const;
+  bool ever_up() const { return ever_up_; }
+  // No server will come: requests end with this text.
+  void despair(const std::string& why) { outbox_.set_trouble(why); }
   bool has_copy() const { return weights_dir_.has_value(); }  // of the weights in force
   Transfers& transfers() { return transfers_; }
 

@@ -11,6 +11,7 @@ namespace hexad::vllm {
 namespace {
 
 constexpr auto kLook = Milliseconds(200);
+constexpr int kMostEnds = 5;  // of a server before any has been up
 
 // Bytes of a file; 0 if it is not there.
 uintmax_t size_of(const std::string& file) {
@@ -121,8 +122,13 @@ void Nursery::look_after(size_t index) {
     nest.child.reset();
     nest.next_start = now + delay;
   };
-  if (const std::optional<std::string> ended = nest.child->ended())
-    return lose(fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log, nest.log_begin)));
+  if (const std::optional<std::string> ended = nest.child->ended()) {
+    const std::string why =
+        fmt::format("ended with {}; the end of its log: {}", *ended, said(nest.log, nest.log_begin));
+    lose(why);
+    nest.ends += !fleet_.ever_up();
+    return give_up_if_hopeless(why);
+  }
   if (server.up() || server.waits_for_weights()) {
     nest.since = now;
     nest.backoff.reset();
@@ -134,6 +140,15 @@ void Nursery::look_after(size_t index) {
   if (now - nest.since > most)
     lose(fmt::format("did not {} in {:.0f} s and was killed; the end of its log: {}",
                      starting ? "get ready" : "get well again", most.count(), said(nest.log, nest.log_begin)));
+}
+
+void Nursery::give_up_if_hopeless(const std::string& why) {
+  if (fleet_.ever_up() || std::ranges::any_of(nests_, [](const Nest& nest) { return nest.ends < kMostEnds; })) return;
+  fleet_.despair(fmt::format(
+      "no vLLM server starts: every one of them has ended {} times; the newest {}. Is vLLM installed where `{}` looks "
+      "for "
+      "it (policy.generation.vllm_cfg.server_command)? The log: {}",
+      kMostEnds, why, settings_.spawn.command.empty() ? "" : settings_.spawn.command.front(), nests_.front().log));
 }
 
 void Nursery::look_around() {

@@ -35,11 +35,14 @@ class Nursery {
     Backoff backoff;
     Clock::time_point since;  // its start, or when it was last well
     Clock::time_point next_start;
+    int ends = 0;  // of its processes, while no server of this rank has ever been up
   };
   int own_port(int64_t place) const;
   void hatch(size_t index);
   void look_after(size_t index);
   void look_around();
+  // What never starts is not tried until the deadline: all servers have ended again and again, and none has been up.
+  void give_up_if_hopeless(const std::string& why);
 
   EventLoop& loop_;
   Fleet& fleet_;

@@ -85,6 +85,24 @@ TEST_CASE("a program that is not there ends with a line in the log") {
   CHECK(hexad::vllm::tail_of((dir.path() / "log").string(), 5) == " 127\n");
 }
 
+TEST_CASE("servers that end again and again before any has been up end the run's wait, with what they said") {
+  Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "echo no module named vllm >&2; exit 1"}},
+                 {{"startup_timeout_s", 600}});
+  const auto began = std::chrono::steady_clock::now();
+  std::string error;
+  try {
+    bridge.run({Wish{}});
+  } catch (const hexad::sdk::Error& refused) {
+    error = refused.what();
+  }
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+  CHECK_MESSAGE(
+      error.find("no vLLM server starts: every one of them has ended 5 times; the newest ended with exit code 1; "
+                 "the end of its log: no module named vllm") != std::string::npos,
+      error);
+  CHECK(error.find("(policy.generation.vllm_cfg.server_command)? The log: ") != std::string::npos);
+}
+
 TEST_CASE("a server is started with model, address and a key of its own, and again when it ends") {
   const ModelDir dir;
   Harness bridge(Harness::Spawn{writer(dir.path())},
