@@ -104,6 +104,25 @@ std::string clipped_pg(const toy::TempDir& dir) {
 std::string grpo(const toy::TempDir& dir) { return toy::config_text(dir.path()); }
 std::string sft(const toy::TempDir& dir) { return toy::supervised_config_text("sft", dir); }
 std::string dpo(const toy::TempDir& dir) { return toy::supervised_config_text("dpo", dir); }
+std::string rm(const toy::TempDir& dir) {
+  return std::regex_replace(toy::supervised_config_text("rm", dir), std::regex("backend: toy_backend"),
+                            "backend: toy_backend\n  plugin_config: {reward_head: 1}");
+}
+
+// Conversations of two answers each.
+std::string chats(const toy::TempDir& dir) {
+  const std::string text = sft(dir);
+  std::string lines;
+  for (int i = 0; i < 8; ++i) {
+    const std::string letter(1, static_cast<char>('a' + i));
+    Json messages = Json::array();
+    for (const char* role : {"user", "assistant", "user", "assistant"})
+      messages.push_back({{"role", role}, {"content", letter}});
+    lines += Json{{"messages", messages}}.dump() + "\n";
+  }
+  dir.write("data.jsonl", lines);
+  return std::regex_replace(text, std::regex("ResponseDataset"), "openai_format");
+}
 
 }  // namespace
 
@@ -195,7 +214,14 @@ TEST_CASE("keys of sft, by what a run leaves") {
                    {"sft.val_at_start", "false", "true"},
                    {"sft.val_at_end", "false", "true"},
                    {"sft.seed", "3", "4"},
-                   {"sft.max_nonfinite_steps", "9", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}}});
+                   {"sft.max_nonfinite_steps", "9", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}},
+                   {"sft.val_micro_batch_size",
+                    "2",
+                    "4",
+                    {"++sft.val_at_end=true", "++policy.plugin_config={trace: DIR/toy.trace}"}}});
+  check_each(chats, {{"sft.only_unmask_final", "false", "true"}});
+  const Strings plain = {"policy.tokenizer.chat_template='{% for m in messages %}{{ m.content }}{% endfor %}'"};
+  check_each(sft, {{"data.add_bos", "true", "false", plain}});
 }
 
 TEST_CASE("keys of dpo, by what a run leaves") {
@@ -213,7 +239,27 @@ TEST_CASE("keys of dpo, by what a run leaves") {
                    {"dpo.preference_average_log_probs", "false", "true", {"++dpo.sft_average_log_probs=false"}},
                    {"dpo.sft_average_log_probs", "false", "true", {sft_term}},
                    {"dpo.preference_loss_weight", "1", "0.5"},
-                   {"dpo.sft_loss_weight", "0", "1"}});
+                   {"dpo.sft_loss_weight", "0", "1"},
+                   {"dpo.val_micro_batch_size",
+                    "2",
+                    "4",
+                    {"++dpo.val_at_end=true", "++policy.plugin_config={trace: DIR/toy.trace}"}}});
+}
+
+TEST_CASE("keys of rm, by what a run leaves") {
+  check_each(rm, {{"rm.max_num_steps", "6", "4"},
+                  {"rm.max_num_epochs", "1", "2", {"rm.max_num_steps=100"}},
+                  {"rm.val_period", "0", "2"},
+                  {"rm.val_batches", "-1", "1", {"++rm.val_at_end=true"}},
+                  {"rm.val_global_batch_size", "4", "8", {"++rm.val_at_end=true"}},
+                  {"rm.val_at_start", "false", "true"},
+                  {"rm.val_at_end", "false", "true"},
+                  {"rm.seed", "3", "4"},
+                  {"rm.max_nonfinite_steps", "9", "2", {"++policy.plugin_config={fault: 'train@0:nan'}"}},
+                  {"rm.val_micro_batch_size",
+                   "2",
+                   "4",
+                   {"++rm.val_at_end=true", "++policy.plugin_config={trace: DIR/toy.trace}"}}});
 }
 
 TEST_CASE("keys of checkpoints and logs, by what a run leaves") {
@@ -256,22 +302,24 @@ TEST_CASE("keys of sampling, by what a run asks of its generator") {
 
 TEST_CASE("keys of policy and generation, by what a run leaves") {
   const Strings longer = {"policy.generation.max_new_tokens=6"};
-  check_each(grpo, {{"policy.plugin_config", "{}", "{fault: 'train@1:error'}"},
-                    {"policy.max_grad_norm", "null", "0.001"},
-                    {"policy.generation.plugin_config", "{}", "{fault: 'generate@1:error'}"},
-                    {"policy.generation.stop_token_ids", "null", "[4,5,6,7]", longer},
-                    {"policy.generation.ignore_eos", "false", "true", longer},
-                    {"policy.generation.colocated.sleep_level",
-                     "0",
-                     "1",
-                     {"++policy.generation.plugin_config={fault: 'sleep@0:error'}"}},
-                    {"policy.tokenizer.chat_template", "default", "null"},
-                    {"policy.tokenizer.chat_template_kwargs",
-                     "{tail: a}",
-                     "{tail: b}",
-                     {"policy.tokenizer.chat_template='{{ messages[0].content }}{{ tail }}'"}},
-                    {"data.shuffle", "true", "false"},
-                    {"env.exact_answer.require_end", "false", "true"}});
+  check_each(grpo,
+             {{"policy.plugin_config", "{}", "{fault: 'train@1:error'}"},
+              {"policy.max_grad_norm", "null", "0.001"},
+              {"policy.generation.plugin_config", "{}", "{fault: 'generate@1:error'}"},
+              {"policy.generation.stop_token_ids", "null", "[4,5,6,7]", longer},
+              {"policy.generation.ignore_eos", "false", "true", longer},
+              {"policy.generation.colocated.sleep_level",
+               "0",
+               "1",
+               {"++policy.generation.plugin_config={fault: 'sleep@0:error'}"}},
+              {"policy.tokenizer.chat_template", "default", "null"},
+              {"policy.tokenizer.chat_template_kwargs",
+               "{tail: a}",
+               "{tail: b}",
+               {"policy.tokenizer.chat_template='{{ messages[0].content }}{{ tail }}'"}},
+              {"policy.generation.imposed_lengths", "null", fmt::format("[{}]", fmt::join(std::vector(64, 2), ","))},
+              {"data.shuffle", "true", "false"},
+              {"env.exact_answer.require_end", "false", "true"}});
 }
 
 TEST_CASE("keys of micro-batches, by what a run leaves") {

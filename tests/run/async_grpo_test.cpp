@@ -353,6 +353,31 @@ TEST_CASE("groups that are too slow again and again end the run, which says what
   CHECK(contains(run.err, "Raise grpo.async_grpo.group_timeout_s"));
 }
 
+TEST_CASE("failures of generation that are tolerated, and caches that are computed again, by how a run ends") {
+  const auto ended = [](const std::string& fault, const std::string& key) {
+    const TempDir dir;
+    const Overrides toys = {fmt::format("++plugins.paths=[{}]", toy::plugins().string()),
+                            "policy.backend=toy_backend",
+                            "policy.generation.backend=toy_generator",
+                            "policy.optimizer={name: torch.optim.SGD, kwargs: {lr: 40.0}}",
+                            fmt::format("++policy.generation.plugin_config={{fault: '{}'}}", fault),
+                            "++grpo.async_grpo." + key};
+    return toy::run(arguments(dir, alone(both(both(small_steps(2), {steps(3)}), toys))));
+  };
+  const auto check_error = [](const toy::Ended& run, const std::string& text) {
+    CHECK(run.code != 0);
+    CHECK_MESSAGE(contains(run.err, text), run.err);
+  };
+  check_error(ended("generate@0:error", "max_generation_failures=0"), "generation failed 1 time in a row");
+  check_error(ended("generate@0:error", "max_generation_failures=2"), "generation failed 3 times in a row");
+
+  // It sleeps and wakes, which throws away what a generator holds of the requests that run.
+  const std::string sleeps = "sleep@0:error", recompute = "recompute_kv_cache_after_weight_updates=";
+  const toy::Ended kept = ended(sleeps, recompute + "false");
+  CHECK_MESSAGE(kept.code == 0, kept.err);
+  check_error(ended(sleeps, recompute + "true"), "the toy was told to fail");
+}
+
 TEST_CASE("a generator that is killed ends the run in time and by name") {
   const TempDir dir;
   toy::Program program(arguments(dir, alone(both(kSlow, {steps(200)}))));

@@ -1,10 +1,12 @@
-/* A training backend without a library: the toy model, SGD. */
+/* A training backend without a library: the toy model, SGD. As a reward model it scores a sequence by A of every
+ * token after the one before it, summed. */
 #include "toy_model.h"
 
 struct hexad_backend {
   const hexad_host* host;
   toy_fault fault;
-  char trace[4096]; /* plugin_config.trace: a file that gets a line for each micro-batch and each step */
+  int64_t reward_head; /* plugin_config.reward_head: 1 makes it a reward model */
+  char trace[4096];    /* plugin_config.trace: a file that gets a line for each micro-batch and each step */
   float current[WEIGHTS], reference[WEIGHTS];
   double grad[WEIGHTS];
   int exported;
@@ -15,6 +17,7 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   self->host = host;
   hexad_code code = toy_read_fault(host, call, config, &self->fault);
   if (code == HEXAD_OK) code = toy_read_trace(host, call, config, self->trace);
+  if (code == HEXAD_OK) code = host->config_i64(call, config, "reward_head", &self->reward_head);
   if (code == HEXAD_OK) code = toy_act(&self->fault, host, call, "create");
   if (code == HEXAD_OK) {
     *out = self;
@@ -26,16 +29,17 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
 static void destroy(hexad_backend* self) { free(self); }
 
 static hexad_code describe(hexad_backend* self, hexad_call* call, hexad_backend_info* info) {
-  static const char* const outputs[] = {"logprobs"};
+  static const char* const outputs[] = {"logprobs", "sequence_scores"};
   static const char* const inputs[] = {"input_ids"};
-  (void)self, (void)call;
+  (void)call;
   info->num_parameters = WEIGHTS;
   info->dp_rank = 0;
   info->dp_size = info->tp_size = info->pp_size = info->cp_size = info->ep_size = 1;
   info->sequence_multiple = info->micro_batch_multiple = info->counts_loss = 1;
   info->outputs = outputs;
   info->inputs = inputs;
-  info->num_outputs = info->num_inputs = 1;
+  info->num_outputs = self->reward_head ? 2 : 1;
+  info->num_inputs = 1;
   return HEXAD_OK;
 }
 
@@ -59,13 +63,37 @@ static void batch_logprobs(const float* weights, const hexad_batch* batch, doubl
   }
 }
 
+static int wants_scores(const char* output) { return strcmp(output, "sequence_scores") == 0; }
+
+static void batch_scores(const float* weights, const hexad_batch* batch, float* out) {
+  const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
+  for (int64_t b = 0; b < batch->num_sequences; b++) {
+    out[b] = 0;
+    for (int64_t i = batch->cu_seqlens[b] + 1; i < batch->cu_seqlens[b + 1]; i++)
+      out[b] += weights[ids[i - 1] * V + ids[i]];
+  }
+}
+
+static void accumulate_scores(hexad_backend* self, const hexad_batch* batch, const float* grad) {
+  const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
+  for (int64_t b = 0; b < batch->num_sequences; b++) {
+    for (int64_t i = batch->cu_seqlens[b] + 1; i < batch->cu_seqlens[b + 1]; i++)
+      self->grad[ids[i - 1] * V + ids[i]] += grad[b];
+  }
+}
+
 static hexad_code forward(hexad_backend* self, hexad_call* call, const hexad_forward_args* args) {
   const hexad_code code = toy_act(&self->fault, self->host, call, "forward");
   if (code != HEXAD_OK) return code;
   const float* weights = args->which == HEXAD_WEIGHTS_CURRENT ? self->current : self->reference;
   for (int64_t m = 0; m < args->num_batches; m++) {
     note(self, "forward", args->batches[m]);
-    batch_logprobs(weights, args->batches[m], args->temperature, HEXAD_F32(args->outputs[m][0].tensor));
+    float* out = HEXAD_F32(args->outputs[m][0].tensor);
+    if (wants_scores(args->outputs[m][0].name)) {
+      batch_scores(weights, args->batches[m], out);
+    } else {
+      batch_logprobs(weights, args->batches[m], args->temperature, out);
+    }
   }
   return HEXAD_OK;
 }
@@ -92,16 +120,23 @@ static hexad_code train(hexad_backend* self, hexad_call* call, const hexad_train
   for (int64_t m = 0; m < args->num_batches && code == HEXAD_OK; m++) {
     const hexad_batch* batch = args->batches[m];
     note(self, "train", batch);
-    int64_t tokens = batch->num_tokens;
-    float* values = calloc((size_t)tokens + 1, sizeof *values);
-    float* grads = calloc((size_t)tokens + 1, sizeof *grads);
-    DLTensor value = {values, {kDLCPU, 0}, 1, HEXAD_DTYPE_F32, &tokens, NULL, 0}, grad = value;
+    const int scores = wants_scores(args->outputs[0]);
+    int64_t size = scores ? batch->num_sequences : batch->num_tokens;
+    float* values = calloc((size_t)size + 1, sizeof *values);
+    float* grads = calloc((size_t)size + 1, sizeof *grads);
+    DLTensor value = {values, {kDLCPU, 0}, 1, HEXAD_DTYPE_F32, &size, NULL, 0}, grad = value;
     grad.data = grads;
     DLTensor* grad_list[] = {&grad};
-    const hexad_named_tensor output = {"logprobs", &value, NULL, HEXAD_AXIS_TOKEN, 0};
-    batch_logprobs(self->current, batch, args->temperature, values);
+    const hexad_named_tensor output = {args->outputs[0], &value, NULL, scores ? HEXAD_AXIS_SAMPLE : HEXAD_AXIS_TOKEN,
+                                       0};
+    if (scores) {
+      batch_scores(self->current, batch, values);
+    } else {
+      batch_logprobs(self->current, batch, args->temperature, values);
+    }
     code = args->loss->compute(args->loss->ctx, call, m, &output, grad_list, 1);
-    if (code == HEXAD_OK) accumulate(self, batch, args->temperature, grads);
+    if (code == HEXAD_OK && scores) accumulate_scores(self, batch, grads);
+    if (code == HEXAD_OK && !scores) accumulate(self, batch, args->temperature, grads);
     free(values);
     free(grads);
   }
