@@ -1,7 +1,9 @@
-// What README.md and docs/from_trl.md tell a newcomer to type is typed here: their shell blocks, in order, in one shell.
+// What README.md and pages of docs/ tell a newcomer to type is typed here: their shell blocks, in order, in one shell.
 #include <doctest/doctest.h>
 
-#include "tests/run/first_party.hpp"
+#include "tests/run/run_steps.hpp"
+
+using plugin_test::contains;
 
 namespace {
 
@@ -31,26 +33,76 @@ void look_like_a_checkout(const toy::TempDir& dir) {
   toy::fs::create_directory_symlink(std::getenv("HEXAD_BUILD_DIR"), dir / "build/dev");
 }
 
-void run_script(const toy::TempDir& dir, const std::string& script) {
+// What it printed.
+std::string run_script(const toy::TempDir& dir, const std::string& script) {
   const auto file = dir.write("page.sh", "set -eu\n" + script);
   const int status =
       std::system(fmt::format("cd {} && bash {} > out 2>&1", dir.path().string(), file.string()).c_str());
-  INFO(script << toy::read_text(dir / "out"));
+  const std::string printed = toy::read_text(dir / "out");
+  INFO(script << printed);
   CHECK(status == 0);
+  return printed;
+}
+
+// All of a page of docs/ that is typed, which are `count` blocks.
+std::string run_page(const toy::TempDir& dir, const std::string& page, size_t count, std::string script = "") {
+  look_like_a_checkout(dir);
+  const auto shell = blocks("sh", page);
+  CHECK(shell.size() == count);
+  for (const std::string& block : shell) script += block;
+  return run_script(dir, script);
+}
+
+std::vector<double> values(const toy::fs::path& experiment, const std::string& metric) {
+  std::vector<double> found;
+  for (const auto& line : first_party::lines_of(experiment / "metrics.jsonl"))
+    if (line.contains(metric)) found.push_back(line.at(metric));
+  REQUIRE(!found.empty());
+  return found;
 }
 
 }  // namespace
 
-TEST_CASE("the page for those who know TRL runs as it stands") {
+TEST_CASE("the page for those who know TRL runs as it stands, and its model learns") {
   const toy::TempDir dir;
-  look_like_a_checkout(dir);
-  std::string script =
-      "cmake --install build/dev --prefix build/hexad > /dev/null\nexport PATH=$PWD/build/hexad/bin:$PATH\n";
-  const auto shell = blocks("sh", "docs/from_trl.md");
-  CHECK(shell.size() == 4);
-  for (const std::string& block : shell) script += block;
-  run_script(dir, script);
+  const std::string printed = run_page(dir, "docs/from_trl.md", 5);
+  CHECK(contains(printed, "{\"id\": 0, \"reward\": 1.0}\n"));
+  const auto rewards = values(dir / "my_run/logs/exp_001", "train/reward");
+  CHECK(rewards.front() < 0.3);
+  CHECK(rewards.back() > 0.8);
+  CHECK(contains(printed, "\nc\n"));  // the first letter of cab
   CHECK(toy::fs::exists(dir / "my_run/model/config.json"));
+
+  const auto score = blocks("python", "docs/from_trl.md");  // what the page says that sed makes
+  REQUIRE(score.size() == 1);
+  const size_t last = score[0].rfind("    return");
+  REQUIRE(last != std::string::npos);
+  CHECK(contains(toy::read_text(dir / "my_reward/my_reward.py"), score[0].substr(last)));
+}
+
+TEST_CASE("the page of SFT, DPO and reward models runs as it stands, and a file of one's own is learned") {
+  const toy::TempDir dir;
+  const std::string printed = run_page(dir, "docs/supervised.md", 2);
+  const auto losses = values(dir / "logs/my_sft/exp_001", "validation/val_loss");
+  CHECK(losses.front() > 2);
+  CHECK(losses.back() < 0.1);
+  CHECK(contains(printed, "\nc\n"));  // the first letter of cab
+}
+
+TEST_CASE("the page of reports runs as it stands after the quickstart") {
+  const toy::TempDir dir;
+  dir.write("check_metrics.py", R"(# NeMo-RL's, without its table
+import json, sys
+data = json.load(open(sys.argv[1]))
+names = {"data": data, "max": lambda metric: max(map(float, metric.values()))}
+for check in sys.argv[2:]:
+    assert eval(check, names), check
+print(len(sys.argv) - 2, "checks hold")
+)");
+  const std::string printed =
+      run_page(dir, "docs/reports.md", 2, "build/dev/bin/hexad train configs/quickstart.yaml\n");
+  CHECK(contains(toy::read_text(dir / "compare.html"), "</html>"));
+  CHECK(contains(printed, "2 checks hold"));
 }
 
 TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
@@ -70,5 +122,7 @@ TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
   for (const std::string& block : shell) {
     if (!block.starts_with("make ")) script += block;  // make's own commands are what runs this test
   }
-  run_script(dir, script);
+  const std::string printed = run_script(dir, script);
+  CHECK(contains(printed, "\nf\n"));  // the letter after the last of fade
+  CHECK(contains(printed, "pass@1 over 128 prompts, 4 samples each: "));
 }
