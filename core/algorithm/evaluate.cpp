@@ -136,7 +136,8 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const std::vector<data::Datum> prompts = rollout::evaluation_prompts(run, text.tools());
-  const std::string too_long = data::tell_too_long(data::contents_of(prompts), "prompts", rollout::input_limit(run));
+  const std::string too_long =
+      data::tell_too_long(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1);
   if (!too_long.empty()) console.line("note: " + too_long);
   plugin::Registry plugins(plugin_options(resolved.root), nullptr);
   const rollout::Environments environments =
@@ -170,7 +171,8 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
     result.metrics = means.values();
     result.score = result.metrics.contains(kScore) ? result.metrics.extract(kScore).mapped() : 0;
     if (saved) saved->add(rollout);
-    console.line(fmt::format("{} of {} prompts: {} {:.4f}", result.prompts, all, run.eval.metric, result.score));
+    console.line(fmt::format("{} of {} prompts: {}@{} {:.4f}", result.prompts, all, run.eval.metric.substr(0, 4),
+                             run.eval.k_value, result.score));
   }
   workers->stop();
   if (result.unscored == result.prompts)

@@ -142,7 +142,7 @@ struct RunParts {
 
   // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
   void start(bool generates, int64_t rows_per_unit);
-  void tell_too_long(const data::Contents& data, const char* what);
+  void tell_too_long(const data::Contents& data, const char* what, int64_t limit);
   // Of parts that are started.
   Run run(const Json& identity);
 
@@ -210,8 +210,8 @@ void RunParts::start(bool generates, int64_t rows_per_unit) {
   schedule = make_schedule(config);
 }
 
-void RunParts::tell_too_long(const data::Contents& data, const char* what) {
-  const std::string line = data::tell_too_long(data, what, rollout::input_limit(config));
+void RunParts::tell_too_long(const data::Contents& data, const char* what, int64_t limit) {
+  const std::string line = data::tell_too_long(data, what, limit);
   if (!line.empty()) console.line("note: " + line);
 }
 
@@ -243,7 +243,7 @@ TrainOutcome train_on_rollouts(RunParts& parts) {
   plugin::Registry plugins(plugin_options(parts.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
       config.env, environment_names_of(config), {plugins, locator(parts.resolved.root), &parts.interrupted});
-  parts.tell_too_long(prompts.train(), "prompts");
+  parts.tell_too_long(prompts.train(), "prompts", rollout::input_limit(config) - 1);  // room for a token
   const Json identity = identity_of(config, parts.model_dir, prompts.train());
   parts.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*parts.workers, parts.placement);
@@ -264,7 +264,8 @@ TrainOutcome train_on_rollouts(RunParts& parts) {
 TrainOutcome train_on_examples(RunParts& parts) {
   const config::Algorithm algorithm = parts.config.algorithm;
   Examples examples(parts.config, parts.text);
-  parts.tell_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations");
+  parts.tell_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations",
+                      rollout::input_limit(parts.config));
   const Json identity = identity_of(parts.config, parts.model_dir, examples.train());
   parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
   Supervised run{parts.run(identity), examples};

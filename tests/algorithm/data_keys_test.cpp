@@ -191,7 +191,5 @@ TEST_CASE("each key of a dataset makes other prompts or examples: data of NeMo-R
 TEST_CASE("keys of conversations and of long prompts make other examples or prompts") {
   check_each("grpo", "@, train: {" + kRows + "}", {{"max_input_seq_length", "100", "3", ""}});
   const std::string chats = "@, train: {" + kChats + "}";
-  check_each("sft", chats,
-             {{"add_eos", "false", "true", ""},
-              {"add_generation_prompt", "false", "true", ""}});
+  check_each("sft", chats, {{"add_eos", "false", "true", ""}, {"add_generation_prompt", "false", "true", ""}});
 }

@@ -182,7 +182,7 @@ TEST_CASE("scores that cannot be written are an error") {
 
 TEST_CASE("prompts that do not fit are told of, and an evaluation of none is an error") {
   CHECK(contains(error_of([] { Evaluated({"data.max_input_seq_length=2"}); }),
-                 "data.max_input_seq_length: not one of the 16 prompts fits into 2 tokens"));
+                 "data.max_input_seq_length: not one of the 16 prompts fits into 1 tokens"));
 }
 
 TEST_CASE("an evaluation is the same every time, drawn in whatever parts it is asked for") {

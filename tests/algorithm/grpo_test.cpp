@@ -173,7 +173,7 @@ TEST_CASE("validation leaves its samples, a step its weight decay and all of its
   for (const Json& sample : samples)
     CHECK((sample.at("rewards") == 1) == (sample.at("response") == sample.at("expected_answer")));
   const Json& step = run.steps.back();
-  CHECK(step.at("train/wd") == 0.01);  // torch.optim.AdamW's own, which the defaults give every optimizer
+  CHECK(step.at("train/wd") == 0.01);
   // Four updates, whose mean NeMo-RL tells as global_valid_toks.
   CHECK(step.at("performance/valid_tokens_per_sec").get<double>() *
             step.at("timing/train/total_step_time").get<double>() ==

@@ -368,8 +368,8 @@ TEST_CASE("failures of generation that are tolerated, and caches that are comput
     CHECK(run.code != 0);
     CHECK_MESSAGE(contains(run.err, text), run.err);
   };
-  check_error(ended("generate@0:error", "max_generation_failures=0"), "generation failed 1 time in a row");
-  check_error(ended("generate@0:error", "max_generation_failures=2"), "generation failed 3 times in a row");
+  check_error(ended("complete@0:error", "max_generation_failures=0"), "generation failed 1 time in a row");
+  check_error(ended("complete@0:error", "max_generation_failures=2"), "generation failed 3 times in a row");
 
   // It sleeps and wakes, which throws away what a generator holds of the requests that run.
   const std::string sleeps = "sleep@0:error", recompute = "recompute_kv_cache_after_weight_updates=";

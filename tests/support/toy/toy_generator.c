@@ -105,6 +105,10 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
     entry->completion.logprobs = entry->logprobs;
     entry->completion.spans = &entry->span;
     entry->completion.num_spans = entry->completion.count > 0;
+    if (toy_fails(&self->fault, self->host, call, "complete")) {
+      entry->completion.finish = HEXAD_FINISH_ERROR;
+      entry->completion.error = "the toy was told to fail";
+    }
     if (self->last) {
       self->last->next = entry;
     } else {
