@@ -1,7 +1,6 @@
 #include "core/config/check.hpp"
 
 #include <functional>
-#include <map>
 
 #include "core/base/error.hpp"
 #include "core/config/check_keys.hpp"
@@ -15,6 +14,7 @@
 #include "core/config/roll/schema.hpp"
 #include "core/config/rules.hpp"
 #include "core/config/schema/schema.hpp"
+#include "core/config/synonyms.hpp"
 
 namespace hexad::config {
 
@@ -52,20 +52,6 @@ std::vector<Problem> check_root(const Node& root) {
   return problems;
 }
 
-const KnownKeys& known_keys(const Schema& schema) {
-  static std::map<const Schema*, KnownKeys> made;
-  return made
-      .try_emplace(&schema, KnownKeys{[&](const std::string& key) {
-                                        return schema.find(schema_path(key)) || schema.is_free(schema_path(key));
-                                      },
-                                      [&](const std::string& key) {
-                                        const std::string place = schema_path(key);
-                                        const size_t dot = place.rfind('.');
-                                        return schema.children(dot == std::string::npos ? "" : place.substr(0, dot));
-                                      }})
-      .first->second;
-}
-
 // What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys after it.
 Loaded load_translated(Node file, const std::vector<std::string>& overrides,
                        const std::function<bool(const std::string& key)>& is_own, const Schema& own,
@@ -74,13 +60,13 @@ Loaded load_translated(Node file, const std::vector<std::string>& overrides,
   for (const std::string& text : overrides) {
     Override parsed = parse_override(text);
     if (is_own(parsed.key)) {
-      apply_override(file, parsed, known_keys(own));
+      apply_override(file, parsed, &own);
     } else {
       later.push_back(std::move(parsed));
     }
   }
   Loaded result = translate(std::move(file));
-  for (const Override& override : later) apply_override(result.root, override, known_keys(schema()));
+  for (const Override& override : later) apply_override(result.root, override, &schema());
   return result;
 }
 
@@ -101,12 +87,13 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
       return Loaded{from_eval_form(std::move(form)), {}};
     });
   } else {
-    for (const std::string& text : overrides) apply_override(file, parse_override(text), known_keys(schema()));
+    for (const std::string& text : overrides) apply_override(file, parse_override(text), &schema());
     loaded.root = std::move(file);
   }
   lift_model_overrides(loaded.root);
   fill_defaults(loaded.root);
   resolve_interpolations(loaded.root);
+  std::ranges::move(replace_synonyms(loaded.root), std::back_inserter(loaded.problems));
   return loaded;
 }
 

@@ -22,7 +22,8 @@ struct Problem {
 };
 
 // A configuration with the schema's defaults, before it is checked. A file in ROLL's form (config/roll/) is translated to
-// NeMo-RL's keys; `problems` is what is said about its own.
+// NeMo-RL's keys, and texts that mean another one here are replaced (config/synonyms.hpp); `problems` is what is said
+// about both.
 struct Loaded {
   Node root;
   std::vector<Problem> problems;

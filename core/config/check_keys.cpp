@@ -1,13 +1,11 @@
 #include "core/config/check_keys.hpp"
 
-#include "core/base/suggest.hpp"
 #include "core/config/check_value.hpp"
 #include "core/config/defaults.hpp"
+#include "core/config/meant_key.hpp"
 
 namespace hexad::config {
 namespace {
-
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 std::string join(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
 
@@ -27,19 +25,6 @@ bool is_default(const Key& key, const Node& value, const Node& root) {
   if (!text.starts_with("${")) return same_value(default_value(text), value);
   const Node* other = root.find(text.substr(2, text.size() - 3));
   return other && same_value(*other, value);
-}
-
-// The key that was probably meant: the nearest beside it, else one of the same name in another section.
-std::optional<std::string> meant(const std::string& path, const Schema& schema) {
-  const std::string above = path.find('.') == std::string::npos ? "" : path.substr(0, path.rfind('.'));
-  const std::string name(last_part(path));
-  std::vector<std::string> names;
-  for (const std::string& beside : schema.children(above)) names.emplace_back(last_part(beside));
-  if (const std::optional<std::string> near = nearest(name, names)) return join(above, *near);
-  for (const Key& key : schema.keys()) {
-    if (last_part(key.path) == name) return key.path;
-  }
-  return std::nullopt;
 }
 
 class Walk {
@@ -66,19 +51,21 @@ class Walk {
       if (key) {
         check(*key, value, full, key_path);
       } else if (!schema_.is_free(key_path)) {
-        unknown(name, value, full, key_path);
+        unknown(name, value, full);
       }
     }
   }
 
-  void unknown(const std::string& name, const Node& value, const std::string& path, const std::string& key_path) {
+  void unknown(const std::string& name, const Node& value, const std::string& path) {
     if (name.find('.') != std::string::npos) {
       return add(Problem::Severity::error, value, path,
                  "unknown key; a key with dots in it is written as nested mappings");
     }
-    const std::optional<std::string> suggestion = meant(key_path, schema_);
-    add(Problem::Severity::error, value, path,
-        suggestion ? fmt::format("unknown key; did you mean {}?", *suggestion) : "unknown key; " + advice_);
+    if (name == "_override_") {
+      return add(Problem::Severity::notice, value, path, "has no effect: it is read in a top-level section alone");
+    }
+    const std::string hint = meant_key(path, *root_, &schema_).hint;
+    add(Problem::Severity::error, value, path, "unknown key; " + (hint.empty() ? advice_ : hint));
   }
 
   bool asks_for_something(const Key& key, const Node& value) const {

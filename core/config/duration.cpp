@@ -5,13 +5,12 @@
 namespace hexad::config {
 
 std::optional<double> duration_seconds(const std::string& text) {
-  static const std::regex pattern("([0-9]{1,4}):([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})");
+  // Nine digits fit an int. No part has a bound of its own: 47 hours are 47 hours.
+  static const std::regex pattern("([0-9]{1,9}):([0-9]{1,9}):([0-9]{1,9}):([0-9]{1,9})");
   std::smatch part;
-  if (text.size() > 20 || !std::regex_match(text, part, pattern)) return std::nullopt;
-  const int days = std::stoi(part[1]), hours = std::stoi(part[2]), minutes = std::stoi(part[3]),
-            seconds = std::stoi(part[4]);
-  if (hours > 23 || minutes > 59 || seconds > 59) return std::nullopt;
-  return ((days * 24.0 + hours) * 60 + minutes) * 60 + seconds;
+  if (text.size() > 39 || !std::regex_match(text, part, pattern)) return std::nullopt;
+  const auto number = [&](size_t i) { return static_cast<double>(std::stoi(part[i])); };
+  return ((number(1) * 24 + number(2)) * 60 + number(3)) * 60 + number(4);
 }
 
 std::string ranked_metric(const std::string& name) {

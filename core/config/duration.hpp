@@ -5,7 +5,7 @@
 
 namespace hexad::config {
 
-// Seconds of "DD:HH:MM:SS" (hours below 24, minutes and seconds below 60); nothing for any other text.
+// Seconds of "DD:HH:MM:SS", of which each part may be any number below 10^9; nothing for any other text.
 std::optional<double> duration_seconds(const std::string& text);
 
 // The metric that checkpoints are ranked by: val:<name> and train:<name> as they are; NeMo-RL 0.3's "val_reward" is

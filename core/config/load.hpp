@@ -2,7 +2,6 @@
 // `${}` interpolation. Source of the rules: NeMo-RL's utils/config.py, OmegaConf 2.3, Hydra 1.3.
 #pragma once
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,15 +13,8 @@ namespace hexad::config {
 // The root is a map. Text "???" that nothing filled stays as it is. Throws Error(config) with file, line and column.
 Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-// Keys beyond those in the files that a plain "a.b=1" may set; Hydra has none.
-struct KnownKeys {
-  std::function<bool(const std::string& path)> contains;
-  // The keys beside `path`, for a suggestion.
-  std::function<std::vector<std::string>(const std::string& path)> siblings;
-};
-
 // The two halves of load(), for whoever adds values in between. compose() leaves interpolations as text.
-Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides, const KnownKeys& known = {});
+Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 void resolve_interpolations(Node& root);
 
 }  // namespace hexad::config

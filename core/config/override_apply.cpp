@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "core/base/error.hpp"
-#include "core/base/suggest.hpp"
 #include "core/config/interpolation.hpp"
+#include "core/config/meant_key.hpp"
 #include "core/config/merge.hpp"
 
 namespace hexad::config {
@@ -47,26 +47,21 @@ std::optional<Node> selected(const Node& root, const std::string& path) {
   return value;
 }
 
-[[noreturn]] void no_such_key(const Node& root, const Override& override, const KnownKeys& known) {
-  const Path path = split(override.key);
-  // The first part of the path that neither the files nor the schema have is what was misspelt.
-  const Node* node = &root;
-  std::string above, here;
-  std::vector<std::string> candidates;
-  for (const std::string& key : path) {
-    above = here;
-    here += (here.empty() ? "" : ".") + key;
-    candidates.clear();
-    if (node && node->is_map()) {
-      for (const auto& [name, value] : node->entries()) candidates.push_back((above.empty() ? "" : above + ".") + name);
-    }
-    if (known.siblings) std::ranges::copy(known.siblings(here), std::back_inserter(candidates));
-    node = node ? node->find(key) : nullptr;
-    if (!node && std::ranges::find(candidates, here) == candidates.end()) break;
+[[noreturn]] void no_such_key(const Node& root, const Override& override, const Schema* schema) {
+  const MeantKey meant = meant_key(override.key, root, schema);
+  if (!meant.list.empty()) {
+    const size_t size = root.find(meant.list)->items().size();
+    const std::string rest = override.key.substr(meant.list.size() + 1), word = rest.substr(0, rest.find('.'));
+    const bool index = list_index(word).has_value();
+    const std::string first = index || size == 0 ? "" : fmt::format("write {}.0.{}=..., or ", meant.list, rest);
+    refuse(override,
+           fmt::format("{0} is a list of {1} here{2}; {3}replace it: '{0}={4}'", meant.list, size,
+                       index ? fmt::format(", which has no element {}", word) : "", first, index ? "[...]" : "{...}"));
   }
-  const std::optional<std::string> near = nearest(here, candidates);
-  refuse(override, near ? fmt::format("there is no key {}; did you mean {}?", here, *near)
-                        : fmt::format("there is no key {}; write +{}=... to add one", here, override.key));
+  // Nothing that the schema does not take can be added either.
+  const std::string otherwise =
+      schema ? "`docs/config.md` lists all keys" : fmt::format("write +{}=... to add one", override.key);
+  refuse(override, fmt::format("there is no key {}; {}", meant.missing, meant.hint.empty() ? otherwise : meant.hint));
 }
 
 // The container that holds the last key of the path. With `create`, maps are made on the way, in place of scalars too;
@@ -89,14 +84,14 @@ Node* holder(Node& root, const Path& path, bool create) {
   return node;
 }
 
-void set(Node& root, const Override& override, bool create, const KnownKeys& known) {
+void set(Node& root, const Override& override, bool create, const Schema* schema) {
   const Path path = split(override.key);
   Node* parent = holder(root, path, create);
-  if (!parent) no_such_key(root, override, known);
+  if (!parent) no_such_key(root, override, schema);
   Node* old = entry(*parent, path.back());
   const Node& value = *override.value;
   if (!old) {
-    if (!create || !parent->is_map()) no_such_key(root, override, known);
+    if (!create || !parent->is_map()) no_such_key(root, override, schema);
     parent->entries().emplace_back(path.back(), value);
     return;
   }
@@ -111,7 +106,8 @@ void set(Node& root, const Override& override, bool create, const KnownKeys& kno
   try {
     merge(root, path, value, create ? NewKeys::allowed : NewKeys::refused);
   } catch (const Error& error) {
-    refuse(override, fmt::format("{}; write +{}=... to add keys", error.what(), override.key));
+    refuse(override,
+           fmt::format("{}{}", error.what(), schema ? "" : fmt::format("; write +{}=... to add keys", override.key)));
   }
 }
 
@@ -149,14 +145,14 @@ void remove(Node& root, const Override& override) {
 
 }  // namespace
 
-void apply_override(Node& root, const Override& override, const KnownKeys& known) {
+void apply_override(Node& root, const Override& override, const Schema* schema) {
   using Kind = Override::Kind;
   if (override.kind == Kind::remove) return remove(root, override);
   if (override.kind == Kind::add && !override.value->is_container() && selected(root, override.key)) {
     refuse(override, fmt::format("{0} exists; write {0}=... to change it or ++{0}=... for either", override.key));
   }
-  const bool create = override.kind != Kind::change || (known.contains && known.contains(override.key));
-  set(root, override, create, known);
+  const bool create = override.kind != Kind::change || (schema && takes(*schema, override.key));
+  set(root, override, create, schema);
 }
 
 }  // namespace hexad::config

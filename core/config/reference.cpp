@@ -26,6 +26,14 @@ All keys of a Hexad config. They are NeMo-RL's, with a few of Hexad's own. This 
 - `hexad config check CONFIG` names every mistake with file, line and column; `hexad config show CONFIG` prints what
   a config comes to, defaults included.
 
+## NeMo-RL's own configs
+
+Those of NeMo-RL 0.3.0 are valid as they are. Of the newest the file `tests/config/nemo_recipes.txt` says which are valid, and
+which keys of the others name what cannot run here; `tools/check_nemo_recipes.sh CHECKOUT/examples/configs` compares it with a
+checkout. Engines that do not run here (`policy.generation.backend: sglang`, `trtllm`, `megatron`, `dynamo`) are read as
+`native`, and a line says so. `env.math.verifier_type: multichoice` is `english_multichoice`, and `multilingual_multichoice`
+where `data.dataset_name` is MMLU in another language (`mmlu_ZH-CN`).
+
 ## ROLL's form
 
 A file whose top level has ROLL's roles (`actor_train`, `actor_infer`, ...) and none of NeMo-RL's blocks is translated to the
@@ -100,6 +108,7 @@ std::string description(const Key& key) {
   const std::string range = range_text(key);
   if (!range.empty()) text += (text.empty() ? "" : "; ") + range;
   if (!key.not_built.empty()) text += fmt::format("; not available: {}", joined(key.not_built));
+  if (!key.synonyms.empty()) text += fmt::format("; read as {}: {}", key.synonym_of, joined(key.synonyms));
   if (!text.empty()) text += ".";
   text += status_text(key);
   return text.starts_with(' ') ? text.substr(1) : text;

@@ -164,6 +164,18 @@ TEST_CASE("every key of a feature that is not built is refused, and so is every 
   }
 }
 
+TEST_CASE("every text that is read as another is told of, and replaced") {
+  for (const Key& key : schema().keys()) {
+    for (const std::string& text : key.synonyms) {
+      const std::string words = fmt::format("'{}' means {} here: {}", text, key.synonym_of, key.synonym_note);
+      CHECK_MESSAGE(says(said_about(key, text), false, key.path, words), key.path);
+      const Files files("a.yaml", kValid);
+      const Loaded loaded = load_with_defaults(files / "a.yaml", {"++" + key.path + "=" + text});
+      CHECK_MESSAGE(loaded.root.as_string(key.path) == key.synonym_of, key.path);
+    }
+  }
+}
+
 TEST_CASE("every key that nothing reads is told of where it is not the default") {
   for (const Key& key : schema().keys()) {
     if (key.status != Status::accepted || key.note.empty() || !is_leaf(key)) continue;

@@ -29,14 +29,14 @@ TEST_CASE("megatron_cfg.enabled chooses the backend, and policy.backend is stron
 }
 
 TEST_CASE("the section of a backend that does not train may hold anything of the right kind") {
-  const Overrides asleep = {"++policy.megatron_cfg.moe_enable_deepep=true",
+  const Overrides asleep = {"++policy.megatron_cfg.fine_grained_activation_offloading=true",
                             "++policy.megatron_cfg.fp8_cfg.enabled=true",
                             "++policy.megatron_cfg.optimizer.optimizer=muon"};
   const auto resolved = resolve_text(asleep);
   CHECK(has_notice(resolved, "policy.megatron_cfg", "not read: dtensor trains"));
   Overrides awake = asleep;
   awake.push_back(kOn);
-  check_says(resolve_error(awake), "the DeepEP dispatcher is not available in this version");
+  check_says(resolve_error(awake), "moving activations to host memory is not available in this version");
   CHECK(resolve_error({kOn, "++policy.dtensor_cfg.lora_cfg.enabled=true"}) == "");
   check_says(resolve_error({"++policy.megatron_cfg.tensor_model_parallel_size=x"}), "wanted an integer");
 }

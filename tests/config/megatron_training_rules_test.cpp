@@ -36,9 +36,9 @@ TEST_CASE("rules 7 to 10 and 29: experts") {
        {{kDispatcher + "allgather", "moe_shared_expert_overlap=true"},
         "moe_shared_expert_overlap: needs moe_token_dispatcher_type: alltoall, got allgather; nearest: false",
         {"moe_shared_expert_overlap=true"}},
-       {{kDispatcher + "flex"},
-        "'flex' is not available in this version; wanted alltoall, allgather",
-        {kDispatcher + "alltoall"}},
+       {{kDispatcher + "flexible"},
+        "moe_token_dispatcher_type: got 'flexible', wanted one of alltoall, allgather",
+        {kDispatcher + "flex", "moe_shared_expert_overlap=true"}},
        {{"moe_expert_capacity_factor=1.5", "moe_router_load_balancing_type=global_aux_loss", "moe_aux_loss_coeff=0.1"},
         "goes with moe_router_load_balancing_type none, aux_loss or seq_aux_loss, got global_aux_loss; nearest: "
         "aux_loss",

@@ -1,4 +1,6 @@
 // Messages about overrides.
+#include "core/config/meant_key.hpp"
+#include "core/config/trl_names.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;
@@ -74,4 +76,73 @@ TEST_CASE("a known key may be set though no file has it") {
   CHECK(resolve_error({"policy.generation.temprature=1"}) ==
         "override 'policy.generation.temprature=1': there is no key policy.generation.temprature; did you mean "
         "policy.generation.temperature?");
+}
+
+TEST_CASE("what TRL calls a setting is answered with its key here, and every such key is one") {
+  for (const hexad::config::TrlName& trl : hexad::config::trl_names()) {
+    INFO(trl.name);
+    CHECK(hexad::config::takes(hexad::config::schema(), std::string(trl.key)));
+    CHECK(hexad::config::trl_name(trl.name) == &trl);
+    if (hexad::config::schema().find(trl.name)) continue;
+    check_says(resolve_error({std::string(trl.name) + "=1"}), std::string(trl.key));
+  }
+  CHECK(hexad::config::trl_name("kl_coef") == nullptr);
+  CHECK(resolve_error({"learning_rate=1e-3"}) ==
+        "override 'learning_rate=1e-3': there is no key learning_rate; TRL's learning_rate is "
+        "policy.optimizer.kwargs.lr");
+  CHECK(resolve_error({"loss_fn.beta=0"}) ==
+        "override 'loss_fn.beta=0': there is no key loss_fn.beta; TRL's beta is loss_fn.reference_policy_kl_penalty");
+  check_says(resolve_error({"+learning_rate=1e-3"}),
+             "learning_rate: unknown key; TRL's learning_rate is policy.optimizer.kwargs.lr");
+  check_says(resolve_error({"fp16=true"}), "TRL's fp16 is policy.precision (float32 or bfloat16)");
+  check_says(resolve_error({"top_p=1"}), "there is no key top_p; did you mean policy.generation.top_p?");
+  const std::string dpo = "policy: {model_name: m}\ndata: {train: {dataset_name: d}}\ndpo: {max_num_steps: 3}\n";
+  check_says(resolve_error({"beta=0.1"}, dpo), "TRL's beta is dpo.reference_policy_kl_penalty");
+  check_says(resolve_error({"max_steps=1"}, dpo), "TRL's max_steps is dpo.max_num_steps");
+}
+
+TEST_CASE("a key is looked for in other sections, by its end, its name and its beginning") {
+  const auto says = [](const std::string& override, const std::string& words) {
+    check_says(resolve_error({override}), words);
+  };
+  says("lr=1", "there is no key lr; did you mean policy.optimizer.kwargs.lr?");
+  says("num_generations=4", "TRL's num_generations is grpo.num_generations_per_prompt");
+  says("grpo.num_generations=4", "there is no key grpo.num_generations; did you mean grpo.num_generations_per_prompt?");
+  says("colocated.sleep_level=1",
+       "no key colocated.sleep_level; did you mean policy.generation.colocated.sleep_level?");
+  says("optimizer.kwargs.lr=1", "did you mean policy.optimizer.kwargs.lr?");
+  says("model_name=x", "did you mean policy.model_name?");
+  says("max_new=4", "did you mean policy.generation.max_new_tokens?");
+  says("polcy.precision=float32", "there is no key polcy; did you mean policy?");
+  says("policy.generation.top=1", "did you mean policy.generation.top_p or policy.generation.top_k?");
+  // Other algorithms' blocks, and the section of a backend that does not train, are not meant.
+  says("val_global_batch_size=3", "there is no key val_global_batch_size; `docs/config.md` lists all keys");
+  says("~policy.dtensor_cfg", "does not exist");
+}
+
+TEST_CASE("only what the schema takes may be added, and `+` is named nowhere else") {
+  CHECK(resolve_error({"zzz=5"}) == "override 'zzz=5': there is no key zzz; `docs/config.md` lists all keys");
+  CHECK(resolve_error({"zz=5"}) == "override 'zz=5': there is no key zz; `docs/config.md` lists all keys");
+}
+
+TEST_CASE("a key below a list says that it is one") {
+  const std::string lists = kValid +
+                            "env: {e: {x: 1}}\nloss_fn: {plugin_config: {l: [], m: [1, 2]}}\n"
+                            "_s: [{name: a}, {name: b}, {milestones: [3]}]\n";
+  const auto says = [&](const std::string& override, const std::string& words) {
+    check_says(resolve_error({override}, lists), words);
+  };
+  says("_s.name=cosine", "_s is a list of 3 here; write _s.0.name=..., or replace it: '_s={...}'");
+  says("++_s.kwargs.x=1", "_s is a list of 3 here; write _s.0.kwargs.x=..., or replace it");
+  says("_s.7.name=b", "_s is a list of 3 here, which has no element 7; replace it: '_s=[...]'");
+  says("loss_fn.plugin_config.l.x=1", "loss_fn.plugin_config.l is a list of 0 here; replace it: '");
+  const std::string scheduler =
+      "policy: {model_name: m, scheduler: [{name: LinearLR}, {name: ConstantLR}, {milestones: [3]}]}\n"
+      "data: {train: {dataset_name: arithmetic}}\n";
+  CHECK(resolve_error({"policy.scheduler.name=cosine"}, scheduler) ==
+        "override 'policy.scheduler.name=cosine': policy.scheduler is a list of 3 here; write "
+        "policy.scheduler.0.name=..., "
+        "or replace it: 'policy.scheduler={...}'");
+  CHECK(resolve_error({"+policy.scheduler.0.nmae=x"}, scheduler).find("did you mean policy.scheduler.0.name?") !=
+        std::string::npos);
 }

@@ -263,6 +263,9 @@ TEST_CASE("what ROLL repairs is repaired, with a line") {
   const Resolved both = resolve_text({kSettings + ".expert_model_parallel_size=2"}, kFile);
   CHECK(has_notice(both, settings + ".sequence_parallel", "true: tensor and expert parallelism together need it"));
   CHECK(hexad::config::run_config(both.root).policy.megatron_cfg.sequence_parallel);
+  const Resolved flex = resolve_text({kSettings + ".moe_token_dispatcher_type=flex"}, kFile);
+  CHECK(has_notice(flex, settings + ".moe_token_dispatcher_type", "alltoall: the same tokens"));
+  CHECK(flex.root.as_string("policy.megatron_cfg.moe_token_dispatcher_type") == "alltoall");
 }
 
 TEST_CASE("every key is answered: one that has no part in a run gets a line") {

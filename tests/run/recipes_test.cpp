@@ -18,6 +18,9 @@ struct Recipe {
   int ranks = 1;
   std::vector<std::string> layout;  // that fits so many ranks
   std::string metric;               // that the recipe's own settings give; empty: none but those of all
+  std::string algorithm = "grpo";   // whose block it has
+
+  bool samples() const { return algorithm == "grpo"; }
 };
 
 const std::vector<Recipe>& recipes() {
@@ -52,6 +55,9 @@ const std::vector<Recipe>& recipes() {
         "env={sliding_puzzle_game: {plugin: sliding_puzzle, plugin_config: {max_moves: 3}}}",
         "policy.max_total_sequence_length=512", "++data.max_input_seq_length=256", "grpo.max_rollout_turns=3"},
        "train/reward/solved"},
+      {"sft_llama3.2_1B", 1, {}, "validation/val_loss", "sft"},
+      {"dpo_llama3.2_1B", 1, {}, "validation-default/loss", "dpo"},
+      {"rm_llama3.2_1B", 1, {}, "validation-default/loss", "rm"},
   };
   return all;
 }
@@ -84,6 +90,27 @@ std::vector<std::string> tiny(const Recipe& recipe) {
   return first_party::both(overrides, recipe.layout);
 }
 
+// The same model on what it can read, sixteen examples a step, two steps.
+std::vector<std::string> tiny_supervised(const Recipe& recipe) {
+  const std::string pairs = "{dataset_name: BinaryPreferenceDataset, data_path: configs/quickstart_data/preferences",
+                    puzzle = "{dataset_name: puzzle, kind: successor, size: 256, validation_size: 16}";
+  const bool sft = recipe.algorithm == "sft";
+  return {"policy.model_name=configs/quickstart_model",
+          "++policy.random_init_seed=7",
+          "++policy.precision=float32",
+          "++policy.tokenizer.chat_template=null",
+          "policy.max_total_sequence_length=16",
+          "policy.train_global_batch_size=16",
+          fmt::format("{}.max_num_steps=2", recipe.algorithm),
+          fmt::format("{}.val_period=2", recipe.algorithm),
+          fmt::format("{}.val_batches=1", recipe.algorithm),
+          fmt::format("{}.val_global_batch_size=8", recipe.algorithm),
+          "data.train=" + (sft ? puzzle : pairs + ".jsonl}"),
+          "data.validation=" + (sft ? "null" : pairs + "_validation.jsonl}"),
+          "checkpointing.save_period=2",
+          "++cluster.device=cpu"};
+}
+
 toy::Ended check(const std::string& name, const std::vector<std::string>& overrides) {
   std::vector<std::string> arguments = {"config", "check", source() + "/configs/recipes/" + name + ".yaml"};
   return toy::run(first_party::both(arguments, overrides));
@@ -103,20 +130,34 @@ TEST_CASE("every recipe is in the list below, and valid as it stands") {
   CHECK(files == listed);
 }
 
-TEST_CASE("overrides of NeMo-RL's announcement work on recipes") {
-  for (const char* name : {"grpo_math_1B", "grpo_math_8B", "deepscaler_1.5B_8K"}) {
-    const toy::Ended run =
-        check(name, {"loss_fn.use_importance_sampling_correction=True", "policy.sequence_packing.enabled=True",
-                     "policy.dtensor_cfg.enabled=True", "policy.dtensor_cfg.tensor_parallel_size=8",
-                     "policy.dtensor_cfg.sequence_parallel=True", "policy.make_sequence_length_divisible_by=8",
-                     "policy.generation.vllm_cfg.tensor_parallel_size=8", "cluster.gpus_per_node=8",
-                     "cluster.num_nodes=4", "grpo.num_prompts_per_step=128", "logger.wandb_enabled=True"});
+TEST_CASE("overrides of NeMo-RL's announcement work on every GRPO recipe") {
+  const std::vector<std::string> common = {
+      "loss_fn.use_importance_sampling_correction=True",
+      "policy.sequence_packing.enabled=True",
+      "policy.make_sequence_length_divisible_by=8",
+      "policy.generation.vllm_cfg.tensor_parallel_size=8",
+      "cluster.gpus_per_node=8",
+      "cluster.num_nodes=4",
+      "grpo.num_prompts_per_step=128",
+      "logger.wandb_enabled=True",
+  };
+  const std::vector<std::string> dtensor = {"policy.dtensor_cfg.enabled=True",
+                                            "policy.dtensor_cfg.tensor_parallel_size=8",
+                                            "policy.dtensor_cfg.sequence_parallel=True"},
+                                 megatron = {"policy.megatron_cfg.enabled=True",
+                                             "policy.megatron_cfg.tensor_model_parallel_size=8",
+                                             "policy.megatron_cfg.sequence_parallel=True"};
+  for (const Recipe& recipe : recipes()) {
+    if (!recipe.samples()) continue;
+    const bool of_megatron = recipe.name.ends_with("_megatron");
+    const toy::Ended run = check(recipe.name, first_party::both(common, of_megatron ? megatron : dtensor));
     CHECK_MESSAGE(run.code == 0, run.out << run.err);
   }
 }
 
-TEST_CASE("every recipe trains, validates and saves") {
+TEST_CASE("every GRPO recipe trains, validates and saves") {
   for (const Recipe& recipe : recipes()) {
+    if (!recipe.samples()) continue;
     CAPTURE(recipe.name);
     const TempDir dir;
     const toy::Ended run =
@@ -131,6 +172,28 @@ TEST_CASE("every recipe trains, validates and saves") {
       if (!recipe.metric.empty()) CHECK_MESSAGE(step.contains(recipe.metric), recipe.metric);
     }
     CHECK(steps[1].contains("validation/accuracy"));
+    CHECK(toy::fs::exists(dir / "checkpoints/step_2/policy/weights"));
+  }
+}
+
+TEST_CASE("every supervised recipe trains, validates and saves") {
+  for (const Recipe& recipe : recipes()) {
+    if (recipe.samples()) continue;
+    CAPTURE(recipe.name);
+    const TempDir dir;
+    const toy::Ended run = toy::run(
+        first_party::train(source() + "/configs/recipes/" + recipe.name + ".yaml", dir, tiny_supervised(recipe)));
+    REQUIRE_MESSAGE(run.code == 0, recipe.name << ": " << run.out << run.err);
+    int steps = 0;
+    for (const nlohmann::json& line : first_party::lines_of(dir / "logs/exp_001/metrics.jsonl")) {
+      if (line.contains("train/loss")) {
+        ++steps;
+        CHECK(std::isfinite(line.at("train/loss").get<double>()));
+        CHECK(line.at("train/grad_norm").get<double>() > 0);
+      }
+      if (line.at("step") == 2) CHECK(std::isfinite(line.at(recipe.metric).get<double>()));
+    }
+    CHECK(steps == 2);
     CHECK(toy::fs::exists(dir / "checkpoints/step_2/policy/weights"));
   }
 }

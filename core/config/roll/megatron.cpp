@@ -96,6 +96,10 @@ void set_experts(Pass& p, Part& s) {
     s.notice("moe_token_dispatcher_type", "alltoall: lengths differ between micro-batches (ROLL does the same)");
     p.set(kTo + "moe_token_dispatcher_type", std::string("alltoall"), s, "moe_token_dispatcher_type");
   }
+  if (s.text("moe_token_dispatcher_type") == "flex") {
+    s.notice("moe_token_dispatcher_type", "alltoall: the same tokens reach the same experts");
+    p.set(kTo + "moe_token_dispatcher_type", std::string("alltoall"), s, "moe_token_dispatcher_type");
+  }
   p.set(kTo + "moe_router_dtype", s.text("moe_router_dtype").value_or("fp32"), s, "moe_router_dtype");
   p.set(kTo + "freeze_moe_router", false, s, "moe_router_dtype");
   const char* const role = "actor_train.model_args.moe_aux_loss_coef";

@@ -45,8 +45,7 @@ void add_megatron_recompute(Schema& s) {
 
 void add_megatron_moe(Schema& s) {
   s.add("moe_token_dispatcher_type", kText, "alltoall", "as policy.megatron_cfg's")
-      .one_of({"alltoall", "allgather"})
-      .not_built({"flex"});
+      .one_of({"alltoall", "allgather", "flex"});
   s.add("moe_aux_loss_coeff", kFloat | kNull, "null", "weight of the load-balancing loss").at_least(0);
   s.add("moe_router_load_balancing_type", kText | kNull, "null", "as policy.megatron_cfg's");
   s.add("moe_router_dtype", kText | kNull, "null", "as policy.megatron_cfg's; null: fp32").one_of({"fp32", "fp64"});

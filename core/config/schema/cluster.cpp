@@ -23,7 +23,7 @@ void add_cluster(Schema& s) {
   s.add("cluster.segment_size", kInt | kNull, "null", "nodes of an NVLink domain")
       .at_least(1)
       .accepted("the launcher places nodes (srun --segment)");
-  s.section("data_plane", "a side channel for tensors between Ray actors")
+  s.section("data_plane", "a side channel for tensors between Ray actors", kMap | kNull)
       .accepted(
           "there are no Ray actors: tensors go from the controller to the workers, large ones stay in the workers");
   s.add("data_plane.enabled", kBool, "false", "use it");

@@ -42,6 +42,18 @@ void add_dataset(Schema& s, const std::string& at) {
   }
 }
 
+// What NeMo-RL makes of a dataset's videos.
+void add_media(Schema& s, const std::string& at) {
+  const auto key = [&](const char* name, Kinds kinds, const char* meaning) {
+    s.add(at + "." + name, kinds | kNull, "", meaning).accepted("prompts are text");
+  };
+  key("num_frames", kInt, "frames of a video");
+  key("video_sampling_style", kText, "which frames");
+  key("video_target_num_patches", kInt, "patches of a frame");
+  key("video_temporal_patch_size", kInt, "frames of a patch");
+  key("video_maintain_aspect_ratio", kBool, "frames keep their proportions");
+}
+
 // Keys of the generated datasets.
 void add_generated(Schema& s, const std::string& at) {
   s.add(at + ".size", kInt | kNull, "", "generated data: training questions").at_least(1);
@@ -87,12 +99,15 @@ void add_data(Schema& s) {
       .accepted("a system prompt is added where system_prompt_file names one");
   s.section("data.train", "the training set, or a list of several", kMap | kList | kNull);
   add_dataset(s, "data.train");
+  add_media(s, "data.train");
   add_generated(s, "data.train");
   s.section("data.validation", "the validation set, or a list of several", kMap | kList | kNull);
   add_dataset(s, "data.validation");
+  add_media(s, "data.validation");
   add_generated(s, "data.validation");
   s.section("data.default", "keys that datasets take over where they lack them", kMap | kNull);
   add_dataset(s, "data.default");
+  add_media(s, "data.default");
   // NeMo-RL 0.3 described its one dataset right here.
   s.add("data.dataset_name", kText | kNull, "", "as data.train.dataset_name, when there is no data.train");
   for (const char* key : {"prompt_file", "system_prompt_file", "split", "output_key", "input_key", "data_path"}) {

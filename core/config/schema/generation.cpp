@@ -96,7 +96,8 @@ void add_placement(Schema& s) {
 void add_generation(Schema& s) {
   s.section("policy.generation", "the generator that makes rollouts");
   s.add("policy.generation.backend", kText, "native", "native, vllm (plugin vllm_bridge), or a plugin's name or path")
-      .not_built({"megatron", "sglang", "trtllm", "dynamo"});
+      .read_as("native", {"megatron", "sglang", "trtllm", "dynamo"},
+               "that engine does not run here, and settings of its own are not read");
   s.add("policy.generation.plugin_config", kMap | kNull, "{}", "keys of the generator plugin's own").open();
   add_sampling(s);
   add_native(s);

@@ -104,9 +104,16 @@ void add_async(Schema& s) {
 
 // Keys that some of NeMo-RL's recipes hold and none of its code reads.
 void add_unread(Schema& s) {
+  s.add("grpo.use_best_at_k", kBool, "false", "train on the best of k samples").unavailable("training on best@k");
+  s.add("grpo.best_at_k_k", kInt | kNull, "null", "k of it").at_least(1).dormant();
+  s.add("grpo.best_at_k_m", kInt | kNull, "null", "m of it").at_least(1).dormant();
+  s.add("grpo.use_combined_training", kBool, "false", "train on best@k and pass@1 together")
+      .unavailable("training on best@k and pass@1 together");
+  s.add("grpo.combined_training_weight_mode", kText | kNull, "null", "where their weights come from").dormant();
+  s.add("grpo.combined_training_best_at_k_weight", kFloat | kNull, "null", "weight of best@k").dormant();
+  s.add("grpo.combined_training_pass_at_1_weight", kFloat | kNull, "null", "weight of pass@1").dormant();
   for (const char* key :
-       {"use_best_at_k", "best_at_k", "best_at_k_values", "combined_training", "combined_training_weight",
-        "penalize_invalid_tool_call", "penalize_malformed_thinking", "invalid_tool_call_strategy",
+       {"penalize_invalid_tool_call", "penalize_malformed_thinking", "invalid_tool_call_strategy",
         "zero_variance_prompt_filtering", "dynamic_sampling_oversample_ratio", "num_val_generations_per_prompt"}) {
     s.add(std::string("grpo.") + key, kAny, "", "")
         .accepted("NeMo-RL reads this key nowhere, and neither does this engine");

@@ -3,6 +3,9 @@
 namespace hexad::config {
 namespace {
 
+constexpr const char* kExchange = "tokens are exchanged all to all, which comes to the same";
+constexpr const char* kBalance = "the balance of experts is not logged";
+
 void add_router(Schema& s) {
   megatron_key(s, "freeze_moe_router", kBool, "true", "do not train the router");
   megatron_key(s, "moe_router_dtype", kText | kNull, "fp64", "type of the router's computation; null: the model's")
@@ -32,13 +35,12 @@ void add_router(Schema& s) {
 void add_dispatcher(Schema& s) {
   megatron_key(s, "moe_token_dispatcher_type", kText, "alltoall", "how tokens reach their experts")
       .one_of({"alltoall", "allgather"})
-      .not_built({"flex"});
-  megatron_key(s, "moe_flex_dispatcher_backend", kText | kNull, "null", "which flex dispatcher")
-      .unavailable("the flex dispatcher", {"null"});
+      .read_as("alltoall", {"flex"}, "the same tokens reach the same experts");
+  megatron_key(s, "moe_flex_dispatcher_backend", kText | kNull, "null", "which flex dispatcher").accepted(kExchange);
   megatron_key(s, "moe_hybridep_num_sms", kInt | kNull, "null", "of the HybridEP dispatcher").dormant();
   megatron_key(s, "hybridep_num_ranks_per_nvlink_domain", kInt | kNull, "null", "of the HybridEP dispatcher").dormant();
   megatron_key(s, "hybridep_use_mnnvl", kBool | kNull, "null", "of the HybridEP dispatcher").dormant();
-  megatron_key(s, "moe_enable_deepep", kBool, "false", "the DeepEP dispatcher").unavailable("the DeepEP dispatcher");
+  megatron_key(s, "moe_enable_deepep", kBool, "false", "the DeepEP dispatcher").accepted(kExchange);
   megatron_key(s, "moe_shared_expert_overlap", kBool, "false", "overlap the shared expert with communication");
   megatron_key(s, "moe_expert_capacity_factor", kFloat | kNull, "null",
                "most tokens of an expert, as a multiple of the mean; null: dropless")
@@ -67,6 +69,13 @@ void add_megatron_model(Schema& s) {
   megatron_key(s, "mtp_detach_heads", kBool, "false", "they send no gradient into the model").dormant();
   megatron_key(s, "converter_type", kText, "", "Hugging Face architecture (NeMo-RL 0.3)")
       .accepted("the family is read from the model's config.json");
+  for (const auto& [name, part] : {std::pair{"freeze_vision_model", "the vision encoder"},
+                                   std::pair{"freeze_vision_projection", "the vision encoder's projection"},
+                                   std::pair{"freeze_sound_encoder", "the sound encoder"},
+                                   std::pair{"freeze_sound_projection", "the sound encoder's projection"}}) {
+    s.add(std::string("policy.megatron_cfg.") + name, kBool, "", std::string("do not train ") + part)
+        .accepted("a text model has no such part");
+  }
   megatron_key(s, "radio_force_cpe_eval_mode", kBool, "false", "of a vision encoder").unavailable("a vision encoder");
 }
 
@@ -77,9 +86,8 @@ void add_megatron_experts(Schema& s) {
       .accepted("experts are computed by one kernel wherever there is such a kernel");
   megatron_key(s, "moe_permute_fusion", kBool, "true", "fused permutation")
       .accepted("tokens are permuted by one kernel either way");
-  megatron_key(s, "moe_per_layer_logging", kBool, "false", "log each layer's balance")
-      .unavailable("a log of each layer's balance");
-  megatron_key(s, "track_moe_metrics", kBool, "false", "log the balance").unavailable("a log of the balance");
+  megatron_key(s, "moe_per_layer_logging", kBool, "false", "log each layer's balance").accepted(kBalance);
+  megatron_key(s, "track_moe_metrics", kBool, "false", "log the balance").accepted(kBalance);
   megatron_key(s, "moe_pad_experts_for_cuda_graph_inference", kBool | kNull, "null", "of Megatron's inference engine")
       .accepted("policy.generation names the generator; Megatron's inference engine is not used");
 }

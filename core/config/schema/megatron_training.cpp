@@ -57,6 +57,8 @@ void add_scheduler(Schema& s) {
   key("lr_wsd_decay_style", kText, "exponential", "WSD: form of its last part")
       .one_of({"exponential", "linear", "cosine", "minus_sqrt"});
   key("lr_wsd_decay_iters", kInt | kNull, "null", "WSD: steps of its last part").at_least(1);
+  key("override_opt_param_scheduler", kBool, "false", "a resumed run takes these values, not its checkpoint's")
+      .accepted("a checkpoint holds no schedule: a resumed run takes the configuration's either way");
 }
 
 void add_gradients(Schema& s) {
@@ -92,6 +94,11 @@ void add_checkpoint(Schema& s) {
   megatron_key(s, "checkpoint.ckpt_fully_parallel_load_process_group", kText, "dp", "ranks that share the reading");
   megatron_key(s, "checkpoint.ckpt_fully_parallel_load_exchange_algo", kText, "broadcast",
                "how they exchange what they read");
+  for (const char* name : {"fully_parallel_save_process_group", "fully_parallel_load_process_group",
+                           "fully_parallel_load_exchange_algo"}) {
+    s.add(kAt + ".checkpoint." + name, kText | kNull, "",
+          std::string("as ckpt_") + name + ", without the prefix that NeMo-RL reads");
+  }
   megatron_key(s, "force_reconvert_from_hf", kBool, "false", "ignore the cache of converted models")
       .accepted("models are read as they are; nothing is converted or cached");
 }
@@ -100,6 +107,9 @@ void add_checkpoint(Schema& s) {
 
 void add_megatron_training(Schema& s) {
   megatron_key(s, "calculate_per_token_loss", kBool, "true", "gradients are sums over tokens, as in NeMo-RL");
+  megatron_key(s, "train_iters", kInt | kNull, "null", "steps of the run")
+      .at_least(0)
+      .accepted("max_num_steps of the algorithm says it; NeMo-RL's driver writes it over this too");
   add_optimizer_keys(s);
   add_scheduler(s);
   add_gradients(s);

@@ -45,6 +45,13 @@ Schema::Entry& Schema::Entry::unavailable(std::string feature, std::vector<std::
   return *this;
 }
 
+Schema::Entry& Schema::Entry::read_as(std::string text, std::vector<std::string> synonyms, std::string note) {
+  key_.synonym_of = std::move(text);
+  key_.synonyms = std::move(synonyms);
+  key_.synonym_note = std::move(note);
+  return *this;
+}
+
 Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning) {
   Key key;
   key.path = std::move(path);

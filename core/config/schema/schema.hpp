@@ -48,8 +48,11 @@ struct Key {
   std::vector<std::string> choices;    // texts that it takes; empty: any
   std::vector<std::string> not_built;  // texts that NeMo-RL takes and that are not available here
   std::vector<std::string> off;        // unavailable: as YAML, the values that leave the feature off
-  bool open = false;                   // a map whose keys are free
-  bool filled = true;                  // an absent effective key gets its default
+  std::vector<std::string> synonyms;   // texts of NeMo-RL's that are read as `synonym_of` (config/synonyms.hpp)
+  std::string synonym_of;
+  std::string synonym_note;  // why
+  bool open = false;         // a map whose keys are free
+  bool filled = true;        // an absent effective key gets its default
 };
 
 // The keys in the order in which they were added, which is that of the reference page.
@@ -65,6 +68,8 @@ class Schema {
     Entry& one_of(std::vector<std::string> texts) { return key_.choices = std::move(texts), *this; }
     Entry& not_built(std::vector<std::string> texts) { return key_.not_built = std::move(texts), *this; }
     Entry& elements(Kinds kinds) { return key_.element_kinds = kinds, *this; }
+    // Texts of NeMo-RL's that mean another one here; `note` says why.
+    Entry& read_as(std::string text, std::vector<std::string> synonyms, std::string note);
     Entry& open() { return key_.open = true, *this; }
     Entry& not_filled() { return key_.filled = false, *this; }
     // Of a key below a section with another status: a plugin reads it, and knows its default.

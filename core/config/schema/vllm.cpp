@@ -8,6 +8,7 @@ constexpr const char* kMetrics = "metrics of a server's own are not sampled";
 constexpr const char* kAgents = "the bridge's servers answer the bridge alone";
 constexpr const char* kRefit = "policy.generation.refit_transport says how weights reach the servers";
 constexpr const char* kImages = "prompts are text";
+constexpr const char* kUnread = "NeMo-RL reads this key nowhere, and neither does this engine";
 constexpr const char* kTokens = "token ids go in and out";
 
 // The bridge's own keys: which servers, and when they count as lost.
@@ -90,6 +91,9 @@ void add_vllm(Schema& s) {
   key("reset_encoder_cache_after_weight_update", kBool, "false", "of vision models").accepted(kImages);
   key("tool_parser_plugin", kText | kNull, "null", "tool calls").accepted(kTokens);
   key("reasoning_parser_plugin", kText | kNull, "null", "thinking").accepted(kTokens);
+  key("enforce_monotonicity", kBool, "", "of an agent's messages").accepted(kUnread);
+  key("enable_thinking", kBool, "", "thinking")
+      .accepted(std::string(kUnread) + "; policy.tokenizer.chat_template_kwargs is read");
   key("cap_max_tokens_to_context", kBool, "false", "shorten responses to what fits")
       .accepted("a request never asks for more than policy.max_total_sequence_length has room for");
   s.add(at + ".env_vars", kMap | kNull, "{}", "environment of the server").open().effective();

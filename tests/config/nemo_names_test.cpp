@@ -1,0 +1,55 @@
+// Names and forms of NeMo-RL's, of any version, that mean something here.
+#include "core/config/duration.hpp"
+#include "tests/config/support.hpp"
+
+using namespace config_test;
+using hexad::config::duration_seconds;
+
+TEST_CASE("multichoice is the letter of a choice, in English or in the language of the data") {
+  const std::string key = "env.math.verifier_type";
+  const auto verifier = [&](const std::string& dataset) {
+    const auto resolved = resolve_text({}, "eval: {}\ngeneration: {model_name: m}\ndata: {dataset_name: " + dataset +
+                                               "}\nenv: {math: {verifier_type: multichoice}}\n");
+    const std::string means = resolved.root.as_string(key);
+    CHECK(has_notice(resolved, key, "'multichoice' means " + means + " here"));
+    return means;
+  };
+  CHECK(verifier("gpqa") == "english_multichoice");
+  CHECK(verifier("mmlu") == "english_multichoice");
+  CHECK(verifier("mmlu_pro") == "english_multichoice");
+  CHECK(verifier("mmlu_ZH-CN") == "multilingual_multichoice");
+}
+
+TEST_CASE("a generator that does not run here is native, beside settings of its own") {
+  const auto resolved = resolve_text({"++policy.generation.backend=sglang", "++policy.generation.sglang_cfg={a: 1}"});
+  CHECK(resolved.root.as_string("policy.generation.backend") == "native");
+  CHECK(has_notice(resolved, "policy.generation.sglang_cfg", "that generator does not run here"));
+  CHECK(resolve_text({"++policy.generation.backend=mine"}).root.as_string("policy.generation.backend") == "mine");
+}
+
+TEST_CASE("a section that does not train is replaced in silence") {
+  const std::string key = "policy.megatron_cfg.moe_token_dispatcher_type";
+  const auto asleep = resolve_text({"++" + key + "=flex"});
+  CHECK(asleep.root.as_string(key) == "alltoall");
+  CHECK(!has_notice(asleep, key, ""));
+}
+
+TEST_CASE("_override_ below a top-level section is told of") {
+  const auto resolved = resolve_text({"++policy.megatron_cfg={_override_: true, enabled: false}"});
+  CHECK(has_notice(resolved, "policy.megatron_cfg._override_", "read in a top-level section alone"));
+}
+
+TEST_CASE("a time after the start: four numbers of any size") {
+  CHECK(duration_seconds("00:03:45:00") == 13500);
+  CHECK(duration_seconds("00:47:35:00") == 171300);
+  CHECK(duration_seconds("1:0:99:100") == 92440);
+  CHECK(duration_seconds("0:0:0:171300") == 171300);
+  CHECK(duration_seconds("999999999:0:0:0") == 999999999 * 86400.0);
+  for (const char* wrong : {"", "1:2:3", "1:2:3:4:5", "-1:0:0:0", "0:+1:0:0", "0:0:0:x", "0::0:0", "0:0:0:1.5",
+                            "0:0:0:1000000000", "0:0:0:99999999999999999999"}) {
+    CHECK_MESSAGE(!duration_seconds(wrong), wrong);
+    check_says(resolve_error({fmt::format("++checkpointing.checkpoint_must_save_by='{}'", wrong)}),
+               fmt::format("checkpointing.checkpoint_must_save_by: got '{}', wanted \"DD:HH:MM:SS\"", wrong));
+  }
+  CHECK(resolve_error({"++checkpointing.checkpoint_must_save_by='00:47:35:00'"}) == "");
+}
