@@ -18,7 +18,8 @@ constexpr size_t kLastSteps = 10;
 // NaN where the run lacks the metric.
 double final_value(const RunRecord& run, const std::string& key) {
   const std::vector<double>* column = run.find(key);
-  const size_t most = key.starts_with("validation/") ? 1 : kLastSteps;
+  // "validation/" of RL and SFT, "validation-default/" of preferences.
+  const size_t most = key.starts_with("validation") ? 1 : kLastSteps;
   double sum = 0;
   size_t count = 0;
   for (size_t row = column ? column->size() : 0; row-- > 0 && count < most;) {
@@ -27,6 +28,13 @@ double final_value(const RunRecord& run, const std::string& key) {
     ++count;
   }
   return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+// From the begin of the first step to the end of the last: a line is written when its step ends.
+double elapsed(const RunRecord& run) {
+  const std::vector<double>* steps = run.find("timing/train/total_step_time");
+  const double first = steps && std::isfinite(steps->front()) ? steps->front() : 0;
+  return run.times.back() - run.times.front() + first;
 }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
@@ -46,8 +54,7 @@ std::string heads(const std::string& label, size_t from, size_t to) {
 std::string final_table(const std::vector<RunRecord>& runs, size_t from, size_t to) {
   std::string table = heads("last 10 steps, mean", from, to);
   table += table_row("steps", from, to, [&](size_t i) { return std::to_string(runs[i].steps.back()); });
-  table +=
-      table_row("seconds", from, to, [&](size_t i) { return number(runs[i].times.back() - runs[i].times.front()); });
+  table += table_row("seconds", from, to, [&](size_t i) { return number(elapsed(runs[i])); });
   for (const char* key : kCompared) {
     if (std::none_of(runs.begin(), runs.end(), [&](const RunRecord& run) { return run.find(key) != nullptr; }))
       continue;

@@ -1,5 +1,7 @@
 #include "core/telemetry/report.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "core/base/error.hpp"
@@ -27,6 +29,29 @@ std::string script_safe(const std::string& json) {
   return safe;
 }
 
+void write(const std::string& page, const fs::path& to, const fs::path& named) {
+  std::ofstream out(to);
+  out << page;
+  if (!out.flush()) fail(ErrorKind::data, "report: cannot write {}: {}", named.string(), std::strerror(errno));
+}
+
+// Readers find the old page or the new one, never half of one.
+void replace(const std::string& page, const fs::path& file) {
+  const fs::path temporary = file.string() + ".tmp";
+  std::error_code error;
+  try {
+    write(page, temporary, file);
+  } catch (const Error&) {
+    fs::remove(temporary, error);
+    throw;
+  }
+  fs::rename(temporary, file, error);
+  if (!error) return;
+  const std::string reason = error.message();
+  fs::remove(temporary, error);
+  fail(ErrorKind::data, "report: cannot write {}: {}", file.string(), reason);
+}
+
 }  // namespace
 
 void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
@@ -34,12 +59,13 @@ void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
   for (const RunRecord& run : runs) data["runs"].push_back(report_data(run, runs.size()));
   std::string page(kReportPage);
   page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(json_text(data)));
-  const fs::path temporary = file.string() + ".tmp";
-  std::ofstream out(temporary);
-  out << page;
-  if (!out.flush()) fail(ErrorKind::data, "report: cannot write {}: is the disk full?", temporary.string());
-  out.close();
-  fs::rename(temporary, file);
+  // A device, a pipe or a link is written, not replaced by a file.
+  std::error_code error;
+  const fs::file_type type = fs::symlink_status(file, error).type();
+  if (type == fs::file_type::regular || type == fs::file_type::not_found)
+    replace(page, file);
+  else
+    write(page, file, file);
 }
 
 void write_report(const fs::path& run_dir) { write_page({read_run(run_dir)}, run_dir / "report.html"); }

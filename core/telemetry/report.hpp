@@ -11,7 +11,7 @@ namespace hexad::telemetry {
 // config. Throws Error(data) if there are no metrics.
 void write_report(const std::filesystem::path& run_dir);
 
-// The page of these runs, at `file`.
+// The page of these runs, at `file`. Throws Error(data) with the reason if it cannot be written; an older page stays.
 void write_page(const std::vector<RunRecord>& runs, const std::filesystem::path& file);
 
 }  // namespace hexad::telemetry

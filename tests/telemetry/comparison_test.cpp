@@ -1,6 +1,7 @@
 // hexad report --compare on a terminal.
 #include "core/telemetry/comparison.hpp"
 
+#include <limits>
 #include <sstream>
 
 #include "core/telemetry/text_width.hpp"
@@ -50,6 +51,35 @@ TEST_CASE("what runs came to, and the settings that differ, in 80 columns") {
         "only                                          2          -\n"
         "policy.generation.vllm_cfg.max_model_len\n"
         "                                              -          3\n");
+}
+
+TEST_CASE("losses of training and validation; of validation the last, under either prefix") {
+  const auto supervised = [](const std::string& name, const std::vector<std::string>& validations) {
+    RunRecord run = record(name, 0, {});
+    run.series = {{"train/loss", std::vector<double>(20, 0.5)}, {"timing/train/total_step_time", {}}};
+    run.series["timing/train/total_step_time"].assign(20, 2);
+    for (const std::string& key : validations) {
+      run.series[key].assign(20, std::numeric_limits<double>::quiet_NaN());
+      run.series[key][9] = 0.75;
+      run.series[key][14] = 0.25;
+    }
+    return run;
+  };
+  CHECK(comparison({supervised("sft", {"validation/val_loss"}),
+                    supervised("dpo", {"validation-default/loss", "validation-default/accuracy"})}) ==
+        "[1] sft\n"
+        "[2] dpo\n"
+        "\n"
+        "last 10 steps, mean                         [1]        [2]\n"
+        "steps                                        20         20\n"
+        "seconds                                      21         21\n"  // 19 between the lines, 2 before the first
+        "train/loss                                  0.5        0.5\n"
+        "validation/val_loss                        0.25          -\n"
+        "validation-default/loss                       -       0.25\n"
+        "validation-default/accuracy                   -       0.25\n"
+        "timing/train/total_step_time                  2          2\n"
+        "\n"
+        "The settings are the same.\n");
 }
 
 TEST_CASE("many runs and long values stay within 80 columns") {

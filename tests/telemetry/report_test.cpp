@@ -63,7 +63,8 @@ TEST_CASE("the page holds the run's numbers, samples and config, and needs no ne
   CHECK(data.at("samples").at(2).at("prompt") == "</script><b>3");  // a sample cannot end the element
   for (const char* curve :
        {"train/reward", "validation/accuracy", "train/mean_gen_tokens_per_sample", "train/token_mult_prob_error",
-        "train/gen_kl_error", "train/kl_penalty", "train/loss", "train/grad_norm"}) {
+        "train/gen_kl_error", "train/kl_penalty", "train/loss", "validation/val_loss", "validation-default/loss",
+        "validation-default/accuracy", "train/grad_norm"}) {
     CHECK_MESSAGE(contains(page, fmt::format("\"{}\"", curve)), curve);
   }
 }
@@ -97,6 +98,38 @@ TEST_CASE("one step is enough, none is an error, and an older report is replaced
   check_self_contained(page);
   CHECK(data_of(page).at("steps").size() == 1);
   CHECK_FALSE(std::filesystem::exists(dir / "exp_001/report.html.tmp"));
+}
+
+TEST_CASE("a page that cannot be written is an error with the reason, and leaves nothing") {
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  log.add("train", {{"reward", 1}});
+  log.end_step(1);
+  const std::vector<telemetry::RunRecord> runs = {telemetry::read_run(log.directory())};
+  const auto error = [&](const std::filesystem::path& file) {
+    return error_of([&] { telemetry::write_page(runs, file); });
+  };
+  CHECK(error(dir / "none/x.html") ==
+        fmt::format("report: cannot write {}: No such file or directory", (dir / "none/x.html").string()));
+  CHECK(contains(error(log.directory()), "exp_001: Is a directory"));
+  CHECK_FALSE(std::filesystem::exists(dir / "exp_001.tmp"));
+  std::filesystem::create_directories(dir / "taken.html.tmp/kept");
+  CHECK(contains(error(dir / "taken.html"), "taken.html: Is a directory"));
+}
+
+TEST_CASE("what is no ordinary file is written, not replaced") {
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  log.add("train", {{"reward", 1}});
+  log.end_step(1);
+  const std::vector<telemetry::RunRecord> runs = {telemetry::read_run(log.directory())};
+  std::filesystem::create_symlink("page.html", dir / "link.html");
+  telemetry::write_page(runs, dir / "link.html");
+  CHECK(std::filesystem::is_symlink(dir / "link.html"));
+  CHECK(data_of(plugin_test::read_text(dir / "page.html")).at("steps").size() == 1);
+  std::filesystem::create_symlink("/dev/full", dir / "full.html");
+  CHECK(contains(error_of([&] { telemetry::write_page(runs, dir / "full.html"); }),
+                 "full.html: No space left on device"));
 }
 
 TEST_CASE("text of any kind survives in the page") {

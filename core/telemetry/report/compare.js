@@ -7,7 +7,7 @@ function finalTable() {
   const row = (label, of) =>
     table.append(node("tr", {}, node("td", {}, label), ...runs.map(run => node("td", {}, of(run)))));
   row("steps", run => String(run.steps[run.steps.length - 1]));
-  row("duration", run => duration(run.times[run.times.length - 1] - run.times[0]));
+  row("duration", run => duration(elapsed(run)));
   for (const name of compared.filter(name => runs.some(run => values(run, name).length)))
     row(name, run => short(final(run, name)));
   return table;

@@ -9,8 +9,16 @@ const headline = [
     "Train/rollout mismatch (token_mult_prob_error, 1 = none)", ["train/token_mult_prob_error", "token_mult_prob_error"]
   ],
   ["KL", ["train/gen_kl_error", "rollout to train"], ["train/kl_penalty", "to the reference"]],
-  ["Loss", ["train/loss", "loss"]],
-  ["Accuracy", ["train/accuracy", "train"], ["validation/pass_k", "validation pass@k"]],
+  [
+    "Loss", ["train/loss", "train"], ["validation/val_loss", "validation"], ["validation-default/loss", "validation"]
+  ],
+  [
+    "Accuracy", ["train/accuracy", "train"], ["validation-default/accuracy", "validation"],
+    ["validation/pass_k", "validation pass@k"]
+  ],
+  [
+    "Score of the pair (mean)", ["train/rewards_chosen_mean", "chosen"], ["train/rewards_rejected_mean", "rejected"]
+  ],
   ["Gradient norm", ["train/grad_norm", "grad_norm"]],
   ["Entropy (approximate)", ["train/approx_entropy", "entropy"]],
   ["Truncated responses (share)", ["train/truncation_rate", "truncated"]],
@@ -39,9 +47,11 @@ function metricChart(title, metrics) {
 }
 
 function drawCurves() {
-  for (const [title, ...metrics] of headline) {
-    const dashed = runs.length > 1 && metrics.length > 1 && runs.some(run => values(run, metrics[1][0]).length);
-    const card = metricChart(dashed ? `${title}: ${metrics[0][1]}, ${metrics[1][1]} dashed` : title, metrics);
+  for (const [title, ...known] of headline) {
+    const metrics = known.filter(([name]) => runs.some(run => values(run, name).length));
+    const labels = [...new Set(metrics.map(([, label]) => label))], dashed = runs.length > 1 && labels.length > 1;
+    const card =
+      metricChart(dashed ? `${title}: ${labels[0]}, ${labels.slice(1).join(" and ")} dashed` : title, metrics);
     if (card) find("charts").append(card);
   }
   find("more").addEventListener("toggle", () => listMetrics());

@@ -1,7 +1,8 @@
 // How long responses are: one ridge a logged step, the first at the top.
 function drawLengths(run) {
   const steps = run.lengths.filter(l => l.values.length);
-  if (!steps.length) return find("lengths").replaceChildren("No samples were logged.");
+  find("lengths_part").hidden = !steps.length;
+  if (!steps.length) return;
   const longest = Math.max(...steps.flatMap(l => l.values)), shortest = Math.min(...steps.flatMap(l => l.values));
   const width = Math.max(1, Math.ceil((longest - shortest + 1) / 60)),
         bins = Math.floor((longest - shortest) / width) + 1;
@@ -10,8 +11,9 @@ function drawLengths(run) {
     for (const v of l.values) shares[Math.floor((v - shortest) / width)] += 1 / l.values.length;
     return shares;
   });
+  // Peaks may reach over the ridge above; a few wide bars would hide it.
   const w = roomIn("lengths"), left = 64, right = 20, row = Math.max(18, Math.min(34, 480 / steps.length)),
-        tall = row * 1.7, h = tall + row * steps.length + 22;
+        tall = row * (bins < 10 ? 0.9 : 1.7), h = tall + row * steps.length + 22;
   const top = Math.max(...histograms.flat());
   const svg = node("svg", {viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "histograms of response lengths"});
   const X = i => left + i / bins * (w - left - right);

@@ -90,7 +90,7 @@ const charts = [];  // drawn, for the controls above and the common crosshair
 // Validations are few, and measured on many samples: they are drawn as they are.
 function withPoints(line) {
   const raw = points(line.run, line.name);
-  const smooths = view.smoothing > 0 && raw.length > 5 && !line.name.startsWith("validation/");
+  const smooths = view.smoothing > 0 && raw.length > 5 && !isValidation(line.name);
   return {...line, raw, smooth: smooths ? smoothed(raw, view.smoothing) : null};
 }
 
@@ -133,7 +133,9 @@ function lineChart(title, lines) {
     chart.X = X;
     chart.cross = node("line", {class: "cross", y1: T, y2: H - B, x1: -9, x2: -9});
     svg.append(chart.cross);
-    last.textContent = runs.length === 1 ? short(chart.drawn[0].raw[chart.drawn[0].raw.length - 1][1]) : "";
+    // As the strong line ends: one odd last step is not what the run came to.
+    const first = chart.drawn[0].smooth || chart.drawn[0].raw;
+    last.textContent = runs.length === 1 ? short(first[first.length - 1][1]) : "";
   };
   button.onclick = () => {
     chart.log = !chart.log;

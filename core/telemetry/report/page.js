@@ -32,7 +32,8 @@ const key = (fill, ...text) => node("span", {class: "key"}, swatch(fill), ...tex
 function short(x) {
   if (typeof x !== "number" || !isFinite(x)) return "–";
   if (x === 0) return "0";
-  return Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3 ? x.toExponential(2) : String(+x.toPrecision(4));
+  const rounded = +x.toPrecision(4);  // a smoothed 0.001 may lie just below it
+  return Math.abs(rounded) >= 1e5 || Math.abs(rounded) < 1e-3 ? x.toExponential(2) : String(rounded);
 }
 const tickText = x =>
   Math.abs(x) >= 1e5 || x !== 0 && Math.abs(x) < 1e-3 ? (+x.toPrecision(3)).toExponential() : String(+x.toPrecision(6));
@@ -55,11 +56,18 @@ function points(run, name) {
   return found;
 }
 const values = (run, name) => (run.series[name] || []).filter(v => v !== null);
+const isValidation = name => name.startsWith("validation");  // "validation/" and "validation-default/"
+
+// Seconds from the begin of the first step to the end of the last: a line is written when its step ends.
+function elapsed(run) {
+  const times = run.times.filter(t => t !== null);
+  return times.length ? times[times.length - 1] - times[0] + ((run.series[whole] || [])[0] || 0) : NaN;
+}
 
 // Mean of the last ten; of a validation metric the last.
 function final(run, name) {
   const all = values(run, name);
-  return all.length ? mean(name.startsWith("validation/") ? all.slice(-1) : all.slice(-10)) : NaN;
+  return all.length ? mean(isValidation(name) ? all.slice(-1) : all.slice(-10)) : NaN;
 }
 
 const tip = find("tip");

@@ -90,6 +90,9 @@ function timeChart(run, parts) {
   return svg;
 }
 
+// Names are long: a narrow screen breaks them after an underscore.
+const breakable = name => name.split(/(?<=_)/).flatMap((word, i) => i ? [node("wbr"), word] : [word]);
+
 function timeTable(run, parts, total) {
   const steps = values(run, whole).length, table = node("table");
   const row = (kind, label, seconds, count) => node(
@@ -98,16 +101,18 @@ function timeTable(run, parts, total) {
     node("td", {class: "number"}, duration(seconds / Math.max(1, count)) + (count < steps ? ` × ${count}` : "")));
   table.append(
     node("tr", {}, node("th", {}, "part"), ...["share", "sum", "a step"].map(h => node("th", {class: "number"}, h))));
-  table.append(row("", ["total_step_time"], total, steps));
+  table.append(row("", breakable("total_step_time"), total, steps));
   let known = 0;
   for (const part of parts) {
     known += part.seconds;
-    table.append(row("", [swatch(part.fill), part.label], part.seconds, part.count));
+    table.append(row("", [swatch(part.fill), ...breakable(part.label)], part.seconds, part.count));
     for (const name of Object.keys(run.series)) {
       if (name.startsWith(timing + part.label + "/") && name !== part.name) {
         const all = values(run, name);
         table.append(
-          row("nested", [name.slice((timing + part.label).length + 1)], all.reduce((s, v) => s + v, 0), all.length));
+          row(
+            "nested", breakable(name.slice((timing + part.label).length + 1)), all.reduce((s, v) => s + v, 0),
+            all.length));
       }
     }
   }
