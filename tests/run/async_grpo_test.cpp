@@ -184,7 +184,7 @@ TEST_CASE("samples of several turns may be old, change weights between turns, an
 
 TEST_CASE("without updates in flight all turns of a sample are of one version") {
   const TempDir dir;
-  const Overrides run = {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"};
+  const Overrides run = {steps(8), age(7), "grpo.async_grpo.in_flight_weight_updates=false"};
   for (const Json& step : train(alone(both(talking(dir), run)))) CHECK(step.at("train/updated_in_flight_rate") == 0);
 }
 
@@ -239,9 +239,9 @@ TEST_CASE("an update in flight keeps what was drawn, and says which weights drew
 }
 
 TEST_CASE("without updates in flight every sample is of one version") {
-  const Overrides run = {steps(4), age(2), "grpo.async_grpo.in_flight_weight_updates=false"};
+  const Overrides run = {steps(8), age(7), "grpo.async_grpo.in_flight_weight_updates=false"};
   for (const Overrides& validation : {Overrides{}, Overrides{"++grpo.val_period=1"}})
-    for (const Json& step : train(both(alone(both(kSlow, run)), validation)))
+    for (const Json& step : train(both(alone(both(kUneven, run)), validation)))
       CHECK(step.at("train/updated_in_flight_rate") == 0);
 }
 
