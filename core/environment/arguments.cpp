@@ -18,7 +18,8 @@ Arguments::Arguments(const std::string& name, const Json& values, std::vector<st
   for (const char* accepted : {"num_workers", "stop_strings", "env_name"}) known.emplace_back(accepted);
   for (const auto& entry : values.items()) {
     if (std::find(known.begin(), known.end(), entry.key()) != known.end()) continue;
-    fail(ErrorKind::config, "{}: unknown key '{}'{}", path_, entry.key(), did_you_mean(entry.key(), known));
+    const std::string near = did_you_mean(entry.key(), known);
+    fail(ErrorKind::config, "{}: unknown key{}", path(entry.key()), near.empty() ? "; known: " + joined(known) : near);
   }
 }
 
@@ -82,6 +83,14 @@ double Arguments::seconds(const std::string& key, double otherwise) const {
   const double value = number(key, otherwise);
   if (!(value > 0)) refuse(key, "seconds, more than 0");
   return value;
+}
+
+std::string said_of(const std::string& place, const std::string& named_by, const std::string& message,
+                    const std::string& name) {
+  const std::string own = "env." + name, unknown = "env_name: ";
+  if (message.starts_with(unknown)) return fmt::format("{}.{}: {}", place, named_by, message.substr(unknown.size()));
+  const bool about = message.starts_with(own) && message.find_first_of(".:[", own.size()) == own.size();
+  return about ? place + message.substr(own.size()) : fmt::format("{}: {}", place, message);
 }
 
 }  // namespace hexad::environment

@@ -36,4 +36,9 @@ class Arguments {
   const Json& values_;
 };
 
+// What a message about env.`name` says where that stands at `place`: "env.math.a: ..." becomes "PLACE.a: ...". One about an
+// unknown environment is about PLACE.`named_by`.
+std::string said_of(const std::string& place, const std::string& named_by, const std::string& message,
+                    const std::string& name);
+
 }  // namespace hexad::environment

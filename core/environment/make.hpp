@@ -20,4 +20,8 @@ struct Services {
 std::unique_ptr<Environment> make(const std::string& name, const nlohmann::ordered_json& section,
                                   const Services& services);
 
+// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, and leaves plugins
+// alone.
+void check_section(const std::string& name, const nlohmann::ordered_json& section);
+
 }  // namespace hexad::environment

@@ -25,7 +25,7 @@ std::map<std::string, double> environment_metrics(std::span<const Sample> sample
   }
   Mean accuracy, ended, generation, prompt, correct_generation, passed;
   double invalid = 0;
-  bool any_right = false;
+  bool any_right = false, any_valid = false;  // of a prompt's samples so far
   for (size_t i = 0; i < samples.size(); ++i) {
     const Sample& sample = samples[i];
     if (scores.invalid[i]) {
@@ -38,10 +38,11 @@ std::map<std::string, double> environment_metrics(std::span<const Sample> sample
       prompt.add(static_cast<double>(sample.prompt_tokens));
       if (reward == 1) correct_generation.add(static_cast<double>(sample.response_tokens));
       any_right = any_right || reward > 0;
+      any_valid = true;
     }
     if ((static_cast<int64_t>(i) + 1) % samples_per_prompt == 0) {
-      passed.add(any_right ? 1 : 0);
-      any_right = false;
+      if (any_valid) passed.add(any_right ? 1 : 0);
+      any_right = any_valid = false;
     }
   }
   std::map<std::string, double> metrics = {{"accuracy", accuracy.value()},

@@ -1,8 +1,6 @@
 #include "core/environment/program.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <spdlog/spdlog.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
 
-extern char** environ;
+#include "core/environment/program_descendants.hpp"
+#include "core/environment/program_start.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -22,47 +22,8 @@ namespace {
 constexpr size_t kMostAnswer = size_t{4} << 20;  // bytes of a line
 constexpr size_t kMostNote = 400, kMostTail = 1500;
 constexpr auto kEndingTakes = std::chrono::milliseconds(300);
+constexpr auto kReapingTakes = std::chrono::seconds(2);  // unless a process sits in the kernel
 constexpr auto kTick = std::chrono::milliseconds(50);
-
-// Descriptor 3 is the pipe that only we hold the other end of. The shell keeps none of the program's own pipes, so that
-// their end is the program's.
-constexpr const char* kLeader =
-    "exec 4<&0 </dev/null; "
-    "\"$@\" <&4 3<&- 4<&- & program=$!; "
-    "exec 4<&- >/dev/null 2>&1; "
-    "(read -r _ <&3; kill -9 0) & "
-    "exec 3<&-; wait $program; exit $?";
-
-// A pipe whose descriptors lie above those that a child is given.
-struct Pipe {
-  int read = -1, write = -1;
-  Pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw ProgramFailed(std::string("no pipe: ") + std::strerror(errno));
-    read = ::fcntl(ends[0], F_DUPFD_CLOEXEC, 10), write = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
-    ::close(ends[0]), ::close(ends[1]);
-    if (read >= 0 && write >= 0) return;
-    const std::string why = std::strerror(errno);
-    close_both();
-    throw ProgramFailed("no pipe: " + why);
-  }
-  ~Pipe() { close_both(); }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  int take_read() { return std::exchange(read, -1); }
-  int take_write() { return std::exchange(write, -1); }
-  void close_both() const {
-    if (read >= 0) ::close(read);
-    if (write >= 0) ::close(write);
-  }
-};
-
-struct SpawnActions {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  SpawnActions() { ::posix_spawn_file_actions_init(&files), ::posix_spawnattr_init(&attributes); }
-  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&files), ::posix_spawnattr_destroy(&attributes); }
-};
 
 // Bytes that a person can read in a line of the log.
 std::string readable(std::string_view text) {
@@ -82,55 +43,55 @@ std::string excerpt(std::string_view text) {
 
 Program::Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines)
     : who_(std::move(who)), log_lines_(log_lines) {
-  start(command);
-}
-
-void Program::start(const std::vector<std::string>& command) {
-  Pipe input, output, notes, life;
-  SpawnActions actions;
-  ::posix_spawn_file_actions_adddup2(&actions.files, input.read, 0);
-  ::posix_spawn_file_actions_adddup2(&actions.files, output.write, 1);
-  ::posix_spawn_file_actions_adddup2(&actions.files, notes.write, 2);
-  ::posix_spawn_file_actions_adddup2(&actions.files, life.read, 3);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&actions.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&actions.attributes, &all);
-  ::posix_spawnattr_setpgroup(&actions.attributes, 0);  // Ctrl-C on the terminal reaches the controller alone
-  ::posix_spawnattr_setflags(&actions.attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> words = {"/bin/sh", "-c", kLeader, "reward"};
-  words.insert(words.end(), command.begin(), command.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int error = ::posix_spawn(&pid_, "/bin/sh", &actions.files, &actions.attributes, argv.data(), environ);
-  if (error != 0) throw ProgramFailed(std::string("cannot be started: ") + std::strerror(error));
-  input_ = input.take_write(), output_ = output.take_read(), notes_ = notes.take_read(), life_ = life.take_write();
-  for (const int end : {input_, output_, notes_}) ::fcntl(end, F_SETFL, O_NONBLOCK);
+  const StartedProgram started = start_program(command);
+  pid_ = started.leader;
+  input_ = started.input, output_ = started.output, notes_ = started.notes, life_ = started.life;
 }
 
 void Program::close_input() {
   if (input_ >= 0) ::close(std::exchange(input_, -1));
 }
 
-bool Program::leader_ended(siginfo_t& how) const {
-  how = {};
-  return ::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == pid_;
+// By what the leader says, or by the leader's own end.
+bool Program::ended() {
+  if (status_ >= 0) return true;
+  char bytes[64];
+  for (ssize_t count; (count = ::read(life_, bytes, sizeof bytes)) > 0;)
+    told_.append(bytes, static_cast<size_t>(count));
+  const size_t first = told_.find('\n');
+  if (first != told_.npos) {
+    watcher_ = std::atoi(told_.c_str());
+    if (told_.find('\n', first + 1) != told_.npos) status_ = std::atoi(told_.c_str() + first + 1);
+  }
+  siginfo_t how = {};
+  const bool gone = ::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (status_ < 0 && gone && how.si_pid == pid_)
+    status_ = how.si_code == CLD_EXITED ? how.si_status : 128 + how.si_status;
+  return status_ >= 0;
 }
 
 Program::~Program() {
   close_input();
   // A healthy one ends by itself at the end of its input.
-  const Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
-  siginfo_t how;
-  while (!leader_ended(how) && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  ::kill(-pid_, SIGKILL);  // the number is ours until it is waited for
-  ::waitpid(pid_, nullptr, 0);
+  Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
+  while (!ended() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  kill_all();
   for (const int end : {output_, notes_, life_}) {
     if (end >= 0) ::close(end);
   }
+}
+
+void Program::kill_all() {
+  ::kill(pid_, SIGCONT);  // it has to wait for what is killed; else that would be left to us where we are PID 1
+  const Clock::time_point until = Clock::now() + kReapingTakes;
+  while (kill_below(pid_, watcher_) > 0 && Clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(pid_, SIGKILL);   // the numbers are ours until it is waited for
+  ::kill(-pid_, SIGKILL);  // the watcher; all of the group where the leader was killed by others
+  ::waitpid(pid_, nullptr, 0);
+  // As PID 1 we are the parent of those now.
+  for (int tries = 0; tries < 300 && ::waitpid(-pid_, nullptr, WNOHANG) != -1; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 // False when the input is full for now; an input that is closed is left to read_answer, which sees the end.
@@ -188,14 +149,11 @@ std::string Program::with_notes(std::string what) const {
 // After the end of its output.
 std::string Program::how_it_ended() {
   const Clock::time_point until = Clock::now() + kEndingTakes;
-  siginfo_t ended;
   do {
-    if (leader_ended(ended)) {
+    if (ended()) {
       read_notes();
-      const int code = ended.si_status;  // of the shell: 128 + signal for a program that was killed
-      if (ended.si_code == CLD_EXITED && code <= 128) return fmt::format("ended with exit status {}", code);
-      const int signal = ended.si_code == CLD_EXITED ? code - 128 : code;
-      return fmt::format("was killed by signal {} ({})", signal, ::strsignal(signal));
+      if (status_ <= 128) return fmt::format("ended with exit status {}", status_);
+      return fmt::format("was killed by signal {} ({})", status_ - 128, ::strsignal(status_ - 128));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   } while (Clock::now() < until);
@@ -203,10 +161,7 @@ std::string Program::how_it_ended() {
   return "closed its standard output";
 }
 
-std::string Program::why_gone() {
-  siginfo_t how;
-  return read_answer() || leader_ended(how) ? with_notes(how_it_ended()) : "";
-}
+std::string Program::why_gone() { return read_answer() || ended() ? with_notes(how_it_ended()) : ""; }
 
 std::string Program::ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop) {
   const Clock::time_point began = Clock::now();
@@ -216,27 +171,27 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
   const std::string request = std::string(line) + "\n";
   std::string_view rest = request;
   for (;;) {
-    pollfd waited[3] = {{output_, POLLIN, 0}, {notes_, POLLIN, 0}, {rest.empty() ? -1 : input_, POLLOUT, 0}};
+    pollfd waited[4] = {
+        {output_, POLLIN, 0}, {notes_, POLLIN, 0}, {rest.empty() ? -1 : input_, POLLOUT, 0}, {life_, POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) {
       const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
       throw ProgramFailed(with_notes(fmt::format("did not answer within {:.3g} s", seconds)));
     }
-    ::poll(waited, 3, static_cast<int>(std::min(left, kTick).count()));
+    ::poll(waited, 4, static_cast<int>(std::min(left, kTick).count()));
     if (stop) throw ProgramStopped();
     if (waited[2].revents) write_some(rest);
     if (waited[1].revents) {
       read_notes();
       if (!(waited[1].revents & POLLIN)) ::close(std::exchange(notes_, -1));  // it closed it
     }
-    // Its end is also the leader's: a child that it leaves may keep its output open.
-    siginfo_t how;
-    const bool leader_gone = leader_ended(how);
-    if (!waited[0].revents && !leader_gone) continue;
-    const bool ended = read_answer() || leader_gone;
+    // Its end is also what the leader says: a child that it leaves may keep its output open.
+    const bool gone = ended();
+    if (!waited[0].revents && !gone) continue;
+    const bool at_end = read_answer() || gone;
     const size_t end = answer_.find('\n');
     if (end == answer_.npos) {
-      if (!ended) continue;
+      if (!at_end) continue;
       throw ProgramFailed(with_notes(how_it_ended()));
     }
     if (!rest.empty()) throw ProgramFailed(with_notes("answered before it had read the request: " + excerpt(answer_)));

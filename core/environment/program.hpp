@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,15 +22,16 @@ struct ProgramStopped : std::runtime_error {
   ProgramStopped() : std::runtime_error("stopped") {}
 };
 
-// The program runs in a process group of its own that ends when this process does, however it ends: a small shell leads
-// the group and waits for the end of a pipe that only we hold. One thread at a time.
+// The program ends with all its descendants, whatever groups and sessions they made, and when this process ends, however
+// it ends (program_start.hpp). Where /proc is not that of our pid namespace, and where somebody killed the program's
+// leader, only those in the leader's group do. One thread at a time.
 class Program {
  public:
   // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines` more
   // (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with a line
   // on its standard error.
   Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines);
-  ~Program();  // closes its standard input, gives it a moment, kills the group
+  ~Program();  // closes its standard input, gives it a moment, kills all of it
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -41,23 +41,24 @@ class Program {
   // How it ended, if it did; empty: it can be asked. Throws ProgramFailed.
   std::string why_gone();
 
-  pid_t pid() const { return pid_; }  // of the group
   bool fresh() const { return !answered_; }
   // No more questions: a program that reads its input to the end ends now.
   void close_input();
 
  private:
-  void start(const std::vector<std::string>& command);
   bool write_some(std::string_view& rest);
   bool read_answer();
   void read_notes();
   void log_notes(std::string_view text);
   std::string with_notes(std::string what) const;
   std::string how_it_ended();
-  bool leader_ended(siginfo_t& how) const;
+  bool ended();
+  void kill_all();
 
   std::string who_;
-  pid_t pid_ = -1;
+  pid_t pid_ = -1, watcher_ = -1;  // of the leader, which leads a group; of its child that is killed last
+  int status_ = -1;                // of the program that ended, as shells count it
+  std::string told_;               // by the leader
   int input_ = -1, output_ = -1, notes_ = -1, life_ = -1;  // our ends; notes: its standard error
   std::string answer_;                                     // bytes of its standard output that have come
   std::string note_, tail_;                                // an unfinished line of its standard error; the last of all

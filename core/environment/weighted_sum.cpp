@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/base/suggest.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/length.hpp"
 
@@ -41,6 +42,7 @@ class WeightedSum : public Environment {
     }
     for (size_t p = 0; p < parts_.size(); ++p) {
       report_components(parts_[p].name, of_parts[p], sum);
+      if (!fill_gaps(samples, of_parts[p], sum.invalid)) continue;
       sum.components[parts_[p].name] = std::move(of_parts[p].rewards);
     }
     return sum;
@@ -55,14 +57,23 @@ class WeightedSum : public Environment {
     return scores;
   }
 
+  // A part of weight 0 does not, unless it holds the conversation, which is cut short where it fails.
+  static bool can_make_invalid(const Part& part, const Scores& scores) {
+    return part.weight != 0 || std::ranges::any_of(scores.replies, [](const auto& reply) { return reply.has_value(); });
+  }
+
   static void add(const Part& part, const Scores& scores, Scores& sum) {
+    const bool makes_invalid = can_make_invalid(part, scores);
     for (size_t i = 0; i < sum.rewards.size(); ++i) {
       sum.rewards[i] += static_cast<float>(part.weight * scores.rewards[i]);
-      sum.invalid[i] |= scores.invalid[i];
+      if (makes_invalid) sum.invalid[i] |= scores.invalid[i];
     }
-    if (sum.why_invalid.empty() && !scores.why_invalid.empty())
+    if (makes_invalid && sum.why_invalid.empty() && !scores.why_invalid.empty())
       sum.why_invalid = "part '" + part.name + "': " + scores.why_invalid;
-    for (const auto& [name, value] : scores.metrics) sum.metrics[part.name + "/" + name] = value;
+    for (const auto& [name, value] : scores.metrics) {
+      sum.metrics[part.name + "/" + name] = value;
+      if (name == "num_reward_failures") sum.metrics[name] += value;
+    }
     if (sum.answers.empty()) sum.answers = scores.answers;
   }
 
@@ -96,12 +107,38 @@ class WeightedSum : public Environment {
     for (const auto& [name, values] : scores.components) {
       double total = 0, valid = 0;
       for (size_t i = 0; i < values.size(); ++i) {
-        if (sum.invalid[i]) continue;
+        if (sum.invalid[i] || scores.invalid[i]) continue;
         total += values[i];
         valid += 1;
       }
-      sum.metrics["reward/" + part + "/" + name] = valid > 0 ? total / valid : 0;
+      if (valid > 0) sum.metrics["reward/" + part + "/" + name] = total / valid;
     }
+  }
+
+  // A valid sample that this part, of weight 0, could not score gets the mean of those of its group that it could, or of
+  // all: so it counts nothing in the mean that is reported, and gdpo sees no advantage in it. False: there are none.
+  static bool fill_gaps(std::span<const Sample> samples, Scores& part, const std::vector<uint8_t>& invalid) {
+    struct Mean {
+      double sum = 0, count = 0;
+    };
+    Mean all;
+    std::map<uint64_t, Mean> groups;
+    const auto is_gap = [&](size_t i) { return part.invalid[i] && !invalid[i]; };
+    bool gaps = false;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      gaps |= is_gap(i);
+      if (part.invalid[i] || invalid[i]) continue;
+      for (Mean* mean : {&all, &groups[samples[i].group]}) mean->sum += part.rewards[i], mean->count += 1;
+    }
+    if (!gaps) return true;
+    if (all.count == 0) return false;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (!is_gap(i)) continue;
+      const Mean& group = groups[samples[i].group];
+      const Mean& mean = group.count > 0 ? group : all;
+      part.rewards[i] = static_cast<float>(mean.sum / mean.count);
+    }
+    return true;
   }
 
   std::vector<Part> parts_;
@@ -112,7 +149,18 @@ std::string key_of(const Json& entry, const char* key) {
   return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-Part make_part(const Json& entry, const std::vector<Part>& earlier, const Services& services) {
+// A word that is nearly `weight` is no key of what is weighed.
+void check_spelling(const Json& entry, const std::string& at) {
+  static const std::vector<std::string> own = {"name", "weight"};
+  for (const auto& item : entry.items()) {
+    const std::optional<std::string> near = nearest(item.key(), own);
+    const bool nameless = near == "name" && !entry.contains("name");
+    if (nameless || (near == "weight" && !entry.contains("weight") && !entry.contains("plugin")))
+      fail(ErrorKind::config, "{}.{}: unknown key, did you mean '{}'?", at, item.key(), *near);
+  }
+}
+
+Part part_of(const Json& entry, const std::vector<Part>& earlier, const MakePart& make_part) {
   Part part;
   part.name = entry.at("name").get<std::string>();
   Json section = entry;
@@ -122,14 +170,19 @@ Part make_part(const Json& entry, const std::vector<Part>& earlier, const Servic
   section.erase("weight");
   const bool length = part.name == "length" || key_of(section, "type") == "length";
   if (!length || key_of(section, "schedule") != "cosine") {
-    part.environment = make(part.name, section, services);
+    part.environment = make_part(part.name, section);
     return part;
   }
   section.erase("type");
-  part.cosine.emplace(section);
+  try {
+    part.cosine.emplace(section);
+  } catch (const Error& error) {
+    fail(error.kind(), "{}", said_of("env." + part.name, "type", error.what(), "length"));
+  }
   const auto of = std::ranges::find(earlier, part.cosine->of(), &Part::name);
   if (of == earlier.end())
-    fail(ErrorKind::config, "of: want the name of an earlier part, which tells whether a response is right, got '{}'",
+    fail(ErrorKind::config,
+         "env.{}.of: want the name of an earlier part, which tells whether a response is right, got '{}'", part.name,
          part.cosine->of());
   part.of = static_cast<size_t>(of - earlier.begin());
   return part;
@@ -137,7 +190,8 @@ Part make_part(const Json& entry, const std::vector<Part>& earlier, const Servic
 
 }  // namespace
 
-std::unique_ptr<Environment> make_weighted_sum(const std::string& name, const Json& section, const Services& services) {
+std::unique_ptr<Environment> make_weighted_sum(const std::string& name, const Json& section,
+                                               const MakePart& make_part) {
   const Arguments only_rewards(name, section, {"rewards"});
   const Json& list = section.at("rewards");
   const std::string path = only_rewards.path("rewards");
@@ -147,6 +201,7 @@ std::unique_ptr<Environment> make_weighted_sum(const std::string& name, const Js
   std::vector<Part> parts;
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string at = fmt::format("{}[{}]", path, i);
+    if (list[i].is_object()) check_spelling(list[i], at);
     if (!list[i].is_object() || key_of(list[i], "name").empty())
       fail(ErrorKind::config, "{}: want a part with a name, as {{name: math, weight: 1.0}}, got {}", at,
            json_text(list[i]));
@@ -154,9 +209,9 @@ std::unique_ptr<Environment> make_weighted_sum(const std::string& name, const Js
       fail(ErrorKind::config, "{}: two parts have the name '{}'. Name the second otherwise, with `type: {}`", at,
            key_of(list[i], "name"), key_of(list[i], "name"));
     try {
-      parts.push_back(make_part(list[i], parts, services));
+      parts.push_back(part_of(list[i], parts, make_part));
     } catch (const Error& error) {
-      fail(error.kind(), "{}: {}", at, error.what());
+      fail(error.kind(), "{}", said_of(at, "name", error.what(), key_of(list[i], "name")));
     }
   }
   return std::make_unique<WeightedSum>(std::move(parts));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
+#include "core/environment/make.hpp"
 
 using namespace hexad;
 using namespace hexad::environment;
@@ -117,15 +118,40 @@ TEST_CASE("metrics of the math environment") {
   CHECK(metrics.at("correct_solution_generation_lengths") == 2);
   CHECK_FALSE(metrics.contains("num_invalid_samples"));
   CHECK(environment_metrics(samples, {{0, 1, 0, 1}, {0, 0, 1, 0}, {}, {}}).at("num_invalid_samples") == 1);
+  const auto passed = [&](std::vector<uint8_t> invalid) {
+    return environment_metrics(samples, {{0, 1, 0, 0}, std::move(invalid), {}, {}}, 2).at("pass@samples_per_prompt");
+  };
+  CHECK(passed({0, 0, 1, 0}) == 0.5);
+  CHECK(passed({0, 0, 1, 1}) == 1);  // a prompt without a valid sample is none
+  CHECK(passed({1, 1, 0, 0}) == 0);
+  CHECK(passed({1, 1, 1, 1}) == 0);
 }
 
 TEST_CASE("environments are checked by name and key") {
   CHECK(environment_names().size() == 7);
   CHECK_THROWS_WITH_AS(make_environment("exact_anwser", {}), doctest::Contains("did you mean 'exact_answer'?"), Error);
   CHECK_THROWS_WITH_AS(make_environment("last_number", {{"formt", "bare"}}),
-                       doctest::Contains("env.last_number: unknown key 'formt'"), Error);
+                       doctest::Contains("env.last_number.formt: unknown key, did you mean 'format'?"), Error);
   CHECK_THROWS_WITH_AS(make_environment("last_number", {{"format", "loose"}}),
                        doctest::Contains("env.last_number.format: want one of any, bare"), Error);
+  static plugin::Registry none({}, nullptr);
+  const auto refuses = [](const char* section, const char* says) {
+    const auto json = nlohmann::ordered_json::parse(section);
+    INFO(section);
+    CHECK_THROWS_WITH_AS(make("r", json, {none}), doctest::Contains(says), Error);
+    CHECK_THROWS_WITH_AS(check_section("r", json), doctest::Contains(says), Error);
+  };
+  refuses(R"({"type": "formt"})", "env.r.type: unknown environment 'formt', did you mean 'format'?; known: ");
+  refuses(R"({"type": "regex"})", "env.r.type: unknown environment 'regex'; known: ");
+  refuses(R"({"type": "format", "regexp": "a"})", "env.r.regexp: unknown key, did you mean 'regex'?");
+  refuses(R"({"type": "format"})", "env.r: want one of tags");
+  refuses(R"({"xyzzy": 1})", "env_name: unknown environment 'r'");
+  refuses(R"({"command": ["no-such-program"]})", "env.r.command: no program 'no-such-program'");
+  refuses(R"({"rewards": [{"name": "mth"}]})",
+          "env.r.rewards[0].name: unknown environment 'mth', did you mean 'math'?");
+  CHECK_NOTHROW(check_section("r", {{"plugin", "no-such-plugin"}, {"any", 1}}));
+  CHECK_NOTHROW(check_section("r", {{"command", {"sh", "-c", "touch never"}}}));  // starts nothing
+  CHECK_THROWS_WITH_AS(make("r", {{"plugin", "no-such-plugin"}}, {none}), doctest::Contains("env.r: "), Error);
   CHECK_THROWS_WITH_AS(make_environment("exact_answer", {{"ignore_case", 1}}), doctest::Contains("want true or false"),
                        Error);
 }

@@ -65,5 +65,5 @@ TEST_CASE("format: wrong arguments are refused") {
   refuses({{"tags", "think"}}, "env.format.tags: want a list of texts, got \"think\"");
   refuses({{"regex", "(a"}},
           "env.format.regex: '(a' is no regular expression (PCRE2): missing closing parenthesis at offset 2");
-  refuses({{"regexp", "a"}}, "env.format: unknown key 'regexp', did you mean 'regex'?");
+  refuses({{"regexp", "a"}}, "env.format.regexp: unknown key, did you mean 'regex'?");
 }

@@ -324,6 +324,8 @@ TEST_CASE("wrong keys of a program are refused") {
   SAYS(refuses({{"num_workers", 0}}), "env.mine.num_workers: want a whole number of at least 1, got 0");
   SAYS(refuses({{"retries", 0.5}}), "env.mine.retries: want a whole number of at least 0, got 0.5");
   SAYS(refuses({{"components", {"a", "a"}}}), "env.mine.components: a name stands there twice");
-  SAYS(refuses({{"retrys", 1}}), "env.mine: unknown key 'retrys', did you mean 'retries'?");
-  SAYS(refuses({{"plugin", "countdown"}}), "env.mine: want one of plugin, command, got all of them");
+  SAYS(refuses({{"retrys", 1}}), "env.mine.retrys: unknown key, did you mean 'retries'?");
+  SAYS(refuses({{"plugin", "countdown"}}), "env.mine: has both plugin and command: keep one");
+  SAYS(refuses({{"command", {"x"}}, {"plugin", "countdown"}}), "env.mine: has both command and plugin: keep one");
+  SAYS(refuses({{"plugin", "countdown"}, {"type", "math"}}), "env.mine: has plugin, type and command: keep one");
 }

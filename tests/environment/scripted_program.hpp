@@ -29,6 +29,17 @@ def answer(r):
         child = subprocess.Popen(["sleep", "1000"])
         with open(rest, "w") as f: f.write("%d %d" % (os.getpid(), child.pid))
         time.sleep(1000)
+    if what == "scatter":  # groups and sessions of their own, a child whose parent has ended, and one that goes on forking
+        then, _, mark = rest.partition(":")
+        sleeper = ["sh", "-c", "sleep 1000; exit", mark]
+        subprocess.Popen(["timeout", "1000"] + sleeper)
+        subprocess.Popen(sleeper, start_new_session=True)
+        leave = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True)"
+        subprocess.run([sys.executable, "-c", leave] + sleeper)
+        subprocess.Popen(["setsid", "sh", "-c", 'i=0; while [ $i -lt 300 ]; do setsid sh -c "sleep 1000; exit" "$0" & '
+                          'i=$((i + 1)); sleep 0.01; done; sleep 1000', mark])
+        if then == "hang": time.sleep(1000)
+        if then == "die": os._exit(3)
     if what == "slow": time.sleep(float(rest))
     if what == "die":
         sys.stderr.write("cannot go on\n")
@@ -73,7 +84,7 @@ def answer(r):
     if what == "state": return {"id": r["id"], "reward": 1, "state": r.get("state", 0) + 1}
     if what == "say": return {"id": r["id"], "reward": 1, **json.loads(rest)}
     if what == "parts": return {"id": r["id"], "reward": 1, "components": json.loads(rest)}
-    reward = {"good": 1, "true": True, "half": 0.5}.get(what, 0)
+    reward = {"good": 1, "true": True, "half": 0.5, "scatter": 1}.get(what, 0)
     return {"id": r["id"], "reward": reward}
 if len(sys.argv) > 1: time.sleep(float(sys.argv[1]))
 for line in sys.stdin:

@@ -1,10 +1,12 @@
 /* Before libcurl (LD_PRELOAD): calls that fail. HEXAD_BROKEN_CURL=sometimes: every third of each function, as if memory
- * were short; never: nothing is ever done, and no call says so. */
+ * were short; never: nothing is ever done, and no call says so; unresolved: the name server of judge.test never answers. */
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int broken(const char* how) {
   const char* asked = getenv("HEXAD_BROKEN_CURL");
@@ -37,9 +39,18 @@ CURLMcode curl_multi_poll(CURLM* multi, struct curl_waitfd fds[], unsigned count
   static int calls;
   if (broken("never") || third(&calls)) return CURLM_INTERNAL_ERROR;
   return ((CURLMcode(*)(CURLM*, struct curl_waitfd*, unsigned, int, int*))real("curl_multi_poll"))(multi, fds, count,
-                                                                                                    ms, ready);
+                                                                                                   ms, ready);
 }
 
 CURLMsg* curl_multi_info_read(CURLM* multi, int* left) {
   return ((CURLMsg * (*)(CURLM*, int*)) real("curl_multi_info_read"))(multi, left);
+}
+
+int getaddrinfo(const char* node, const char* service, const struct addrinfo* hints, struct addrinfo** found) {
+  typedef int (*Real)(const char*, const char*, const struct addrinfo*, struct addrinfo**);
+  if (node && strcmp(node, "judge.test") == 0 && broken("unresolved")) {
+    sleep(600);
+    return EAI_AGAIN;
+  }
+  return ((Real)dlsym(RTLD_NEXT, "getaddrinfo"))(node, service, hints, found);
 }

@@ -102,3 +102,12 @@ TEST_CASE("http_reward: a libcurl that never does anything ends the step within 
   CHECK_MESSAGE(contains(ended.err, "not one of the 64 samples of step 1 could be scored"), ended.err);
   CHECK(ended.seconds < 100);
 }
+
+TEST_CASE("http_reward: deadlines hold while the name of the server cannot be resolved") {
+  const TempDir dir;
+  const Ended ended = run(train(dir, "http://judge.test:1/", "timeout_s: 1, retries: 0, deadline_s: 2"), "unresolved");
+  CHECK(ended.code == 4);
+  CHECK_MESSAGE(contains(ended.err, "did not answer within 1 s (attempt 1 of 1)"), ended.err);
+  CHECK_MESSAGE(contains(ended.err, "not one of the 64 samples of step 1 could be scored"), ended.err);
+  CHECK(ended.seconds < 200);
+}

@@ -5,6 +5,7 @@
 
 #include "core/config/check.hpp"
 #include "core/config/run_config.hpp"
+#include "core/environment/make.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "tests/plugins/environment/fake_server.hpp"
 #include "tests/support/said.hpp"
@@ -222,7 +223,7 @@ TEST_CASE("http_reward: a sample is given up at its deadline, however many retri
   ends({{429, "", "Retry-After: 20\r\n"}}, "deadline_s 3 leaves no time to ask again (attempt 1 of 1001)");
   ends({slow}, "did not answer within 3 s, and deadline_s 3");
   // One request at a time: the second sample's lasts beyond the deadline of the first, whose next attempt waits for it.
-  ends({{500, ""}, slow}, "answered HTTP 500: '', and deadline_s 3 leaves no time to ask again\n",
+  ends({{500, "", "", 0.2}, slow}, "answered HTTP 500: '', and deadline_s 3 leaves no time to ask again\n",
        {{"max_concurrency", 1}, {"timeout_s", 8}, {"backoff_s", 1}});
 }
 
@@ -430,8 +431,16 @@ TEST_CASE("http_reward: wrong keys are refused") {
        "api_key_env: the variable HEXAD_TEST_UNSET of the environment is not set. Export it before hexad train");
   SAYS(refuses(with({{"api_key_env", "HEXAD_TEST_LINES"}})), "the variable HEXAD_TEST_LINES holds a line end");
   SAYS(refuses(with({{"headers", {{"A", 1}}}})), "headers: want a mapping of texts, got {\"A\":1}");
-  SAYS(refuses(with({{"retrys", 1}})),
-       "env.judge.plugin_config.retrys is not used by 'http_reward'. Did you mean retries?");
+  SAYS(refuses(with({{"retrys", 1}})), "plugin_config.retrys: unknown key; did you mean retries?");
+  SAYS(refuses({{"uri", "http://x"}}), "plugin_config.uri: unknown key; did you mean url?");
+  SAYS(refuses(with({{"frobnicate", 1}})), "plugin_config.frobnicate: unknown key; known: api_key_env, ");
+  SAYS(refuses(with(judge({{"modle", "m"}}))), "plugin_config.judge.modle: unknown key; did you mean model?");
+  static plugin::Registry registry({}, nullptr);
+  const auto section_refuses = [&](const Json& section) {
+    return error_of([&] { environment::make("mine", section, {registry}); });
+  };
+  SAYS(section_refuses({{"plugin", "http_reward"}, {"uri", "http://x"}}), "env.mine: ");
+  SAYS(section_refuses({{"plugin", "http_reward"}, {"uri", "http://x"}}), "uri: unknown key; did you mean url?");
   SAYS(refuses(with(judge({{"model", nullptr}}))), "judge: want both model and prompt, got prompt alone");
   SAYS(refuses(with(judge({{"prompt", nullptr}}))), "judge: want both model and prompt, got model alone");
   SAYS(refuses(with(judge({{"prompt", "{respone}"}}))),
