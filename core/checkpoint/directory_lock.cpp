@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include <spdlog/spdlog.h>
+
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 
@@ -20,7 +22,11 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory, const std::
     const int error = errno;
     ::close(fd_);
     fd_ = -1;
-    if (error != EWOULDBLOCK) return;
+    if (error != EWOULDBLOCK) {  // some network file systems have no locks
+      spdlog::warn("{}: cannot lock {}: {}. Nothing keeps a second run from writing there too", key, file.string(),
+                   std::strerror(error));
+      return;
+    }
     fail(ErrorKind::data,
          "{}: {} is in use by another run ({}). Wait for its end, or give this run a directory of its own", key,
          directory.string(), read_file(file));

@@ -1,7 +1,12 @@
 #include "core/cluster/socket.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
 #include <zmq.hpp>
+
+#include <spdlog/spdlog.h>
 
 #include "core/base/error.hpp"
 
@@ -55,12 +60,82 @@ KeyPair make_keys() {
 }
 
 struct Socket::State {
+  State(zmq::socket_type type, std::string endpoint)
+      : socket(process_context(), type), endpoint(std::move(endpoint)), router(type == zmq::socket_type::router) {}
+  ~State() {
+    // While there is somebody to take events: libzmq's own thread would wait for ever to send the next one.
+    if (events) zmq_socket_monitor(socket.handle(), nullptr, 0);
+    tell_dropped();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   zmq::socket_t socket;
   std::string endpoint;
-  bool router = false;
-  int64_t dropped = 0;
-  std::optional<zmq::socket_t> events{};  // of a watched connection
+  bool router;
+  int64_t malformed = 0, strangers = 0;
+  int64_t told = 0;  // of both
+  std::chrono::steady_clock::time_point told_at{};
+  std::optional<zmq::socket_t> events;  // of a watched connection: that it is lost; of a listener: of strangers
+
+  // A listener's connections: how many handshakes there were when each was accepted, and in all; and whether the one
+  // that is about to be told of as ended has failed to shake hands.
+  std::map<int32_t, int64_t> handshakes_before;
+  int64_t handshakes = 0;
+  bool failed = false;
+
+  // libzmq's events of these kinds from now on.
+  void monitor(int kinds);
+  void count_strangers();
+  void tell_dropped();
 };
+
+void Socket::State::monitor(int kinds) {
+  static std::atomic<int> counter{0};
+  const std::string place = fmt::format("inproc://watched-{}", counter++);
+  if (zmq_socket_monitor(socket.handle(), place.c_str(), kinds) != 0)
+    fail(ErrorKind::worker, "cannot watch the connections of {}: {}", endpoint, zmq_strerror(zmq_errno()));
+  events.emplace(process_context(), zmq::socket_type::pair);
+  events->set(zmq::sockopt::linger, 0);
+  events->set(zmq::sockopt::rcvhwm, 0);  // else libzmq's own thread would wait for us when many have come
+  events->connect(place);
+}
+
+// A stranger is a connection that ends without a handshake. libzmq tells of most failures, but not of one at the very
+// first bytes; and of a success not which connection it was. So one that fails unsaid while another succeeds is missed.
+void Socket::State::count_strangers() {
+  if (!router) return;
+  zmq::message_t frame;
+  while (zmq_msg_recv(frame.handle(), events->handle(), ZMQ_DONTWAIT) >= 0) {
+    uint16_t kind = 0;
+    int32_t descriptor = -1;
+    if (!frame.more() || frame.size() != sizeof kind + sizeof descriptor) continue;  // our end of the connection
+    std::memcpy(&kind, frame.data(), sizeof kind);
+    std::memcpy(&descriptor, static_cast<const char*>(frame.data()) + sizeof kind, sizeof descriptor);
+    if (kind == ZMQ_EVENT_ACCEPTED) {
+      handshakes_before[descriptor] = handshakes;
+    } else if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      ++handshakes;
+    } else if (kind == ZMQ_EVENT_DISCONNECTED) {
+      const auto found = handshakes_before.find(descriptor);
+      if (failed || (found != handshakes_before.end() && found->second == handshakes)) ++strangers;
+      if (found != handshakes_before.end()) handshakes_before.erase(found);
+      failed = false;
+    } else {
+      failed = true;
+    }
+  }
+  constexpr std::chrono::minutes kBetweenLines(1);
+  if (told == 0 || std::chrono::steady_clock::now() - told_at > kBetweenLines) tell_dropped();
+}
+
+void Socket::State::tell_dropped() {
+  const int64_t dropped = malformed + strangers;
+  if (dropped == told) return;
+  told = dropped, told_at = std::chrono::steady_clock::now();
+  spdlog::warn("{}: dropped {} connections that did not show the run's secret, and {} malformed messages, so far",
+               endpoint, strangers, malformed);
+}
 
 Socket::Socket(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Socket::Socket(Socket&&) noexcept = default;
@@ -68,11 +143,13 @@ Socket& Socket::operator=(Socket&&) noexcept = default;
 Socket::~Socket() = default;
 
 Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
-  auto state = std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::router), "", true, 0});
+  auto state = std::make_unique<State>(zmq::socket_type::router, interface);
   set_common_options(state->socket);
   state->socket.set(zmq::sockopt::curve_server, true);
   state->socket.set(zmq::sockopt::curve_secretkey, keys.secret_key);
   state->socket.set(zmq::sockopt::router_mandatory, true);
+  state->monitor(ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED);
   try {
     state->socket.bind("tcp://" + interface + ":*");
   } catch (const zmq::error_t& error) {
@@ -83,22 +160,15 @@ Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
 }
 
 void Socket::watch(State& state) {
-  static std::atomic<int> counter{0};
-  const std::string place = fmt::format("inproc://watched-{}", counter++);
   // A host that is switched off closes nothing: it is asked.
   state.socket.set(zmq::sockopt::heartbeat_ivl, 5000);
   state.socket.set(zmq::sockopt::heartbeat_timeout, 25000);
-  if (zmq_socket_monitor(state.socket.handle(), place.c_str(), ZMQ_EVENT_DISCONNECTED) != 0)
-    fail(ErrorKind::worker, "cannot watch the connection to {}: {}", state.endpoint, zmq_strerror(zmq_errno()));
-  state.events.emplace(process_context(), zmq::socket_type::pair);
-  state.events->set(zmq::sockopt::linger, 0);
-  state.events->connect(place);
+  state.monitor(ZMQ_EVENT_DISCONNECTED);
 }
 
 Socket Socket::connect(const std::string& endpoint, const std::string& name, const std::string& server_key,
                        bool watched) {
-  auto state =
-      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::dealer), endpoint, false, 0});
+  auto state = std::make_unique<State>(zmq::socket_type::dealer, endpoint);
   set_common_options(state->socket);
   const KeyPair own = make_keys();
   state->socket.set(zmq::sockopt::curve_serverkey, server_key);
@@ -117,10 +187,8 @@ Socket Socket::connect(const std::string& endpoint, const std::string& name, con
 std::pair<Socket, Socket> Socket::pair() {
   static std::atomic<int> counter{0};
   const std::string endpoint = fmt::format("inproc://pair-{}", counter++);
-  auto first =
-      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
-  auto second =
-      std::make_unique<State>(State{zmq::socket_t(process_context(), zmq::socket_type::pair), endpoint, false, 0});
+  auto first = std::make_unique<State>(zmq::socket_type::pair, endpoint);
+  auto second = std::make_unique<State>(zmq::socket_type::pair, endpoint);
   set_common_options(first->socket);
   set_common_options(second->socket);
   first->socket.bind(endpoint);
@@ -134,7 +202,7 @@ bool Socket::lost_peer() {
 }
 
 const std::string& Socket::endpoint() const { return state_->endpoint; }
-int64_t Socket::dropped() const { return state_->dropped; }
+int64_t Socket::dropped() const { return state_->malformed + state_->strangers; }
 
 void Socket::send(const Message& message, const std::string& peer) {
   zmq::socket_t& socket = state_->socket;
@@ -157,6 +225,7 @@ void Socket::send(const Message& message, const std::string& peer) {
 }
 
 std::optional<Socket::Received> Socket::receive(int timeout_ms) {
+  state_->count_strangers();
   state_->socket.set(zmq::sockopt::rcvtimeo, timeout_ms);
   std::vector<Frame> frames;
   std::string peer;
@@ -182,7 +251,7 @@ std::optional<Socket::Received> Socket::receive(int timeout_ms) {
   try {
     return Received{peer, decode(frames)};
   } catch (const Error&) {
-    ++state_->dropped;
+    ++state_->malformed;
     return std::nullopt;
   }
 }

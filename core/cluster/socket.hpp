@@ -39,7 +39,8 @@ class Socket {
     std::string peer;
     Message message;
   };
-  // Waits up to timeout_ms for a message (-1: for ever). Malformed messages are dropped and counted.
+  // Waits up to timeout_ms for a message (-1: for ever). Malformed messages are dropped and counted; so are, at a
+  // listener, the connections of strangers, as far as they ended before this call. A warning says when the count grows.
   std::optional<Received> receive(int timeout_ms);
   int64_t dropped() const;
 

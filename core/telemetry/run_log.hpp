@@ -1,13 +1,14 @@
 // What a run leaves for people and programs: metrics.jsonl, TensorBoard events, the resolved config, rollout samples.
 #pragma once
+#include <deque>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "core/telemetry/append_file.hpp"
 #include "core/telemetry/tensorboard.hpp"
 
 namespace hexad::telemetry {
@@ -15,20 +16,28 @@ namespace hexad::telemetry {
 using Metrics = std::map<std::string, double>;
 
 // Owns the directory of one run (logger.log_dir/exp_NNN, the next free number). One thread.
+//
+// A disk that fills up later ends no run: lines of metrics wait in memory, and files of samples, the newest 64 MiB of
+// them; TensorBoard's events are left out. A warning says so, and every step tries again, and the end of the run.
 class RunLog {
  public:
   // Makes the directory and writes config.yaml; with `tensorboard`, every step also goes into an event file. Throws
   // Error(data) if it cannot be written.
   RunLog(const std::filesystem::path& log_dir, const std::string& resolved_config, bool tensorboard = false);
+  // Tries once more to write what waits, and warns of what was not written.
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
 
   const std::filesystem::path& directory() const { return directory_; }
 
   // Adds metrics of the running step under "prefix/name" ("train", "validation", "timing/train", "performance").
   void add(const std::string& prefix, const Metrics& metrics);
   // Writes the step's object {"step": N, "time": unix seconds, "train/reward": ...} as one line of metrics.jsonl and
-  // forgets it. Not-finite numbers become null.
+  // forgets it. Not-finite numbers become null. Throws Error(data) if it cannot be written for another reason than a
+  // full disk, and so does samples.
   void end_step(int64_t step);
-  // Lines written so far.
+  // Lines of metrics.jsonl so far.
   int64_t steps() const { return steps_; }
 
   // One line of train_data_step<N>.jsonl or val_data_step<N>.jsonl a sample (NeMo-RL's names: content, rewards,
@@ -36,9 +45,28 @@ class RunLog {
   void samples(const std::string& name, int64_t step, const std::vector<nlohmann::ordered_json>& lines);
 
  private:
+  struct Line {
+    int64_t step;
+    std::string text;
+  };
+  struct SampleFile {
+    std::string name, text;
+  };
+
+  void write_waiting();
+  void write_events(int64_t step, double time, const Metrics& scalars);
+  void drop_oldest_samples();
+  void tell_full(const std::string& reason);
+  std::string not_written() const;
+
   std::filesystem::path directory_;
-  std::ofstream metrics_;
+  std::optional<AppendFile> metrics_;
   std::optional<TensorBoardFile> tensorboard_;
+  std::deque<Line> lines_;                       // that wait
+  std::deque<SampleFile> samples_;               // that wait
+  bool full_ = false;                            // it was said, and not yet that there is room again
+  bool samples_fit_ = true, events_fit_ = true;  // none was dropped since one was written
+  int64_t samples_dropped_ = 0, events_dropped_ = 0;
   int64_t steps_ = 0;
   nlohmann::ordered_json step_ = nlohmann::ordered_json::object();
 };

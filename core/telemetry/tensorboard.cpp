@@ -7,8 +7,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "core/base/error.hpp"
-
 // A file is a series of TFRecords (length, its CRC, bytes, their CRC), each a serialized protobuf message `Event` of
 // tensorflow/core/util/event.proto: wall_time = 1 (double), step = 2, file_version = 3, summary = 5; Summary.value = 1
 // with tag = 1 and simple_value = 2 (float).
@@ -71,8 +69,7 @@ TensorBoardFile::TensorBoardFile(const std::filesystem::path& directory) {
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  path_ = directory / fmt::format("events.out.tfevents.{}.{}", static_cast<int64_t>(now), host);
-  out_.open(path_, std::ios::binary);
+  out_.emplace(directory / fmt::format("events.out.tfevents.{}.{}", static_cast<int64_t>(now), host));
   std::string first = event_at(now, 0);
   append_bytes(first, 3, "brain.Event:2");
   record(first);
@@ -99,8 +96,7 @@ void TensorBoardFile::record(const std::string& event) {
   append_raw(bytes, masked_crc32c(length));
   bytes += event;
   append_raw(bytes, masked_crc32c(event));
-  out_ << bytes;
-  if (!out_.flush()) fail(ErrorKind::data, "cannot write {}: is the disk full?", path_.string());
+  out_->append(bytes);
 }
 
 }  // namespace hexad::telemetry

@@ -2,14 +2,17 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/telemetry/append_file.hpp"
+
 namespace hexad::telemetry {
 
-// Writes events.out.tfevents.<seconds>.<host> into a directory. One thread. Throws Error(data) if it cannot be written.
+// Writes events.out.tfevents.<seconds>.<host> into a directory. One thread. Throws as AppendFile
+// does, and holds whole events then too.
 class TensorBoardFile {
  public:
   explicit TensorBoardFile(const std::filesystem::path& directory);
@@ -20,8 +23,7 @@ class TensorBoardFile {
  private:
   void record(const std::string& event);
 
-  std::filesystem::path path_;
-  std::ofstream out_;
+  std::optional<AppendFile> out_;
 };
 
 // CRC-32C (Castagnoli), rotated and offset as TFRecord files hold it.

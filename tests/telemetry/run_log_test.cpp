@@ -1,13 +1,17 @@
 // What a run leaves on disk.
 #include "core/telemetry/run_log.hpp"
 
+#include <fcntl.h>
+
 #include <cmath>
 #include <limits>
 #include <thread>
 
 #include "core/telemetry/performance.hpp"
 #include "core/telemetry/timer.hpp"
+#include "tests/support/said.hpp"
 #include "tests/support/toy/toy.hpp"
+#include "tests/telemetry/small_disk.hpp"
 
 using namespace hexad;
 using plugin_test::contains;
@@ -16,6 +20,48 @@ using plugin_test::Json;
 using plugin_test::read_text;
 using telemetry::RunLog;
 using telemetry::Timer;
+
+namespace {
+
+// While it lives, what is written to an open file finds no room.
+class FullFile {
+ public:
+  explicit FullFile(const toy::fs::path& path) {
+    for (const auto& entry : toy::fs::directory_iterator("/proc/self/fd")) {
+      std::error_code error;
+      if (toy::fs::read_symlink(entry, error) == path) fd_ = std::stoi(entry.path().filename());
+    }
+    REQUIRE(fd_ >= 0);
+    kept_ = ::dup(fd_);
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    REQUIRE(::dup2(full, fd_) == fd_);
+    ::close(full);
+  }
+  ~FullFile() {
+    ::dup2(kept_, fd_);
+    ::close(kept_);
+  }
+
+ private:
+  int fd_ = -1, kept_ = -1;
+};
+
+std::vector<int64_t> steps_in(const toy::fs::path& metrics) {
+  std::vector<int64_t> steps;
+  std::ifstream in(metrics);
+  for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line).at("step"));
+  return steps;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+using Steps = std::vector<int64_t>;
+
+}  // namespace
 
 TEST_CASE("every run has a directory of its own with its config") {
   const toy::TempDir dir;
@@ -75,6 +121,127 @@ TEST_CASE("samples are lines, whatever bytes a model wrote") {
   CHECK(Json::parse(line).at("content") == "a\nb");
   REQUIRE(std::getline(in, line));
   CHECK(Json::parse(line).at("content") == "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_CASE("metrics wait while the disk is full, in order, and one warning says so") {
+  const toy::TempDir dir;
+  const test_support::Log spoken;
+  RunLog log(dir.path(), "");
+  const auto metrics = dir / "exp_001/metrics.jsonl";
+  log.end_step(1);
+  {
+    const FullFile full(metrics);
+    log.end_step(2);
+    log.end_step(3);
+    CHECK(log.steps() == 1);
+    SAYS(spoken.text(),
+         fmt::format("logger.log_dir: cannot write {}: No space left on device. The run goes on and every "
+                     "step tries again: metrics wait in memory",
+                     metrics.string()));
+    SAYS(spoken.text(), "Free space in " + (dir / "exp_001").string());
+    CHECK(count(spoken.text(), "\n") == 1);
+  }
+  log.end_step(4);
+  CHECK(steps_in(metrics) == Steps{1, 2, 3, 4});
+  CHECK(log.steps() == 4);
+  SAYS(spoken.text(), "logger.log_dir: there is room again in ");
+  log.end_step(5);
+  CHECK(count(spoken.text(), "\n") == 2);
+}
+
+TEST_CASE("the end of a run writes what waits, or says what is missing") {
+  const toy::TempDir dir;
+  const test_support::Log spoken;
+  SUBCASE("there is room") {
+    {
+      std::optional<FullFile> full;
+      RunLog log(dir.path(), "");
+      full.emplace(dir / "exp_001/metrics.jsonl");
+      log.end_step(1);
+      log.samples("train_data", 1, {Json{{"content", "a"}}});
+      full.reset();
+    }
+    CHECK(steps_in(dir / "exp_001/metrics.jsonl") == Steps{1});
+    CHECK(read_text(dir / "exp_001/train_data_step1.jsonl") == "{\"content\":\"a\"}\n");
+    CHECK_FALSE(contains(spoken.text(), "lacks"));
+  }
+  SUBCASE("there is none") {
+    std::optional<RunLog> log(std::in_place, dir.path(), "");
+    const FullFile full(dir / "exp_001/metrics.jsonl");
+    for (int step = 3; step <= 5; ++step) {
+      log->end_step(step);
+      log->samples("train_data", step, {Json{{"content", "a"}}});
+    }
+    log.reset();
+    SAYS(spoken.text(),
+         fmt::format("logger.log_dir: {} lacks the metrics of steps 3 to 5, 3 files of samples: there was "
+                     "no room",
+                     (dir / "exp_001").string()));
+  }
+}
+
+TEST_CASE("samples wait too, the newest 64 MiB of them, and one that did not fit leaves no file") {
+  const toy::TempDir dir;
+  const test_support::Log spoken;
+  const std::vector<Json> large = {Json{{"content", std::string(20 << 20, 'a')}}};
+  const auto file = [&](int step) { return dir / fmt::format("exp_001/train_data_step{}.jsonl", step); };
+  {
+    RunLog log(dir.path(), "");
+    toy::fs::create_symlink("/dev/full", file(1));
+    log.samples("train_data", 1, {Json{{"content", "a"}}});
+    CHECK_FALSE(toy::fs::exists(toy::fs::symlink_status(file(1))));
+    log.end_step(1);
+    CHECK(toy::fs::exists(file(1)));
+    {
+      const FullFile full(dir / "exp_001/metrics.jsonl");
+      log.end_step(2);
+      for (int step = 2; step <= 6; ++step) log.samples("train_data", step, large);
+    }
+    log.end_step(7);
+    CHECK(steps_in(dir / "exp_001/metrics.jsonl") == Steps{1, 2, 7});
+    for (int step = 2; step <= 6; ++step) CHECK(toy::fs::exists(file(step)) == (step > 3));
+  }
+  SAYS(spoken.text(), "lacks 2 files of samples: ");
+}
+
+TEST_CASE("a run on a disk that fills up goes on, and its log is whole when there is room again") {
+  const toy::TempDir dir;
+  const SmallDisk disk(dir / "disk", 128 << 10);
+  if (!disk) {
+    MESSAGE("left out: no mount of its own here");
+    return;
+  }
+  const test_support::Log spoken;
+  const auto metrics = dir / "disk/exp_001/metrics.jsonl";
+  {
+    RunLog log(dir / "disk", "", /*tensorboard=*/true);
+    const auto step = [&](int number) {
+      log.add("train", {{"reward", number}, {"a metric with a name that takes some room", 0.123456789}});
+      log.end_step(number);
+      log.samples("train_data", number, {Json{{"content", std::string(3000, 'a')}}});
+    };
+    for (int number = 1; number <= 100; ++number) step(number);
+    CHECK(log.steps() < 100);
+    const Steps written = steps_in(metrics);  // each line is whole
+    CHECK(static_cast<int64_t>(written.size()) == log.steps());
+    CHECK(count(spoken.text(), "\n") == 1);
+    SAYS(spoken.text(), "; TensorBoard's events are left out. Free space in ");
+    for (int number = 1; number <= 30; ++number)
+      toy::fs::remove(dir / fmt::format("disk/exp_001/train_data_step{}.jsonl", number));
+    step(101);
+    Steps all(101);
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i) + 1;
+    CHECK(steps_in(metrics) == all);
+  }
+  SAYS(spoken.text(), " events of TensorBoard: there was no room");
+}
+
+TEST_CASE("an error that is not a full disk is one, as before") {
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  toy::fs::create_directory(dir / "exp_001/train_data_step1.jsonl");
+  CHECK(contains(error_of([&] { log.samples("train_data", 1, {}); }), "train_data_step1.jsonl: Is a directory"));
+  toy::fs::remove(dir / "exp_001/train_data_step1.jsonl");
 }
 
 TEST_CASE("a timer sums by name; scopes nest and repeat") {
