@@ -19,6 +19,7 @@
 
 #include "benchmarks/random_rollouts.hpp"
 #include "core/algorithm/inference.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/json.hpp"
 #include "core/cluster/policy.hpp"
@@ -52,7 +53,7 @@ class Bench {
       : options_(options),
         resolved_(algorithm::inference_config(options.model)),
         run_(config::run_config(resolved_.root)),
-        model_dir_(algorithm::model_directory(options.model.model_dir)),
+        model_dir_(algorithm::find_model(options.model.model_dir)),
         vocabulary_(read_json<Json>(model_dir_ + "/config.json").at("vocab_size")),
         workers_(options.model.spawner, worker_options()) {}
 

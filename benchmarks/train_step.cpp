@@ -17,6 +17,7 @@
 
 #include "benchmarks/random_rollouts.hpp"
 #include "core/algorithm/inference.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/json.hpp"
 #include "core/cluster/policy.hpp"
@@ -59,7 +60,7 @@ void write_bytes(const std::string& path, std::span<T> values) {
 Json measure(const Options& options) {
   const config::Resolved resolved = algorithm::inference_config(options.model);
   const config::RunConfig run = config::run_config(resolved.root);
-  const std::string model_dir = algorithm::model_directory(options.model.model_dir);
+  const std::string model_dir = algorithm::find_model(options.model.model_dir);
   const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();
   const int64_t vocabulary = read_json<Json>(model_dir + "/config.json").at("vocab_size");
   data::Batch batch = benchmarks::random_rollouts(lengths, vocabulary, options.seed);

@@ -5,6 +5,7 @@
 
 #include "core/algorithm/consensus_at_k.hpp"
 #include "core/algorithm/inference.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/pass_at_k.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
@@ -131,7 +132,7 @@ nlohmann::ordered_json to_json(const Evaluation& result) {
 
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options) {
   const config::RunConfig run = config::run_config(resolved.root);
-  const std::string model_dir = model_directory(run.policy.model_name);
+  const std::string model_dir = find_model(run.policy.model_name);
   telemetry::Console console;
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 #include "core/cluster/policy.hpp"
@@ -120,7 +120,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
 int64_t score_file(const InferenceOptions& options, const fs::path& input, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved.root);
-  const std::string model_dir = model_directory(options.model_dir);
+  const std::string model_dir = find_model(options.model_dir);
   const int64_t vocab = vocabulary(model_dir);
   std::vector<std::vector<int64_t>> rows;
   for_each_line(input, [&](const Json& line, const std::string& place) {
@@ -150,7 +150,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
 int64_t generate(const InferenceOptions& options, const GenerateInput& input, bool json, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved.root);
-  const std::string model_dir = model_directory(options.model_dir);
+  const std::string model_dir = find_model(options.model_dir);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 
   std::vector<std::vector<int32_t>> prompts;

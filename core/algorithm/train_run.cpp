@@ -6,6 +6,7 @@
 #include "core/algorithm/grpo.hpp"
 #include "core/algorithm/grpo_async.hpp"
 #include "core/algorithm/identity.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/saver.hpp"
 #include "core/algorithm/supervised.hpp"
 #include "core/base/error.hpp"
@@ -115,25 +116,6 @@ plugin::Locate locator(const config::Node& root) {
   };
 }
 
-std::string model_directory(const std::string& model_name) {
-  const fs::path path(model_name);
-  if (fs::exists(path / "config.json")) return fs::canonical(path).string();
-  if (path.extension() == ".gguf" && fs::exists(path)) {
-    fail(ErrorKind::config, "policy.model_name: {} is a GGUF file. Convert it once: hexad convert {} <directory>",
-         model_name, model_name);
-  }
-  if (fs::is_directory(path)) {
-    fail(ErrorKind::config,
-         "policy.model_name: {} has no config.json. Wanted: a Hugging Face model directory (config.json, "
-         "tokenizer.json, *.safetensors)",
-         model_name);
-  }
-  fail(ErrorKind::config,
-       "policy.model_name: no directory '{}'. Hexad does not download models: give the path of a Hugging Face model "
-       "directory (hf download {} --local-dir <directory>)",
-       model_name, model_name);
-}
-
 namespace {
 
 // What a run of any algorithm has, in the order in which it is made.
@@ -168,7 +150,7 @@ RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options
       interrupted(interrupted),
       config(config::run_config(resolved.root)),
       yaml(resolved.root.to_yaml()),
-      model_dir(model_directory(config.policy.model_name)),
+      model_dir(find_model(config.policy.model_name)),
       log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled),
       options_(options) {
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());

@@ -34,8 +34,4 @@ TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options
 plugin::Options plugin_options(const config::Node& root);
 plugin::Locate locator(const config::Node& root);  // borrows the root
 
-// policy.model_name as a local directory with a config.json. Throws Error(config) that says what was found instead (a
-// GGUF file, a hub id, nothing) and how to get a directory.
-std::string model_directory(const std::string& model_name);
-
 }  // namespace hexad::algorithm

@@ -24,14 +24,18 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+namespace {
+constexpr size_t kShortWord = 3;  // two edits make any other of it
+}
+
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   std::optional<std::string> best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_distance = (word.size() <= kShortWord ? 1 : std::max<size_t>(2, word.size() / 3)) + 1;
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(word.size(), candidate.size()), shorter = std::min(word.size(), candidate.size());
     if (longer - shorter >= best_distance) continue;  // each character too many is an edit
     const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) best_distance = distance, best = candidate;
+    if (distance > 0 && distance < best_distance) best_distance = distance, best = candidate;
   }
   return best;
 }

@@ -1,5 +1,6 @@
 #include "core/checkpoint/convert.hpp"
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -145,6 +146,27 @@ std::optional<fs::path> gguf_in(const fs::path& directory) {
 
 }  // namespace
 
+bool is_checkpoint(const fs::path& directory) {
+  std::error_code unreadable;
+  return fs::exists(directory / "policy/weights/config.json", unreadable);
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& directory) {
+  const std::string prefix = "step_";
+  std::optional<fs::path> newest;
+  int64_t highest = -1;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, unreadable)) {
+    const std::string name = entry.path().filename().string();
+    const char* const end = name.data() + name.size();
+    int64_t step = 0;
+    if (!name.starts_with(prefix) || !is_checkpoint(entry.path())) continue;
+    const auto [last, error] = std::from_chars(name.data() + prefix.size(), end, step);
+    if (error == std::errc() && last == end && step > highest) highest = step, newest = entry.path();
+  }
+  return newest;
+}
+
 ConvertResult convert(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
   if (options.dtype) require_storable(*options.dtype);
   if (!fs::exists(source)) fail(ErrorKind::data, "{}: no such file or directory", source.string());
@@ -153,10 +175,14 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
   }
   if (fs::exists(source / "config.json")) return convert_huggingface(source, {}, destination, options);
-  if (fs::exists(source / "policy/weights/config.json")) {
+  if (is_checkpoint(source)) {
     return convert_huggingface(source / "policy/weights", source / "policy/tokenizer", destination, options);
   }
   if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, destination, options);
+  if (const std::optional<fs::path> newest = newest_checkpoint(source)) {
+    fail(ErrorKind::data, "{}: holds checkpoints of a run: name one of them. The newest is {}", source.string(),
+         newest->string());
+  }
   fail(ErrorKind::data, "{}: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file",
        source.string());
 }

@@ -27,4 +27,9 @@ struct ConvertResult {
 ConvertResult convert(const std::filesystem::path& source, const std::filesystem::path& destination,
                       const ConvertOptions& options = {});
 
+// True for a step_N directory of a run's checkpoints.
+bool is_checkpoint(const std::filesystem::path& directory);
+// The one of the highest step in a directory of checkpoints.
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& directory);
+
 }  // namespace hexad::checkpoint

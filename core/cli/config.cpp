@@ -1,6 +1,8 @@
 // hexad config check|show CONFIG [key=value ...]
 #include <iostream>
 
+#include "core/algorithm/preflight.hpp"
+#include "core/base/error.hpp"
 #include "core/cli/commands.hpp"
 #include "core/config/commands.hpp"
 
@@ -21,6 +23,17 @@ CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::s
   return command;
 }
 
+// A configuration that cannot be read at all is one error.
+int check(const Arguments& arguments) {
+  std::vector<config::Problem> problems;
+  try {
+    problems = algorithm::check_all(config::load_with_defaults(arguments.config, arguments.overrides));
+  } catch (const Error& error) {
+    problems = {{config::Problem::Severity::error, {}, "", error.what()}};
+  }
+  return config::print_problems(problems, arguments.config, arguments.json, std::cout);
+}
+
 }  // namespace
 
 void add_config(CLI::App& app, int& exit_code) {
@@ -28,9 +41,7 @@ void add_config(CLI::App& app, int& exit_code) {
   CLI::App* config = app.add_subcommand("config", "Validate or print a config");
   config->require_subcommand(1);
   add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)
-      ->callback([arguments, &exit_code] {
-        exit_code = config::config_check(arguments->config, arguments->overrides, arguments->json, std::cout);
-      });
+      ->callback([arguments, &exit_code] { exit_code = check(*arguments); });
   add(*config, "show", "Print the resolved config", arguments)->callback([arguments, &exit_code] {
     exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr);
   });

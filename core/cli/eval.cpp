@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "core/algorithm/evaluate.hpp"
+#include "core/algorithm/preflight.hpp"
 #include "core/cli/commands.hpp"
 #include "core/config/run_config.hpp"
 
@@ -33,7 +34,8 @@ void add_eval(CLI::App& app, int& exit_code) {
   command->add_option("OVERRIDES", arguments->overrides, "key=value, e.g. policy.model_name=DIR eval.k_value=4");
   command->add_flag("--json", arguments->json, "One JSON object");
   command->callback([arguments, &exit_code] {
-    const config::Resolved resolved = config::resolve(arguments->config, arguments->overrides);
+    config::Resolved resolved = config::resolve(arguments->config, arguments->overrides);
+    algorithm::require_ready(resolved, /*launched=*/true);
     cluster::Spawner spawner;
     const algorithm::Evaluation result =
         algorithm::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/suggest.hpp"
 #include "core/cli/commands.hpp"
+#include "core/config/trl_names.hpp"
 
 namespace {
 
@@ -32,6 +33,23 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
     }
     path += next->get_name() + " ";
     at = next;
+  }
+  return "";
+}
+
+// TRL's and argparse's form: an override behind dashes. Empty where the command takes no overrides or has none such.
+std::string dashed_override(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (!command->get_option_no_throw("OVERRIDES")) return "";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t dashes = std::min(argument.find_first_not_of('-'), argument.size());
+    const std::string text = argument.substr(dashes), name = text.substr(0, text.find('='));
+    if (dashes == 0 || name.empty() || command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
+    const hexad::config::TrlName* trl = hexad::config::trl_name(name);
+    const std::string value = name.size() < text.size() ? text.substr(name.size() + 1) : "VALUE";
+    return fmt::format("overrides have no dashes: key=value, here {}={}", trl ? trl->key : name, value);
   }
   return "";
 }
@@ -64,6 +82,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
+    if (const std::string hint = code == 0 ? "" : dashed_override(app, argc, argv); !hint.empty())
+      std::fprintf(stderr, "%s\n", hint.c_str());
     return code == 0 ? 0 : 2;
   } catch (const hexad::Error& error) {
     std::fprintf(stderr, "hexad: %s\n", error.what());

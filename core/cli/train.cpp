@@ -1,13 +1,17 @@
 // hexad train CONFIG [key=value ...]
 #include <unistd.h>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
+#include "core/algorithm/preflight.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "core/base/error.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/cli/commands.hpp"
+#include "core/cli/presses.hpp"
 #include "core/cluster/meeting.hpp"
 #include "core/config/run_config.hpp"
 
@@ -15,10 +19,16 @@ namespace hexad::cli {
 namespace {
 
 std::atomic<int> interrupts{0};
+Presses presses;
 
 // The first Ctrl-C asks for an orderly end; the second ends at once (the workers end with us).
-void on_interrupt(int) {
-  if (interrupts.fetch_add(1) > 0) ::_exit(130);
+void on_interrupt(int signal) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const Presses::Meaning meaning = presses.count(signal, int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
+  if (meaning == Presses::Meaning::second) ::_exit(130);
+  if (meaning != Presses::Meaning::first) return;
+  interrupts = 1;
   const char text[] = "\ninterrupted: finishing this step and saving; press again to stop at once\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
 }
@@ -36,10 +46,16 @@ const char* ending_of(const algorithm::TrainOutcome& outcome) {
   return outcome.steps == 0 ? "interrupted" : "interrupted, not saved (checkpointing.enabled is false)";
 }
 
+const char* where_from(const config::CheckpointingConfig& checkpointing) {
+  const bool has_any = checkpointing.enabled && checkpoint::Store(checkpointing).latest();
+  return has_any ? "the newest checkpoint" : "the beginning";
+}
+
 int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
                       const algorithm::TrainOptions& options) {
   // Ranks of a launcher are the launcher's to start again.
-  const int64_t max_restarts = options.launch ? 0 : config::run_config(resolved.root).cluster.max_restarts;
+  const config::RunConfig run = config::run_config(resolved.root);
+  const int64_t max_restarts = options.launch ? 0 : run.cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
       const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interrupts);
@@ -56,8 +72,13 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
       return outcome.interrupted ? 130 : 0;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::worker || restart >= max_restarts) throw;
-      std::cerr << "hexad: " << error.what() << "\nrestarting from the newest checkpoint (" << restart + 1
-                << " of at most " << max_restarts << ")\n";
+      if (interrupts > 0) {
+        std::cerr << "interrupted: not restarting\n";
+        throw;
+      }
+      std::cerr << "hexad: " << error.what() << '\n';  // before anything else that may fail
+      std::cerr << "restarting from " << where_from(run.checkpointing) << " (" << restart + 1 << " of at most "
+                << max_restarts << ")\n";
     }
   }
 }
@@ -95,8 +116,9 @@ int run(const TrainArguments& arguments) {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
   if (launch) check_world(resolved, *launch);
+  algorithm::require_ready(resolved, launch.has_value());
   return run_with_restarts(arguments, resolved,
                            {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr, launch});
 }

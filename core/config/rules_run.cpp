@@ -23,7 +23,24 @@ void check_backend(RuleContext& c) {
   }
 }
 
+// A validation set that says neither would be read from the folder that hexad is started in.
+void check_validation_names(RuleContext& c) {
+  const Node* validation = c.root().find("data.validation");
+  const auto named = [&](const char* key, const Node& set) {
+    return set.has(key) || c.root().has(std::string("data.default.") + key);
+  };
+  const auto check = [&](const Node& set, const std::string& path) {
+    if (set.is_map() && !named("dataset_name", set) && !named("data_path", set) && !c.root().has("data.data_path"))
+      c.error(path, "has no dataset_name; null is no validation set");
+  };
+  if (!validation) return;
+  check(*validation, "data.validation");
+  for (size_t i = 0; validation->is_list() && i < validation->items().size(); ++i)
+    check(validation->items()[i], fmt::format("data.validation.{}", i));
+}
+
 void check_data(RuleContext& c) {
+  check_validation_names(c);
   const Node* train = c.root().find("data.train");
   if (train && !train->is_null()) {
     const Node::List one = {*train};

@@ -3,12 +3,14 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "core/base/suggest.hpp"
 #include "core/config/interpolation_grammar.hpp"
 #include "core/config/yaml_scalar.hpp"
 #include "core/config/yaml_strict.hpp"
@@ -179,10 +181,30 @@ Node read_yaml_text(const std::string& text, const std::string& name) {
   fail(ErrorKind::config, "{}: the root must be a mapping, got {}", root.location().text(), root.describe());
 }
 
+namespace {
+
+// Of the YAML files beside it.
+std::string near_file(const std::filesystem::path& path) {
+  std::vector<std::string> beside;
+  std::error_code unreadable;
+  const std::filesystem::path folder = path.parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, unreadable)) {
+    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml")
+      beside.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(beside);
+  const std::optional<std::string> near = nearest(path.filename().string(), beside);
+  return near ? fmt::format(", did you mean {}?", (folder / *near).string()) : "";
+}
+
+}  // namespace
+
 Node read_yaml_file(const std::filesystem::path& path) {
   std::error_code unreadable;
   if (std::filesystem::is_directory(path, unreadable))
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
+  if (!std::filesystem::exists(path, unreadable) && !unreadable)
+    fail(ErrorKind::config, "{}: no such file{}", path.string(), near_file(path));
   std::ifstream in(path, std::ios::binary);
   if (!in) fail(ErrorKind::config, "cannot read the configuration file {}", path.string());
   std::string text;

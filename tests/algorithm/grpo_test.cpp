@@ -2,6 +2,7 @@
 #include "core/algorithm/grpo.hpp"
 
 #include "core/algorithm/grpo_step.hpp"
+#include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/train_run.hpp"
 #include "tests/support/toy/toy.hpp"
 
@@ -316,11 +317,11 @@ TEST_CASE("faults of responses make their rewards 0, and are counted") {
 
 TEST_CASE("what policy.model_name may be wrong about") {
   const toy::TempDir dir;
-  CHECK(contains(error_of([&] { algorithm::model_directory(dir.path()); }),
+  CHECK(contains(error_of([&] { algorithm::find_model(dir.path()); }),
                  "has no config.json. Wanted: a Hugging Face model directory"));
   const std::string gguf = dir.write("model.gguf", "GGUF").string();
-  CHECK(error_of([&] { algorithm::model_directory(gguf); }) ==
+  CHECK(error_of([&] { algorithm::find_model(gguf); }) ==
         fmt::format("policy.model_name: {0} is a GGUF file. Convert it once: hexad convert {0} <directory>", gguf));
-  CHECK(contains(error_of([&] { algorithm::model_directory("meta-llama/Llama-3.2-1B"); }),
+  CHECK(contains(error_of([&] { algorithm::find_model("meta-llama/Llama-3.2-1B"); }),
                  "hf download meta-llama/Llama-3.2-1B"));
 }

@@ -26,6 +26,9 @@ TEST_CASE("suggestions are for typos") {
   CHECK(did_you_mean("distilation", known) == ", did you mean 'distillation'?");
   CHECK(did_you_mean("something else", known) == "");
   CHECK(did_you_mean("grpo", {}) == "");
+  CHECK(did_you_mean("lr", std::vector<std::string>{"rm"}) == "");  // two edits make any word of two letters
+  CHECK(did_you_mean("dop", known) == ", did you mean 'dpo'?");
+  CHECK(did_you_mean("grpo", std::vector<std::string>{"grpo", "gpo"}) == ", did you mean 'gpo'?");
 }
 
 TEST_CASE("a pattern matches whole texts only") {

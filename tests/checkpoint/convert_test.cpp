@@ -162,6 +162,12 @@ TEST_CASE("sources that are no model") {
   fs::create_directory(folder / "empty");
   check_refusal(folder / "empty", folder / "out",
                 "empty: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file");
+  folder.write("run/step_9/policy/weights/config.json", "{}");
+  folder.write("run/step_10/policy/weights/config.json", "{}");
+  folder.write("run/step_11/note", "not one");
+  folder.write("run/step_12b/policy/weights/config.json", "{}");
+  check_refusal(folder / "run", folder / "out", "run: holds checkpoints of a run: name one of them. The newest is ");
+  CHECK(newest_checkpoint(folder / "run") == folder / "run/step_10");
   folder.write("bare/config.json", "{}");
   check_refusal(folder / "bare", folder / "out",
                 "bare: has neither model.safetensors nor model.safetensors.index.json");

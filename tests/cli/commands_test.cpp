@@ -164,7 +164,7 @@ TEST_CASE("report compares runs, and prints metrics by step") {
 TEST_CASE("generate and score say what they cannot take") {
   const TempDir dir;
   ends(2, {"generate", model()}, "needs --prompt or --input");
-  ends(2, {"generate", "/nowhere", "--prompt", "a"}, "no directory '/nowhere'");
+  ends(2, {"generate", "/nowhere", "--prompt", "a"}, "no such directory: '/nowhere'");
   const auto lines = [&](const std::string& text) { return dir.write("in.jsonl", text).string(); };
   ends(2, {"score", model(), "--input", "/nowhere.jsonl"}, "/nowhere.jsonl: cannot be read");
   ends(2, {"score", model(), "--input", lines("{\"token_ids\": [1]}\n{\"token_ids\": [99]}\n")},

@@ -1,6 +1,7 @@
 // `hexad train` from the outside: a whole run on three plugins of another folder, its ends, and what it leaves.
 #include <doctest/doctest.h>
 
+#include "tests/support/said.hpp"
 #include "tests/support/toy/program.hpp"
 
 using plugin_test::contains;
@@ -197,6 +198,32 @@ TEST_CASE("a second Ctrl-C stops at once and leaves no process") {
   CHECK(toy::eventually([&] { return all_gone(workers); }));
 }
 
+TEST_CASE(
+    "SIGINT and SIGTERM at once, as from a terminal and a launcher, save and stop; a second later they end at once") {
+  SUBCASE("at once") {
+    const TempDir dir;
+    Program program(train(dir, {"+policy.plugin_config.fault=train@0:slow", "checkpointing.save_period=100"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    for (const int signal : {SIGINT, SIGTERM, SIGTERM}) ::kill(program.pid(), signal);
+    const Ended ended = program.wait();
+    INFO(ended.err);
+    CHECK(ended.code == 130);
+    CHECK(contains(ended.out, "interrupted and saved after step "));
+  }
+  SUBCASE("a second later") {
+    const TempDir dir;
+    Program program(train(dir, {"+policy.plugin_config.fault=train@2:hang"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    ::kill(program.pid(), SIGTERM);
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    ::kill(program.pid(), SIGINT);
+    const Ended ended = program.wait();
+    CHECK(ended.code == 130);
+    CHECK(ended.out.empty());
+  }
+}
+
 TEST_CASE("kill -9 of the controller in the middle of a save loses only the steps since the last one") {
   const TempDir undisturbed, killed;
   CHECK(toy::run(train(undisturbed)).code == 0);
@@ -253,6 +280,25 @@ TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from 
     CHECK(contains(run.err, "restarting from the newest checkpoint (1 of at most 1)"));
     CHECK(contains(run.err, "(step 2)"));
   }
+  SUBCASE("from the beginning where nothing was saved") {
+    const TempDir dir;
+    const Ended run = toy::run(train(dir, {"+policy.plugin_config.fault=train@1:kill", "cluster.max_restarts=1"}));
+    CHECK(run.code == 4);
+    SAYS(run.err, "\nrestarting from the beginning (1 of at most 1)\n");
+  }
+  SUBCASE("but not after Ctrl-C") {
+    const TempDir dir;
+    Program program(train(dir, {"+policy.plugin_config.fault=train@1:hang", "cluster.max_restarts=2"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "\ngenerator "); }));
+    ::kill(program.pid(), SIGINT);
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+    for (const pid_t worker : toy::workers_of(program.pid())) ::kill(worker, SIGKILL);
+    const Ended run = program.wait();
+    CHECK(run.code == 4);
+    SAYS(run.err, "interrupted: not restarting\nhexad: rank 0 on ");
+    CHECK_FALSE(contains(run.err, "restarting from"));
+    CHECK_FALSE(toy::fs::exists(dir / "logs/exp_002"));
+  }
   SUBCASE("and the restart succeeds") {
     const TempDir undisturbed, dir;
     CHECK(toy::run(train(undisturbed)).code == 0);
@@ -264,6 +310,50 @@ TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from 
     CHECK(run.code == 0);
     CHECK(contains(run.err, "restarting from the newest checkpoint (1 of at most 1)"));
     CHECK(weights(dir, 6) == weights(undisturbed, 6));
+  }
+}
+
+TEST_CASE("a log disk that fills up ends no run: what was trained is saved, and the log is whole when there is room") {
+  std::string mount;
+  for (const char* tried : {"-m", "-rm"})
+    if (mount.empty() &&
+        std::system(fmt::format("unshare {} mount -t tmpfs none /mnt 2> /dev/null", tried).c_str()) == 0)
+      mount = tried;
+  if (mount.empty()) {
+    MESSAGE("left out: no mount of its own here");
+    return;
+  }
+  const TempDir dir;
+  toy::fs::create_directories(dir / "logs");
+  toy::fs::create_directories(dir / "kept");
+  const auto on_full_disk = [&](const std::string& meanwhile, Arguments more) {
+    const std::string script =
+        "cd " + dir.path().string() +
+        "; mount -t tmpfs -o size=4m none logs || exit 125; \"$@\" & run=$!; soon() { until [ $1 $2 ]; do sleep 0.05; "
+        "done; }; soon -s logs/exp_001/metrics.jsonl; dd if=/dev/zero of=logs/filling bs=4k 2> /dev/null; " +
+        meanwhile + "; wait $run; code=$?; cp logs/exp_001/* kept; exit $code";
+    more.insert(more.end(), {"+policy.plugin_config.fault=train@0:slow", "grpo.max_num_steps=12"});
+    return Program({"unshare", mount, "sh", "-c", script, "sh", toy::hexad().string()}, train(dir, more), "").wait();
+  };
+  SUBCASE("there is room again") {
+    const Ended run = on_full_disk("soon -e checkpoints/step_6; rm logs/filling", {});
+    INFO(run.err);
+    CHECK(run.code == 0);
+    SAYS(run.err, "cannot write ");
+    SAYS(run.err, "No space left on device. The run goes on and every step tries again");
+    SAYS(run.err, "there is room again in ");
+    const auto steps = lines(dir / "kept/metrics.jsonl");
+    REQUIRE(steps.size() == 12);
+    for (size_t i = 0; i < 12; ++i) CHECK(steps[i].at("step") == i + 1);
+    for (int step = 1; step <= 12; ++step)
+      CHECK(lines(dir / fmt::format("kept/train_data_step{}.jsonl", step)).size() == 64);
+  }
+  SUBCASE("there is none") {
+    const Ended run = on_full_disk("true", {"checkpointing.save_period=1000"});
+    INFO(run.err);
+    CHECK(weights(dir, 12) != "");
+    SAYS(run.err, "step 12/12  reward ");
+    SAYS(run.err, " lacks the metrics of steps ");
   }
 }
 
@@ -326,7 +416,7 @@ TEST_CASE("what is wrong before the first step is said with the right exit code"
     CHECK_MESSAGE(contains(run.err, says), "got: " << run.err << "\nwanted: " << says);
     CHECK_FALSE(contains(run.err, "internal"));
   };
-  ends(2, {"policy.model_name=/nowhere"}, "policy.model_name: no directory '/nowhere'. Hexad does not download models");
+  ends(2, {"policy.model_name=/nowhere"}, "policy.model_name: no such directory: '/nowhere'");
   ends(2, {"policy.tokenizer.name=/nowhere"}, "policy.tokenizer.name: no directory '/nowhere'");
   ends(2, {"grpo.num_prompts_per_stp=4"},
        "there is no key grpo.num_prompts_per_stp; did you mean grpo.num_prompts_per_step?");

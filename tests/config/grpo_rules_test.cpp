@@ -73,3 +73,13 @@ TEST_CASE("training samples at a temperature above 0") {
       "all the same teach nothing");
   check_says(resolve_error({"++policy.generation.temperature=-1"}), "policy.generation.temperature");
 }
+
+TEST_CASE("a validation set has a name, or a path that it takes over") {
+  check_says(resolve_error({"data.validation={env_name: math}"}),
+             "error: data.validation: has no dataset_name; null is no validation set");
+  check_says(resolve_error({"data.validation=[{dataset_name: puzzle}, {split: test}]"}),
+             "error: data.validation.1: has no dataset_name");
+  CHECK(resolve_error({"data.validation=null"}) == "");
+  CHECK(resolve_error({"data.validation={dataset_name: puzzle}"}) == "");
+  CHECK(resolve_error({"data.validation={split: test}", "data.default.dataset_name=puzzle"}) == "");
+}

@@ -55,8 +55,7 @@ TEST_CASE("trees that never end are refused") {
 
 TEST_CASE("a file that cannot be read is named") {
   const Files files("d/x.yaml", "");
-  CHECK(message_of([&] { hexad::config::load(files / "gone.yaml"); }) ==
-        "cannot read the configuration file gone.yaml");
+  CHECK(message_of([&] { hexad::config::load(files / "gone.yaml"); }) == "gone.yaml: no such file");
   CHECK(message_of([&] { hexad::config::load(files / "d"); }) == "d: is a directory, wanted a YAML file");
 }
 

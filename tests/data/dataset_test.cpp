@@ -101,11 +101,37 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
 
   config.dataset_name = "OpenMathInstruct-2";
   config.data_path.reset();
-  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nothing is downloaded"), Error);
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("Nothing is downloaded"), Error);
   config.dataset_name = std::string(300, 'x');
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nor a local folder"), Error);
   config.dataset_name = "ResponseDataset";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("wants data_path"), Error);
+  config.dataset_name = "ResponseDatset";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nor a local folder, did you mean 'ResponseDataset'?"),
+                       Error);
+}
+
+TEST_CASE("beside a data_path any name will do, but not a reader's that is misspelt") {
+  const Folder folder;
+  folder.write("rows.jsonl", numbered_rows(2));
+  config::DatasetConfig config = response(folder.path() + "/rows.jsonl");
+  for (const char* name : {"mine", "OpenMathInstruct-2", "DeepScaler", "MyOwnResponseDataset", ""}) {
+    config.dataset_name = name;
+    CHECK(load_dataset(config).train.records.size() == 2);
+  }
+  for (const auto& [name, meant] : {std::pair("openai_fromat", "openai_format"),
+                                    {"OpenAI_Format", "openai_format"},
+                                    {"ResponsDataset", "ResponseDataset"},
+                                    {"PreferenceDataSets", "PreferenceDataset"},
+                                    {"puzle", "puzzle"}}) {
+    config.dataset_name = name;
+    CHECK_THROWS_WITH_AS(load_dataset(config),
+                         doctest::Contains(fmt::format("dataset_name: no built-in dataset is named '{}', did you mean "
+                                                       "'{}'?",
+                                                       name, meant)
+                                               .c_str()),
+                         Error);
+  }
 }
 
 TEST_CASE("a subset is a folder of the dataset, and of its rows only the first may be wanted") {

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/base/suggest.hpp"
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/json_file.hpp"
 #include "core/data/dataset/preference.hpp"
@@ -35,12 +37,38 @@ std::string task_name(const fs::path& path) {
   return name.empty() ? "data" : name;
 }
 
+const std::vector<std::string> kBuiltIn = {"ResponseDataset",         "openai_format", "PreferenceDataset",
+                                           "BinaryPreferenceDataset", "arithmetic",    "puzzle",
+                                           "sliding_puzzle"};
+
 [[noreturn]] void refuse_name(const DatasetConfig& config) {
   fail(ErrorKind::config,
-       "dataset_name: '{}' is neither a built-in dataset (ResponseDataset, openai_format, PreferenceDataset, "
-       "BinaryPreferenceDataset, arithmetic, puzzle, sliding_puzzle) nor a local folder; nothing is downloaded: export "
-       "it once to JSONL and set dataset_name: ResponseDataset, data_path, input_key and output_key",
-       config.dataset_name);
+       "dataset_name: '{}' is neither a built-in dataset ({}) nor a local folder{} Nothing is downloaded: export it "
+       "once "
+       "to JSONL and set dataset_name: ResponseDataset, data_path, input_key and output_key",
+       config.dataset_name, joined(kBuiltIn),
+       nearest(config.dataset_name, kBuiltIn) ? did_you_mean(config.dataset_name, kBuiltIn) : ".");
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+  }
+  return text;
+}
+
+// Any name may stand beside a data_path, and its rows are those of a ResponseDataset; but not one that is another reader's,
+// misspelt.
+void refuse_misspelt(const std::string& name) {
+  constexpr size_t kTypo = 2;
+  for (const std::string& known : kBuiltIn) {
+    if (name == known || edit_distance(lower(name), lower(known)) > kTypo) continue;
+    fail(ErrorKind::config,
+         "dataset_name: no built-in dataset is named '{}', did you mean '{}'? A name of your own, for rows read as "
+         "those "
+         "of a ResponseDataset, has to be less like it",
+         name, known);
+  }
 }
 
 // Takes split_validation_size records (a share when under 1) away from the training ones, both in their old order.
@@ -98,6 +126,7 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const fs::path path = data_path(config, root);
   const MakeRecord named = reader_named(config.dataset_name);
   std::error_code unreadable;
+  if (!named && config.data_path) refuse_misspelt(config.dataset_name);
   if (!named && !fs::exists(path, unreadable)) refuse_name(config);
   if (named && !config.data_path) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",

@@ -1,0 +1,20 @@
+// What a run would be refused for after its configuration has been found valid: found before anything starts.
+#pragma once
+#include <vector>
+
+#include "core/config/check.hpp"
+
+namespace hexad::algorithm {
+
+// Names of environments and their arguments, reward programs that are not there, the learning-rate schedule. `root`: as
+// load_with_defaults() leaves it, without an error of config::check's. Starts nothing; plugins are left to the run.
+std::vector<config::Problem> preflight(const config::Node& root);
+
+// What config::check says of the configuration, and preflight() where it finds no error; for `hexad config check`.
+std::vector<config::Problem> check_all(const config::Loaded& loaded);
+
+// Before a run: throws Error(config) with all that preflight() finds, and for a model directory that is none. Without a
+// launcher every rank runs on this host: several nodes are told by a notice, and refused where ranks want GPUs.
+void require_ready(config::Resolved& resolved, bool launched);
+
+}  // namespace hexad::algorithm
