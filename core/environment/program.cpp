@@ -73,7 +73,7 @@ bool Program::ended() {
 Program::~Program() {
   close_input();
   // A healthy one ends by itself at the end of its input.
-  Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
+  const Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
   while (!ended() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   kill_all();
   for (const int end : {output_, notes_, life_}) {

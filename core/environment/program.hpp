@@ -22,9 +22,9 @@ struct ProgramStopped : std::runtime_error {
   ProgramStopped() : std::runtime_error("stopped") {}
 };
 
-// The program ends with all its descendants, whatever groups and sessions they made, and when this process ends, however
-// it ends (program_start.hpp). Where /proc is not that of our pid namespace, and where somebody killed the program's
-// leader, only those in the leader's group do. One thread at a time.
+// The program ends with all its descendants, whatever groups and sessions they made, and when this process ends,
+// however it ends (program_start.hpp). Where /proc is not that of our pid namespace, and where somebody killed the
+// program's leader, only those in the leader's group do. One thread at a time.
 class Program {
  public:
   // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines` more

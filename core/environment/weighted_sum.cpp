@@ -115,8 +115,8 @@ class WeightedSum : public Environment {
     }
   }
 
-  // A valid sample that this part, of weight 0, could not score gets the mean of those of its group that it could, or of
-  // all: so it counts nothing in the mean that is reported, and gdpo sees no advantage in it. False: there are none.
+  // A valid sample that this part, of weight 0, could not score gets the mean of those of its group that it could, or
+  // of all: it moves no mean of its group that is reported, and gdpo sees no advantage in it. False: there are none.
   static bool fill_gaps(std::span<const Sample> samples, Scores& part, const std::vector<uint8_t>& invalid) {
     struct Mean {
       double sum = 0, count = 0;

@@ -1,4 +1,4 @@
-// What a reward program leaves behind ends with it, whatever group or session it made, and nothing of it stays a zombie.
+// What a reward program leaves behind ends with it, whatever group or session it made, and stays no zombie.
 #include <unistd.h>
 
 #include <csignal>
