@@ -85,17 +85,17 @@ Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment:
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
 Ending train_and_report(Run& run, const std::function<Ending()>& train) {
   const auto report = [&] {
-    if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
+    try {
+      if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
+    } catch (const Error& error) {
+      run.console.line(error.what());  // a page is no reason to lose what was trained
+    }
   };
   Ending ending;
   try {
     ending = train();
   } catch (...) {
-    try {
-      report();
-    } catch (const Error& error) {
-      run.console.line(error.what());
-    }
+    report();
     throw;
   }
   report();

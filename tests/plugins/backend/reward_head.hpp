@@ -100,8 +100,8 @@ inline void train_scores(Instance& backend, std::deque<Batch>& batches) {
                                  REQUIRE(count == 1);
                                  CHECK(std::string(outputs[0].name) == "sequence_scores");
                                  CHECK(outputs[0].axis == HEXAD_AXIS_SAMPLE);
-                                 float* grad = HEXAD_F32(grads[0]);
-                                 for (int64_t i = 0; i < grads[0]->shape[0]; ++i) grad[i] = static_cast<float>(i + 1);
+                                 const at::Tensor grad = hexad::modeling::from_dl(grads[0], "grad");
+                                 grad.copy_(at::arange(1, grad.size(0) + 1, at::kFloat));
                                  return HEXAD_OK;
                                }};
   const char* outputs[] = {"sequence_scores"};
