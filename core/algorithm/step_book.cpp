@@ -1,8 +1,8 @@
 #include "core/algorithm/step_book.hpp"
 
-#include "core/algorithm/sample_log.hpp"
-
 #include <cmath>
+
+#include "core/algorithm/sample_log.hpp"
 
 namespace hexad::algorithm {
 

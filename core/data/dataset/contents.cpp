@@ -15,30 +15,29 @@ void add(const Datum& row, Fingerprint& fingerprint) {
   fingerprint.add(json_text(row.metadata));
 }
 
-}  // namespace
-
-Contents contents_of(std::span<const Datum> samples) {
+// `rows_of`: the rows of a sample, which leave the loss together.
+template <typename Samples, typename RowsOf>
+Contents summary(const Samples& samples, const RowsOf& rows_of) {
   Contents contents;
   contents.size = static_cast<int64_t>(samples.size());
   Fingerprint fingerprint;
-  for (const Datum& sample : samples) {
-    add(sample, fingerprint);
-    contents.too_long += sample.loss_multiplier == 0;
+  for (const auto& sample : samples) {
+    const std::span<const Datum> rows = rows_of(sample);
+    for (const Datum& row : rows) add(row, fingerprint);
+    contents.too_long += rows.front().loss_multiplier == 0;
   }
   contents.fingerprint = fingerprint.hex();
   return contents;
 }
 
+}  // namespace
+
+Contents contents_of(std::span<const Datum> samples) {
+  return summary(samples, [](const Datum& sample) { return std::span(&sample, 1); });
+}
+
 Contents contents_of(std::span<const std::vector<Datum>> samples) {
-  Contents contents;
-  contents.size = static_cast<int64_t>(samples.size());
-  Fingerprint fingerprint;
-  for (const std::vector<Datum>& sample : samples) {
-    for (const Datum& row : sample) add(row, fingerprint);
-    contents.too_long += sample.front().loss_multiplier == 0;
-  }
-  contents.fingerprint = fingerprint.hex();
-  return contents;
+  return summary(samples, [](const std::vector<Datum>& sample) { return std::span(sample); });
 }
 
 std::string tell_too_long(const Contents& contents, const std::string& what, int64_t limit) {
@@ -46,8 +45,7 @@ std::string tell_too_long(const Contents& contents, const std::string& what, int
   if (contents.too_long == contents.size)
     fail(ErrorKind::data,
          "data.max_input_seq_length: not one of the {} {} fits into {} tokens, and what is cut short counts nowhere. "
-         "Raise "
-         "it (and policy.max_total_sequence_length), or take shorter ones",
+         "Raise it (and policy.max_total_sequence_length), or take shorter ones",
          contents.size, what, limit);
   return fmt::format("{} of {} {} do not fit into {} tokens (data.max_input_seq_length): cut short, they count nowhere",
                      contents.too_long, contents.size, what, limit);
