@@ -123,6 +123,10 @@ void add(const rollout::Rollout& rollout, const config::EvalConfig& eval, Means&
 
 }  // namespace
 
+std::string metric_name(const config::EvalConfig& eval) {
+  return eval.metric.substr(0, eval.metric.size() - 1) + std::to_string(eval.k_value);
+}
+
 nlohmann::ordered_json to_json(const Evaluation& result) {
   Json json = {{"score", result.score}, {"prompts", result.prompts}, {"right", result.right}};
   if (result.unscored > 0) json["prompts_without_score"] = result.unscored;
@@ -172,8 +176,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
     result.metrics = means.values();
     result.score = result.metrics.contains(kScore) ? result.metrics.extract(kScore).mapped() : 0;
     if (saved) saved->add(rollout);
-    console.line(fmt::format("{} of {} prompts: {}@{} {:.4f}", result.prompts, all, run.eval.metric.substr(0, 4),
-                             run.eval.k_value, result.score));
+    console.line(fmt::format("{} of {} prompts: {} {:.4f}", result.prompts, all, metric_name(run.eval), result.score));
   }
   workers->stop();
   if (result.unscored == result.prompts)

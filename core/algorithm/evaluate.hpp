@@ -4,6 +4,7 @@
 
 #include "core/cluster/spawner.hpp"
 #include "core/config/check.hpp"
+#include "core/config/system_config.hpp"
 #include "core/telemetry/run_log.hpp"
 
 namespace hexad::algorithm {
@@ -19,6 +20,9 @@ struct Evaluation {
   int64_t unscored = 0;            // prompts with fewer than eval.k_value samples that could be scored
   telemetry::Metrics metrics;      // means: reward (of scored samples), lengths, truncation_rate, pass@1 ...
 };
+
+// eval.metric with its k: "pass@4".
+std::string metric_name(const config::EvalConfig& eval);
 
 // {"score", "prompts", "right", and each metric}.
 nlohmann::ordered_json to_json(const Evaluation& result);

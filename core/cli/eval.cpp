@@ -11,9 +11,9 @@ namespace hexad::cli {
 namespace {
 
 void print(const config::EvalConfig& eval, const algorithm::Evaluation& result) {
-  const std::string metric = eval.metric.substr(0, eval.metric.size() - 1) + std::to_string(eval.k_value);  // pass@k
-  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", metric, result.prompts,
-                           eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s", result.score);
+  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", algorithm::metric_name(eval),
+                           result.prompts, eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s",
+                           result.score);
   if (result.unscored > 0)
     std::cout << fmt::format("  {} prompts have no score: fewer than {} of their samples could be scored\n",
                              result.unscored, eval.k_value);
