@@ -33,7 +33,7 @@ void check_executor(const TinyModel& model, MakeExecutor make, bool deterministi
     const auto first = size_t(texts[i].prompt_size);
     gaps.add({model.config, model.weights}, texts[i].tokens, first, logprobs[i].data() + first);
   }
-  gaps.check_fp32(model.config.moe.has_value());
+  gaps.check_fp32(model.config.moe.has_value(), device.is_cuda());
 }
 
 int64_t capacity(const Json& section) {
