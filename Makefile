@@ -78,8 +78,10 @@ fuzz: setup
 golden: build
 	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'
 
+# Directions of dependencies, and that every script can be started by its name.
 lint:
 	tools/check_includes.sh
+	@! find .ci benchmarks tools -type f ! -perm -u+x -exec grep -lzP '\A#!' {} + | sed 's/$$/: chmod +x/' | grep .
 
 format:
 	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -vE '^sdk/include/(dlpack|hexad/abi)\.h$$' | xargs clang-format -i
