@@ -43,12 +43,12 @@ struct CacheGaps {
             "; without casts ", plain.largest, ", ", plain.mult_prob_error());
   }
   // In fp32 two orders of a sum now and then fall on both sides of what lies between two neighbours of e4m3: how often
-  // goes by the machine, and experts take more sums. A GPU sums in other orders than the CPU's full pass (an H100: 78 of
-  // 109 tokens).
+  // goes by the machine, and experts take more sums. On an H100 one text set agreed in 78 of 109 tokens, the others in
+  // 100 and more; why was not found.
   void check_fp32(bool experts, bool on_gpu = false) const {
     tell();
     CHECK(same.count > 100);
-    CHECK(double(exact) > (on_gpu ? 0.5 : experts ? 0.7 : 0.9) * double(same.count));
+    CHECK(double(exact) > (experts || on_gpu ? 0.7 : 0.9) * double(same.count));
     CHECK(same.largest < 0.1);
     CHECK(plain.mult_prob_error() > 1.01);
   }
