@@ -27,9 +27,25 @@ const Overrides kSlow = {"policy.max_total_sequence_length=64",
                          "grpo.num_prompts_per_step=8",
                          "policy.train_global_batch_size=128"};
 
+// So many groups of so many samples a step.
+Overrides small_steps(int groups, int samples = 4) {
+  return {fmt::format("grpo.num_prompts_per_step={}", groups),
+          fmt::format("grpo.num_generations_per_prompt={}", samples),
+          fmt::format("policy.train_global_batch_size={}", samples * groups)};
+}
+
 // Four at a time that end at different places: updates meet some under way.
-const Overrides kUneven = both(kSlow, {"++policy.generation.ignore_eos=false", "++policy.generation.stop_token_ids=[5]",
-                                       "++policy.generation.native_cfg.max_num_seqs=4"});
+Overrides uneven(int groups, int samples) {
+  std::vector<int> lengths;
+  for (int i = 0; i < groups * samples; ++i) lengths.push_back(16 + i * 7 % 33);
+  return both(both(kSlow, small_steps(groups, samples)),
+              {"++policy.generation.native_cfg.max_num_seqs=4",
+               fmt::format("++policy.generation.imposed_lengths=[{}]", fmt::join(lengths, ","))});
+}
+
+// Two ranks that generate together, tensor-parallel.
+const Overrides kByTwo = {"cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2",
+                          "++policy.generation.native_cfg.tensor_parallel_size=2"};
 
 std::string age(int steps) { return fmt::format("grpo.async_grpo.max_trajectory_age_steps={}", steps); }
 std::string steps(int count) { return fmt::format("grpo.max_num_steps={}", count); }
@@ -72,12 +88,6 @@ for line in sys.stdin:
           "++policy.generation.stop_token_ids=[2,4,5,6,7]", "++env.talk=" + env};
 }
 
-// So many groups of four samples a step.
-Overrides small_steps(int groups) {
-  return {fmt::format("grpo.num_prompts_per_step={}", groups), "grpo.num_generations_per_prompt=4",
-          fmt::format("policy.train_global_batch_size={}", 4 * groups)};
-}
-
 std::vector<Json> train(const Overrides& overrides) {
   const TempDir dir;
   const toy::Ended run = toy::run(arguments(dir, overrides), "", 600);
@@ -109,6 +119,17 @@ class HeldRun {
   void go_on(int step) const { talk_.write(fmt::format("go-{}", step), ""); }
   void wait_for_line(const std::string& text) const {
     wait_for([&] { return contains(program_.out() + program_.err(), text); });
+  }
+  // The same, with a rank that runs for a small part of the time, and stands still at the end.
+  void wait_for_hold(int step, int slow_rank) const {
+    const pid_t worker = worker_of(program_.pid(), slow_rank);
+    REQUIRE(worker > 0);
+    wait_for([&] {
+      ::kill(worker, SIGCONT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ::kill(worker, SIGSTOP);
+      return toy::fs::exists(talk_ / fmt::format("asked-{}", step));
+    });
   }
   void signal(int rank, int number) const {
     const pid_t worker = worker_of(program_.pid(), rank);
@@ -221,27 +242,43 @@ TEST_CASE("the quickstart learns from samples that are one and two steps old") {
   }
 }
 
+// Step 3 is being drawn, and what comes after it waits, when the generators stop; they go on once step 1 is trained.
 TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
-  const Overrides run = {steps(25), age(24)};  // the groups of all steps at once
-  for (const std::string recompute : {"false", "true"}) {
-    CAPTURE(recompute);
-    const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
-    const std::vector<Json> got = train(alone(both(both(kUneven, run), {key + recompute})));
-    double crossing = 0;
-    for (const Json& step : got) {
-      crossing += step.at("train/updated_in_flight_rate").get<double>();
-      CHECK(step.at("train/avg_trajectory_age").get<double>() <= 24);
-      // Tokens drawn after an update are younger than the group that they belong to.
-      CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
+  const int validation = 0;
+  for (const Overrides& some : {uneven(8, 16), both(uneven(2, 4), kByTwo)}) {
+    for (const std::string recompute : {"false", "true"}) {
+      CAPTURE(some.size());
+      CAPTURE(recompute);
+      const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
+      HeldRun run({.held = "step in (0, 3)"},
+                  both(some, {"grpo.max_rollout_turns=1", "++grpo.val_at_start=true", "grpo.max_val_samples=4",
+                              steps(8), age(7), key + recompute}));
+      run.wait_for_hold(validation);
+      run.signal(/*rank=*/1, SIGSTOP);
+      run.go_on(validation);
+      run.wait_for_hold(3, /*slow_rank=*/1);
+      run.go_on(3);
+      run.wait_for_line("step 1/8");
+      run.signal(1, SIGCONT);
+      const std::vector<Json> got = run.end();
+      REQUIRE(got.size() == 8);
+      double crossing = 0;
+      for (const Json& step : got) {
+        crossing += step.at("train/updated_in_flight_rate").get<double>();
+        CHECK(step.at("train/avg_trajectory_age").get<double>() <= 7);
+        // Tokens drawn after an update are younger than the group that they belong to.
+        CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
+      }
+      CHECK(crossing > 0);
+      CHECK(got.back().at("train/groups_dropped") == 0);
     }
-    CHECK(crossing > 0);
   }
 }
 
 TEST_CASE("without updates in flight every sample is of one version") {
   const Overrides run = {steps(8), age(7), "grpo.async_grpo.in_flight_weight_updates=false"};
   for (const Overrides& validation : {Overrides{}, Overrides{"++grpo.val_period=1"}})
-    for (const Json& step : train(both(alone(both(kUneven, run)), validation)))
+    for (const Json& step : train(both(alone(both(uneven(8, 16), run)), validation)))
       CHECK(step.at("train/updated_in_flight_rate") == 0);
 }
 
@@ -254,23 +291,14 @@ TEST_CASE("two generating replicas share the groups") {
 
 // Of a replica's ranks one may be inside a pass while the other has read its next command.
 TEST_CASE("a replica of two ranks takes weights and requests while it draws") {
-  const Overrides by_two = {"cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2",
-                            "++policy.generation.native_cfg.tensor_parallel_size=2"};
   const std::vector<Json> want = train(alone({steps(3), "grpo.async_grpo.enabled=false"}));
-  const std::vector<Json> same = train(alone(both(by_two, {steps(3), age(0)})));
+  const std::vector<Json> same = train(alone(both(kByTwo, {steps(3), age(0)})));
   REQUIRE(same.size() == 3);
   for (size_t i = 0; i < 3; ++i) CHECK(same[i].at("samples") == want[i].at("samples"));
-  for (const std::string recompute : {"false", "true"}) {
-    CAPTURE(recompute);
-    const std::vector<Json> got = train(
-        alone(both(both(kUneven, by_two), {steps(8), age(7), "++grpo.val_period=3",
-                                           "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=" + recompute})));
-    REQUIRE(got.size() == 8);
-    double crossing = 0;
-    for (const Json& step : got) crossing += step.at("train/updated_in_flight_rate").get<double>();
-    CHECK(crossing > 0);
-    CHECK(got.back().at("train/groups_dropped") == 0);
-  }
+  const std::vector<Json> got =
+      train(alone(both(both(uneven(2, 4), kByTwo), {steps(8), age(7), "++grpo.val_period=3"})));
+  REQUIRE(got.size() == 8);
+  CHECK(got.back().at("train/groups_dropped") == 0);
 }
 
 TEST_CASE("a run that is interrupted says what became of every group") {
