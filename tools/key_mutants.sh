@@ -20,11 +20,11 @@ fi
 run() {
   local name=${2//\\/\\\\} program="$build/tests/test_${1//\//_}" code=0
   [ -x "$program" ] || { echo "$program is not there"; return; }
-  timeout 300 "$program" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
+  timeout 900 "$program" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
   case $code in
     0) echo passed ;;
     1 | 134) echo failed ;;  # as doctest ends, and an assertion of a library
-    124) echo "no end within 300 s" ;;
+    124) echo "no end within 900 s" ;;
     *) echo "exit code $code" ;;
   esac
 }
