@@ -8,6 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 wanted=${1:-.}
+limit=900  # seconds a case; some wait for the default of 600 of the key that is ignored
 build=$PWD/build/dev
 export HEXAD_BUILD_DIR=$build HEXAD_SOURCE_DIR=$PWD OMP_NUM_THREADS=1
 
@@ -20,11 +21,11 @@ fi
 run() {
   local name=${2//\\/\\\\} program="$build/tests/test_${1//\//_}" code=0
   [ -x "$program" ] || { echo "$program is not there"; return; }
-  timeout 900 "$program" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
+  timeout "$limit" "$program" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
   case $code in
     0) echo passed ;;
     1 | 134) echo failed ;;  # as doctest ends, and an assertion of a library
-    124) echo "no end within 900 s" ;;
+    124) echo "no end within $limit s" ;;
     *) echo "exit code $code" ;;
   esac
 }

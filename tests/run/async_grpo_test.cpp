@@ -43,10 +43,6 @@ Overrides uneven(int groups, int samples) {
                fmt::format("++policy.generation.imposed_lengths=[{}]", fmt::join(lengths, ","))});
 }
 
-// Two ranks that generate together, tensor-parallel.
-const Overrides kByTwo = {"cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2",
-                          "++policy.generation.native_cfg.tensor_parallel_size=2"};
-
 std::string age(int steps) { return fmt::format("grpo.async_grpo.max_trajectory_age_steps={}", steps); }
 std::string steps(int count) { return fmt::format("grpo.max_num_steps={}", count); }
 
@@ -106,7 +102,7 @@ pid_t worker_of(pid_t controller, int rank) {
 
 bool has_begun(const TempDir& dir) { return toy::fs::exists(dir / "logs/exp_001/train_data_step1.jsonl"); }
 
-// A run that is held in its environment, and its two ranks.
+// A run that is held in its environment, and its ranks.
 class HeldRun {
  public:
   explicit HeldRun(const Talk& talk, const Overrides& overrides)
@@ -114,28 +110,23 @@ class HeldRun {
 
   // Until the environment holds back the first turn of the step.
   void wait_for_hold(int step) const {
-    wait_for([&] { return toy::fs::exists(talk_ / fmt::format("asked-{}", step)); });
+    wait_for([&] { return is_held(step); });
+  }
+  // The same, with a rank that runs for a small part of the time until then, and stands still at the end.
+  void wait_for_hold_slowed(int step, int rank) const {
+    const pid_t slow = worker(rank);
+    wait_for([&] {
+      ::kill(slow, SIGCONT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ::kill(slow, SIGSTOP);
+      return is_held(step);
+    });
   }
   void go_on(int step) const { talk_.write(fmt::format("go-{}", step), ""); }
   void wait_for_line(const std::string& text) const {
     wait_for([&] { return contains(program_.out() + program_.err(), text); });
   }
-  // The same, with a rank that runs for a small part of the time, and stands still at the end.
-  void wait_for_hold(int step, int slow_rank) const {
-    const pid_t worker = worker_of(program_.pid(), slow_rank);
-    REQUIRE(worker > 0);
-    wait_for([&] {
-      ::kill(worker, SIGCONT);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      ::kill(worker, SIGSTOP);
-      return toy::fs::exists(talk_ / fmt::format("asked-{}", step));
-    });
-  }
-  void signal(int rank, int number) const {
-    const pid_t worker = worker_of(program_.pid(), rank);
-    REQUIRE(worker > 0);
-    ::kill(worker, number);
-  }
+  void signal(int rank, int number) const { ::kill(worker(rank), number); }
   // The metrics of every step of a run that ends well.
   std::vector<Json> end() {
     const toy::Ended run = program_.wait();
@@ -145,6 +136,12 @@ class HeldRun {
   }
 
  private:
+  bool is_held(int step) const { return toy::fs::exists(talk_ / fmt::format("asked-{}", step)); }
+  pid_t worker(int rank) const {
+    const pid_t worker = worker_of(program_.pid(), rank);
+    REQUIRE(worker > 0);
+    return worker;
+  }
   template <typename Done>
   void wait_for(const Done& done) const {
     toy::eventually([&] { return done() || !toy::alive(program_.pid()); });
@@ -153,6 +150,37 @@ class HeldRun {
   TempDir dir_, talk_;
   toy::Program program_;
 };
+
+// Step 3 is being drawn, and what comes after it waits, when the generators stop; they go on once step 1 is trained. With
+// and without a cache that is computed again.
+void check_updates_in_flight(const Overrides& overrides) {
+  const int validation = 0;
+  for (const std::string recompute : {"false", "true"}) {
+    CAPTURE(recompute);
+    HeldRun run({.held = "step in (0, 3)"},
+                both({"grpo.max_rollout_turns=1", "++grpo.val_at_start=true", "grpo.max_val_samples=4", steps(8),
+                      age(7), "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=" + recompute},
+                     overrides));
+    run.wait_for_hold(validation);
+    run.signal(/*rank=*/1, SIGSTOP);
+    run.go_on(validation);
+    run.wait_for_hold_slowed(3, /*rank=*/1);
+    run.go_on(3);
+    run.wait_for_line("step 1/8");
+    run.signal(1, SIGCONT);
+    const std::vector<Json> got = run.end();
+    REQUIRE(got.size() == 8);
+    double crossing = 0;
+    for (const Json& step : got) {
+      crossing += step.at("train/updated_in_flight_rate").get<double>();
+      CHECK(step.at("train/avg_trajectory_age").get<double>() <= 7);
+      // Tokens drawn after an update are younger than the group that they belong to.
+      CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
+    }
+    CHECK(crossing > 0);
+    CHECK(got.back().at("train/groups_dropped") == 0);
+  }
+}
 
 }  // namespace
 
@@ -242,37 +270,8 @@ TEST_CASE("the quickstart learns from samples that are one and two steps old") {
   }
 }
 
-// Step 3 is being drawn, and what comes after it waits, when the generators stop; they go on once step 1 is trained.
 TEST_CASE("an update in flight keeps what was drawn, and says which weights drew each token") {
-  const int validation = 0;
-  for (const Overrides& some : {uneven(8, 16), both(uneven(2, 4), kByTwo)}) {
-    for (const std::string recompute : {"false", "true"}) {
-      CAPTURE(some.size());
-      CAPTURE(recompute);
-      const std::string key = "++grpo.async_grpo.recompute_kv_cache_after_weight_updates=";
-      HeldRun run({.held = "step in (0, 3)"},
-                  both(some, {"grpo.max_rollout_turns=1", "++grpo.val_at_start=true", "grpo.max_val_samples=4",
-                              steps(8), age(7), key + recompute}));
-      run.wait_for_hold(validation);
-      run.signal(/*rank=*/1, SIGSTOP);
-      run.go_on(validation);
-      run.wait_for_hold(3, /*slow_rank=*/1);
-      run.go_on(3);
-      run.wait_for_line("step 1/8");
-      run.signal(1, SIGCONT);
-      const std::vector<Json> got = run.end();
-      REQUIRE(got.size() == 8);
-      double crossing = 0;
-      for (const Json& step : got) {
-        crossing += step.at("train/updated_in_flight_rate").get<double>();
-        CHECK(step.at("train/avg_trajectory_age").get<double>() <= 7);
-        // Tokens drawn after an update are younger than the group that they belong to.
-        CHECK(step.at("train/avg_token_age").get<double>() <= step.at("train/avg_trajectory_age").get<double>());
-      }
-      CHECK(crossing > 0);
-      CHECK(got.back().at("train/groups_dropped") == 0);
-    }
-  }
+  check_updates_in_flight(uneven(8, 16));
 }
 
 TEST_CASE("without updates in flight every sample is of one version") {
@@ -291,14 +290,13 @@ TEST_CASE("two generating replicas share the groups") {
 
 // Of a replica's ranks one may be inside a pass while the other has read its next command.
 TEST_CASE("a replica of two ranks takes weights and requests while it draws") {
+  const Overrides by_two = {"cluster.gpus_per_node=3", "policy.generation.colocated.resources.gpus_per_node=2",
+                            "++policy.generation.native_cfg.tensor_parallel_size=2"};
   const std::vector<Json> want = train(alone({steps(3), "grpo.async_grpo.enabled=false"}));
-  const std::vector<Json> same = train(alone(both(kByTwo, {steps(3), age(0)})));
+  const std::vector<Json> same = train(alone(both(by_two, {steps(3), age(0)})));
   REQUIRE(same.size() == 3);
   for (size_t i = 0; i < 3; ++i) CHECK(same[i].at("samples") == want[i].at("samples"));
-  const std::vector<Json> got =
-      train(alone(both(both(uneven(2, 4), kByTwo), {steps(8), age(7), "++grpo.val_period=3"})));
-  REQUIRE(got.size() == 8);
-  CHECK(got.back().at("train/groups_dropped") == 0);
+  check_updates_in_flight(both(both(uneven(2, 4), by_two), {"++grpo.val_period=3"}));
 }
 
 TEST_CASE("a run that is interrupted says what became of every group") {
