@@ -1,20 +1,10 @@
-// The error of everything in modeling/: what, where, got, wanted.
+// The error of everything in modeling/, which is that of lib/model too: what, where, got, wanted.
 #pragma once
-#include <stdexcept>
-#include <string>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "lib/model/error.hpp"
 
 namespace hexad::modeling {
 
-class Error : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-template <typename... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(fmt::format(text, std::forward<Args>(args)...));
-}
+using model::Error;
+using model::fail;
 
 }  // namespace hexad::modeling

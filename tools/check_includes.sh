@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One direction of dependency: sdk <- core; sdk <- modeling <- plugins; runtime stands alone. No file over 800 lines.
+# One direction of dependency: sdk, lib <- core; sdk, lib <- modeling <- plugins; runtime stands alone. No file over 800 lines.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bad=0
@@ -15,9 +15,10 @@ forbid() {
 }
 forbid "core sdk" 'torch|ATen|c10|cuda|nccl' 'core and sdk never see LibTorch or CUDA'
 forbid "sdk" 'core/|modeling/|plugins/|runtime/' 'sdk includes only libc and dlpack.h'
+forbid "lib" 'core/|modeling/|plugins/|runtime/|torch|ATen|c10|cuda|nccl' 'lib includes only lib, and never LibTorch or CUDA'
 forbid "core" 'modeling/|plugins/|runtime/[^r]|runtime/r[^u]' 'core sees of the runtime only runtime/runtime.h'
-forbid "modeling" 'core/|plugins/|runtime/' 'modeling includes only sdk'
-forbid "plugins" 'core/|runtime/' 'plugins include only sdk and modeling'
+forbid "modeling" 'core/|plugins/|runtime/' 'modeling includes only sdk and lib'
+forbid "plugins" 'core/|runtime/' 'plugins include only sdk, lib and modeling'
 forbid "runtime" 'core/|modeling/|plugins/' 'runtime includes only sdk'
 # at::parallel_for runs on one thread where it is compiled without OpenMP: modeling/op/cpu/parallel.hpp stands for it.
 found=$(grep -rn 'at::parallel_for' --include='*.cpp' --include='*.hpp' modeling plugins | grep -v '^modeling/op/cpu/parallel\.')

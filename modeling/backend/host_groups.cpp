@@ -31,9 +31,9 @@ Group HostGroups::native(hexad_comm* comm) const {
   return Group(static_cast<c10d::ProcessGroup*>(group));
 }
 
-Group HostGroups::make(const std::vector<layout::RankList>& lists, const std::string& name) const {
+Group HostGroups::make(const std::vector<model::RankList>& lists, const std::string& name) const {
   Group mine;
-  for (const layout::RankList& ranks : lists) {
+  for (const model::RankList& ranks : lists) {
     const int64_t size = static_cast<int64_t>(ranks.size());
     if (size < 2) continue;
     hexad_comm* comm = nullptr;
@@ -44,9 +44,9 @@ Group HostGroups::make(const std::vector<layout::RankList>& lists, const std::st
   return mine;
 }
 
-std::vector<layout::RankList> equal_head_groups(const std::vector<layout::RankList>& tensor_groups, int64_t kv_heads) {
-  std::vector<layout::RankList> groups;
-  for (const layout::RankList& ranks : tensor_groups) {
+std::vector<model::RankList> equal_head_groups(const std::vector<model::RankList>& tensor_groups, int64_t kv_heads) {
+  std::vector<model::RankList> groups;
+  for (const model::RankList& ranks : tensor_groups) {
     const int64_t copies = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()) / kv_heads);
     for (auto first = ranks.begin(); copies > 1 && first != ranks.end(); first += copies)
       groups.emplace_back(first, first + copies);

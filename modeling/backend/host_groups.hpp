@@ -5,7 +5,7 @@
 
 #include <hexad/services.hpp>
 
-#include "modeling/layout/process_groups.hpp"
+#include "lib/model/process_groups.hpp"
 #include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
@@ -23,7 +23,7 @@ class HostGroups {
   const std::string& suffix() const { return suffix_; }  // of the groups' names: ".backend0"
 
   // Makes all of `lists` and returns the one that holds this rank; one rank when none does. Collective over the world.
-  Group make(const std::vector<layout::RankList>& lists, const std::string& name) const;
+  Group make(const std::vector<model::RankList>& lists, const std::string& name) const;
 
  private:
   Group native(hexad_comm* comm) const;
@@ -34,6 +34,6 @@ class HostGroups {
 };
 
 // Runs of tensor-parallel ranks that hold the same key/value heads, out of the tensor-parallel groups.
-std::vector<layout::RankList> equal_head_groups(const std::vector<layout::RankList>& tensor_groups, int64_t kv_heads);
+std::vector<model::RankList> equal_head_groups(const std::vector<model::RankList>& tensor_groups, int64_t kv_heads);
 
 }  // namespace hexad::modeling

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "modeling/layout/range.hpp"
+#include "lib/model/range.hpp"
 
 namespace hexad::modeling::layout {
 
@@ -19,13 +19,13 @@ struct BufferParam {
 };
 
 struct BufferSlot {
-  size_t param = 0;  // index into the list of parameters
-  Range range;       // elements of the buffer
+  size_t param = 0;    // index into the list of parameters
+  model::Range range;  // elements of the buffer
   size_t bucket = 0;
 };
 
 struct Bucket {
-  Range range;           // elements of the buffer, with the padding behind
+  model::Range range;    // elements of the buffer, with the padding behind
   int64_t unpadded = 0;  // elements up to the end of the last parameter, alignment gaps included
 };
 

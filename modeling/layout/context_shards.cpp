@@ -22,7 +22,7 @@ void check_boundaries(std::span<const int64_t> cu_seqlens, int64_t ranks) {
   }
 }
 
-void add_slice(std::vector<Range>& slices, Range slice) {
+void add_slice(std::vector<model::Range>& slices, model::Range slice) {
   if (slice.size() == 0) return;
   if (!slices.empty() && slices.back().end == slice.begin) {
     slices.back().end = slice.end;
@@ -55,7 +55,7 @@ ContextShard context_shard(std::span<const int64_t> cu_seqlens, int64_t ranks, i
 std::vector<int64_t> shard_indices(const ContextShard& shard) {
   std::vector<int64_t> indices;
   indices.reserve(shard.tokens());
-  for (const Range& slice : shard.slices) {
+  for (const model::Range& slice : shard.slices) {
     for (int64_t i = slice.begin; i < slice.end; ++i) indices.push_back(i);
   }
   return indices;
@@ -71,7 +71,7 @@ std::vector<int64_t> merged_positions(std::span<const int64_t> cu_seqlens, int64
   std::vector<int64_t> place(static_cast<size_t>(cu_seqlens.back()), -1), positions;
   int64_t next = 0;
   for (int64_t rank = first; rank < first + count; ++rank) {
-    for (const Range& slice : context_shard(cu_seqlens, ranks, rank).slices) {
+    for (const model::Range& slice : context_shard(cu_seqlens, ranks, rank).slices) {
       for (int64_t i = slice.begin; i < slice.end; ++i) place[i] = next++;
     }
   }

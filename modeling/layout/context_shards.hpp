@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "modeling/layout/range.hpp"
+#include "lib/model/range.hpp"
 
 namespace hexad::modeling::layout {
 
 // The part of one rank, in the order in which it holds it.
 struct ContextShard {
-  std::vector<Range> slices;        // of the row; neighbours are joined, empty ones left out
-  std::vector<int64_t> cu_seqlens;  // [B + 1] of the tokens held: every document's boundaries divided by the ranks
+  std::vector<model::Range> slices;  // of the row; neighbours are joined, empty ones left out
+  std::vector<int64_t> cu_seqlens;   // [B + 1] of the tokens held: every document's boundaries divided by the ranks
   int64_t tokens() const { return cu_seqlens.back(); }
 };
 

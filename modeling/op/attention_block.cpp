@@ -124,7 +124,7 @@ BlockGradients masked_backward(const at::Tensor& grad, const Operands& in, const
           keys_of(at::matmul(p.transpose(2, 3), g))};
 }
 
-at::Tensor part(const at::Tensor& x, const layout::Range& range) { return x.slice(0, range.begin, range.end); }
+at::Tensor part(const at::Tensor& x, const model::Range& range) { return x.slice(0, range.begin, range.end); }
 
 Operands operands(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionPiece& piece) {
   return {part(q, piece.queries), part(k, piece.keys), part(v, piece.keys),
@@ -156,7 +156,7 @@ BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::
   const std::vector<AttentionPiece> pieces = attention_pieces(q.size(0), k.size(0), shape);
   BlockResult result;
   for (size_t i = 0; i < pieces.size();) {
-    const layout::Range queries = pieces[i].queries;
+    const model::Range queries = pieces[i].queries;
     BlockResult tile;
     for (; i < pieces.size() && pieces[i].queries == queries; ++i)
       join(tile, run_piece(operands(q, k, v, pieces[i]), pieces[i], shape));

@@ -10,11 +10,11 @@ using PieceKind = AttentionPiece::Kind;
 constexpr int64_t kTileQueries = 256;
 
 // Adds the pieces of the queries at positions `queries`, over keys at positions `keys`.
-void add_tile(std::vector<AttentionPiece>& pieces, const layout::Range& queries, const layout::Range& keys,
+void add_tile(std::vector<AttentionPiece>& pieces, const model::Range& queries, const model::Range& keys,
               const BlockShape& shape) {
   const bool windowed = shape.window > 0;
-  const layout::Range seen = {windowed ? std::max(keys.begin, queries.begin - shape.window + 1) : keys.begin,
-                              std::min(keys.end, queries.end)};
+  const model::Range seen = {windowed ? std::max(keys.begin, queries.begin - shape.window + 1) : keys.begin,
+                             std::min(keys.end, queries.end)};
   if (seen.begin >= seen.end) return;
   const bool diagonal = seen.begin <= queries.begin && queries.end <= keys.end &&
                         (!windowed || shape.window >= queries.end - queries.begin);
@@ -40,8 +40,8 @@ void add_tile(std::vector<AttentionPiece>& pieces, const layout::Range& queries,
 }  // namespace
 
 std::vector<AttentionPiece> attention_pieces(int64_t queries, int64_t keys, const BlockShape& shape) {
-  const layout::Range all = {shape.query_begin, shape.query_begin + queries},
-                      held = {shape.key_begin, shape.key_begin + keys};
+  const model::Range all = {shape.query_begin, shape.query_begin + queries},
+                     held = {shape.key_begin, shape.key_begin + keys};
   const bool aligned = held.end <= all.begin + 1 || (held.begin <= all.begin && all.end <= held.end);
   const int64_t tile = shape.window == 0 && aligned ? std::max<int64_t>(queries, 1) : kTileQueries;
   std::vector<AttentionPiece> pieces;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "modeling/layout/range.hpp"
+#include "lib/model/range.hpp"
 #include "modeling/op/attention_block.hpp"
 
 namespace hexad::modeling {
@@ -14,7 +14,7 @@ struct AttentionPiece {
     diagonal,  // as many keys as queries, query i sees the keys 0 ... i
     masked     // anything else, of a bounded number of queries
   };
-  layout::Range queries, keys;  // rows of q and k
+  model::Range queries, keys;  // rows of q and k
   Kind kind;
 };
 

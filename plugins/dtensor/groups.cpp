@@ -6,7 +6,7 @@
 namespace hexad::dtensor {
 namespace {
 
-using modeling::layout::RankList;
+using model::RankList;
 
 // All groups along the dimensions `names`, which together hold every rank once.
 std::vector<RankList> lists_along(const modeling::DeviceMesh& mesh, const std::vector<std::string>& names) {

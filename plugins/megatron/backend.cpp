@@ -24,7 +24,7 @@ auto guarded(Make&& make) {
 
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   const Settings settings = guarded([&] { return read_settings(config, modeling::world_size(call)); });
-  const modeling::layout::ParallelSizes& sizes = settings.sizes;
+  const model::ParallelSizes& sizes = settings.sizes;
   modeling::check_batch_invariant(settings, modeling::device_of(call), sizes.tensor * sizes.pipeline * sizes.context,
                                   "megatron_cfg.tensor_model_parallel_size x pipeline_model_parallel_size x "
                                   "context_parallel_size");
@@ -48,8 +48,8 @@ Backend::Backend(const sdk::Call& call, const sdk::Config& config, const modelin
     : settings_(guarded_settings(call, config)),
       device_(modeling::device_of(call)),
       memory_(device_),
-      grid_(guarded([&] { return modeling::layout::ParallelGrid(settings_.sizes); })),
-      placement_(guarded([&] { return modeling::layout::place_layers(settings_.placement); })),
+      grid_(guarded([&] { return model::ParallelGrid(settings_.sizes); })),
+      placement_(guarded([&] { return model::place_layers(settings_.placement); })),
       groups_(make_groups(call, grid_, settings_)),
       weights_(settings_, groups_, placement_, device_),
       gradients_(settings_, groups_, weights_),

@@ -45,8 +45,8 @@ class Backend {
   Settings settings_;
   at::Device device_;
   modeling::MemoryReport memory_;
-  modeling::layout::ParallelGrid grid_;
-  modeling::layout::LayerPlacement placement_;
+  model::ParallelGrid grid_;
+  model::LayerPlacement placement_;
   Groups groups_;
   LocalWeights weights_;
   GradientBuckets gradients_;

@@ -1,13 +1,13 @@
 #include "plugins/megatron/groups.hpp"
 
+#include "lib/model/process_groups.hpp"
 #include "modeling/backend/host_groups.hpp"
-#include "modeling/layout/process_groups.hpp"
 
 namespace hexad::megatron {
 
 namespace {
 
-using modeling::layout::RankList;
+using model::RankList;
 
 // Every list cut in `parts` runs; or, with `across`, the ranks at the same place of the runs.
 std::vector<RankList> cut(const std::vector<RankList>& lists, int64_t parts, bool across) {
@@ -25,12 +25,12 @@ std::vector<RankList> cut(const std::vector<RankList>& lists, int64_t parts, boo
 
 }  // namespace
 
-Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, const Settings& settings) {
-  using modeling::layout::GroupKind;
+Groups make_groups(const sdk::Call& call, const model::ParallelGrid& grid, const Settings& settings) {
+  using model::GroupKind;
   const modeling::HostGroups host(call);
-  const std::vector<modeling::layout::ProcessGroup> all = modeling::layout::process_groups(grid);
+  const std::vector<model::ProcessGroup> all = model::process_groups(grid);
   const auto make = [&](GroupKind kind, const char* name, int64_t level = 0) {
-    return host.make(modeling::layout::groups_of_kind(all, kind, level), name);
+    return host.make(model::groups_of_kind(all, kind, level), name);
   };
   Groups groups{};
   groups.rank = host.rank();
@@ -47,8 +47,8 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   groups.edp = make(GroupKind::edp, "edp");
   groups.dp_cp_part = groups.dp_cp, groups.edp_part = groups.edp;
   if (const int64_t instances = grid.sizes().optimizer_instances; instances > 1) {
-    const auto dense = modeling::layout::groups_of_kind(all, GroupKind::dp_cp),
-               experts = modeling::layout::groups_of_kind(all, GroupKind::edp);
+    const auto dense = model::groups_of_kind(all, GroupKind::dp_cp),
+               experts = model::groups_of_kind(all, GroupKind::edp);
     groups.dp_cp_part = host.make(cut(dense, instances, false), "dp_cp_part");
     groups.dp_cp_replicas = host.make(cut(dense, instances, true), "dp_cp_replicas");
     groups.edp_part = host.make(cut(experts, instances, false), "edp_part");
@@ -57,7 +57,7 @@ Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& 
   if (settings.model.moe) groups.tp_cp = make(GroupKind::tp_cp, "tp_cp");
   if (settings.model.moe) groups.tp_dp_cp = make(GroupKind::tp_dp_cp, "tp_dp_cp");
   if (settings.moe.replay != modeling::ReplaySource::none) groups.dp = make(GroupKind::dp, "dp");
-  const auto tensor_groups = modeling::layout::groups_of_kind(all, GroupKind::tp);
+  const auto tensor_groups = model::groups_of_kind(all, GroupKind::tp);
   groups.equal_heads =
       host.make(modeling::equal_head_groups(tensor_groups, settings.model.num_kv_heads), "equal_heads");
   return groups;

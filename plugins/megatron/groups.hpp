@@ -2,7 +2,7 @@
 #pragma once
 #include <hexad/services.hpp>
 
-#include "modeling/layout/parallel_grid.hpp"
+#include "lib/model/parallel_grid.hpp"
 #include "modeling/parallel/group.hpp"
 #include "plugins/megatron/settings.hpp"
 
@@ -21,11 +21,11 @@ struct Groups {
   // Of models with experts alone: ranks that share a micro-batch's tokens, and all that have tokens of the same layers.
   modeling::Group tp_cp, tp_dp_cp;
   modeling::Group dp;  // of router replay alone: ranks with the same layers and other micro-batches
-  modeling::layout::RankCoordinates at;
+  model::RankCoordinates at;
   int64_t rank = 0;  // in the world
 };
 
 // Collective over the world.
-Groups make_groups(const sdk::Call& call, const modeling::layout::ParallelGrid& grid, const Settings& settings);
+Groups make_groups(const sdk::Call& call, const model::ParallelGrid& grid, const Settings& settings);
 
 }  // namespace hexad::megatron

@@ -30,7 +30,7 @@ const char* name_of(int32_t which) {
 
 }  // namespace
 
-std::optional<modeling::TensorPart> part_at(const Settings& settings, const layout::RankCoordinates& at,
+std::optional<modeling::TensorPart> part_at(const Settings& settings, const model::RankCoordinates& at,
                                             const modeling::WeightInfo& info) {
   const std::optional<int64_t> expert = modeling::expert_of(info);
   if (!expert) return modeling::tensor_part(settings.model, info, at.tp, settings.sizes.tensor);
@@ -39,14 +39,14 @@ std::optional<modeling::TensorPart> part_at(const Settings& settings, const layo
   return modeling::tensor_part(settings.model, info, at.etp, settings.expert_tensor());
 }
 
-bool stage_holds(const modeling::ModelConfig& config, const layout::Stage& stage, const modeling::WeightInfo& info) {
+bool stage_holds(const modeling::ModelConfig& config, const model::Stage& stage, const modeling::WeightInfo& info) {
   if (is_embedding(info)) return stage.embedding || (stage.loss && config.tie_word_embeddings);
   if (info.unit == "head") return stage.loss;
   const int64_t layer = layer_of(info);
   return stage.layers.begin <= layer && layer < stage.layers.end;
 }
 
-LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
+LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement,
                            at::Device device)
     : settings_(settings), groups_(groups), device_(device), table_(modeling::weight_table(settings.model)) {
   if (settings.moe.freeze_router)
@@ -59,12 +59,12 @@ LocalWeights::LocalWeights(const Settings& settings, const Groups& groups, const
   versions_[HEXAD_WEIGHTS_CURRENT] = std::make_unique<WeightVersion>(buckets_, held, sharded(), device);
 }
 
-void LocalWeights::add_weights(const layout::LayerPlacement& placement) {
-  const std::vector<layout::Stage>& stages = placement.stages[static_cast<size_t>(groups_.at.pp)];
+void LocalWeights::add_weights(const model::LayerPlacement& placement) {
+  const std::vector<model::Stage>& stages = placement.stages[static_cast<size_t>(groups_.at.pp)];
   std::vector<LocalWeight> untrained;
   for (const modeling::WeightInfo& info : table_) {
     bool held = false, embeds = false;
-    for (const layout::Stage& stage : stages) {
+    for (const model::Stage& stage : stages) {
       held |= stage_holds(settings_.model, stage, info);
       embeds |= stage.embedding;
     }
@@ -103,7 +103,7 @@ void LocalWeights::add_buckets() {
     const modeling::Group& owners = buffer.expert ? groups_.edp_part : groups_.dp_cp_part;
     const int64_t rank = buffer.shards > 1 ? owners.rank() : 0;
     for (size_t b = 0; b < buffer.buckets.size(); ++b) {
-      const layout::Range whole = buffer.buckets[b].range, mine = layout::shard_range(buffer, b, rank);
+      const model::Range whole = buffer.buckets[b].range, mine = layout::shard_range(buffer, b, rank);
       WeightBucket bucket;
       bucket.range = {elements_ + whole.begin, elements_ + whole.end};
       bucket.owned = {elements_ + mine.begin, elements_ + mine.end};

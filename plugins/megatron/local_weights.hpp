@@ -11,7 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/layout/layer_placement.hpp"
+#include "lib/model/layer_placement.hpp"
 #include "modeling/parallel/tensor_plan.hpp"
 #include "plugins/megatron/groups.hpp"
 #include "plugins/megatron/settings.hpp"
@@ -34,16 +34,15 @@ struct LocalWeight {
 };
 
 // What the rank at these coordinates holds of a weight; absent: nothing, because it is another rank's expert.
-std::optional<modeling::TensorPart> part_at(const Settings& settings, const modeling::layout::RankCoordinates& at,
+std::optional<modeling::TensorPart> part_at(const Settings& settings, const model::RankCoordinates& at,
                                             const modeling::WeightInfo& info);
 
 // Does a rank at (pipeline rank, chunks) hold the weight? A tied embedding lies on the first and on the last stage.
-bool stage_holds(const modeling::ModelConfig& config, const modeling::layout::Stage& stage,
-                 const modeling::WeightInfo& info);
+bool stage_holds(const modeling::ModelConfig& config, const model::Stage& stage, const modeling::WeightInfo& info);
 
 class LocalWeights {
  public:
-  LocalWeights(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
+  LocalWeights(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement,
                at::Device device);
 
   // Of the whole model; what settings freeze is not trainable here.
@@ -98,7 +97,7 @@ class LocalWeights {
   void move_to(at::Device device);
 
  private:
-  void add_weights(const modeling::layout::LayerPlacement& placement);
+  void add_weights(const model::LayerPlacement& placement);
   void add_buckets();
   void order_buckets();
   bool sharded() const { return settings_.sharding == Sharding::optim_grads_params; }

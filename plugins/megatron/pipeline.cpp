@@ -26,11 +26,11 @@ const modeling::MicroBatch* batch_of(const MicroBatches& batches, const layout::
 
 }  // namespace
 
-Pipeline::Pipeline(const Settings& settings, const Groups& groups, const layout::LayerPlacement& placement,
+Pipeline::Pipeline(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement,
                    LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts,
                    at::Device device)
     : settings_(settings), groups_(groups), gradients_(gradients), places_(weights.weights().size()), device_(device) {
-  for (const layout::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
+  for (const model::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
     stages_.emplace_back(settings, groups, stage, weights, gradients, routers, casts);
   for (const StageRunner& stage : stages_) stage.count_places(places_);
 }

@@ -14,7 +14,7 @@ using MicroBatches = std::vector<std::optional<modeling::MicroBatch>>;
 
 class Pipeline {
  public:
-  Pipeline(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
+  Pipeline(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement,
            LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts,
            at::Device device);
 

@@ -66,7 +66,7 @@ RecomputeSettings read_recompute(const sdk::Config& config) {
   return settings;
 }
 
-std::vector<LayerUnit> layer_units(const RecomputeSettings& settings, const modeling::layout::Range& layers) {
+std::vector<LayerUnit> layer_units(const RecomputeSettings& settings, const model::Range& layers) {
   std::vector<LayerUnit> units;
   const int64_t each = settings.layers == Layers::uniform ? settings.num_layers : 1;
   for (int64_t begin = layers.begin; begin < layers.end; begin += each) {

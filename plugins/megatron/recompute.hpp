@@ -5,7 +5,7 @@
 
 #include <hexad/services.hpp>
 
-#include "modeling/layout/range.hpp"
+#include "lib/model/range.hpp"
 #include "modeling/op/checkpoint.hpp"
 
 namespace hexad::megatron {
@@ -23,11 +23,11 @@ RecomputeSettings read_recompute(const sdk::Config& config);
 
 // Layers whose graph is one: of those that run again, only the input of the first is kept.
 struct LayerUnit {
-  modeling::layout::Range layers;
+  model::Range layers;
   bool runs_again = false;
 };
 
 // The layers of a stage, cut into units.
-std::vector<LayerUnit> layer_units(const RecomputeSettings& settings, const modeling::layout::Range& layers);
+std::vector<LayerUnit> layer_units(const RecomputeSettings& settings, const model::Range& layers);
 
 }  // namespace hexad::megatron

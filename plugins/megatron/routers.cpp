@@ -16,10 +16,10 @@ constexpr std::array kLosses = {"load_balancing_loss", "seq_load_balancing_loss"
 
 }  // namespace
 
-Routers::Routers(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
+Routers::Routers(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement,
                  LocalWeights& weights, at::Device device)
     : settings_(settings), groups_(groups), weights_(weights), device_(device) {
-  for (const modeling::layout::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
+  for (const model::Stage& stage : placement.stages[static_cast<size_t>(groups.at.pp)])
     for (int64_t layer = stage.layers.begin; layer < stage.layers.end; ++layer)
       if (settings.model.has_experts(layer))
         routers_.try_emplace(layer, settings.moe.router, device, modeling::RouterGroups{groups.tp_cp, groups.tp_dp_cp});

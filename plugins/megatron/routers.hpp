@@ -3,8 +3,8 @@
 #include <map>
 #include <optional>
 
+#include "lib/model/layer_placement.hpp"
 #include "modeling/backend/router_replay.hpp"
-#include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/moe_layer.hpp"
 #include "plugins/megatron/local_weights.hpp"
 
@@ -12,8 +12,8 @@ namespace hexad::megatron {
 
 class Routers {
  public:
-  Routers(const Settings& settings, const Groups& groups, const modeling::layout::LayerPlacement& placement,
-          LocalWeights& weights, at::Device device);
+  Routers(const Settings& settings, const Groups& groups, const model::LayerPlacement& placement, LocalWeights& weights,
+          at::Device device);
 
   // How a layer with experts is run; the dispatcher is the caller's business.
   modeling::MoeRun run(int64_t layer, const modeling::MicroBatch& batch);

@@ -7,8 +7,6 @@
 namespace hexad::megatron {
 namespace {
 
-namespace layout = modeling::layout;
-
 std::string key(const char* name) { return std::string("megatron_cfg.") + name; }
 
 std::optional<int64_t> optional_size(const sdk::Config& config, const char* name) {
@@ -34,7 +32,7 @@ std::optional<int64_t> virtual_stages(const sdk::Config& config, int64_t layers,
 }
 
 void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
-  layout::ParallelSizes& sizes = settings.sizes;
+  model::ParallelSizes& sizes = settings.sizes;
   sizes.world = world;
   sizes.tensor = size(config, "tensor_model_parallel_size");
   sizes.pipeline = size(config, "pipeline_model_parallel_size");
@@ -44,7 +42,7 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.virtual_pipeline = virtual_stages(config, settings.model.num_layers, sizes.pipeline);
   sizes.order = config.get(key("rank_order").c_str(), sizes.order.c_str());
   sizes.optimizer_instances = size(config, "distributed_data_parallel_config.num_distributed_optimizer_instances");
-  const layout::ParallelGrid checks_sizes(sizes);
+  const model::ParallelGrid checks_sizes(sizes);
   settings.context =
       modeling::read_context_settings(config, "megatron_cfg", settings.model, sizes.context, sizes.tensor);
   if (settings.context.inner > 1)
@@ -76,7 +74,7 @@ void read_stage_links(const sdk::Config& config, Settings& settings) {
 }
 
 void read_placement(const sdk::Config& config, Settings& settings) {
-  layout::PlacementOptions& placement = settings.placement;
+  model::PlacementOptions& placement = settings.placement;
   placement.layers = settings.model.num_layers;
   placement.pipeline = settings.sizes.pipeline;
   placement.virtual_pipeline = settings.sizes.virtual_pipeline;
@@ -85,9 +83,9 @@ void read_placement(const sdk::Config& config, Settings& settings) {
   placement.count_embedding = flag(config, "account_for_embedding_in_pipeline_split", false);
   placement.count_loss = flag(config, "account_for_loss_in_pipeline_split", false);
   const nlohmann::json written = modeling::json_at(config, "megatron_cfg.pipeline_model_parallel_layout");
-  if (written.is_string()) placement.layout = layout::parse_layer_layout(written.get<std::string>());
+  if (written.is_string()) placement.layout = model::parse_layer_layout(written.get<std::string>());
   if (written.is_array())
-    placement.layout = layout::parse_layer_layout(written.get<std::vector<std::vector<std::string>>>());
+    placement.layout = model::parse_layer_layout(written.get<std::vector<std::vector<std::string>>>());
 }
 
 void require_divisor(const char* size_key, int64_t size, const char* what, int64_t amount) {
@@ -99,7 +97,7 @@ void require_divisor(const char* size_key, int64_t size, const char* what, int64
 }
 
 void check_experts(const Settings& settings) {
-  const layout::ParallelSizes& sizes = settings.sizes;
+  const model::ParallelSizes& sizes = settings.sizes;
   if (!settings.model.moe) {
     if (sizes.expert > 1)
       sdk::fail(HEXAD_INVALID_ARGUMENT,

@@ -1,9 +1,9 @@
 // What the `policy` section says to this backend: policy.megatron_cfg, with NeMo-RL's keys.
 #pragma once
+#include "lib/model/layer_placement.hpp"
+#include "lib/model/parallel_grid.hpp"
 #include "modeling/backend/context_settings.hpp"
 #include "modeling/backend/model_settings.hpp"
-#include "modeling/layout/layer_placement.hpp"
-#include "modeling/layout/parallel_grid.hpp"
 #include "modeling/parallel/optimizer.hpp"
 #include "plugins/megatron/moe_settings.hpp"
 #include "plugins/megatron/recompute.hpp"
@@ -15,9 +15,9 @@ namespace hexad::megatron {
 enum class Sharding { no_shard, optim, optim_grads, optim_grads_params };
 
 struct Settings : modeling::ModelSettings {
-  modeling::layout::ParallelSizes sizes;         // world: of the run
-  modeling::layout::PlacementOptions placement;  // which layers a stage holds
-  modeling::ContextSettings context;             // how context-parallel ranks exchange keys and values
+  model::ParallelSizes sizes;         // world: of the run
+  model::PlacementOptions placement;  // which layers a stage holds
+  modeling::ContextSettings context;  // how context-parallel ranks exchange keys and values
   bool sequence_parallel = false;
   int64_t token_runs = 1;  // tp_comm_overlap: TensorParallel::token_runs
   MoeSettings moe;

@@ -31,7 +31,7 @@ class UnitsInUse {
 
 }  // namespace
 
-StageRunner::StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
+StageRunner::StageRunner(const Settings& settings, const Groups& groups, const model::Stage& stage,
                          LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts)
     : settings_(settings),
       tp_{groups.tp, settings.sequence_parallel, settings.token_runs},
@@ -87,8 +87,8 @@ at::Tensor StageRunner::run_block(const modeling::MicroBatch& batch, int64_t lay
                                  *batch.attention, options, moe_run);
 }
 
-at::Tensor StageRunner::run_layers(const modeling::MicroBatch& batch, const modeling::layout::Range& layers,
-                                   at::Tensor hidden, int32_t which) {
+at::Tensor StageRunner::run_layers(const modeling::MicroBatch& batch, const model::Range& layers, at::Tensor hidden,
+                                   int32_t which) {
   for (int64_t layer = layers.begin; layer < layers.end; ++layer) hidden = run_block(batch, layer, hidden, which);
   return hidden;
 }

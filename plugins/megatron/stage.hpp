@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "lib/model/layer_placement.hpp"
 #include "modeling/backend/model_ends.hpp"
-#include "modeling/layout/layer_placement.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/op/fp8_casts.hpp"
 #include "modeling/op/offered_sums.hpp"
@@ -26,10 +26,10 @@ struct StageRecord {
 
 class StageRunner {
  public:
-  StageRunner(const Settings& settings, const Groups& groups, const modeling::layout::Stage& stage,
-              LocalWeights& weights, GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts);
+  StageRunner(const Settings& settings, const Groups& groups, const model::Stage& stage, LocalWeights& weights,
+              GradientBuckets& gradients, Routers& routers, modeling::Fp8Casts& casts);
 
-  const modeling::layout::Stage& stage() const { return stage_; }
+  const model::Stage& stage() const { return stage_; }
   // Rows of hidden states between stages, of this rank.
   int64_t rows(const modeling::MicroBatch& batch) const;
 
@@ -53,7 +53,7 @@ class StageRunner {
 
  private:
   at::Tensor run_block(const modeling::MicroBatch& batch, int64_t layer, const at::Tensor& hidden, int32_t which);
-  at::Tensor run_layers(const modeling::MicroBatch& batch, const modeling::layout::Range& layers, at::Tensor hidden,
+  at::Tensor run_layers(const modeling::MicroBatch& batch, const model::Range& layers, at::Tensor hidden,
                         int32_t which);
   at::Tensor embed(const modeling::MicroBatch& batch, int32_t which);
   modeling::HeadWeights head_weights(int32_t which);
@@ -72,7 +72,7 @@ class StageRunner {
   const Settings& settings_;
   modeling::TensorParallel tp_;
   modeling::ModelEnds ends_;
-  modeling::layout::Stage stage_;
+  model::Stage stage_;
   LocalWeights& weights_;
   GradientBuckets& gradients_;
   Routers& routers_;

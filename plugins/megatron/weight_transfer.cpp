@@ -8,10 +8,8 @@
 
 namespace hexad::megatron {
 
-namespace layout = modeling::layout;
-
-WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, const layout::ParallelGrid& grid,
-                               const layout::LayerPlacement& placement, LocalWeights& weights,
+WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, const model::ParallelGrid& grid,
+                               const model::LayerPlacement& placement, LocalWeights& weights,
                                ShardedOptimizer& optimizer)
     : settings_(settings),
       groups_(groups),
@@ -20,14 +18,14 @@ WeightTransfer::WeightTransfer(const Settings& settings, const Groups& groups, c
       device_(weights.device()),
       owners_(weights.table().size()) {
   for (int64_t rank = 0; rank < settings.sizes.world; ++rank) {
-    const layout::RankCoordinates at = grid.coordinates(rank);
+    const model::RankCoordinates at = grid.coordinates(rank);
     for (size_t i = 0; i < owners_.size(); ++i) {
       const modeling::WeightInfo& info = weights.table()[i];
       const std::optional<modeling::TensorPart> part = part_at(settings, at, info);
       const bool replica = (modeling::expert_of(info) ? at.edp : at.dp_cp) != 0;
       if (!part || replica) continue;
       bool held = false;
-      for (const layout::Stage& stage : placement.stages[static_cast<size_t>(at.pp)])
+      for (const model::Stage& stage : placement.stages[static_cast<size_t>(at.pp)])
         held |=
             stage_holds(settings.model, stage, info) && (info.hf_name != modeling::kEmbeddingName || stage.embedding);
       if (held && part->copy == 0) owners_[i].push_back({static_cast<int32_t>(rank), part->slice});

@@ -14,8 +14,8 @@ namespace hexad::megatron {
 
 class WeightTransfer {
  public:
-  WeightTransfer(const Settings& settings, const Groups& groups, const modeling::layout::ParallelGrid& grid,
-                 const modeling::layout::LayerPlacement& placement, LocalWeights& weights, ShardedOptimizer& optimizer);
+  WeightTransfer(const Settings& settings, const Groups& groups, const model::ParallelGrid& grid,
+                 const model::LayerPlacement& placement, LocalWeights& weights, ShardedOptimizer& optimizer);
 
   // The whole weight `index` of the table on every rank of the world, put together from its owners' slices, which
   // slice(weight) gives on the ranks that hold the weight (whether they own it or not). Collective.

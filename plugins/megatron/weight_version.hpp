@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/layout/range.hpp"
+#include "lib/model/range.hpp"
 #include "modeling/parallel/group.hpp"
 
 namespace hexad::megatron {

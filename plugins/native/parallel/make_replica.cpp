@@ -15,7 +15,7 @@ Replica make_replica(const sdk::Call& call, int64_t ranks) {
                    world);
   }
   const modeling::HostGroups groups(call, "generator");
-  std::vector<modeling::layout::RankList> lists;
+  std::vector<model::RankList> lists;
   for (int64_t first = 0; first < world; first += ranks) {
     auto& list = lists.emplace_back();
     for (int64_t rank = first; rank < first + ranks; ++rank) list.push_back(static_cast<int32_t>(rank));

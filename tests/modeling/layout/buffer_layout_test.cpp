@@ -13,6 +13,7 @@
 
 using namespace hexad::modeling::layout;
 using golden::Json;
+using hexad::model::Range;
 using hexad::modeling::Error;
 
 namespace {

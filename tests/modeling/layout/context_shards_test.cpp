@@ -11,6 +11,7 @@
 
 using namespace hexad::modeling::layout;
 using golden::Json;
+using hexad::model::Range;
 using hexad::modeling::Error;
 using Ints = std::vector<int64_t>;
 

@@ -1,11 +1,11 @@
-#include "modeling/layout/process_groups.hpp"
+#include "lib/model/process_groups.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 namespace {
 
 class GroupList {
@@ -154,4 +154,4 @@ const ProcessGroup* group_with(const std::vector<ProcessGroup>& groups, GroupKin
   return nullptr;
 }
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

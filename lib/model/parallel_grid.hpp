@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "modeling/layout/rank_grid.hpp"
+#include "lib/model/rank_grid.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 struct ParallelSizes {
   int64_t world = 1;
@@ -48,4 +48,4 @@ class ParallelGrid {
   RankGrid dense_, expert_;
 };
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -1,4 +1,4 @@
-#include "modeling/layout/process_groups.hpp"
+#include "lib/model/process_groups.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,12 +6,12 @@
 #include <random>
 #include <set>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 #include "tests/support/golden.hpp"
 
-using namespace hexad::modeling::layout;
+using namespace hexad::model;
 using golden::Json;
-using hexad::modeling::Error;
+using hexad::model::Error;
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "modeling/layout/layer_placement.hpp"
+#include "lib/model/layer_placement.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 namespace {
 
 int64_t chunks_of(const PlacementOptions& options) { return options.virtual_pipeline.value_or(1); }
@@ -194,4 +194,4 @@ LayerPlacement place_layers(const PlacementOptions& options) {
   return options.layout ? place_by_layout(options) : place_by_count(options);
 }
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

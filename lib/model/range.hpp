@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 struct Range {
   int64_t begin = 0, end = 0;
@@ -10,4 +10,4 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -1,4 +1,4 @@
-#include "modeling/layout/rank_grid.hpp"
+#include "lib/model/rank_grid.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,12 +6,12 @@
 #include <numeric>
 #include <random>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 #include "tests/support/golden.hpp"
 
-using namespace hexad::modeling::layout;
+using namespace hexad::model;
 using golden::Json;
-using hexad::modeling::Error;
+using hexad::model::Error;
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "modeling/layout/rank_grid.hpp"
+#include "lib/model/rank_grid.hpp"
 
 #include <algorithm>
 #include <cctype>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 namespace {
 
 constexpr int64_t kMostRanks = int64_t{1} << 20;
@@ -157,4 +157,4 @@ std::vector<RankList> RankGrid::groups(const std::vector<Axis>& axes) const {
   return all;
 }
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

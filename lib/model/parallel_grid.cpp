@@ -1,10 +1,10 @@
-#include "modeling/layout/parallel_grid.hpp"
+#include "lib/model/parallel_grid.hpp"
 
 #include <utility>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 namespace {
 
 // world / (a b c), or the rule, the numbers and the nearest worlds that fit.
@@ -106,4 +106,4 @@ RankCoordinates ParallelGrid::coordinates(int64_t rank) const {
   return at;
 }
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "modeling/layout/layer_layout.hpp"
-#include "modeling/layout/range.hpp"
+#include "lib/model/layer_layout.hpp"
+#include "lib/model/range.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 struct PlacementOptions {
   int64_t layers = 0;  // decoder layers of the model
@@ -46,4 +46,4 @@ struct LayerPlacement {
 // divide, and layouts that break Megatron's rules.
 LayerPlacement place_layers(const PlacementOptions& options);
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -1,15 +1,15 @@
-#include "modeling/layout/layer_placement.hpp"
+#include "lib/model/layer_placement.hpp"
 
 #include <doctest/doctest.h>
 
 #include <random>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 #include "tests/support/golden.hpp"
 
-using namespace hexad::modeling::layout;
+using namespace hexad::model;
 using golden::Json;
-using hexad::modeling::Error;
+using hexad::model::Error;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 using RankList = std::vector<int32_t>;
 
@@ -62,4 +62,4 @@ class RankGrid {
   int64_t world_ = 1, first_rank_;
 };
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 enum class LayerType { embedding, decoder, mtp, loss };
 
@@ -22,4 +22,4 @@ std::vector<StageLayers> parse_layer_layout(const std::string& text);
 // Of lists of names: "embedding", "decoder", "mtp", "loss", in any case, with spaces around.
 std::vector<StageLayers> parse_layer_layout(const std::vector<std::vector<std::string>>& stages);
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "modeling/layout/parallel_grid.hpp"
+#include "lib/model/parallel_grid.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 
 // Letters: t tensor, c context, d data, p pipeline, e expert, et expert tensor, ed expert data parallel.
 enum class GroupKind {
@@ -52,4 +52,4 @@ std::vector<RankList> groups_of_kind(const std::vector<ProcessGroup>& groups, Gr
 const ProcessGroup* group_with(const std::vector<ProcessGroup>& groups, GroupKind kind, int64_t rank,
                                int64_t level = 0);
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model

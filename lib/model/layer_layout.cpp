@@ -1,13 +1,13 @@
-#include "modeling/layout/layer_layout.hpp"
+#include "lib/model/layer_layout.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <optional>
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 
-namespace hexad::modeling::layout {
+namespace hexad::model {
 namespace {
 
 struct LayerName {
@@ -124,4 +124,4 @@ std::vector<StageLayers> parse_layer_layout(const std::vector<std::vector<std::s
   return stages;
 }
 
-}  // namespace hexad::modeling::layout
+}  // namespace hexad::model
