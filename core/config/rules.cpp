@@ -1,7 +1,9 @@
 #include "core/config/rules.hpp"
 
+#include "core/base/error.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/interpolation_grammar.hpp"
+#include "lib/model/error.hpp"
 
 namespace hexad::config {
 
@@ -41,6 +43,17 @@ std::optional<std::string> RuleContext::text(const std::string& path) const {
 std::string RuleContext::backend() const {
   if (const std::optional<std::string> named = text("policy.backend")) return *named;
   return flag("policy.megatron_cfg.enabled") ? "megatron" : "dtensor";
+}
+
+std::optional<model::ModelShape> RuleContext::model_shape() const {
+  const std::optional<std::string> name = text("policy.model_name");
+  if (!name) return std::nullopt;
+  const Node* overrides = root_.find("policy.hf_config_overrides");
+  try {
+    return model::read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json());
+  } catch (const model::Error& error) {
+    fail(ErrorKind::data, "{}", error.what());
+  }
 }
 
 std::optional<int64_t> RuleContext::ranks() const {

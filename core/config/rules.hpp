@@ -9,6 +9,7 @@
 #include "core/config/check.hpp"
 #include "core/config/node.hpp"
 #include "core/config/schema/schema.hpp"
+#include "lib/model/model_shape.hpp"
 
 namespace hexad::config {
 
@@ -35,6 +36,8 @@ class RuleContext {
   std::string block() const { return name_of(algorithm()); }
   // The plugin that trains: policy.backend, or what the *_cfg blocks say.
   std::string backend() const;
+  // The sizes of policy.model_name with policy.hf_config_overrides; nothing where its config.json is not at hand.
+  std::optional<model::ModelShape> model_shape() const;
   // Ranks of the run; of those the last ones that only generate (0: generation is colocated); and those that train.
   // Nothing where a size is no such number, or leaves nobody.
   std::optional<int64_t> ranks() const;

@@ -1,14 +1,13 @@
 // How context-parallel ranks exchange keys and values: cp_comm_type and its sizes, for every backend that has them.
 #pragma once
-#include "core/config/model_shape.hpp"
 #include "core/config/rules.hpp"
 
 namespace hexad::config {
 
 struct ContextExchangeRules {
   RuleContext& c;
-  std::string section;      // that holds the keys: "policy.megatron_cfg"
-  const ModelShape& model;  // without fields where the model's config.json is not at hand
+  std::string section;             // that holds the keys: "policy.megatron_cfg"
+  const model::ModelShape& model;  // without fields where the model's config.json is not at hand
   int64_t cp = 1, tp = 1;
 
   // Rule 22 of Megatron's, and which heads can be shared out.

@@ -53,7 +53,7 @@ void check_mesh(RuleContext& c, const Mesh& m) {
 }
 
 // Experts are shared out over the ranks of one copy of the model.
-void check_expert_parallel(RuleContext& c, const Mesh& m, const std::optional<ModelShape>& model) {
+void check_expert_parallel(RuleContext& c, const Mesh& m, const std::optional<model::ModelShape>& model) {
   if (m.ep == 1 || m.world % (m.tp * m.cp * m.replicas) != 0) return;
   const std::string key = path("expert_parallel_size");
   const int64_t ranks = m.world / m.replicas;
@@ -85,7 +85,7 @@ void check_tp_divides(RuleContext& c, int64_t tp, const char* what, std::optiona
                       nearest_valid(tp, *size, [&](int64_t v) { return *size % v == 0; })));
 }
 
-void check_tensor_parallel(RuleContext& c, const Mesh& m, const ModelShape& model) {
+void check_tensor_parallel(RuleContext& c, const Mesh& m, const model::ModelShape& model) {
   const int64_t tp = m.tp;
   check_tp_divides(c, tp, "num_attention_heads", model.num_attention_heads);
   if (!model.num_experts) check_tp_divides(c, tp, "intermediate_size", model.intermediate_size);
@@ -109,13 +109,10 @@ void check_dtensor_rules(RuleContext& c) {
   check_mesh(c, *mesh);
   if (mesh->tp == 1 && c.flag(path("sequence_parallel")))
     c.notice(path("sequence_parallel"), "no effect: it needs tensor_parallel_size above 1, got 1");
-  const Node* overrides = c.root().find("policy.hf_config_overrides");
-  const std::optional<std::string> name = c.text("policy.model_name");
-  const std::optional<ModelShape> shape =
-      name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
+  const std::optional<model::ModelShape> shape = c.model_shape();
   if (shape && mesh->tp > 1) check_tensor_parallel(c, *mesh, *shape);
   check_expert_parallel(c, *mesh, shape);
-  ContextExchangeRules{c, "policy.dtensor_cfg", shape.value_or(ModelShape()), mesh->cp, mesh->tp}.check();
+  ContextExchangeRules{c, "policy.dtensor_cfg", shape.value_or(model::ModelShape()), mesh->cp, mesh->tp}.check();
 }
 
 }  // namespace hexad::config

@@ -1,4 +1,3 @@
-#include "core/config/model_shape.hpp"
 #include "core/config/rules.hpp"
 #include "core/config/rules_megatron.hpp"
 
@@ -36,10 +35,7 @@ void check_replicas(RuleContext& c) {
                                    apart > 0 && nodes == 1 ? "that generate" : "of a node",
                                    nearest_valid(*ranks, devices, [&](int64_t v) { return devices % v == 0; })));
   }
-  const Node* overrides = c.root().find("policy.hf_config_overrides");
-  const std::optional<std::string> name = c.text("policy.model_name");
-  const std::optional<ModelShape> model =
-      name ? read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json()) : std::nullopt;
+  const std::optional<model::ModelShape> model = c.model_shape();
   if (!model) return;
   if (model->num_experts || model->latent_attention) {
     c.error(kRanksKey, fmt::format("{} needs a dense model without multi-head latent attention; nearest: 1", *ranks));

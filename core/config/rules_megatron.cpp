@@ -28,10 +28,7 @@ std::optional<MegatronRules> layout(RuleContext& c) {
 void read_model(MegatronRules& rules) {
   const std::optional<std::string> name = rules.c.text("policy.model_name");
   if (!name) return;
-  const Node* overrides = rules.c.root().find("policy.hf_config_overrides");
-  const std::optional<ModelShape> shape =
-      read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json());
-  if (shape) {
+  if (const std::optional<model::ModelShape> shape = rules.c.model_shape()) {
     rules.model = *shape;
   } else if (rules.tp * rules.pp * rules.cp * rules.ep * rules.etp > 1) {
     rules.c.notice("policy.model_name",

@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 
-#include "core/config/model_shape.hpp"
 #include "core/config/rules.hpp"
 
 namespace hexad::config {
@@ -11,7 +10,7 @@ namespace hexad::config {
 // The sizes that the rules compare, and where to say what is wrong.
 struct MegatronRules {
   RuleContext& c;
-  ModelShape model;  // without fields where the model's config.json is not at hand
+  model::ModelShape model;  // without fields where the model's config.json is not at hand
   int64_t world = 1, tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
 
   // Data-parallel ranks of the dense part and of the experts; 0 where the world is no multiple (reported by the grid).

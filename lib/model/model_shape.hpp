@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hexad::config {
+namespace hexad::model {
 
 struct ModelShape {
   std::optional<int64_t> num_attention_heads;
@@ -29,9 +29,9 @@ struct ModelShape {
 // absent: the backend refuses them when it loads the model.
 ModelShape model_shape(const nlohmann::ordered_json& config);
 
-// config.json in `folder` with `overrides` (policy.hf_config_overrides) merged in. Nothing if there is no such file or
-// it holds no JSON object.
+// config.json in `folder` with `overrides` (a JSON object, or null for none) merged in. Nothing if there is no such file
+// or it holds no JSON object. Throws Error when the file cannot be opened.
 std::optional<ModelShape> read_model_shape(const std::filesystem::path& folder,
                                            const nlohmann::ordered_json& overrides);
 
-}  // namespace hexad::config
+}  // namespace hexad::model
