@@ -6,8 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "lib/model/range.hpp"
 #include "modeling/parallel/group.hpp"
+#include "modeling/parallel/placement.hpp"
 
 namespace hexad::megatron {
 
