@@ -1,6 +1,5 @@
 // The text or list that says what each pipeline stage holds (Megatron's pipeline_model_parallel_layout).
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,7 @@ struct PipelineLayout {
   size_t count(char layer) const;
 };
 
-// "Et*3|(tt|)*29,m|L": `|` ends a stage, `x*n` and `(...)*n` repeat, `,` and blanks are left out. As a list: one list
-// a stage, of embedding, decoder, mtp, loss.
+// Text or lists of names, as lib/model reads them (lib/model/layer_layout.hpp).
 PipelineLayout pipeline_layout(const Node& value);
 
 }  // namespace hexad::config

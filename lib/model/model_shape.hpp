@@ -29,8 +29,8 @@ struct ModelShape {
 // absent: the backend refuses them when it loads the model.
 ModelShape model_shape(const nlohmann::ordered_json& config);
 
-// config.json in `folder` with `overrides` (a JSON object, or null for none) merged in. Nothing if there is no such file
-// or it holds no JSON object. Throws Error when the file cannot be opened.
+// config.json in `folder` with `overrides` merged in (a JSON object, or null for none). Nothing if there is no such
+// file or it holds no JSON object. Throws Error when the file cannot be opened.
 std::optional<ModelShape> read_model_shape(const std::filesystem::path& folder,
                                            const nlohmann::ordered_json& overrides);
 

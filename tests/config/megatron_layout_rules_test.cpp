@@ -139,11 +139,24 @@ TEST_CASE("rule 16: the layout as text") {
        {{kPp + "2", kLayout + "'Et*4)|t*4L'"}, "a ')' without '('", {kPp + "1"}},
        {{kPp + "2", kLayout + "'Et*|t*4L'"}, "a '*' without a number behind it", {kPp + "1"}},
        {{kPp + "2", kLayout + "'E(t*99999)*99999|L'"}, "too many layers", {kPp + "1"}},
+       {{kPp + "2", kLayout + "'E(t*4|t*4)L'"},
+        "a group needs a count: (tttt|tttt)*2",
+        {kPp + "2", kLayout + "'E, (t*4)*1 | (t*2)*2, L'"}},
+       {{kPp + "2", kLayout + "'E((t)*2)*2|t*4L'"}, "a group holds another group; write one of them out", {kPp + "1"}},
+       {{kPp + "2", kLayout + "'E()*2|t*8L'"}, "'()' groups nothing", {kPp + "1"}},
+       {{kPp + "2", kLayout + "[embedding, loss]"},
+        "text 'embedding' is no stage; wanted a list of lists",
+        {kPp + "1"}},
        {{kPp + "2", kLayout + "'Et*8|mL'"}, "holds 1 layers of multi-token prediction (m)", {kPp + "1"}},
        {{kPp + "2", kLayout + "[[embedding, layer], [loss]]"},
         "text 'layer' is no layer; there are embedding, decoder",
         {kPp + "2",
-         kLayout + "[[embedding, decoder, decoder, decoder, decoder], [decoder, decoder, decoder, decoder, loss]]"}}});
+         kLayout + "[[embedding, decoder, decoder, decoder, decoder], [decoder, decoder, decoder, decoder, loss]]"}},
+       {{kPp + "2", kLayout + "[[embedding, 8], [loss]]"},
+        "8 is no layer; there are embedding, decoder",
+        {kPp + "2",
+         kLayout +
+             "[[Embedding, ' decoder ', decoder, decoder, decoder], [decoder, decoder, decoder, decoder, LOSS]]"}}});
 }
 
 TEST_CASE("rules 17, 18 and 23: micro-batches") {

@@ -155,6 +155,7 @@ TEST_CASE("layout strings unroll") {
   CHECK((parse_layer_layout("E(t*2|)*2L") == parse_layer_layout("Ett|tt|L")));
   CHECK((parse_layer_layout("E|*3L") == parse_layer_layout("E|||L")));
   CHECK((parse_layer_layout("Et*0L") == parse_layer_layout("EL")));
+  CHECK((parse_layer_layout("Et*2, (t|)*2 , tL") == parse_layer_layout("Ettt|t|tL")));
   CHECK((parse_layer_layout("") == std::vector<StageLayers>(1)));
 }
 
@@ -229,14 +230,15 @@ TEST_CASE("a refused layout says what breaks which rule") {
 
 TEST_CASE("a layout that cannot be read says where") {
   const auto parse = [](const char* text) { parse_layer_layout(std::string(text)); };
-  CHECK_THROWS_WITH_AS(parse("Ex|L"), doctest::Contains("pipeline layout 'Ex|L': 'x' is no layer; known: E embedding"),
-                       Error);
-  CHECK_THROWS_WITH_AS(parse("E(tt"), "pipeline layout 'E(tt': '(' is never closed", Error);
+  CHECK_THROWS_WITH_AS(parse("Ex|L"),
+                       doctest::Contains("pipeline layout 'Ex|L': 'x' is no layer; there are E (embedding)"), Error);
+  CHECK_THROWS_WITH_AS(parse("E(tt"), "pipeline layout 'E(tt': a '(' without ')'", Error);
   CHECK_THROWS_WITH_AS(parse("E(tt)L"), "pipeline layout 'E(tt)L': a group needs a count: (tt)*2", Error);
+  CHECK_THROWS_WITH_AS(parse("Et)L"), "pipeline layout 'Et)L': a ')' without '('", Error);
   CHECK_THROWS_WITH_AS(parse("E((t)*2|)*3L"), doctest::Contains("a group holds another group; write one of them out"),
                        Error);
   CHECK_THROWS_WITH_AS(parse("E()*3L"), "pipeline layout 'E()*3L': '()' groups nothing", Error);
-  CHECK_THROWS_WITH_AS(parse("Et*L"), "pipeline layout 'Et*L': '*' wants a number after it", Error);
+  CHECK_THROWS_WITH_AS(parse("Et*L"), "pipeline layout 'Et*L': a '*' without a number behind it", Error);
   CHECK_THROWS_WITH_AS(parse("E(t*99999)*99999"), doctest::Contains("has more than 100000 layers and stages"), Error);
   CHECK_THROWS_WITH_AS(parse("t*99999999999999999999"), doctest::Contains("has more than 100000"), Error);
   CHECK_THROWS_WITH_AS(parse_layer_layout({{"embedding", "layer"}, {"loss"}}),
