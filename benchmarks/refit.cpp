@@ -52,7 +52,7 @@ class Bench {
   explicit Bench(const Options& options)
       : options_(options),
         resolved_(algorithm::inference_config(options.model)),
-        run_(config::run_config(resolved_.root)),
+        run_(config::run_config(resolved_)),
         model_dir_(algorithm::find_model(options.model.model_dir)),
         vocabulary_(read_json<Json>(model_dir_ + "/config.json").at("vocab_size")),
         workers_(options.model.spawner, worker_options()) {}

@@ -59,7 +59,7 @@ void write_bytes(const std::string& path, std::span<T> values) {
 
 Json measure(const Options& options) {
   const config::Resolved resolved = algorithm::inference_config(options.model);
-  const config::RunConfig run = config::run_config(resolved.root);
+  const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = algorithm::find_model(options.model.model_dir);
   const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();
   const int64_t vocabulary = read_json<Json>(model_dir + "/config.json").at("vocab_size");

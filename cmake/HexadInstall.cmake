@@ -1,16 +1,17 @@
-# `cmake --install BUILD --prefix P`: bin/hexad, our libraries and plugins, and the SDK (--component sdk: that alone).
+# `cmake --install BUILD --prefix P`: bin/hexad, our libraries and plugins (--component app: these alone), and the SDK
+# (--component sdk).
 # `make sdk-deb` and `make sdk-tarball` pack the SDK. Plugins install themselves (hexad_add_plugin), headers and
 # templates too (sdk/CMakeLists.txt).
 set_target_properties(hexad PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-install(TARGETS hexad RUNTIME DESTINATION bin)
+install(TARGETS hexad RUNTIME DESTINATION bin COMPONENT app)
 foreach(library hexad_runtime hexad_modeling)
   if(TARGET ${library})
     set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
-    install(TARGETS ${library} LIBRARY DESTINATION lib)
+    install(TARGETS ${library} LIBRARY DESTINATION lib COMPONENT app)
   endif()
 endforeach()
 if(TARGET hexad-verify)
-  install(TARGETS hexad-verify RUNTIME DESTINATION bin COMPONENT sdk)
+  install(TARGETS hexad-verify hexad-manifest RUNTIME DESTINATION bin COMPONENT sdk)
   find_program(HEXAD_SHLIBDEPS dpkg-shlibdeps)
   if(HEXAD_SHLIBDEPS)
     set(CPACK_DEBIAN_SDK_PACKAGE_SHLIBDEPS ON)

@@ -23,6 +23,11 @@ forbid "runtime" 'core/|modeling/|plugins/' 'runtime includes only sdk'
 # at::parallel_for runs on one thread where it is compiled without OpenMP: modeling/op/cpu/parallel.hpp stands for it.
 found=$(grep -rn 'at::parallel_for' --include='*.cpp' --include='*.hpp' modeling plugins | grep -v '^modeling/op/cpu/parallel\.')
 [ -n "$found" ] && { echo "at::parallel_for outside modeling/op/cpu/parallel.cpp:"; echo "$found"; bad=1; }
+# Core knows kinds of plugins and no plugin by name, but for the table of other systems' sections and the translations of their
+# files.
+found=$(grep -rniE 'megatron|dtensor|vllm|sglang' core --include='*.cpp' --include='*.hpp' |
+  grep -vE '^core/config/(dialect\.cpp|eval_form\.(cpp|hpp)|trl_names\.cpp|roll/)')
+[ -n "$found" ] && { echo "a plugin's name in core:"; echo "$found"; bad=1; }
 for plugin in plugins/*/; do
   name=$(basename "$plugin")
   found=$(grep -rnoE '#include "plugins/[a-z_]+/' "$plugin" 2>/dev/null | grep -v "\"plugins/$name/")

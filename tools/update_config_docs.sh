@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes docs/config.md from the schema. Usage: tools/update_config_docs.sh [BUILD_DIR]
+# Writes docs/config.md from the schema, and docs/plugins/NAME.md from the declaration of each plugin that comes with the
+# engine; that folder holds nothing else. Usage: tools/update_config_docs.sh [BUILD_DIR]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/dev}
-cmake --build "$build" --target test_config
-HEXAD_UPDATE_DOCS=1 HEXAD_SOURCE_DIR=$root "$build/tests/test_config" --test-case="the reference page is generated*"
+cmake --build "$build"
+rm -f "$root"/docs/plugins/*.md
+HEXAD_UPDATE_DOCS=1 HEXAD_SOURCE_DIR=$root "$build/tests/test_config" --test-case="the reference pages are generated*"

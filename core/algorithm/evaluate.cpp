@@ -135,7 +135,7 @@ nlohmann::ordered_json to_json(const Evaluation& result) {
 }
 
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options) {
-  const config::RunConfig run = config::run_config(resolved.root);
+  const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = find_model(run.policy.model_name);
   telemetry::Console console;
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());

@@ -119,7 +119,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
 
 int64_t score_file(const InferenceOptions& options, const fs::path& input, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
-  const config::RunConfig run = config::run_config(resolved.root);
+  const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = find_model(options.model_dir);
   const int64_t vocab = vocabulary(model_dir);
   std::vector<std::vector<int64_t>> rows;
@@ -149,7 +149,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
 
 int64_t generate(const InferenceOptions& options, const GenerateInput& input, bool json, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
-  const config::RunConfig run = config::run_config(resolved.root);
+  const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = find_model(options.model_dir);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 

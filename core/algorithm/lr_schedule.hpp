@@ -1,4 +1,4 @@
-// policy.scheduler of the DTensor backend: PyTorch's learning-rate schedulers, singly or one after another.
+// policy.scheduler: PyTorch's learning-rate schedulers, singly or one after another.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -130,10 +130,10 @@ std::optional<Problem> one_host_problem(const Node& root) {
 
 }  // namespace
 
-std::vector<Problem> preflight(const Node& root) {
+std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts) {
   std::vector<Problem> problems;
   try {
-    const config::RunConfig run = config::run_config(root);
+    const config::RunConfig run = config::run_config(root, facts);
     if (run.algorithm == config::Algorithm::grpo) {
       for (const EnvName& used : env_names(root)) check_environment(root, run.env, used, problems);
     }
@@ -147,13 +147,13 @@ std::vector<Problem> preflight(const Node& root) {
 std::vector<Problem> check_all(const config::Loaded& loaded) {
   std::vector<Problem> problems = config::check(loaded);
   if (std::ranges::any_of(problems, &Problem::is_error)) return problems;
-  std::vector<Problem> more = preflight(loaded.root);
+  std::vector<Problem> more = preflight(loaded.root, loaded.facts);
   problems.insert(problems.begin(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return problems;
 }
 
 void require_ready(config::Resolved& resolved, bool launched) {
-  std::vector<Problem> problems = preflight(resolved.root);
+  std::vector<Problem> problems = preflight(resolved.root, resolved.facts);
   if (std::optional<Problem> here = launched ? std::nullopt : one_host_problem(resolved.root)) {
     if (here->is_error())
       problems.push_back(std::move(*here));

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/algorithm/lr_schedule.hpp"
-#include "core/algorithm/lr_schedule_megatron.hpp"
+#include "core/algorithm/lr_schedule_annealed.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -22,33 +22,32 @@ class TorchSchedule : public Schedule {
   LrSchedule lr_;
 };
 
-class MegatronRate : public Schedule {
+class AnnealedRate : public Schedule {
  public:
-  explicit MegatronRate(const MegatronScheduleConfig& config) : schedule_(config) {}
+  explicit AnnealedRate(const AnnealedScheduleConfig& config) : schedule_(config) {}
   double rate() const override { return schedule_.lr(); }
   double weight_decay() const override { return schedule_.weight_decay(); }
   void step() override { schedule_.advance(1); }
   void advance_to(int64_t count) override { schedule_.advance(count - schedule_.steps()); }
 
  private:
-  MegatronSchedule schedule_;
+  AnnealedSchedule schedule_;
 };
 
-MegatronScheduleConfig megatron_schedule(const config::MegatronOptimizerConfig& optimizer,
-                                         const config::MegatronSchedulerConfig& scheduler, int64_t steps) {
-  MegatronScheduleConfig config;
-  config.init_lr = scheduler.lr_warmup_init;
-  config.max_lr = optimizer.lr;
-  config.min_lr = optimizer.min_lr;
-  config.lr_warmup_steps = scheduler.lr_warmup_iters;
-  config.lr_decay_steps = scheduler.lr_decay_iters;
-  config.lr_decay_style = scheduler.lr_decay_style;
-  config.start_wd = scheduler.start_weight_decay;
-  config.end_wd = scheduler.end_weight_decay;
-  config.wd_incr_style = scheduler.weight_decay_incr_style;
+AnnealedScheduleConfig annealed(const config::ScheduleFact& fact, int64_t steps) {
+  AnnealedScheduleConfig config;
+  config.init_lr = fact.lr_warmup_init;
+  config.max_lr = fact.lr;
+  config.min_lr = fact.min_lr;
+  config.lr_warmup_steps = fact.lr_warmup_iters;
+  config.lr_decay_steps = fact.lr_decay_iters.value_or(steps);
+  config.lr_decay_style = fact.lr_decay_style;
+  config.start_wd = fact.start_weight_decay;
+  config.end_wd = fact.end_weight_decay;
+  config.wd_incr_style = fact.weight_decay_incr_style;
   config.wd_incr_steps = steps;
-  config.wsd_decay_steps = scheduler.lr_wsd_decay_iters;
-  config.lr_wsd_decay_style = scheduler.lr_wsd_decay_style;
+  config.wsd_decay_steps = fact.lr_wsd_decay_iters.value_or(config.lr_decay_steps);
+  config.lr_wsd_decay_style = fact.lr_wsd_decay_style;
   return config;
 }
 
@@ -56,13 +55,8 @@ MegatronScheduleConfig megatron_schedule(const config::MegatronOptimizerConfig& 
 
 std::unique_ptr<Schedule> make_schedule(const config::RunConfig& run) {
   const config::PolicyConfig& policy = run.policy;
-  const config::MegatronConfig& megatron = policy.megatron_cfg;
-  if (policy.backend == "megatron" && megatron.scheduler) {
-    return std::make_unique<MegatronRate>(
-        megatron_schedule(megatron.optimizer, *megatron.scheduler, max_num_steps(run)));
-  }
-  const double rate =
-      policy.backend == "megatron" ? megatron.optimizer.lr : policy.optimizer.kwargs.value("lr", kTorchRate);
+  if (policy.schedule) return std::make_unique<AnnealedRate>(annealed(*policy.schedule, max_num_steps(run)));
+  const double rate = policy.learning_rate.value_or(policy.optimizer.kwargs.value("lr", kTorchRate));
   return std::make_unique<TorchSchedule>(policy.scheduler, rate);
 }
 

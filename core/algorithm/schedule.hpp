@@ -1,4 +1,4 @@
-// Learning rate and weight decay over a run: PyTorch's schedulers or Megatron's, as the backend's section asks for.
+// Learning rate and weight decay over a run: PyTorch's schedulers, or the one that a backend's own keys describe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,8 +18,8 @@ class Schedule {
   virtual void advance_to(int64_t count) = 0;
 };
 
-// policy.megatron_cfg.scheduler with .optimizer's rates where megatron trains and has that section; else
-// policy.scheduler over policy.optimizer's rate. Throws Error(config) for schedules that make no sense.
+// The backend's own (PolicyConfig::schedule) where its manifest says that there is one; else policy.scheduler over the
+// backend's rate, or policy.optimizer's. Throws Error(config) for schedules that make no sense.
 std::unique_ptr<Schedule> make_schedule(const config::RunConfig& run);
 
 }  // namespace hexad::algorithm

@@ -148,7 +148,7 @@ struct RunParts {
 RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
     : resolved(resolved),
       interrupted(interrupted),
-      config(config::run_config(resolved.root)),
+      config(config::run_config(resolved)),
       yaml(resolved.root.to_yaml()),
       model_dir(find_model(config.policy.model_name)),
       log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled),

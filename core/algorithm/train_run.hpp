@@ -6,7 +6,7 @@
 #include "core/cluster/launch.hpp"
 #include "core/cluster/spawner.hpp"
 #include "core/config/check.hpp"
-#include "core/plugin/options.hpp"
+#include "core/manifest/options.hpp"
 #include "core/plugin/plugin_config.hpp"
 
 namespace hexad::algorithm {

@@ -13,6 +13,7 @@ struct Arguments {
   std::string config;
   std::vector<std::string> overrides;
   bool json = false;
+  bool origins = false;
 };
 
 CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Arguments>& arguments) {
@@ -42,8 +43,11 @@ void add_config(CLI::App& app, int& exit_code) {
   config->require_subcommand(1);
   add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)
       ->callback([arguments, &exit_code] { exit_code = check(*arguments); });
-  add(*config, "show", "Print the resolved config", arguments)->callback([arguments, &exit_code] {
-    exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr);
+  CLI::App* show = add(*config, "show", "Print the resolved config", arguments);
+  show->add_flag("--origin", arguments->origins, "With the file, override or default that each value comes from");
+  show->callback([arguments, &exit_code] {
+    exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr,
+                                    arguments->origins);
   });
 }
 

@@ -42,7 +42,7 @@ void add_eval(CLI::App& app, int& exit_code) {
     if (arguments->json) {
       std::cout << algorithm::to_json(result) << '\n';
     } else {
-      print(config::run_config(resolved.root).eval, result);
+      print(config::run_config(resolved).eval, result);
     }
     exit_code = 0;
   });

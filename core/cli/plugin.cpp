@@ -53,11 +53,12 @@ void add_plugin(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PluginArguments>();
   CLI::App* plugin = app.add_subcommand("plugin", "Find plugins, say what is known of them, start a new one");
   plugin->require_subcommand(1);
-  add(*plugin, "list", "Every plugin found, shadowed or refused, and why", arguments)
+  add(*plugin, "list", "Every plugin found, shadowed, refused or not built, and why", arguments)
       ->callback([arguments, &exit_code] {
         exit_code = plugin::list_plugins(arguments->options(), arguments->json, std::cout);
       });
-  CLI::App* info = add(*plugin, "info", "All that is known of one plugin", arguments);
+  CLI::App* info =
+      add(*plugin, "info", "All that is known of one plugin, and the configuration keys that it reads", arguments);
   info->add_option("NAME", arguments->name, "Name, or absolute path of a .so")->required();
   info->callback([arguments, &exit_code] {
     exit_code = plugin::plugin_info(arguments->options(), arguments->name, arguments->json, std::cout);

@@ -54,7 +54,7 @@ const char* where_from(const config::CheckpointingConfig& checkpointing) {
 int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
                       const algorithm::TrainOptions& options) {
   // Ranks of a launcher are the launcher's to start again.
-  const config::RunConfig run = config::run_config(resolved.root);
+  const config::RunConfig run = config::run_config(resolved);
   const int64_t max_restarts = options.launch ? 0 : run.cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
@@ -84,7 +84,7 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
 }
 
 void check_world(const config::Resolved& resolved, const cluster::Launch& launch) {
-  const config::ClusterConfig& cluster = config::run_config(resolved.root).cluster;
+  const config::ClusterConfig& cluster = config::run_config(resolved).cluster;
   const int64_t ranks = cluster.num_nodes * cluster.gpus_per_node;
   if (ranks == launch.world) return;
   fail(ErrorKind::config,
@@ -100,7 +100,7 @@ int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   std::signal(SIGTERM, SIG_IGN);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
   check_world(resolved, launch);
-  cluster::run_worker(cluster::meet(launch, config::run_config(resolved.root).logger.log_dir, kMeetS),
+  cluster::run_worker(cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS),
                       /*own_process=*/true);
   return 0;
 }

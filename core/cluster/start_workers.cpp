@@ -64,16 +64,9 @@ Json policy_section(const config::Node& root, const config::RunConfig& run, cons
 
 }  // namespace
 
-std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
-                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
-  return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
-}
-
-std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const config::Node& root,
-                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
-                                const std::string& tokenizer_dir) {
-  Message message;
-  Json& header = message.header;
+Json start_sections(const config::Node& root, const config::RunConfig& run, const Roles& roles,
+                    const std::string& model_dir, const std::string& tokenizer_dir) {
+  Json header;
   const Json policy = policy_section(root, run, model_dir);
   Json generation = policy.value("generation", Json::object());
   generation["model_name"] = model_dir;
@@ -83,13 +76,9 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
   const config::GenerationConfig& sampling = run.policy.generation;
 
-  header["world_size"] = workers.size();
-  header["local_world"] = workers.local_world();
   header["device"] = run.cluster.device;
   header["deterministic"] = run.policy.deterministic;
   header["master_address"] = "127.0.0.1";
-  header["master_port"] =
-      workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
   header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
   header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
   header["replay_routes"] = replays_rollout_routes(root);
@@ -105,6 +94,23 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   Json locations = Json::object();
   collect_locations(root, "", locations);
   header["locations"] = locations;
+  return header;
+}
+
+std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
+                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
+  return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
+}
+
+std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const config::Node& root,
+                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
+                                const std::string& tokenizer_dir) {
+  Message message;
+  message.header = start_sections(root, run, roles, model_dir, tokenizer_dir);
+  message.header["world_size"] = workers.size();
+  message.header["local_world"] = workers.local_world();
+  message.header["master_port"] =
+      workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
 
   const auto make = [&](int rank) {
     const bool trains = placement.trainers.contains(rank), generates = placement.generators.contains(rank);

@@ -13,6 +13,11 @@ struct Roles {
   std::string backend, loss, generator;
 };
 
+// What of the `start` message every worker gets alike: the sections that plugins read, with all their defaults, and where each
+// value was written. Arguments as of start_workers().
+Json start_sections(const config::Node& root, const config::RunConfig& run, const Roles& roles,
+                    const std::string& model_dir, const std::string& tokenizer_dir);
+
 // Sends `start` to every worker and returns their answers in rank order. `root` is the resolved configuration: plugins
 // read its sections and its places in files; `model_dir` replaces policy.model_name with a local directory;
 // `tokenizer_dir` serves plugins that ask the host for text, and may be empty.

@@ -104,23 +104,9 @@ struct LossConfig {
   nlohmann::ordered_json loss_fn;   // loss_fn whole, without the two above
   double reference_policy_kl_penalty = 0.01;
   std::string reference_policy_kl_type = "k3";
-  std::optional<double> kl_input_clamp_value = 20;
-  std::optional<double> kl_output_clamp_value = 10;
-  double ratio_clip_min = 0.2;
-  double ratio_clip_max = 0.2;
-  std::optional<double> ratio_clip_c;
-  bool use_on_policy_kl_approximation = false;
   bool use_importance_sampling_correction = false;
-  std::optional<std::string> truncated_importance_sampling_type;
-  std::optional<double> truncated_importance_sampling_ratio;
-  std::optional<double> truncated_importance_sampling_ratio_min;
-  bool sequence_level_importance_ratios = false;
-  bool token_level_loss = true;
   bool force_on_policy_ratio = false;
   bool use_kl_in_reward = false;
-  bool use_cispo = false;
-  bool disable_ppo_ratio = false;
-  double positive_example_nll_weight = 0;
 };
 
 }  // namespace hexad::config

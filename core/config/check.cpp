@@ -1,14 +1,19 @@
 #include "core/config/check.hpp"
 
 #include <functional>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/config/check_keys.hpp"
+#include "core/config/declaration/check_library.hpp"
+#include "core/config/declaration/declared_rules.hpp"
+#include "core/config/declaration/moved_keys.hpp"
+#include "core/config/declaration/read_facts.hpp"
+#include "core/config/declaration/run_schema.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/eval_form.hpp"
 #include "core/config/inherit.hpp"
 #include "core/config/load.hpp"
-#include "core/config/megatron_overrides.hpp"
 #include "core/config/override_apply.hpp"
 #include "core/config/roll/roll.hpp"
 #include "core/config/roll/schema.hpp"
@@ -25,14 +30,87 @@ std::string Problem::text() const {
 
 namespace {
 
-std::vector<Problem> check_root(const Node& root) {
-  RuleContext context(root);
-  std::vector<std::string> dormant;  // the sections of backends that do not train
-  for (const char* backend : {"dtensor", "megatron"}) {
-    if (context.backend() != backend) dormant.push_back(fmt::format("policy.{}_cfg", backend));
+// The rules that chosen plugins declare; a generator's and an environment's where the run samples.
+void check_plugins(const Loaded& loaded, bool samples, std::vector<Problem>& problems) {
+  const World world = world_of(loaded.root);
+  const Node* allowed = loaded.root.find("plugins.allow_insecure_dirs");
+  const bool insecure = allowed && allowed->is_bool() && allowed->as_bool();
+  std::set<std::string> refused;
+  for (const Problem& problem : problems) {
+    if (problem.is_error()) refused.insert(problem.key);
   }
-  std::vector<Problem> problems = check_keys(
-      root, schema(), dormant, "`docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config");
+  for (const Chosen* chosen : loaded.selection.all()) {
+    const bool wanted = samples || chosen->kind == plugin::Kind::backend || chosen->kind == plugin::Kind::loss;
+    if (!chosen->declaration() || !wanted) continue;
+    const Scope scope(loaded.root, chosen->block, world, loaded.model, refused);
+    Checked checked = run_check_library(*chosen, scope, insecure);
+    std::ranges::move(checked.problems, std::back_inserter(problems));
+    std::ranges::move(check_declared(*chosen->declaration(), scope, checked.names), std::back_inserter(problems));
+  }
+}
+
+// The engine's keys that only a backend could give an effect, and that this one's manifest does not list as read.
+void tell_unread(const Loaded& loaded, RuleContext& context) {
+  const Declaration* backend = loaded.selection.backend.declaration();
+  for (const Key& key : loaded.schema.keys()) {
+    const Node* value = key.for_backend ? loaded.root.find(key.path) : nullptr;
+    if (!value || value->is_null() || value->location().file == kDefaultOrigin) continue;
+    if (value->is_bool() && !value->as_bool()) continue;
+    const std::string path = key.path.substr(key.path.find('.') + 1);
+    const auto covers = [&](const std::string& read) { return path == read || path.starts_with(read + "."); };
+    if (!backend || std::ranges::any_of(backend->reads, covers)) continue;
+    context.notice(key.path, fmt::format("no effect with backend {}", loaded.selection.backend.plugin()));
+  }
+}
+
+// Manifests that are refused, and plugins whose own keys nobody can check.
+void tell_manifests(const Loaded& loaded, RuleContext& context) {
+  for (const Chosen* chosen : loaded.selection.all()) {
+    if (!chosen->installed) continue;
+    if (!chosen->installed->problem.empty()) context.error(chosen->block, chosen->installed->problem);
+    const Node* own = loaded.root.find(chosen->block + ".plugin_config");
+    if (chosen->installed->problem.empty() && !chosen->declaration() && own && own->is_map() && !own->entries().empty())
+      context.notice(chosen->block + ".plugin_config",
+                     fmt::format("is not checked: the manifest of '{}' declares no keys", chosen->plugin()));
+  }
+}
+
+// What of a plugin that the run does not use stands in the file: one line, where it is more than its switch.
+void tell_dormant(const Selection& selection, RuleContext& context) {
+  for (const Dormant& each : selection.dormant) {
+    const Chosen& used = each.declaration->kind == plugin::Kind::backend     ? selection.backend
+                         : each.declaration->kind == plugin::Kind::generator ? selection.generator
+                                                                             : selection.loss;
+    const char* does = each.declaration->kind == plugin::Kind::backend     ? "trains"
+                       : each.declaration->kind == plugin::Kind::generator ? "generates"
+                                                                           : "is the loss";
+    for (const std::string& name : each.present) {
+      const std::string path = each.block + "." + name;
+      const Node* section = context.root().find(path);
+      const auto is_switch = [&](const std::string& key) {
+        return std::ranges::any_of(each.declaration->select,
+                                   [&](const auto& s) { return s.first == name + "." + key; });
+      };
+      const bool more = !section->is_map() || std::ranges::any_of(section->entries(), [&](const auto& entry) {
+        return !is_switch(entry.first) || (entry.second.is_bool() && entry.second.as_bool());
+      });
+      if (more && !section->is_null()) context.notice(path, fmt::format("not read: {} {}", used.plugin(), does));
+    }
+  }
+}
+
+std::vector<Problem> check_loaded(const Loaded& loaded) {
+  const Node& root = loaded.root;
+  RuleContext context(root, loaded.schema, loaded.facts);
+  std::vector<std::string> dormant;  // what stands there of plugins that the run does not use
+  for (const Dormant& each : loaded.selection.dormant) {
+    for (const std::string& name : each.present) dormant.push_back(each.block + "." + name);
+  }
+  std::vector<Problem> problems = loaded.selection.problems;
+  std::ranges::move(check_keys(root, loaded.schema, dormant,
+                               "`docs/config.md` lists all keys, and keys of a plugin's own go into plugin_config"),
+                    std::back_inserter(problems));
+  std::ranges::move(check_standing(root, loaded.schema), std::back_inserter(problems));
   check_run_rules(context);
   const bool samples = context.algorithm() == Algorithm::grpo;
   if (trains(root)) {
@@ -43,19 +121,22 @@ std::vector<Problem> check_root(const Node& root) {
     check_schedule_rules(context);
   }
   check_eval_rules(context);
-  check_dtensor_rules(context);
-  check_megatron_rules(context);
   if (samples) check_generation_rules(context);
   if (samples) check_placement_rules(context);
   check_batch_invariant_rules(context);
+  tell_dormant(loaded.selection, context);
+  tell_unread(loaded, context);
+  tell_manifests(loaded, context);
   std::ranges::move(context.take(), std::back_inserter(problems));
+  check_plugins(loaded, samples, problems);
   return problems;
 }
 
-// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys after it.
+// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys after
+// it.
 Loaded load_translated(Node file, const std::vector<std::string>& overrides,
                        const std::function<bool(const std::string& key)>& is_own, const Schema& own,
-                       const std::function<Loaded(Node file)>& translate) {
+                       const Schema& known, const std::function<Loaded(Node file)>& translate) {
   std::vector<Override> later;
   for (const std::string& text : overrides) {
     Override parsed = parse_override(text);
@@ -66,34 +147,72 @@ Loaded load_translated(Node file, const std::vector<std::string>& overrides,
     }
   }
   Loaded result = translate(std::move(file));
-  for (const Override& override : later) apply_override(result.root, override, &schema());
+  for (const Override& override : later) apply_override(result.root, override, &known);
   return result;
 }
 
 Loaded from_roll(Node file) {
   roll::Translation translation = roll::translate(std::move(file));
-  return {std::move(translation.root), std::move(translation.problems)};
+  Loaded result;
+  result.root = std::move(translation.root);
+  result.problems = std::move(translation.problems);
+  return result;
+}
+
+// The file's own word on where plugins are, with what an override says of it.
+std::shared_ptr<Catalog> catalog_of(const Node& file, const std::vector<std::string>& overrides) {
+  Node root(Node::Map{});
+  if (const Node* plugins = file.child("plugins")) root.set("plugins", *plugins);
+  for (const std::string& text : overrides) {
+    Override parsed = parse_override(text);
+    if (parsed.key == "plugins.paths" && parsed.value) root.set("plugins.paths", *parsed.value);
+  }
+  try {
+    resolve_interpolations(root);
+  } catch (const Error&) {  // of keys elsewhere: said where the whole is resolved
+  }
+  return std::make_shared<Catalog>(root);
+}
+
+// Chooses plugins, and fills in what they and the engine have as defaults.
+void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
+  loaded.selection = select_plugins(loaded.root, catalog);
+  loaded.schema = run_schema(loaded.selection);
+  std::ranges::move(move_renamed(loaded.root, loaded.schema), std::back_inserter(loaded.problems));
+  move_standing(loaded.root, loaded.schema);
+  for (const Chosen& environment : loaded.selection.environments) {
+    if (environment.declaration()) move_beside(loaded.root, environment.block, *environment.declaration());
+  }
+  loaded.model = model_names(loaded.root);
+  fill_defaults(loaded.root, loaded.schema, loaded.model);
+  resolve_interpolations(loaded.root);
+  round_integers(loaded.root, loaded.schema);
+  std::ranges::move(replace_synonyms(loaded.root, loaded.schema, loaded.selection),
+                    std::back_inserter(loaded.problems));
+  loaded.facts = read_facts(loaded.root, loaded.selection, world_of(loaded.root), loaded.model, loaded.problems);
 }
 
 }  // namespace
 
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   Node file = read_with_parents(path);
+  const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
+  Selection before = select_plugins(file, catalog);
+  const Schema known = overrides.empty() ? core_schema() : known_schema(before);
   Loaded loaded;
   if (roll::is_roll(file)) {
-    loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), from_roll);
+    loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), known, from_roll);
   } else if (is_eval_form(file)) {
-    loaded = load_translated(std::move(file), overrides, is_eval_form_key, schema(), [](Node form) {
-      return Loaded{from_eval_form(std::move(form)), {}};
+    loaded = load_translated(std::move(file), overrides, is_eval_form_key, known, known, [](Node form) {
+      Loaded result;
+      result.root = from_eval_form(std::move(form));
+      return result;
     });
   } else {
-    for (const std::string& text : overrides) apply_override(file, parse_override(text), &schema());
+    for (const std::string& text : overrides) apply_override(file, parse_override(text), &known);
     loaded.root = std::move(file);
   }
-  lift_model_overrides(loaded.root);
-  fill_defaults(loaded.root);
-  resolve_interpolations(loaded.root);
-  std::ranges::move(replace_synonyms(loaded.root), std::back_inserter(loaded.problems));
+  complete(loaded, catalog);
   return loaded;
 }
 
@@ -105,7 +224,7 @@ std::vector<Problem> check(const Loaded& loaded) {
              return other.is_error() && other.location.text() == problem.location.text();
            });
   };
-  for (Problem& problem : check_root(loaded.root)) {
+  for (Problem& problem : check_loaded(loaded)) {
     if (!said(problem)) problems.push_back(std::move(problem));
   }
   std::stable_partition(problems.begin(), problems.end(), std::mem_fn(&Problem::is_error));
@@ -125,6 +244,7 @@ Resolved resolve(const std::filesystem::path& path, const std::vector<std::strin
   }
   if (!errors.empty()) throw Error(ErrorKind::config, errors);
   result.root = std::move(loaded.root);
+  result.facts = std::move(loaded.facts);
   return result;
 }
 

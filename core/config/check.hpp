@@ -4,29 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "core/config/declaration/selection.hpp"
 #include "core/config/node.hpp"
+#include "core/config/problem.hpp"
+#include "core/config/run_facts.hpp"
+#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 
-// One thing to say about a configuration.
-struct Problem {
-  enum class Severity { error, notice };
-  Severity severity = Severity::error;
-  Location location;
-  std::string key;
-  std::string message;
-
-  bool is_error() const { return severity == Severity::error; }
-  // "a.yaml:3:7: error: grpo.seed: ..."
-  std::string text() const;
-};
-
-// A configuration with the schema's defaults, before it is checked. A file in ROLL's form (config/roll/) is translated to
-// NeMo-RL's keys, and texts that mean another one here are replaced (config/synonyms.hpp); `problems` is what is said
-// about both.
+// A configuration with the defaults of the engine and of the plugins that it chooses, before it is checked. A file in ROLL's
+// form (config/roll/) is translated to NeMo-RL's keys, keys that have other names now are moved, and texts that mean another
+// one here are replaced (config/synonyms.hpp); `problems` is what is said about all that.
 struct Loaded {
   Node root;
   std::vector<Problem> problems;
+  Selection selection;
+  Schema schema;                 // core's keys, and those of the plugins that take part
+  nlohmann::ordered_json model;  // what `model.*` of declarations reads; null: not at hand
+  RunFacts facts;
 };
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
@@ -38,6 +33,7 @@ std::vector<Problem> check(const Loaded& loaded);
 struct Resolved {
   Node root;
   std::vector<Problem> notices;
+  RunFacts facts;
 };
 
 // Load + defaults + check. Throws one Error(config) that lists every error, a line each.

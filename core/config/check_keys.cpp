@@ -56,6 +56,21 @@ class Walk {
     }
   }
 
+  // Of a map whose keys are free: those that are declared all the same, and the kinds of the values of the others.
+  void walk_known(const Key& key, const Node& map, const std::string& path, const std::string& pattern) {
+    if (!map.is_map() || (key.value_kinds == kAny && schema_.children(pattern).empty())) return;
+    for (const auto& [name, value] : map.entries()) {
+      const std::string full = join(path, name), key_path = join(pattern, name);
+      const Key* known = name.find('.') == std::string::npos ? schema_.find(key_path) : nullptr;
+      if (known && known->path == key_path) {
+        check(*known, value, full, key_path);
+      } else if (!is_kind(value, key.value_kinds)) {
+        add(Problem::Severity::error, value, full,
+            fmt::format("got {}, wanted {}", value.describe(), kinds_text(key.value_kinds)));
+      }
+    }
+  }
+
   void unknown(const std::string& name, const Node& value, const std::string& path) {
     if (name.find('.') != std::string::npos) {
       return add(Problem::Severity::error, value, path,
@@ -82,7 +97,7 @@ class Walk {
     if (key.status == Status::accepted && !key.note.empty() && !dormant && asks_for_something(key, value)) {
       add(Problem::Severity::notice, value, path, key.note);
     }
-    if (key.open) return;
+    if (key.open) return walk_known(key, value, path, pattern);
     if (value.is_map()) walk_map(value, path, pattern);
     if (!value.is_list()) return;
     for (size_t i = 0; i < value.items().size(); ++i) {

@@ -10,18 +10,6 @@
 namespace hexad::config {
 namespace {
 
-bool is_kind(const Node& value, Kinds kinds) {
-  if (value.is_null()) return kinds & kNull;
-  if (value.is_bool()) return kinds & kBool;
-  if (value.is_int()) return kinds & (kInt | kFloat);
-  if (value.is_double()) {
-    const double number = value.as_double();
-    return (kinds & kFloat) || ((kinds & kInt) && std::trunc(number) == number && std::abs(number) < 9e15);
-  }
-  if (value.is_string()) return kinds & kText;
-  return kinds & (value.is_list() ? kList : kMap);
-}
-
 // Bounds are written as a person would: 1, 0.5.
 std::string bound_text(double bound) { return fmt::format("{}", bound); }
 
@@ -31,12 +19,16 @@ bool in_range(const Key& key, double number) {
   return low_enough && number <= key.maximum;
 }
 
-std::optional<std::string> element_problem(const Key& key, const Node& list) {
+std::optional<std::string> choice_problem(const Key& key, const std::string& text, bool dormant);
+
+std::optional<std::string> element_problem(const Key& key, const Node& list, bool dormant) {
   for (size_t i = 0; i < list.items().size(); ++i) {
     const Node& item = list.items()[i];
     if (!is_kind(item, key.element_kinds)) {
       return fmt::format("element {} is {}, wanted {}", i, item.describe(), kinds_text(key.element_kinds));
     }
+    if (!item.is_string()) continue;
+    if (const auto problem = choice_problem(key, item.as_string(), dormant)) return problem;
   }
   return std::nullopt;
 }
@@ -64,6 +56,18 @@ std::optional<std::string> feature_problem(const Key& key, const Node& value) {
 }
 
 }  // namespace
+
+bool is_kind(const Node& value, Kinds kinds) {
+  if (value.is_null()) return kinds & kNull;
+  if (value.is_bool()) return kinds & kBool;
+  if (value.is_int()) return kinds & (kInt | kFloat);
+  if (value.is_double()) {
+    const double number = value.as_double();
+    return (kinds & kFloat) || ((kinds & kInt) && std::trunc(number) == number && std::abs(number) < 9e15);
+  }
+  if (value.is_string()) return kinds & kText;
+  return kinds & (value.is_list() ? kList : kMap);
+}
 
 std::string kinds_text(Kinds kinds) {
   if (kinds == kAny) return "anything";
@@ -104,7 +108,7 @@ std::optional<std::string> value_problem(const Key& key, const Node& value, bool
     if (const auto problem = choice_problem(key, value.as_string(), dormant)) return problem;
   }
   if (value.is_list()) {
-    if (const auto problem = element_problem(key, value)) return problem;
+    if (const auto problem = element_problem(key, value, dormant)) return problem;
   }
   return dormant ? std::nullopt : feature_problem(key, value);
 }

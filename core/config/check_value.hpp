@@ -12,6 +12,9 @@ namespace hexad::config {
 // read (`dormant`) may ask for features that are not available.
 std::optional<std::string> value_problem(const Key& key, const Node& value, bool dormant = false);
 
+// True if the value is of one of the kinds; a whole number counts as an integer, an integer as a number.
+bool is_kind(const Node& value, Kinds kinds);
+
 // The kinds as text: "an integer or null".
 std::string kinds_text(Kinds kinds);
 

@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/config/origin.hpp"
 
 namespace hexad::config {
 namespace {
@@ -53,13 +54,20 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
 }
 
 int config_show(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
-                std::ostream& out, std::ostream& errors) {
+                std::ostream& out, std::ostream& errors, bool origins) {
   try {
-    const Resolved resolved = resolve(path, overrides);
+    const Loaded loaded = load_with_defaults(path, overrides);
+    bool valid = true;
+    for (const Problem& problem : check(loaded)) {
+      if (!problem.is_error()) continue;
+      valid = false;
+      errors << problem.text() << '\n';
+    }
+    if (!valid) return kInvalid;
     if (json) {
-      out << json_text(resolved.root.to_json()) << '\n';
+      out << json_text(origins ? origins_json(loaded) : loaded.root.to_json()) << '\n';
     } else {
-      out << resolved.root.to_yaml();
+      out << shown_yaml(loaded, origins);
     }
     return 0;
   } catch (const Error& error) {

@@ -1,5 +1,8 @@
 #include "core/config/defaults.hpp"
 
+#include <cmath>
+
+#include "core/base/json.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/schema/schema.hpp"
 #include "core/config/yaml_file.hpp"
@@ -8,7 +11,7 @@
 namespace hexad::config {
 namespace {
 
-const Location kOrigin = {"default", 0, 0};
+const Location kOrigin = {kDefaultOrigin, 0, 0};
 
 // The map that holds the last key of the path, made if it is absent; null if something else stands in its place.
 Node* section_for(Node& root, std::string_view path) {
@@ -64,18 +67,54 @@ Node default_value(const std::string& default_yaml) {
   return Node(value_of(default_yaml), kOrigin);
 }
 
-void fill_defaults(Node& root) {
+namespace {
+
+// A key below a map that says so has its default only where the map is written.
+bool waits_for_section(const Node& root, const Schema& schema, const Key& key) {
+  const std::string above = key.path.substr(0, key.path.rfind('.'));
+  const Key* section = schema.find(above);
+  return section && section->optional && !root.has(above);
+}
+
+std::string default_yaml_of(const Node& root, const Key& key, Algorithm algorithm,
+                            const nlohmann::ordered_json& model) {
+  for (const std::string& other : key.first_of) {
+    if (root.has(other)) return "${" + other + "}";
+  }
+  if (!key.model_member.empty() && model.is_object() && model.contains(key.model_member))
+    return json_text(model.at(key.model_member));
+  return default_yaml_of(key, algorithm);
+}
+
+bool has_default(const Key& key) {
+  return !key.default_yaml.empty() || !key.first_of.empty() || !key.model_member.empty();
+}
+
+}  // namespace
+
+void fill_defaults(Node& root, const Schema& schema, const nlohmann::ordered_json& model) {
   const bool training = trains(root), has_data = training || root.child("data");
   const Algorithm algorithm = algorithm_of(root);
-  for (const Key& key : schema().keys()) {
-    if (key.status != Status::effective || !key.filled || key.default_yaml.empty()) continue;
+  for (const Key& key : schema.keys()) {
+    if (key.status != Status::effective || !key.filled || !has_default(key)) continue;
     if (!training && key.path.starts_with("grpo.")) continue;
     if (!has_data && key.path.starts_with("data.")) continue;
-    if (of_another_algorithm(key.path, algorithm)) continue;
+    if (of_another_algorithm(key.path, algorithm) || waits_for_section(root, schema, key)) continue;
+    const std::string yaml = default_yaml_of(root, key, algorithm, model);
+    if (yaml.empty()) continue;
     Node* section = section_for(root, key.path);
     const std::string_view name = std::string_view(key.path).substr(key.path.rfind('.') + 1);
-    if (section && !section->child(name))
-      section->entries().emplace_back(name, default_value(default_yaml_of(key, algorithm)));
+    if (section && !section->child(name)) section->entries().emplace_back(name, default_value(yaml));
+  }
+}
+
+void round_integers(Node& root, const Schema& schema) {
+  for (const Key& key : schema.keys()) {
+    if (!(key.kinds & kInt) || (key.kinds & kFloat)) continue;
+    Node* value = root.find(key.path);
+    if (!value || !value->is_double()) continue;
+    const double number = value->as_double();
+    if (std::abs(number) < 9e15 && number == std::trunc(number)) value->set_value(static_cast<int64_t>(number));
   }
 }
 

@@ -5,7 +5,6 @@
 #include "core/base/joined.hpp"
 #include "core/base/suggest.hpp"
 #include "core/config/algorithm.hpp"
-#include "core/config/rules.hpp"
 #include "core/config/trl_names.hpp"
 
 namespace hexad::config {
@@ -61,10 +60,6 @@ class Search {
     for (const char* block : {"grpo", "sft", "dpo", "rm"}) {
       if (algorithm_ != block) elsewhere_.push_back(std::string(block) + ".");
     }
-    const std::string backend = RuleContext(root).backend();
-    for (const char* other : {"dtensor", "megatron"}) {
-      if (backend != other) elsewhere_.push_back(fmt::format("policy.{}_cfg.", other));
-    }
   }
 
   // Keys beside it that begin with the word.
@@ -118,6 +113,7 @@ class Search {
     for (const Key& key : schema_.keys()) {
       const bool here =
           key.status == Status::effective && key.path != key_ && key.path.find('*') == std::string::npos &&
+          (key.plugin.empty() || key.filled) &&
           std::ranges::none_of(elsewhere_, [&](const std::string& block) { return key.path.starts_with(block); });
       if (here && matches(key.path)) found.push_back(key.path);
     }
@@ -128,7 +124,7 @@ class Search {
   const std::string word_;
   const Schema& schema_;
   const std::string algorithm_;
-  Names elsewhere_;  // blocks of other algorithms and of backends that do not train
+  Names elsewhere_;  // blocks of other algorithms
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/config/megatron_config.hpp"
+#include "core/config/run_facts.hpp"
 
 namespace hexad::config {
 
@@ -28,31 +28,9 @@ struct BatchingConfig {  // dynamic_batching and sequence_packing
   std::string microbatch_order = "packer";                  // packing only
 };
 
-struct DtensorConfig {
-  bool enabled = true;
-  bool cpu_offload = false;
-  bool sequence_parallel = false;
-  bool activation_checkpointing = false;
-  int64_t tensor_parallel_size = 1;
-  int64_t context_parallel_size = 1;
-  int64_t dp_replicate_size = 1;
-  std::optional<bool> reshard_after_forward;  // absent: by the GPU's free memory
-};
-
 struct OptimizerConfig {
   std::string name = "torch.optim.AdamW";
   nlohmann::ordered_json kwargs = nlohmann::ordered_json::object();
-};
-
-struct NativeGeneratorConfig {
-  int64_t kv_block_size = 16;
-  std::optional<double> kv_cache_gb;  // absent: what the run needs, within the memory that is free
-  int64_t max_num_seqs = 256;
-  int64_t max_num_batched_tokens = 2048;
-  bool enable_chunked_prefill = true;
-  bool enable_prefix_sharing = true;
-  int64_t tensor_parallel_size = 1;
-  bool deterministic = false;
 };
 
 struct ColocatedConfig {
@@ -63,9 +41,7 @@ struct ColocatedConfig {
 };
 
 struct GenerationConfig {
-  std::string backend = "native";
-  std::string plugin = "native";  // the plugin that `backend` stands for: vllm is vllm_bridge
-  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
+  std::string plugin;  // its name, or its path
   int64_t max_new_tokens = 512;
   double temperature = 1;
   double top_p = 1;
@@ -75,15 +51,12 @@ struct GenerationConfig {
   std::vector<std::string> stop_strings;
   bool ignore_eos = false;
   std::vector<int64_t> imposed_lengths;  // of a training rollout's responses, in order; empty: what is sampled
-  NativeGeneratorConfig native_cfg;
-  int64_t replica_size = 1;  // neighbouring workers that serve the same requests together
+  int64_t replica_size = 1;              // neighbouring workers that serve the same requests together
   ColocatedConfig colocated;
-  nlohmann::ordered_json generation;  // the whole block: what a generator plugin receives
 };
 
 struct PolicyConfig {
-  std::string backend = "dtensor";  // the plugin; from policy.backend, or from which *_cfg is enabled
-  nlohmann::ordered_json plugin_config = nlohmann::ordered_json::object();
+  std::string backend;  // the plugin: its name, or its path
   std::string model_name;
   std::optional<int64_t> random_init_seed;  // absent: weights come from the files
   TokenizerConfig tokenizer;
@@ -96,16 +69,15 @@ struct PolicyConfig {
   std::optional<int64_t> logprob_chunk_size;
   bool deterministic = false;
   bool batch_invariant = false;
-  DtensorConfig dtensor_cfg;
-  MegatronConfig megatron_cfg;
   BatchingConfig dynamic_batching;
   BatchingConfig sequence_packing;
   int64_t make_sequence_length_divisible_by = 1;
   std::optional<double> max_grad_norm = 1.0;
   OptimizerConfig optimizer;
-  nlohmann::ordered_json scheduler;  // null, {name, kwargs}, or a list of those with one {milestones: [...]}
+  std::optional<double> learning_rate;   // of a backend with a key of its own for it
+  std::optional<ScheduleFact> schedule;  // likewise; it stands in the place of `scheduler`
+  nlohmann::ordered_json scheduler;      // null, {name, kwargs}, or a list of those with one {milestones: [...]}
   GenerationConfig generation;
-  nlohmann::ordered_json policy;  // the whole block: what a backend plugin receives; megatron_cfg with every key
 };
 
 }  // namespace hexad::config

@@ -40,67 +40,16 @@ std::optional<std::string> RuleContext::text(const std::string& path) const {
   return node->as_string();
 }
 
-std::string RuleContext::backend() const {
-  if (const std::optional<std::string> named = text("policy.backend")) return *named;
-  return flag("policy.megatron_cfg.enabled") ? "megatron" : "dtensor";
-}
+std::string RuleContext::backend() const { return facts_.backend; }
 
-std::optional<model::ModelShape> RuleContext::model_shape() const {
-  const std::optional<std::string> name = text("policy.model_name");
-  if (!name) return std::nullopt;
-  const Node* overrides = root_.find("policy.hf_config_overrides");
-  try {
-    return model::read_model_shape(*name, overrides ? overrides->to_json() : nlohmann::ordered_json());
-  } catch (const model::Error& error) {
-    fail(ErrorKind::data, "{}", error.what());
-  }
-}
+std::optional<int64_t> RuleContext::generation_ranks() const { return world_of(root_).generate_ranks; }
 
-std::optional<int64_t> RuleContext::ranks() const {
-  constexpr int64_t kMost = 1'000'000;
-  const std::optional<int64_t> devices = integer("cluster.gpus_per_node"), nodes = integer("cluster.num_nodes");
-  if (!devices || !nodes || *devices < 1 || *nodes < 1 || *devices > kMost || *nodes > kMost) return std::nullopt;
-  return *devices * *nodes;
-}
-
-std::optional<int64_t> RuleContext::generation_ranks() const {
-  if (algorithm() != Algorithm::grpo) return 0;
-  const std::string at = "policy.generation.colocated.";
-  const Node* colocated = value(at + "enabled");
-  if (!colocated || !colocated->is_bool() || colocated->as_bool()) return 0;
-  const int64_t nodes = integer("cluster.num_nodes").value_or(1);
-  const std::optional<int64_t> devices = integer(at + "resources.gpus_per_node");
-  if (nodes == 1) return devices;
-  const std::optional<int64_t> own = integer(at + "resources.num_nodes");
-  return own ? std::optional(*own * integer("cluster.gpus_per_node").value_or(1)) : std::nullopt;
-}
-
-std::optional<int64_t> RuleContext::training_ranks() const {
-  const std::optional<int64_t> all = ranks(), apart = generation_ranks();
-  if (!all || !apart || *apart < 0 || *apart >= *all) return std::nullopt;
-  return *all - *apart;
-}
+std::optional<int64_t> RuleContext::training_ranks() const { return world_of(root_).train_ranks; }
 
 std::optional<int64_t> RuleContext::data_parallel_size() const {
-  const std::optional<int64_t> world = training_ranks();
-  if (!world) return std::nullopt;
-  std::vector<std::string> sizes;
-  if (backend() == "dtensor") {
-    for (const char* size : {"tensor_parallel_size", "context_parallel_size"})
-      sizes.push_back(std::string("policy.dtensor_cfg.") + size);
-  } else if (backend() == "megatron") {
-    for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"})
-      sizes.push_back(std::string("policy.megatron_cfg.") + size);
-  } else {
-    return std::nullopt;
-  }
-  int64_t model = 1;
-  for (const std::string& size : sizes) {
-    const std::optional<int64_t> ranks = integer(size);
-    if (!ranks || *ranks < 1 || *ranks > 1'000'000) return std::nullopt;
-    model *= *ranks;
-  }
-  return *world % model == 0 ? std::optional(*world / model) : std::nullopt;
+  const std::optional<int64_t> ranks = training_ranks(), copy = facts_.copy_ranks;
+  if (!ranks || !copy || *copy < 1 || *ranks % *copy != 0) return std::nullopt;
+  return *ranks / *copy;
 }
 
 void RuleContext::add(Problem::Severity severity, const std::string& path, std::string message) {

@@ -8,20 +8,19 @@
 #include "core/config/algorithm.hpp"
 #include "core/config/check.hpp"
 #include "core/config/node.hpp"
+#include "core/config/run_facts.hpp"
 #include "core/config/schema/schema.hpp"
-#include "lib/model/model_shape.hpp"
+#include "core/config/world.hpp"
 
 namespace hexad::config {
-
-// A number of ranks above it is not looked at.
-constexpr int64_t kMostRanks = 1'000'000;
 
 // Reads a configuration that may hold wrong values (they are reported elsewhere): a value of the wrong kind counts as
 // absent, and an absent one as its default.
 class RuleContext {
  public:
-  // `defaults` gives the values of absent keys.
-  explicit RuleContext(const Node& root, const Schema& defaults = schema()) : root_(root), defaults_from_(defaults) {}
+  // `defaults` gives the values of absent keys; `facts` is what the run's plugins say of themselves.
+  explicit RuleContext(const Node& root, const Schema& defaults = core_schema(), RunFacts facts = {})
+      : root_(root), defaults_from_(defaults), facts_(std::move(facts)) {}
 
   const Node& root() const { return root_; }
   bool flag(const std::string& path) const;
@@ -34,16 +33,14 @@ class RuleContext {
   // The algorithm, and the key of its block.
   Algorithm algorithm() const { return algorithm_of(root_); }
   std::string block() const { return name_of(algorithm()); }
-  // The plugin that trains: policy.backend, or what the *_cfg blocks say.
+  const RunFacts& facts() const { return facts_; }
+  // The plugin that trains.
   std::string backend() const;
-  // The sizes of policy.model_name with policy.hf_config_overrides; nothing where its config.json is not at hand.
-  std::optional<model::ModelShape> model_shape() const;
-  // Ranks of the run; of those the last ones that only generate (0: generation is colocated); and those that train.
-  // Nothing where a size is no such number, or leaves nobody.
-  std::optional<int64_t> ranks() const;
+  // The last ranks, which only generate (0: generation is colocated); and those that train. Nothing where a size is no such
+  // number, or leaves nobody.
   std::optional<int64_t> generation_ranks() const;
   std::optional<int64_t> training_ranks() const;
-  // Data-parallel ranks of that backend; nothing for a plugin whose layout is its own.
+  // Data-parallel ranks of that backend; nothing where its manifest does not say how many ranks hold one copy.
   std::optional<int64_t> data_parallel_size() const;
 
   void error(const std::string& path, std::string message) { add(Problem::Severity::error, path, std::move(message)); }
@@ -57,21 +54,20 @@ class RuleContext {
 
   const Node& root_;
   const Schema& defaults_from_;
+  RunFacts facts_;
   mutable std::vector<std::unique_ptr<Node>> defaults_;
   std::vector<Problem> problems_;
 };
 
-void check_loss_rules(RuleContext& context);             // what ClippedPGLossFn asserts
+void check_loss_rules(RuleContext& context);             // the KL of GRPO
 void check_batch_rules(RuleContext& context);            // divisibility, packing, padding
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
 void check_eval_rules(RuleContext& context);             // eval
 void check_supervised_rules(RuleContext& context);       // sft, dpo, rm
 void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
-void check_generation_rules(RuleContext& context);       // sampling and the native generator
+void check_generation_rules(RuleContext& context);       // sampling
 void check_placement_rules(RuleContext& context);        // generation on ranks of its own, asynchronous GRPO
 void check_run_rules(RuleContext& context);              // model, backend, data, checkpoints, cluster, plugins
 void check_schedule_rules(RuleContext& context);         // optimizer and policy.scheduler
-void check_dtensor_rules(RuleContext& context);          // policy.dtensor_cfg: the device mesh
-void check_megatron_rules(RuleContext& context);  // policy.megatron_cfg: layouts, experts, optimizer, recomputation
 
 }  // namespace hexad::config

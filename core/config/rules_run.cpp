@@ -10,19 +10,6 @@
 namespace hexad::config {
 namespace {
 
-void check_backend(RuleContext& c) {
-  const bool dtensor = c.flag("policy.dtensor_cfg.enabled"), megatron = c.flag("policy.megatron_cfg.enabled");
-  if (c.text("policy.backend")) return;
-  if (dtensor && megatron && c.root().find("policy.dtensor_cfg.enabled")) {
-    c.error("policy.megatron_cfg.enabled",
-            "policy.dtensor_cfg.enabled is true as well; one of them trains: set the other to false");
-  }
-  if (!dtensor && !megatron) {
-    c.error("policy.dtensor_cfg.enabled",
-            "no backend: enable policy.dtensor_cfg or policy.megatron_cfg, or name a plugin in policy.backend");
-  }
-}
-
 // A validation set that says neither would be read from the folder that hexad is started in.
 void check_validation_names(RuleContext& c) {
   const Node* validation = c.root().find("data.validation");
@@ -108,9 +95,8 @@ std::vector<std::string> confinable_plugins(const RuleContext& c) {
   const auto add = [&](const std::optional<std::string>& value) {
     if (value) names.push_back(plugin_name(*value));
   };
-  const std::optional<std::string> generator = c.text("policy.generation.backend");
   add(c.text("loss_fn.plugin"));
-  if (c.algorithm() == Algorithm::grpo) add(generator == "vllm" ? "vllm_bridge" : generator);
+  if (c.algorithm() == Algorithm::grpo) add(c.facts().generator);
   const Node* environments = c.root().find("env");
   if (!environments || !environments->is_map()) return names;
   for (const auto& [name, environment] : environments->entries()) {
@@ -139,27 +125,17 @@ void check_own_process(RuleContext& c) {
   }
 }
 
-void check_router_replay(RuleContext& c) {
-  if (!c.flag("policy.router_replay.enabled")) return;
-  const std::string backend = c.backend();
-  if (backend != "megatron" && backend != "dtensor") {
-    c.notice("policy.router_replay.enabled", fmt::format("is for the backend {} to read", backend));
-  }
-}
-
 }  // namespace
 
 void check_run_rules(RuleContext& c) {
   if (!c.root().find("policy.model_name")) {
     c.error("policy.model_name", "is missing: give the Hugging Face directory of the model");
   }
-  check_backend(c);
   if (trains(c.root())) check_data(c);
   check_checkpointing(c);
   check_cluster(c);
   check_pins(c);
   check_own_process(c);
-  check_router_replay(c);
 }
 
 }  // namespace hexad::config

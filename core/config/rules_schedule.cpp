@@ -38,9 +38,6 @@ void check_schedule_rules(RuleContext& c) {
   if (betas && betas->is_list() && betas->items().size() != 2) {
     c.error("policy.optimizer.kwargs.betas", fmt::format("got {} numbers, wanted 2", betas->items().size()));
   }
-  if (c.backend() == "dtensor" && c.root().find("policy.optimizer") && c.root().at("policy.optimizer").is_null()) {
-    c.error("policy.optimizer", "is null, but the dtensor backend trains with it; give name and kwargs");
-  }
 }
 
 }  // namespace hexad::config

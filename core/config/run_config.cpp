@@ -81,7 +81,7 @@ int64_t max_num_steps(const RunConfig& run) {
   return run.algorithm == Algorithm::grpo ? run.grpo.max_num_steps : run.supervised.max_num_steps;
 }
 
-RunConfig run_config(const Node& root) {
+RunConfig run_config(const Node& root, const RunFacts& facts) {
   RunConfig run;
   run.algorithm = algorithm_of(root);
   if (run.algorithm == Algorithm::grpo)
@@ -90,7 +90,7 @@ RunConfig run_config(const Node& root) {
     run.supervised = read_supervised(root);
   run.reward_penalties = read_penalties(root);
   run.loss_fn = read_loss(root);
-  run.policy = read_policy(root);
+  run.policy = read_policy(root, facts);
   run.data = read_data(root);
   run.env = read_env(root);
   run.eval = read_eval(Reader(root, "eval"));

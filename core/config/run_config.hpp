@@ -5,6 +5,7 @@
 #include "core/config/data_config.hpp"
 #include "core/config/node.hpp"
 #include "core/config/policy_config.hpp"
+#include "core/config/run_facts.hpp"
 #include "core/config/system_config.hpp"
 
 namespace hexad::config {
@@ -30,7 +31,11 @@ int64_t generation_ranks(const RunConfig& run);
 // max_num_steps of the algorithm's block; -1: as many as the epochs hold.
 int64_t max_num_steps(const RunConfig& run);
 
-// From the root that resolve() returned. Throws Error(config) where a key is missing or has another type.
-RunConfig run_config(const Node& root);
+// Of a configuration that is resolved, or only loaded. Throws Error(config) where a key is missing or has another type.
+RunConfig run_config(const Node& root, const RunFacts& facts);
+template <typename Configuration>  // Resolved or Loaded (core/config/check.hpp)
+RunConfig run_config(const Configuration& configuration) {
+  return run_config(configuration.root, configuration.facts);
+}
 
 }  // namespace hexad::config

@@ -136,23 +136,9 @@ LossConfig read_loss(const Node& root) {
   c.loss_fn.erase("plugin_config");
   r.read("reference_policy_kl_penalty", c.reference_policy_kl_penalty);
   r.read("reference_policy_kl_type", c.reference_policy_kl_type);
-  r.read("kl_input_clamp_value", c.kl_input_clamp_value);
-  r.read("kl_output_clamp_value", c.kl_output_clamp_value);
-  r.read("ratio_clip_min", c.ratio_clip_min);
-  r.read("ratio_clip_max", c.ratio_clip_max);
-  r.read("ratio_clip_c", c.ratio_clip_c);
-  r.read("use_on_policy_kl_approximation", c.use_on_policy_kl_approximation);
   r.read("use_importance_sampling_correction", c.use_importance_sampling_correction);
-  r.read("truncated_importance_sampling_type", c.truncated_importance_sampling_type);
-  r.read("truncated_importance_sampling_ratio", c.truncated_importance_sampling_ratio);
-  r.read("truncated_importance_sampling_ratio_min", c.truncated_importance_sampling_ratio_min);
-  r.read("sequence_level_importance_ratios", c.sequence_level_importance_ratios);
-  r.read("token_level_loss", c.token_level_loss);
   r.read("force_on_policy_ratio", c.force_on_policy_ratio);
   r.read("use_kl_in_reward", c.use_kl_in_reward);
-  r.read("use_cispo", c.use_cispo);
-  r.read("disable_ppo_ratio", c.disable_ppo_ratio);
-  r.read("positive_example_nll_weight", c.positive_example_nll_weight);
   return c;
 }
 

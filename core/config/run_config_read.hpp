@@ -47,8 +47,7 @@ GrpoConfig read_grpo(const Node& root);
 RewardPenaltiesConfig read_penalties(const Node& root);
 SupervisedConfig read_supervised(const Node& root);  // of the configuration's algorithm
 LossConfig read_loss(const Node& root);
-PolicyConfig read_policy(const Node& root);
-MegatronConfig read_megatron(const Node& root);
+PolicyConfig read_policy(const Node& root, const RunFacts& facts);
 DataConfig read_data(const Node& root);
 
 }  // namespace hexad::config

@@ -1,7 +1,6 @@
 #include "core/config/synonyms.hpp"
 
-#include "core/config/rules.hpp"
-#include "core/config/schema/schema.hpp"
+#include "core/config/dialect.hpp"
 
 namespace hexad::config {
 namespace {
@@ -18,22 +17,35 @@ std::string meaning(const Node& root, const Key& key) {
   return key.synonym_of;
 }
 
+bool is_chosen(const Selection& selection, const std::string& plugin) {
+  return std::ranges::any_of(selection.all(), [&](const Chosen* each) { return each->plugin() == plugin; });
+}
+
 }  // namespace
 
-std::vector<Problem> replace_synonyms(Node& root) {
-  const bool megatron = RuleContext(root).backend() == "megatron";
+std::vector<Problem> replace_synonyms(Node& root, const Schema& schema, const Selection& selection) {
   std::vector<Problem> problems;
-  for (const Key& key : schema().keys()) {
+  const auto replace = [&](Node& value, const Key& key, const std::string& text, const std::string& means,
+                           const std::string& note) {
+    value = Node(means, value.location());
+    if (!key.plugin.empty() && !is_chosen(selection, key.plugin)) return;
+    problems.push_back({Problem::Severity::notice, value.location(), key.path,
+                        fmt::format("'{}' means {} here: {}", text, means, note)});
+  };
+  for (const Key& key : schema.keys()) {
     if (key.synonyms.empty()) continue;
     Node* value = root.find(key.path);
     if (!value || !value->is_string()) continue;
-    const std::string text = value->as_string(), means = meaning(root, key);
+    const std::string text = value->as_string();
     if (std::ranges::find(key.synonyms, text) == key.synonyms.end()) continue;
-    *value = Node(means, value->location());
-    if (!megatron && key.path.starts_with("policy.megatron_cfg.")) continue;
-    problems.push_back({Problem::Severity::notice, value->location(), key.path,
-                        fmt::format("'{}' means {} here: {}", text, means, key.synonym_note)});
+    replace(*value, key, text, meaning(root, key), key.synonym_note);
   }
+  // An engine of another system's, where no plugin serves it: the selection has taken the default already.
+  Node* engine = root.find("policy.generation.backend");
+  if (engine && engine->is_string() && is_foreign_engine(engine->as_string()) && !selection.generator.name.empty() &&
+      engine->as_string() != selection.generator.name)
+    replace(*engine, *schema.find("policy.generation.backend"), engine->as_string(), kDefaultGenerator,
+            "that engine does not run here, and settings of its own are not read");
   return problems;
 }
 

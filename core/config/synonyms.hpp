@@ -2,11 +2,12 @@
 #pragma once
 #include <vector>
 
-#include "core/config/check.hpp"
+#include "core/config/declaration/selection.hpp"
+#include "core/config/schema/schema.hpp"
 
 namespace hexad::config {
 
-// Puts the texts in effect in their place, and says so in a notice each, but not of a backend that does not train.
-std::vector<Problem> replace_synonyms(Node& root);
+// Puts the texts in effect in their place, and says so in a notice each, but not of a plugin that is not used.
+std::vector<Problem> replace_synonyms(Node& root, const Schema& schema, const Selection& selection);
 
 }  // namespace hexad::config

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/config/declaration/declaration.hpp"
 #include "core/environment/patience.hpp"
 #include "core/plugin/environment_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
@@ -112,8 +113,10 @@ std::unique_ptr<Environment> make_plugin_environment(const std::string& name, co
          json_text(plugin));
   }
   const plugin::LoadedPlugin& loaded = registry.load(plugin::Kind::environment, plugin.get<std::string>());
-  return std::make_unique<PluginEnvironment>(path, loaded, plugin::PluginConfig(path, section, std::move(locate)),
-                                             interrupted);
+  // One that is nested in another's `rewards` has no defaults of the configuration.
+  plugin::PluginConfig config(path, section, std::move(locate));
+  if (const auto declaration = config::read_declaration(loaded.manifest, loaded.path)) config.fill(*declaration);
+  return std::make_unique<PluginEnvironment>(path, loaded, std::move(config), interrupted);
 }
 
 }  // namespace hexad::environment

@@ -4,7 +4,7 @@
 
 #include <hexad/abi.h>
 
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 
 namespace hexad::plugin {
 

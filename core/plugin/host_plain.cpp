@@ -1,4 +1,6 @@
 // Memory and process groups of a process without LibTorch: malloc, the CPU, one rank.
+#include <hexad/handle.hpp>
+
 #include <cstdlib>
 #include <vector>
 
@@ -35,21 +37,21 @@ hexad_code alloc(hexad_call* call, int32_t device_type, int32_t, uint64_t bytes,
 void free_memory(void* pointer, int32_t, int32_t) { std::free(pointer); }
 
 // A tensor that owns its memory, shape and strides.
-struct OwnedTensor {
-  DLManagedTensorVersioned managed{};
+struct HostTensor {
+  sdk::TensorHandle managed{};
   std::vector<int64_t> shape, strides;
 };
 
-void delete_tensor(DLManagedTensorVersioned* managed) {
-  auto* owned = static_cast<OwnedTensor*>(managed->manager_ctx);
+void delete_tensor(sdk::TensorHandle* managed) {
+  auto* owned = static_cast<HostTensor*>(managed->manager_ctx);
   std::free(managed->dl_tensor.data);
   delete owned;
 }
 
-hexad_code tensor_new(hexad_call* call, const DLTensor* prototype, DLManagedTensorVersioned** out) {
+hexad_code tensor_new(hexad_call* call, const DLTensor* prototype, sdk::TensorHandle** out) {
   if (prototype->device.device_type != kDLCPU) return no_device(call);
   return guarded(call, [&] {
-    auto owned = std::make_unique<OwnedTensor>();
+    auto owned = std::make_unique<HostTensor>();
     owned->shape.assign(prototype->shape, prototype->shape + prototype->ndim);
     owned->strides.resize(owned->shape.size());
     uint64_t count = 1;

@@ -1,4 +1,6 @@
 // Memory, streams, process groups and trace ranges through the runtime.
+#include <hexad/handle.hpp>
+
 #include "core/plugin/host_services.hpp"
 
 namespace hexad::plugin {
@@ -24,7 +26,7 @@ hexad_code alloc(hexad_call* call, int32_t device_type, int32_t device_id, uint6
 void free_memory(void* pointer, int32_t device_type, int32_t device_id) {
   if (pointer) device_half->free(pointer, device_type, device_id);
 }
-hexad_code tensor_new(hexad_call* call, const DLTensor* prototype, DLManagedTensorVersioned** out) {
+hexad_code tensor_new(hexad_call* call, const DLTensor* prototype, sdk::TensorHandle** out) {
   return checked(call, device_half->tensor_new(prototype, out));
 }
 

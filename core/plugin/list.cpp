@@ -2,7 +2,9 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
-#include "core/plugin/discovery.hpp"
+#include "core/config/reference_plugin.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/plugin/key_table.hpp"
 #include "core/plugin/precheck.hpp"
 
 namespace hexad::plugin {
@@ -10,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "ok", "shadowed" or "refused", and why.
+// "ok", "shadowed", "refused" or "not built", and why.
 struct Status {
   std::string state;
   std::string reason;
@@ -20,6 +22,7 @@ Status status_of(const Candidate& candidate, const Options& options) {
   if (!candidate.problem.empty()) return {"refused", candidate.problem};
   if (!candidate.shadowed_by.empty()) return {"shadowed", "by " + candidate.shadowed_by.string()};
   if (!options.enabled) return {"refused", "plugins.enabled is false"};
+  if (is_unbuilt(candidate)) return {"not built", ""};
   try {
     check_before_load(candidate, options, nullptr);
     return {"ok", ""};
@@ -35,8 +38,12 @@ Json describe(const Candidate& candidate, const Options& options) {
     json["name"] = m->name;
     json["version"] = m->version;
     json["library"] = candidate.library().string();
-    json["sha256"] = m->sha256;
-    json["size"] = m->size;
+    if (m->sha256.empty()) {
+      json["build"] = m->build;
+    } else {
+      json["sha256"] = m->sha256;
+      json["size"] = m->size;
+    }
     json["abi"] = fmt::format("{}.{}", m->abi_major, m->min_host_minor);
     json["arch"] = m->arch;
     json["memory"] = m->memory;
@@ -60,9 +67,27 @@ std::string plain(const Json& value) {
   return text;
 }
 
+// "ok"; "not built: make build".
+std::string status_line(const Json& plugin) {
+  const std::string status = plain(plugin.at("status"));
+  return status == "not built" ? status + ": " + plain(plugin.at("build")) : status;
+}
+
 void print_info(const Json& plugin, std::ostream& out) {
   for (const auto& [key, value] : plugin.items()) {
-    if (!value.empty()) out << fmt::format("{:<9} {}\n", key, plain(value));
+    if (value.empty() || key == "build") continue;
+    out << fmt::format("{:<9} {}\n", key, key == "status" ? status_line(plugin) : plain(value));
+  }
+}
+
+// The keys that the plugin declares; nothing where it declares none. What is wrong with them becomes the "problem".
+std::vector<config::Key> declared_keys(const Candidate& candidate, Json& plugin) {
+  try {
+    const auto declaration = config::read_declaration(*candidate.manifest, candidate.manifest_path.string());
+    return declaration ? config::plugin_keys(*declaration) : std::vector<config::Key>();
+  } catch (const Error& error) {
+    plugin["problem"] = error.what();
+    return {};
   }
 }
 
@@ -88,7 +113,7 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
                          plugin.at("manifest").get<std::string>());
     } else {
       out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", plain(plugin["kind"]), plain(plugin["name"]),
-                         plain(plugin["version"]), plain(plugin["status"]), plain(plugin["library"]));
+                         plain(plugin["version"]), status_line(plugin), plain(plugin["library"]));
     }
     if (plugin.contains("reason")) out << "          " << plain(plugin["reason"]) << '\n';
   }
@@ -98,24 +123,31 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
 }
 
 int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out) {
-  Json matches = Json::array();
+  std::vector<Candidate> matches;
   if (name.starts_with('/')) {
-    matches.push_back(describe(find_path(name), options));
+    matches.push_back(find_path(name));
   } else {
     const Discovery found = discover(options);
     for (const Candidate& candidate : found.candidates) {
-      if (candidate.manifest && candidate.manifest->name == name) matches.push_back(describe(candidate, options));
+      if (candidate.manifest && candidate.manifest->name == name) matches.push_back(candidate);
     }
     if (matches.empty()) fail_not_found(found, std::nullopt, name);
   }
-  if (json) {
-    out << json_text(matches, 2) << '\n';
-    return 0;
+  Json all = Json::array();
+  for (const Candidate& candidate : matches) {
+    Json plugin = describe(candidate, options);
+    const std::vector<config::Key> keys = declared_keys(candidate, plugin);
+    if (json) {
+      plugin["keys"] = Json::array();
+      for (const config::Key& key : keys) plugin["keys"].push_back(config::key_json(key));
+      all.push_back(std::move(plugin));
+      continue;
+    }
+    if (&candidate != &matches.front()) out << '\n';
+    print_info(plugin, out);
+    if (!keys.empty()) out << "keys:\n" << key_table(keys);
   }
-  for (size_t i = 0; i < matches.size(); ++i) {
-    if (i > 0) out << '\n';
-    print_info(matches[i], out);
-  }
+  if (json) out << json_text(all, 2) << '\n';
   return 0;
 }
 

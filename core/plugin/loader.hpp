@@ -4,9 +4,9 @@
 
 #include <hexad/abi.h>
 
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/manifest.hpp"
-#include "core/plugin/options.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/manifest/manifest.hpp"
+#include "core/manifest/options.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::plugin {

@@ -9,7 +9,7 @@
 #include "core/base/joined.hpp"
 #include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -9,9 +9,9 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/error.hpp"
+#include "core/manifest/permissions.hpp"
+#include "core/manifest/sha256.hpp"
 #include "core/plugin/elf.hpp"
-#include "core/plugin/permissions.hpp"
-#include "core/plugin/sha256.hpp"
 #include "core/plugin/verify/record.hpp"
 
 namespace hexad::plugin {
@@ -29,6 +29,17 @@ constexpr const char* kArch = "aarch64-linux-gnu";
 std::string& libtorch_in_process() {
   static std::string* version = new std::string;
   return *version;
+}
+
+void check_built(const Candidate& candidate, const std::string& path) {
+  const Manifest& manifest = *candidate.manifest;
+  if (is_unbuilt(candidate)) {
+    fail(ErrorKind::plugin, "{} is not built: its library {} is not there; {}", manifest.name, path, manifest.build);
+  }
+  if (manifest.sha256.empty()) {
+    fail(ErrorKind::plugin, "{}: its manifest {} has neither sha256 nor size of it; {}", path,
+         candidate.manifest_path.string(), manifest.build);
+  }
 }
 
 void check_abi(const Manifest& manifest, const std::string& path) {
@@ -141,10 +152,16 @@ void check_requirements(const Manifest& manifest, const std::string& path, const
 
 }  // namespace
 
+bool is_unbuilt(const Candidate& candidate) {
+  std::error_code error;
+  return candidate.manifest->sha256.empty() && !fs::exists(candidate.library(), error);
+}
+
 void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
                        bool own_process) {
   const Manifest& manifest = *candidate.manifest;
   const std::string path = candidate.library().string();
+  check_built(candidate, path);
   check_abi(manifest, path);
   check_place(candidate, options, path);
   check_pin(manifest, options, path);

@@ -5,16 +5,19 @@
 
 #include <fmt/format.h>
 
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/manifest.hpp"
-#include "core/plugin/options.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/manifest/manifest.hpp"
+#include "core/manifest/options.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::plugin {
 
-// All of them, in this order: host ABI, architecture, place and permissions, pin, size and digest, the record of
-// verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of this process;
-// a plugin that gets a process of its own (`own_process`) may bring others. Throws Error(plugin).
+// True for a plugin of which there is the manifest alone: it has no digest, and its library is not there.
+bool is_unbuilt(const Candidate& candidate);
+
+// All of them, in this order: that it is built, host ABI, architecture, place and permissions, pin, size and digest,
+// the record of verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of
+// this process; a plugin that gets a process of its own (`own_process`) may bring others. Throws Error(plugin).
 void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
                        bool own_process = false);
 

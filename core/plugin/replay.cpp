@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/config/declaration/declaration.hpp"
 #include "core/plugin/loss_plugin.hpp"
 #include "core/plugin/recording.hpp"
 
@@ -80,10 +81,12 @@ Json replay(const LoadedPlugin& plugin, const std::filesystem::path& file, const
   Json section = about.at("section");
   if (about.at("name") != plugin.manifest.name) section.erase("plugin_config");
   for (const auto& [key, value] : plugin_config.items()) section["plugin_config"][key] = value;
+  PluginConfig config("loss_fn", std::move(section));
+  if (const auto declaration = config::read_declaration(plugin.manifest, plugin.path)) config.fill(*declaration);
   CallContext context;
   context.step = about.at("step");
   context.metric = [](const Metric&) {};
-  LossPlugin loss(plugin, context, PluginConfig("loss_fn", section));
+  LossPlugin loss(plugin, context, std::move(config));
 
   const RecordedArray& offsets = need(recording, "cu_seqlens", where);
   const LossShape shape{offsets.shape.at(0) - 1,

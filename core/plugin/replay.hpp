@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/options.hpp"
+#include "core/manifest/options.hpp"
 
 namespace hexad::plugin {
 

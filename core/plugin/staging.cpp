@@ -40,7 +40,7 @@ bool contiguous(const DLTensor& tensor) {
 }
 
 Staging::~Staging() {
-  for (DLManagedTensorVersioned* managed : device_tensors_) managed->deleter(managed);
+  for (sdk::TensorHandle* managed : device_tensors_) managed->deleter(managed);
 }
 
 DLTensor* Staging::zeros(DLDataType dtype, std::vector<int64_t> shape, DLDevice device) {
@@ -72,7 +72,7 @@ DLTensor* Staging::on(DLTensor* source, DLDevice device) {
          static_cast<int>(source->device.device_type));
   DLTensor prototype = *source;
   prototype.device = device;
-  DLManagedTensorVersioned* made = nullptr;
+  sdk::TensorHandle* made = nullptr;
   if (runtime_->tensor_new(&prototype, &made) != HEXAD_OK)
     fail(ErrorKind::worker, "staging a tensor: {}", runtime_->error());
   device_tensors_.push_back(made);

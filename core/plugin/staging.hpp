@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <hexad/abi.h>
+#include <hexad/handle.hpp>
 
 #include "runtime/runtime.h"
 
@@ -38,7 +39,7 @@ class Staging {
     std::vector<double> memory;  // doubles for their alignment
   };
   std::vector<std::unique_ptr<HostTensor>> host_tensors_;
-  std::vector<DLManagedTensorVersioned*> device_tensors_;
+  std::vector<sdk::TensorHandle*> device_tensors_;
   const hexad_runtime* runtime_;
 };
 

@@ -16,7 +16,7 @@ at::ScalarType parse_precision(const std::string& name) {
   sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.precision is '%s', wanted float32, bfloat16 or float16", name.c_str());
 }
 
-ModelConfig read_model(const std::filesystem::path& dir, const json& overrides) {
+json read_document(const std::filesystem::path& dir, const json& overrides) {
   const std::filesystem::path file = dir / "config.json";
   std::ifstream in(file);
   if (!in)
@@ -28,10 +28,14 @@ ModelConfig read_model(const std::filesystem::path& dir, const json& overrides) 
     if (!overrides.is_object()) fail("policy.hf_config_overrides must be a mapping, got {}", overrides.dump());
     document.merge_patch(overrides);
   }
-  return parse_model_config(document, file.string());
+  return document;
 }
 
 }  // namespace
+
+json model_document(const sdk::Config& config) {
+  return read_document(config.get("model_name", ""), json_at(config, "hf_config_overrides"));
+}
 
 json json_at(const sdk::Config& config, const char* path) {
   const std::optional<std::string> text = config.json(path);
@@ -42,7 +46,7 @@ ModelSettings read_model_settings(const sdk::Config& config) {
   ModelSettings settings;
   settings.model_dir = config.get("model_name", "");
   if (settings.model_dir.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.model_name is missing");
-  settings.model = read_model(settings.model_dir, json_at(config, "hf_config_overrides"));
+  settings.model = parse_model_config(model_document(config), (settings.model_dir / "config.json").string());
   if (config.get("reward_model_cfg.enabled", false)) {
     settings.model.reward_head = true;
     settings.model.tie_word_embeddings = false;

@@ -30,6 +30,9 @@ ModelSettings read_model_settings(const sdk::Config& config);
 // The subtree at `path`; null when absent.
 nlohmann::json json_at(const sdk::Config& config, const char* path);
 
+// config.json of model_name with hf_config_overrides merged in. Throws modeling::Error where there is none.
+nlohmann::json model_document(const sdk::Config& config);
+
 // Temperature and filters of the host's call (hexad_train_args, hexad_forward_args).
 template <typename Args>
 LogprobOptions head_options(const Args& args, const ModelSettings& settings) {

@@ -32,21 +32,37 @@ void read_routing(const MoeKeys& keys, modeling::MoeConfig& moe) {
   modeling::check_topk(topk, moe.num_experts);
 }
 
+// Absent: fp64, as NeMo-RL's example says; null: the type of the model's computation.
 std::optional<at::ScalarType> router_dtype(const MoeKeys& keys) {
-  const std::string name = keys.text("moe_router_dtype", "");
-  if (name == "fp64") return at::kDouble;
-  if (name == "fp32") return at::kFloat;
-  if (!name.empty()) wrong("moe_router_dtype", name, "fp32, fp64 or null");
-  return std::nullopt;
+  const std::optional<std::string> name =
+      keys.config.get_nullable<std::string>(MoeKeys::path("moe_router_dtype").c_str(), "fp64");
+  if (!name) return std::nullopt;
+  if (*name == "fp64") return at::kDouble;
+  if (*name == "fp32") return at::kFloat;
+  wrong("moe_router_dtype", *name, "fp32, fp64 or null");
 }
 
-// A type and a coefficient, or as many of each.
+// What a balancing loss weighs where no key says it: Megatron-Bridge's values, by family (qwen3_moe_bridge.py,
+// deepseek_v3_bridge.py, model_bridge.py).
+double model_aux_coefficient(const nlohmann::json& model) {
+  const std::string family = model.value("model_type", "");
+  if (family == "qwen3_moe") return 1e-3;
+  if (family == "deepseek_v3") return model.value("aux_loss_alpha", 1e-4);
+  return model.value("router_aux_loss_coef", 0.0);
+}
+
+// A type and a coefficient, or as many of each; types without coefficients have the model's own.
 void read_losses(const MoeKeys& keys, modeling::RouterConfig& router) {
-  const auto list = [&](const char* name, const nlohmann::json& otherwise) {
-    const nlohmann::json given = modeling::json_at(keys.config, MoeKeys::path(name).c_str());
-    return given.is_array() ? given : nlohmann::json::array({given.is_null() ? otherwise : given});
-  };
-  const nlohmann::json types = list("moe_router_load_balancing_type", "none"), rates = list("moe_aux_loss_coeff", 0.0);
+  using nlohmann::json;
+  const auto read = [&](const char* name) { return modeling::json_at(keys.config, MoeKeys::path(name).c_str()); };
+  const auto list = [](const json& value) { return value.is_array() ? value : json::array({value}); };
+  const json given = read("moe_router_load_balancing_type"), weights = read("moe_aux_loss_coeff");
+  const json types = list(given.is_null() ? json("none") : given);
+  json rates = list(weights);
+  if (weights.is_null()) {
+    const double own = model_aux_coefficient(modeling::model_document(keys.config));
+    rates = json::array_t(types.size(), own);
+  }
   if (types.size() != rates.size())
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "policy.megatron_cfg.moe_aux_loss_coeff has %zu coefficients, wanted one for each of the %zu types of "
@@ -100,7 +116,7 @@ MoeSettings read_moe_settings(const sdk::Config& config, modeling::ModelConfig& 
   const modeling::Router checks_options(router);
   router.expert_bias = has_bias && settings.bias_update_rate > 0;  // otherwise nobody asks for the counts
   settings.router_dtype = router_dtype(keys);
-  settings.freeze_router = keys.flag("freeze_moe_router", false);
+  settings.freeze_router = keys.flag("freeze_moe_router", true);
   settings.gather_tokens = keys.text("moe_token_dispatcher_type", "alltoall") == "allgather";
   settings.overlap_shared = keys.flag("moe_shared_expert_overlap", false);
   if (settings.overlap_shared && settings.gather_tokens)

@@ -38,7 +38,7 @@ void read_grid(const sdk::Config& config, int64_t world, Settings& settings) {
   sizes.pipeline = size(config, "pipeline_model_parallel_size");
   sizes.context = size(config, "context_parallel_size");
   sizes.expert = size(config, "expert_model_parallel_size");
-  sizes.expert_tensor = optional_size(config, "expert_tensor_parallel_size");
+  sizes.expert_tensor = size(config, "expert_tensor_parallel_size");
   sizes.virtual_pipeline = virtual_stages(config, settings.model.num_layers, sizes.pipeline);
   sizes.order = config.get(key("rank_order").c_str(), sizes.order.c_str());
   sizes.optimizer_instances = size(config, "distributed_data_parallel_config.num_distributed_optimizer_instances");

@@ -34,10 +34,9 @@ struct Settings : modeling::ModelSettings {
   at::ScalarType master_dtype = at::kFloat;         // of the masters between steps: fp32 or fp16
   bool precision_aware = false;   // fp32 masters of bf16 parameters are kept as the bits that those lack
   double offload_fraction = 0.0;  // part of masters and optimizer state that lies on the host and is updated there
-  modeling::OptimizerOptions optimizer;
-  bool decay_matrices_only = false;  // Megatron's rule: no weight decay for biases and vectors
+  modeling::OptimizerOptions optimizer;  // no weight decay for biases and vectors (Megatron's rule)
 
-  int64_t expert_tensor() const { return sizes.expert_tensor.value_or(sizes.tensor); }
+  int64_t expert_tensor() const { return *sizes.expert_tensor; }
   // Do tokens leave their rank on the way to their experts?
   bool dispatches() const { return model.moe && expert_tensor() * sizes.expert > 1; }
   // Do data-parallel ranks meet within a micro-batch, so that all must have equally many?
@@ -47,7 +46,7 @@ struct Settings : modeling::ModelSettings {
 // Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.
 Settings read_settings(const sdk::Config& config, int64_t world);
 
-// megatron_cfg.optimizer if it is there, under Megatron's names; else policy.optimizer, under torch's.
+// megatron_cfg.optimizer under Megatron's names; where it is silent, policy.optimizer under torch's.
 void read_optimizer(const sdk::Config& config, Settings& settings);
 // The part of it under megatron_cfg.distributed_data_parallel_config.
 void read_data_parallel(const sdk::Config& config, Settings& settings);

@@ -27,11 +27,15 @@ void read_data_parallel(const sdk::Config& config, Settings& settings) {
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "policy.megatron_cfg.distributed_data_parallel_config.bucket_size is %lld, wanted at least 1 element",
               static_cast<long long>(*settings.bucket_size));
-  const std::string strategy = config.get((kDdp + "data_parallel_sharding_strategy").c_str(), "");
-  if (!strategy.empty()) settings.sharding = sharding_of(strategy);
+  const std::string strategy = config.get((kDdp + "data_parallel_sharding_strategy").c_str(), "optim_grads_params");
+  // NeMo-RL's files name a strategy everywhere; it is in force with Megatron's FSDP alone.
+  const bool named = flag("use_megatron_fsdp", false), older = flag("use_custom_fsdp", false);
+  const Sharding chosen = sharding_of(strategy);
+  if (named || older) settings.sharding = chosen;
   settings.overlap_grad_reduce = flag("overlap_grad_reduce", true);
-  settings.overlap_param_gather = flag("overlap_param_gather", true);
-  settings.gradient_dtype = flag("grad_reduce_in_fp32", true) ? at::kFloat : settings.compute_dtype;
+  settings.overlap_param_gather =
+      flag("overlap_param_gather", true) && settings.overlap_grad_reduce && settings.sharding != Sharding::no_shard;
+  settings.gradient_dtype = flag("grad_reduce_in_fp32", false) ? at::kFloat : settings.compute_dtype;
 }
 
 }  // namespace hexad::megatron

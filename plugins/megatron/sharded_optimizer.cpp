@@ -24,7 +24,7 @@ ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& group
   for (size_t i = 0; i < masters_.pieces().size(); ++i) {
     const MasterPiece& piece = masters_.pieces()[i];
     const modeling::WeightInfo& info = weights_.weights()[piece.weight].info;
-    const bool decays = !settings_.decay_matrices_only || (info.shape.size() > 1 && !info.hf_name.ends_with("bias"));
+    const bool decays = info.shape.size() > 1 && !info.hf_name.ends_with("bias");  // Megatron's rule
     const size_t optimizer = (decays ? kDecays : 0) + (piece.on_host ? kOnHost : 0);
     places_.push_back({optimizer, pieces_of_[optimizer].size()});
     pieces_of_[optimizer].push_back(i);

@@ -142,17 +142,26 @@ std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
   return transport;
 }
 
-// vllm_cfg with the values that its absent keys stand for.
-Json filled_vllm_cfg(const sdk::Config& config, const Settings& s) {
-  Json cfg = subtree(config, "vllm_cfg");
-  if (!cfg.is_object()) cfg = Json::object();
-  const auto fill = [&](const char* key, const Json& value) {
-    if (cfg.value(key, Json()).is_null()) cfg[key] = value;
-  };
-  fill("precision", config.get("precision", "auto"));
-  fill("logprobs_mode", s.logprobs_mode);
-  if (s.max_length > 0) fill("max_model_len", s.max_length);
-  fill("gpu_memory_utilization", 0.6);
+// What of vllm_cfg a server is started with.
+Json server_cfg(const sdk::Config& config, const Settings& s) {
+  Json cfg = {{"precision", config.get("vllm_cfg.precision", config.get("precision", "auto"))},
+              {"logprobs_mode", s.logprobs_mode},
+              {"gpu_memory_utilization", config.get("vllm_cfg.gpu_memory_utilization", 0.6)},
+              {"expert_parallel_size", config.get<int64_t>("vllm_cfg.expert_parallel_size", 1)},
+              {"enable_expert_parallel", config.get("vllm_cfg.enable_expert_parallel", false)},
+              {"enforce_eager", config.get("vllm_cfg.enforce_eager", false)},
+              {"load_format", config.get("vllm_cfg.load_format", "auto")},
+              {"kv_cache_dtype", config.get("vllm_cfg.kv_cache_dtype", "auto")}};
+  const auto length = config.find<int64_t>("vllm_cfg.max_model_len");
+  if (length || s.max_length > 0) cfg["max_model_len"] = length.value_or(s.max_length);
+  // A server has one rank of each kind without being told.
+  for (const char* size : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+    const auto ranks = config.get<int64_t>((std::string("vllm_cfg.") + size).c_str(), 1);
+    if (ranks != 1) cfg[size] = ranks;
+  }
+  if (const auto executor = config.find<std::string>("vllm_cfg.distributed_executor_backend"))
+    cfg["distributed_executor_backend"] = *executor;
+  if (const auto caching = config.find<bool>("vllm_cfg.enable_prefix_caching")) cfg["enable_prefix_caching"] = *caching;
   return cfg;
 }
 
@@ -202,9 +211,9 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.spawn.log_dir = config.get("vllm_cfg.server_log_dir", "");
   const bool cuda = call.device().device_type == kDLCUDA;
   const Json env_vars = subtree(config, "vllm_cfg.env_vars");
-  if (cuda && s.urls.empty())
-    refuse_several_devices(subtree(config, "vllm_cfg"), subtree(config, "vllm_kwargs"), env_vars);
-  s.spawn.arguments = server_arguments(filled_vllm_cfg(config, s), subtree(config, "vllm_kwargs"), cuda);
+  const Json cfg = server_cfg(config, s), kwargs = subtree(config, "vllm_kwargs");
+  if (cuda && s.urls.empty()) refuse_several_devices(cfg, kwargs, env_vars);
+  s.spawn.arguments = server_arguments(cfg, kwargs, cuda);
   s.spawn.environment = server_environment(env_vars, call.device());
   if (cuda) offer_weight_transfer(s.transport, s.spawn);
   return s;

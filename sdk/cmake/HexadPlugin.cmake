@@ -1,5 +1,6 @@
 # hexad_add_plugin(NAME my_loss KIND loss SOURCES a.c ... [VERSION 1.0.0] [LICENSE Apache-2.0] [MEMORY host cuda]
-#                  [TARGET_MINOR 0] [TORCH 2.11.0] [SHARED_CXX] [LIBS libs...] [VERIFY_CONFIG key=value ...])
+#                  [TARGET_MINOR 0] [TORCH 2.11.0] [SHARED_CXX] [LIBS libs...] [CONFIG keys.yaml]
+#                  [CHECK check.cpp ...] [CHECK_LIBS libs...] [VERIFY_CONFIG key=value ...])
 #
 # Builds lib/hexad/plugins/lib<NAME>.so with the single exported symbol hexad_plugin_query_v1 and writes the manifest
 # lib<NAME>.hexad.json beside it; `cmake --install` puts both under the same path of the prefix. First-party plugins and
@@ -11,12 +12,17 @@
 #   SHARED_CXX    LIBS hold shared C++ libraries: take libstdc++ from the system as they do. TORCH implies it. Without
 #                 it libstdc++ is linked in, so that the plugin runs where the system's is older; but with a copy of its
 #                 own it could not catch what a shared library throws
+#   CONFIG        the plugin's configuration keys, facts and rules (sdk/CONFIG.md), which go into the manifest. The program
+#                 hexad-manifest checks them while the plugin is built; where this SDK has none, the engine does when it
+#                 reads the manifest
+#   CHECK         sources of the check library (hexad/check.h), for rules that expressions cannot say: lib<NAME>_check.so,
+#                 which links libc, and takes in CHECK_LIBS and libstdc++
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
 #                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)
-  cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;VERSION;LICENSE;TARGET_MINOR;TORCH" "SOURCES;MEMORY;LIBS;VERIFY_CONFIG" ${ARGN})
+  cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;VERSION;LICENSE;TARGET_MINOR;TORCH;CONFIG" "SOURCES;MEMORY;LIBS;CHECK;CHECK_LIBS;VERIFY_CONFIG" ${ARGN})
   foreach(needed NAME KIND SOURCES)
     if(NOT arg_${needed})
       message(FATAL_ERROR "hexad_add_plugin: ${needed} is missing")
@@ -65,20 +71,103 @@ function(hexad_add_plugin)
 
   string(REPLACE ";" "," memory "${arg_MEMORY}")
   string(REPLACE ";" "|" verify_config "${arg_VERIFY_CONFIG}")
-  set(write_manifest ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DVERSION=${arg_VERSION}
+  hexad_compile_keys(${arg_NAME} ${arg_KIND} "${arg_CONFIG}" config)
+  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" check)
+  set(write_manifest ${CMAKE_COMMAND} -DCONFIG=${config} -DCHECK=${check} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DVERSION=${arg_VERSION}
     -DMIN_HOST_MINOR=${arg_TARGET_MINOR} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DCUDA=${cuda}
     -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  if(config)  # a manifest from the start, and a new one with new keys
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${config})
+    hexad_declare_unbuilt(${arg_NAME} "${config}" ${write_manifest} -DVERIFY_CONFIG=${verify_config})
+    if(check)
+      add_dependencies(hexad_manifest_${arg_NAME} hexad_check_${arg_NAME})
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${CMAKE_BINARY_DIR}/lib/hexad/plugins/${check})
+    endif()
+    add_dependencies(${target} hexad_manifest_${arg_NAME})
+  endif()
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
     COMMAND ${write_manifest} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P ${here}/write_manifest.cmake)
-  install(TARGETS ${target} LIBRARY DESTINATION lib/hexad/plugins)
+  set(component "")
+  if(HEXAD_PLUGIN_COMPONENT)  # of a project whose parts are installed one by one
+    set(component COMPONENT ${HEXAD_PLUGIN_COMPONENT})
+  endif()
+  install(TARGETS ${target} LIBRARY DESTINATION lib/hexad/plugins ${component})
   # Anew, for `cmake --install --strip` changes the library.
   list(JOIN write_manifest "\" \"" write_manifest)
   string(REPLACE "\"" "\\\"" verify_config "${verify_config}")
   install(CODE "execute_process(COMMAND \"${write_manifest}\" \"-DVERIFY_CONFIG=${verify_config}\"
     \"-DLIBRARY=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/hexad/plugins/lib${arg_NAME}.so\"
-    -P \"${here}/write_manifest.cmake\" COMMAND_ERROR_IS_FATAL ANY)")
+    -P \"${here}/write_manifest.cmake\" COMMAND_ERROR_IS_FATAL ANY)" ${component})
 
   if(HEXAD_VERIFY)
     add_test(NAME verify_${arg_NAME} COMMAND ${HEXAD_VERIFY} $<TARGET_FILE:${target}>)
   endif()
+endfunction()
+
+# hexad_compile_keys(NAME KIND KEYS OUT): the file that the manifest takes the declaration of KEYS from; "" without KEYS.
+function(hexad_compile_keys name kind keys out)
+  if(NOT keys)
+    set(${out} "" PARENT_SCOPE)
+    return()
+  endif()
+  get_filename_component(keys ${keys} ABSOLUTE)
+  set(program ${HEXAD_MANIFEST})
+  if(TARGET hexad-manifest)  # the engine's own build
+    set(program hexad-manifest)
+  endif()
+  if(NOT program)
+    set(${out} ${keys} PARENT_SCOPE)
+    return()
+  endif()
+  set(compiled ${CMAKE_CURRENT_BINARY_DIR}/${name}.keys.json)
+  add_custom_command(OUTPUT ${compiled} DEPENDS ${keys} ${program} VERBATIM
+    COMMAND ${program} ${kind} ${name} ${keys} ${compiled})
+  set(${out} ${compiled} PARENT_SCOPE)
+endfunction()
+
+# hexad_add_check(NAME SOURCES LIBS OUT): the target hexad_check_NAME, and the name of the library that it makes; "" without
+# sources.
+function(hexad_add_check name sources libs out)
+  set(${out} "" PARENT_SCOPE)
+  if(NOT sources)
+    return()
+  endif()
+  set(target hexad_check_${name})
+  add_library(${target} MODULE ${sources})
+  target_link_libraries(${target} PRIVATE Hexad::sdk ${libs})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_check PREFIX lib BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check.map
+    LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id
+    -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+  set(component "")
+  if(HEXAD_PLUGIN_COMPONENT)
+    set(component COMPONENT ${HEXAD_PLUGIN_COMPONENT})
+  endif()
+  install(TARGETS ${target} LIBRARY DESTINATION lib/hexad/plugins ${component})
+  set(${out} lib${name}_check.so PARENT_SCOPE)
+endfunction()
+
+# hexad_declare_unbuilt(NAME CONFIG WRITE_MANIFEST...): the target hexad_manifest_NAME, which writes the manifest of a library
+# that is not built yet.
+function(hexad_declare_unbuilt name config)
+  add_custom_target(hexad_manifest_${name} ALL DEPENDS ${config} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/hexad/plugins
+    COMMAND ${ARGN} -DUNBUILT=1 -DBUILD=${HEXAD_BUILD_LINE} -DLIBRARY=${CMAKE_BINARY_DIR}/lib/hexad/plugins/lib${name}.so
+      -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/write_manifest.cmake)
+endfunction()
+
+# hexad_declare_plugin(NAME n KIND k CONFIG keys.yaml [CHECK ...] [CHECK_LIBS ...]): the manifest, and the check library, of a
+# plugin that this build does not build.
+function(hexad_declare_plugin)
+  cmake_parse_arguments(arg "" "NAME;KIND;CONFIG" "CHECK;CHECK_LIBS" ${ARGN})
+  hexad_compile_keys(${arg_NAME} ${arg_KIND} ${arg_CONFIG} config)
+  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" check)
+  hexad_declare_unbuilt(${arg_NAME} "${config}" ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DCONFIG=${config}
+    -DCHECK=${check} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  if(check)
+    add_dependencies(hexad_manifest_${arg_NAME} hexad_check_${arg_NAME})
+  endif()
+  install(FILES ${CMAKE_BINARY_DIR}/lib/hexad/plugins/lib${arg_NAME}.hexad.json DESTINATION lib/hexad/plugins
+    COMPONENT ${HEXAD_PLUGIN_COMPONENT})
 endfunction()

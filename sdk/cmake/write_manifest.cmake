@@ -1,6 +1,9 @@
 # Writes <library>.hexad.json: what the host checks before it maps a byte of the plugin's code. hexad_add_plugin() runs
 # it; a build without CMake's languages can too:
-#   cmake -DLIBRARY=libmy_loss.so -DKIND=loss -DNAME=my_loss -P write_manifest.cmake
+#   cmake -DLIBRARY=libmy_loss.so -DKIND=loss -DNAME=my_loss [-DCONFIG=keys.json] -P write_manifest.cmake
+# CONFIG: the configuration's declaration, as hexad-manifest wrote it; a .yaml is embedded as the text that it is.
+# UNBUILT: the library need not be there; where it is, nothing is written, for its own build has done so. BUILD: the line
+# that builds it.
 foreach(default VERSION=1.0.0 LICENSE=Apache-2.0 MIN_HOST_MINOR=0 MEMORY=host)
   string(REGEX MATCH "^([A-Z_]+)=(.*)" default ${default})
   if(NOT ${CMAKE_MATCH_1})
@@ -12,8 +15,39 @@ if(NOT ARCH)
   set(ARCH ${machine}-linux-gnu)
 endif()
 
-file(SHA256 ${LIBRARY} sha256)
-file(SIZE ${LIBRARY} size)
+set(digest "")
+if(EXISTS "${LIBRARY}")
+  if(UNBUILT)
+    return()
+  endif()
+  file(SHA256 ${LIBRARY} sha256)
+  file(SIZE ${LIBRARY} size)
+  set(digest "\n  \"sha256\": \"${sha256}\",\n  \"size\": ${size},")
+elseif(BUILD)
+  set(digest "\n  \"build\": \"${BUILD}\",")
+elseif(NOT UNBUILT)
+  message(FATAL_ERROR "write_manifest: there is no ${LIBRARY}")
+endif()
+get_filename_component(folder ${LIBRARY} DIRECTORY)
+set(check "")
+if(CHECK)  # beside the library, with its own digest
+  file(SHA256 "${folder}/${CHECK}" check_sha256)
+  set(check "\n  \"check\": {\"library\": \"${CHECK}\", \"sha256\": \"${check_sha256}\"},")
+endif()
+set(config "")
+if(CONFIG)
+  file(READ "${CONFIG}" config)
+  if(CONFIG MATCHES "\\.yaml$")
+    string(REPLACE "\\" "\\\\" config "${config}")
+    string(REPLACE "\"" "\\\"" config "${config}")
+    string(REPLACE "\n" "\\n" config "${config}")
+    string(REPLACE "\t" "\\t" config "${config}")
+    set(config "\"${config}\"")
+  else()
+    string(STRIP "${config}" config)
+  endif()
+  set(config "\n  \"config\": ${config},")
+endif()
 get_filename_component(folder ${LIBRARY} DIRECTORY)
 get_filename_component(file ${LIBRARY} NAME)
 get_filename_component(stem ${LIBRARY} NAME_WLE)
@@ -41,11 +75,9 @@ file(WRITE ${folder}${stem}.hexad.json "{
   \"version\": \"${VERSION}\",
   \"library\": \"${file}\",
   \"abi\": {\"major\": 1, \"min_host_minor\": ${MIN_HOST_MINOR}},
-  \"arch\": \"${ARCH}\",
-  \"sha256\": \"${sha256}\",
-  \"size\": ${size},
+  \"arch\": \"${ARCH}\",${digest}
   \"memory\": [\"${memory}\"],
-  \"requires\": {${requires}},${VERIFY_CONFIG}
+  \"requires\": {${requires}},${VERIFY_CONFIG}${check}${config}
   \"license\": \"${LICENSE}\"
 }
 ")

@@ -107,7 +107,7 @@ std::string made_of(const std::string& algorithm, const std::string& data, const
                              "data: {shuffle: false, " +
                              data + "}\n",
                          files));
-  const config::RunConfig run = config::run_config(config::resolve(file, {}).root);
+  const config::RunConfig run = config::run_config(config::resolve(file, {}));
   return run.algorithm == config::Algorithm::grpo ? prompts_of(run) : examples_of(run);
 }
 

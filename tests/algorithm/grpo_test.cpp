@@ -196,9 +196,8 @@ TEST_CASE("scaling reaches the parts of rewards, which gdpo reads") {
   rollout.batch.set("truncated", data::Tensor::of(std::vector<uint8_t>{0, 0}), data::Axis::sample);
   rollout.components["a"] = {1, 0.25f};
   const toy::TempDir dir;
-  algorithm::shape(
-      config::run_config(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), parts).root).grpo,
-      rollout);
+  algorithm::shape(config::run_config(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), parts)).grpo,
+                   rollout);
   CHECK(rollout.components.at("a") == std::vector<float>{1, 0.5f});
   CHECK(rollout.batch.at("rewards").span<float>()[1] == 0.5f);
 }

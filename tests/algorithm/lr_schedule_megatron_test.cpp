@@ -1,4 +1,4 @@
-#include "core/algorithm/lr_schedule_megatron.hpp"
+#include "core/algorithm/lr_schedule_annealed.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 
 using namespace hexad;
 using golden::Json;
-using hexad::algorithm::MegatronSchedule;
-using hexad::algorithm::MegatronScheduleConfig;
+using hexad::algorithm::AnnealedSchedule;
+using hexad::algorithm::AnnealedScheduleConfig;
 using hexad::algorithm::ParamGroupSchedule;
 
 namespace {
@@ -21,8 +21,8 @@ std::optional<T> read_optional(const Json& object, const char* key) {
   return object.at(key).get<T>();
 }
 
-MegatronScheduleConfig config_of(const Json& config) {
-  MegatronScheduleConfig read;
+AnnealedScheduleConfig config_of(const Json& config) {
+  AnnealedScheduleConfig read;
   read.init_lr = golden::number(config.at("init_lr"));
   read.max_lr = golden::number(config.at("max_lr"));
   read.min_lr = golden::number(config.at("min_lr"));
@@ -54,7 +54,7 @@ struct Curves {
 
 Curves run(const Json& test_case) {
   const Json& config = test_case.at("config");
-  MegatronSchedule schedule(config_of(config));
+  AnnealedSchedule schedule(config_of(config));
   std::vector<ParamGroupSchedule> groups;
   for (const Json& group : test_case.at("inputs").at("param_groups")) groups.push_back(group_of(group));
   Curves curves{std::vector<std::vector<double>>(groups.size()), std::vector<std::vector<double>>(groups.size())};
@@ -83,7 +83,7 @@ void check_case(const Json& test_case) {
   }
 }
 
-MegatronScheduleConfig cosine() {
+AnnealedScheduleConfig cosine() {
   return {.max_lr = 1e-3,
           .min_lr = 1e-5,
           .lr_warmup_steps = 5,
@@ -100,7 +100,7 @@ TEST_SUITE("golden") {
 }
 
 TEST_CASE("one advance equals many") {
-  MegatronSchedule once(cosine()), often(cosine());
+  AnnealedSchedule once(cosine()), often(cosine());
   once.advance(17);
   for (int i = 0; i < 17; ++i) often.advance(1);
   CHECK(once.lr() == often.lr());
@@ -109,11 +109,11 @@ TEST_CASE("one advance equals many") {
 
 TEST_CASE("a refused Megatron schedule names the key and what it wants") {
   const auto make = [](auto change) {
-    MegatronScheduleConfig config = cosine();
+    AnnealedScheduleConfig config = cosine();
     change(config);
-    MegatronSchedule{config};
+    AnnealedSchedule{config};
   };
-  using Config = MegatronScheduleConfig;
+  using Config = AnnealedScheduleConfig;
   CHECK_THROWS_WITH_AS(make([](Config& c) { c.lr_decay_style = "cosin"; }),
                        doctest::Contains("lr_decay_style: unknown style 'cosin', did you mean 'cosine'?"), Error);
   CHECK_THROWS_WITH_AS(make([](Config& c) { c.wd_incr_style = "step"; }),
@@ -140,8 +140,8 @@ TEST_CASE("a refused Megatron schedule names the key and what it wants") {
                          c.lr_wsd_decay_style = "sqrt";
                        }),
                        doctest::Contains("lr_wsd_decay_style: unknown style 'sqrt'"), Error);
-  CHECK_THROWS_WITH_AS(MegatronSchedule(cosine()).advance(-3), "learning-rate schedule: cannot go back by 3 steps",
+  CHECK_THROWS_WITH_AS(AnnealedSchedule(cosine()).advance(-3), "learning-rate schedule: cannot go back by 3 steps",
                        Error);
-  CHECK_THROWS_WITH_AS(MegatronSchedule(cosine()).weight_decay({.end_wd = 0.5}),
+  CHECK_THROWS_WITH_AS(AnnealedSchedule(cosine()).weight_decay({.end_wd = 0.5}),
                        doctest::Contains("start_wd 0.1 and end_wd 0.5 differ"), Error);
 }

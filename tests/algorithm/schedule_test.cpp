@@ -24,8 +24,7 @@ config::RunConfig dtensor_run() {
 config::RunConfig megatron_run() {
   config::RunConfig run = dtensor_run();
   run.policy.backend = "megatron";
-  run.policy.megatron_cfg.optimizer.lr = 0.25;
-  run.policy.megatron_cfg.optimizer.min_lr = 0.05;
+  run.policy.learning_rate = 0.25;
   return run;
 }
 
@@ -36,7 +35,7 @@ std::string schedule_of(const std::string& section) {
       "run.yaml",
       "grpo: {max_num_steps: 40}\npolicy:\n  model_name: " + (toy::source_dir() / "configs/quickstart_model").string() +
           "\n  megatron_cfg: " + section + "\ndata: {train: {dataset_name: arithmetic, size: 4}}\n");
-  const auto schedule = make_schedule(config::run_config(config::resolve(file, {}).root));
+  const auto schedule = make_schedule(config::run_config(config::resolve(file, {})));
   std::string text;
   for (int i = 0; i < 40; ++i, schedule->step())
     text += fmt::format("{} {}\n", schedule->rate(), schedule->weight_decay());
@@ -97,13 +96,15 @@ TEST_CASE("PyTorch's scheduler over the optimizer's rate; weight decay is the op
 
 TEST_CASE("megatron_cfg.scheduler gives rate and weight decay where megatron trains") {
   config::RunConfig run = megatron_run();
-  config::MegatronSchedulerConfig scheduler;
+  config::ScheduleFact scheduler;
+  scheduler.lr = 0.25;
+  scheduler.min_lr = 0.05;
   scheduler.lr_warmup_iters = 2;
   scheduler.lr_warmup_init = 0.05;
   scheduler.lr_decay_iters = 6;
   scheduler.lr_decay_style = "linear";
   scheduler.start_weight_decay = scheduler.end_weight_decay = 0.125;
-  run.policy.megatron_cfg.scheduler = scheduler;
+  run.policy.schedule = scheduler;
   const auto schedule = make_schedule(run);
   CHECK(schedule->rate() == doctest::Approx(0.05));
   CHECK(schedule->weight_decay() == 0.125);
@@ -113,6 +114,6 @@ TEST_CASE("megatron_cfg.scheduler gives rate and weight decay where megatron tra
   const auto resumed = make_schedule(run);
   resumed->advance_to(6);
   CHECK(resumed->rate() == doctest::Approx(0.05));
-  run.policy.backend = "dtensor";
+  run = dtensor_run();  // a backend without keys of its own for it
   CHECK(make_schedule(run)->rate() == 0.5);
 }

@@ -75,6 +75,21 @@ TEST_CASE("config check and show") {
   ends(2, {"config", "show", (dir / "typo.yaml").string()}, "num_promts_per_step");
 }
 
+TEST_CASE("config show --origin") {
+  const TempDir dir;
+  const std::string good = dir.write("good.yaml", toy::config_text(dir.path())).string();
+  const Ended shown =
+      ends(0, {"config", "show", "--origin", good, "grpo.seed=17"}, "\n  seed: 17  # override grpo.seed=17\n");
+  CHECK_MESSAGE(contains(shown.out, "\n  num_prompts_per_step: 8  # " + good + ":2:"), shown.out);
+  CHECK_MESSAGE(contains(shown.out, "\n  max_rollout_turns: 1  # default\n"), shown.out);
+  const Json list = Json::parse(ends(0, {"config", "show", "--origin", "--json", good}).out);
+  const auto first = std::ranges::find_if(list, [](const Json& leaf) { return leaf.at("key") == "grpo.seed"; });
+  REQUIRE(first != list.end());
+  CHECK(first->at("value") == 3);
+  CHECK(contains(first->at("origin").get<std::string>(), good + ":10:"));
+  ends(2, {"config", "check", "--origin", good}, "--origin");
+}
+
 TEST_CASE("plugin list and info") {
   const std::string path = toy::plugins().string();
   const Ended list = ends(0, {"plugin", "list", "--path", path}, "toy_backend");
@@ -85,6 +100,86 @@ TEST_CASE("plugin list and info") {
   ends(0, {"plugin", "info", "toy_generator", "--path", path}, "generator");
   ends(3, {"plugin", "info", "toy_genrator", "--path", path}, "toy_generator");
   ends(3, {"plugin", "info", "/nowhere/libx.so"}, "/nowhere/libx.so");
+}
+
+namespace {
+
+// The manifest of a backend that is not built.
+const char* const kProbe = R"({
+  "format": 1, "kind": "backend", "name": "probe", "version": "1.0.0", "library": "libprobe.so",
+  "abi": {"major": 1, "min_host_minor": 0}, "arch": "x86_64-linux-gnu", "build": "make build PRESET=cuda",
+  "config": {"keys": {
+    "probe_cfg": {"type": "map", "meaning": "the probe"},
+    "probe_cfg.lr": {"type": "float", "default": {"first_of": ["optimizer.kwargs.lr"], "else": 5e-06}, "min": 0,
+      "meaning": "a learning rate with many words that say what it is, so many that they do not have room on a line"},
+    "probe_cfg.a_key_with_a_name_that_is_longer_than_its_column": {"type": "text", "default": "word",
+      "meaning": "a word"},
+    "probe_cfg.lora": {"type": "bool", "default": false, "refused": "LoRA", "meaning": "train adapters"}
+  }}
+})";
+
+// HEXAD_PLUGIN_PATH, while it lives.
+class PluginPath {
+ public:
+  explicit PluginPath(const std::string& folder) { ::setenv("HEXAD_PLUGIN_PATH", folder.c_str(), 1); }
+  ~PluginPath() { ::unsetenv("HEXAD_PLUGIN_PATH"); }
+  PluginPath(const PluginPath&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("a plugin that is not built is listed with what builds it, and a run that needs it says so") {
+  const TempDir dir;
+  dir.write("probe/libprobe.hexad.json", kProbe);
+  const std::string library = (dir / "probe/libprobe.so").string();
+  const PluginPath path((dir / "probe").string());
+  ends(0, {"plugin", "list"},
+       "backend   probe                1.0.0     not built: make build PRESET=cuda " + library + "\n");
+  const Json json = Json::parse(ends(0, {"plugin", "list", "--json"}).out).at("plugins").at(0);
+  CHECK(json.at("status") == "not built");
+  CHECK(json.at("build") == "make build PRESET=cuda");
+  CHECK_FALSE(json.contains("sha256"));
+  const std::string config = dir.write("toy.yaml", toy::config_text(dir.path())).string();
+  ends(0, {"config", "check", config, "policy.backend=probe"}, "valid");
+  ends(3, {"train", config, "policy.backend=probe"},
+       "probe is not built: its library " + library + " is not there; make build PRESET=cuda");
+}
+
+TEST_CASE("plugin info prints the keys of a plugin, whether it is built or not") {
+  const TempDir dir;
+  dir.write("probe/libprobe.hexad.json", kProbe);
+  const PluginPath path((dir / "probe").string());
+  const std::string info = ends(0, {"plugin", "info", "probe"}, "status    not built: make build PRESET=cuda\n").out;
+  const auto says = [&](const std::string& text) { CHECK_MESSAGE(contains(info, text), info << "\nwanted: " << text); };
+  const auto row = [](const char* path, const char* type, const char* value, const char* meaning) {
+    return fmt::format("\n  {:<48}{:<7}{:<16}{}", path, type, value, meaning);
+  };
+  says("\nkeys:" + row("policy.probe_cfg", "map", "", "the probe.\n"));
+  says("\n  policy.probe_cfg.lr" + std::string(29, ' ') + "float  optimizer.kwargs.lr,\n" + std::string(57, ' ') +
+       "else 5e-06\n" + std::string(73, ' ') + "a learning rate with");
+  says(row("policy.probe_cfg.lora", "bool", "false", "train adapters. Not available: only false,\n"));
+  says("\n  policy.probe_cfg.a_key_with_a_name_that_is_longer_than_its_column" + row("", "str", "word", "a word.\n"));
+  std::istringstream lines(info);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 120, line);
+
+  const Json json = Json::parse(ends(0, {"plugin", "info", "probe", "--json"}).out).at(0);
+  CHECK(json.at("keys").size() == 4);
+  CHECK(json.at("keys").at(1).at("key") == "policy.probe_cfg.lr");
+  CHECK(json.at("keys").at(1).at("default").at("else") == 5e-06);
+  CHECK(json.at("keys").at(3).at("status") == "refused");
+  CHECK(Json::parse(ends(0, {"plugin", "info", "toy_generator", "--path", toy::plugins().string(), "--json"}).out)
+            .at(0)
+            .at("keys")
+            .empty());
+}
+
+TEST_CASE("plugin info says what is wrong with a plugin's word on its keys") {
+  const TempDir dir;
+  Json manifest = Json::parse(kProbe);
+  manifest["config"]["keys"]["probe_cfg"]["type"] = "mapp";
+  dir.write("probe/libprobe.hexad.json", manifest.dump());
+  const PluginPath path((dir / "probe").string());
+  ends(0, {"plugin", "info", "probe"}, "libprobe.hexad.json: keys.probe_cfg: type: got 'mapp'");
 }
 
 TEST_CASE("a broken plugin is refused with its reason, and the run does not start") {

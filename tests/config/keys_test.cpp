@@ -8,7 +8,6 @@
 
 #include "core/config/defaults.hpp"
 #include "core/config/run_config.hpp"
-#include "core/config/schema/schema.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;
@@ -53,6 +52,8 @@ std::vector<Block> account() {
 }
 
 constexpr const char* kDetails = "details of ";
+
+const Schema& schema() { return every_schema(); }
 
 // Everything that can have a value of its own.
 bool is_leaf(const Key& key) { return key.open || schema().children(key.path).empty(); }
@@ -112,11 +113,16 @@ std::string other_value(const Key& key) {
   return "";
 }
 
+// What chooses the plugin whose key it is.
+Overrides chooses(const Key& key) {
+  if (key.plugin == "megatron" || key.plugin == "dtensor") return {"++policy.backend=" + key.plugin};
+  if (key.plugin == "vllm_bridge") return {"++policy.generation.backend=vllm"};
+  return {};
+}
+
 // What is said about a configuration in which the key has that value.
 std::vector<Problem> said_about(const Key& key, const std::string& value) {
-  Overrides overrides;
-  if (key.path.starts_with("policy.megatron_cfg."))
-    overrides = {"++policy.megatron_cfg.enabled=true", "++policy.dtensor_cfg.enabled=false"};
+  Overrides overrides = chooses(key);
   overrides.push_back("++" + key.path + "=" + value);
   const Files files("a.yaml", kValid);
   return check(load_with_defaults(files / "a.yaml", overrides));
@@ -126,14 +132,6 @@ bool says(const std::vector<Problem>& problems, bool error, const std::string& k
   return std::ranges::any_of(problems, [&](const Problem& problem) {
     return problem.is_error() == error && problem.key == key && problem.message.find(words) != std::string::npos;
   });
-}
-
-// What a backend plugin receives of a configuration, whatever its rules would say to it.
-std::string received(Overrides overrides, const std::string& backend) {
-  if (backend == "megatron")
-    overrides.insert(overrides.begin(), {"++policy.megatron_cfg.enabled=true", "++policy.dtensor_cfg.enabled=false"});
-  const Files files("a.yaml", kValid);
-  return run_config(load_with_defaults(files / "a.yaml", overrides).root).policy.policy.dump();
 }
 
 }  // namespace
@@ -209,6 +207,7 @@ TEST_CASE("every detail of a feature that is not built has a switch that is refu
       const Key* section = schema().find(above);
       if (section && section->status == Status::unavailable) switches[key.path] = above;
     }
+    if (!key.detail_of.empty()) switches[key.path] = key.detail_of;
     REQUIRE_MESSAGE(switches.contains(key.path), key.path << ": keys.txt names no switch");
     const Key* found = schema().find(switches[key.path]);
     REQUIRE_MESSAGE(found, key.path << ": " << switches[key.path] << " is no key");
@@ -217,35 +216,11 @@ TEST_CASE("every detail of a feature that is not built has a switch that is refu
   }
 }
 
-TEST_CASE("each key of megatron_cfg changes what the plugin megatron receives") {
-  const std::string at = "policy.megatron_cfg.", ddp = at + "distributed_data_parallel_config.";
-  const auto value_of = [&](const Key& key) -> std::string {
-    if (key.path == at + "pipeline_model_parallel_layout") return "Ett|ttL";
-    if (key.path == at + "rank_order") return "tp-cp-pp-ep-dp";
-    if (key.path == at + "moe_router_load_balancing_type") return "aux_loss";
-    if (key.path == at + "model_overrides") return "{sequence_parallel: true}";
-    return other_value(key);
-  };
-  for (const Key& key : leaves(Status::effective)) {
-    if (!key.path.starts_with(at) || key.path == at + "enabled" || key.choices.size() == 1) continue;
-    if (key.path == at + "optimizer.bf16" || key.path == at + "optimizer.fp16") continue;  // for the rules alone
-    Overrides rest;  // a section that is there is read in another way than one that is not
-    if (key.path.starts_with(at + "optimizer.")) rest = {"++" + at + "optimizer={clip_grad: 3}"};
-    if (key.path.starts_with(at + "scheduler.")) rest = {"++" + at + "scheduler={lr_warmup_iters: 3}"};
-    if (key.path == ddp + "data_parallel_sharding_strategy") rest = {"++" + ddp + "use_megatron_fsdp=true"};
-    Overrides with = rest;
-    with.push_back("++" + key.path + "='" + value_of(key) + "'");
-    if (key.kinds & (kBool | kInt | kFloat | kList | kMap) && !(key.kinds & kText))
-      with.back() = "++" + key.path + "=" + value_of(key);
-    CHECK_MESSAGE(received(with, "megatron") != received(rest, "megatron"), key.path);
-  }
-}
-
 TEST_CASE("gradients are clipped to megatron_cfg's clip_grad where megatron trains") {
   const auto norm = [](Overrides overrides) {
     const Files files("a.yaml", kValid);
     overrides.push_back("++policy.megatron_cfg.optimizer.clip_grad=0.25");
-    return run_config(load_with_defaults(files / "a.yaml", overrides).root).policy.max_grad_norm;
+    return run_config(load_with_defaults(files / "a.yaml", overrides)).policy.max_grad_norm;
   };
   CHECK(norm({"++policy.megatron_cfg.enabled=true", "++policy.dtensor_cfg.enabled=false"}) == 0.25);
   CHECK(norm({}) == 1.0);
@@ -256,15 +231,14 @@ TEST_CASE("each key of a supervised course is read") {
     const auto course = [&](const Overrides& overrides) {
       const Files files("a.yaml", "policy: {model_name: m}\ndata: {train: {dataset_name: arithmetic}}\n" + algorithm +
                                       ": {seed: 3}\n");
-      const SupervisedConfig c = run_config(load_with_defaults(files / "a.yaml", overrides).root).supervised;
+      const SupervisedConfig c = run_config(load_with_defaults(files / "a.yaml", overrides)).supervised;
       return std::vector<int64_t>{
           c.max_num_epochs,       c.max_num_steps, c.val_period, c.val_batches, c.val_global_batch_size,
           c.val_micro_batch_size, c.val_at_start,  c.val_at_end, c.seed,        c.max_nonfinite_steps,
           c.only_unmask_final};
     };
     for (const std::string& path : schema().children(algorithm)) {
-      if (path.starts_with("dpo.preference_") || path.starts_with("dpo.sft_") || path.starts_with("dpo.reference_"))
-        continue;  // the loss plugin's
+      if (!schema().find(path)->plugin.empty()) continue;  // a loss's
       CHECK_MESSAGE(course({"++" + path + "=" + other_value(*schema().find(path))}) != course({}), path);
     }
   }
@@ -273,7 +247,7 @@ TEST_CASE("each key of a supervised course is read") {
 TEST_CASE("each key of asynchronous GRPO is read") {
   const auto read = [](const Overrides& overrides) {
     const Files files("a.yaml", kValid);
-    const AsyncGrpoConfig c = run_config(load_with_defaults(files / "a.yaml", overrides).root).grpo.async_grpo;
+    const AsyncGrpoConfig c = run_config(load_with_defaults(files / "a.yaml", overrides)).grpo.async_grpo;
     return std::vector<double>{static_cast<double>(c.enabled),
                                static_cast<double>(c.max_trajectory_age_steps),
                                static_cast<double>(c.max_generation_failures),

@@ -66,7 +66,7 @@ TEST_CASE("rules 26 to 28: the router") {
                           "sigmoid",
                           {"moe_router_score_function=sigmoid", biased}},
                          {{"moe_router_load_balancing_type=[aux_loss, z_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"},
-                          "moe_router_load_balancing_type: got 'z_loss', wanted none, aux_loss, seq_aux_loss, "
+                          "moe_router_load_balancing_type: got 'z_loss', wanted one of none, aux_loss, seq_aux_loss, "
                           "global_aux_loss",
                           {"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=[0.1, 0.2]"}},
                          {{"moe_router_load_balancing_type=[aux_loss, seq_aux_loss]", "moe_aux_loss_coeff=0.1"},
@@ -86,8 +86,8 @@ TEST_CASE("rules 26 to 28: the router") {
                           "moe_router_group_topk: got 5, wanted at most moe_router_num_groups 4; nearest: 4",
                           {"moe_router_group_topk=4", "moe_router_num_groups=4"}}});
   CHECK(megatron_notice(kExperts, {"moe_aux_loss_coeff=0.1"}, "moe_aux_loss_coeff", "has no effect"));
-  CHECK(megatron_notice(kExperts, {"moe_router_load_balancing_type=aux_loss"}, "moe_router_load_balancing_type",
-                        "moe_aux_loss_coeff is 0"));
+  CHECK(megatron_notice(kExperts, {"moe_router_load_balancing_type=aux_loss", "moe_aux_loss_coeff=0"},
+                        "moe_router_load_balancing_type", "moe_aux_loss_coeff is 0"));
   CHECK(megatron_notice(kExperts, {"moe_router_bias_update_rate=0.1"}, "moe_router_bias_update_rate",
                         "has no effect: the model's routers have no expert bias"));
 }
@@ -147,31 +147,30 @@ TEST_CASE("rules 24 and 25: gradients and the distributed optimizer") {
 }
 
 TEST_CASE("the schedule of learning rate and weight decay") {
-  check_rules(kDense, {{{kScheduler + "lr_warmup_iters=30", kScheduler + "lr_decay_iters=30"},
-                        "lr_warmup_iters: got 30, wanted fewer than the 30 steps of lr_decay_iters; nearest: 29",
-                        {kScheduler + "lr_warmup_iters=29", kScheduler + "lr_decay_iters=30"}},
-                       {{kScheduler + "lr_warmup_init=0.1", kOptimizer + "lr=0.01"},
-                        "lr_warmup_init: got 0.1, wanted at most optimizer.lr 0.01; nearest: 0.01",
-                        {kScheduler + "lr_warmup_init=0.01", kOptimizer + "lr=0.01"}},
-                       {{kScheduler + "lr_decay_style=cosine", kOptimizer + "lr=0.01", kOptimizer + "min_lr=0.1"},
-                        "min_lr: got 0.1, wanted at most optimizer.lr 0.01; nearest: 0.01",
-                        {kScheduler + "lr_decay_style=cosine", kOptimizer + "lr=0.01", kOptimizer + "min_lr=0.001"}},
-                       {{kScheduler + "lr_decay_style=WSD"},
-                        "lr_decay_style: WSD needs lr_wsd_decay_iters",
-                        {kScheduler + "lr_decay_style=WSD", kScheduler + "lr_wsd_decay_iters=100"}},
-                       {{kScheduler + "lr_decay_style=WSD", kScheduler + "lr_wsd_decay_iters=1001"},
-                        "lr_wsd_decay_iters: got 1001, wanted at most lr_decay_iters 1000; nearest: 1000",
-                        {kScheduler + "lr_decay_style=WSD", kScheduler + "lr_wsd_decay_iters=1000"}},
-                       {{kScheduler + "lr_decay_style=polynomial"},
-                        "got 'polynomial', wanted one of constant, linear, cosine",
-                        {kScheduler + "lr_decay_style=linear"}},
-                       {{kScheduler + "end_weight_decay=0.2"},
-                        "weight_decay_incr_style: constant, but start_weight_decay 0.01 and end_weight_decay 0.2 "
-                        "differ; nearest: linear",
-                        {kScheduler + "end_weight_decay=0.2", kScheduler + "weight_decay_incr_style=linear"}},
-                       {{kScheduler + "start_weight_decay=0.2", kScheduler + "weight_decay_incr_style=linear"},
-                        "end_weight_decay: got 0.01, wanted at least start_weight_decay 0.2; nearest: 0.2",
-                        {kScheduler + "start_weight_decay=0.0", kScheduler + "weight_decay_incr_style=linear"}}});
+  check_rules(
+      kDense,
+      {{{kScheduler + "lr_warmup_iters=30", kScheduler + "lr_decay_iters=30"},
+        "lr_warmup_iters: got 30, wanted fewer than the 30 steps of lr_decay_iters; nearest: 29",
+        {kScheduler + "lr_warmup_iters=29", kScheduler + "lr_decay_iters=30"}},
+       {{kScheduler + "lr_warmup_init=0.1", kOptimizer + "lr=0.01"},
+        "lr_warmup_init: got 0.1, wanted at most optimizer.lr 0.01; nearest: 0.01",
+        {kScheduler + "lr_warmup_init=0.01", kOptimizer + "lr=0.01"}},
+       {{kScheduler + "lr_decay_style=cosine", kOptimizer + "lr=0.01", kOptimizer + "min_lr=0.1"},
+        "min_lr: got 0.1, wanted at most optimizer.lr 0.01; nearest: 0.01",
+        {kScheduler + "lr_decay_style=cosine", kOptimizer + "lr=0.01", kOptimizer + "min_lr=0.001"}},
+       {{kScheduler + "lr_decay_style=WSD", kScheduler + "lr_decay_iters=1000", kScheduler + "lr_wsd_decay_iters=1001"},
+        "lr_wsd_decay_iters: got 1001, wanted at most lr_decay_iters 1000; nearest: 1000",
+        {kScheduler + "lr_decay_style=WSD", kScheduler + "lr_decay_iters=1000"}},
+       {{kScheduler + "lr_decay_style=polynomial"},
+        "got 'polynomial', wanted one of constant, linear, cosine",
+        {kScheduler + "lr_decay_style=linear"}},
+       {{kScheduler + "end_weight_decay=0.2"},
+        "weight_decay_incr_style: constant, but start_weight_decay 0.01 and end_weight_decay 0.2 "
+        "differ; nearest: linear",
+        {kScheduler + "end_weight_decay=0.2", kScheduler + "weight_decay_incr_style=linear"}},
+       {{kScheduler + "start_weight_decay=0.2", kScheduler + "weight_decay_incr_style=linear"},
+        "end_weight_decay: got 0.01, wanted at least start_weight_decay 0.2; nearest: 0.2",
+        {kScheduler + "start_weight_decay=0.0", kScheduler + "weight_decay_incr_style=linear"}}});
 }
 
 TEST_CASE("rule 30: recomputation") {
@@ -192,7 +191,8 @@ TEST_CASE("rule 30: recomputation") {
         "recompute_num_layers: got 5, wanted 1 to 4, the layers of a stage; nearest: 4",
         {on, "recompute_method=uniform", "recompute_num_layers=4", kPp + "2"}},
        {{on, selective, modules + "[core_atn]"},
-        "there is no module 'core_atn', did you mean 'core_attn'?; there are core_attn, mlp, moe",
+        "recompute_modules: got 'core_atn', wanted one of core_attn, mlp, moe, layernorm, moe_act, mla_up_proj, "
+        "shared_experts; did you mean core_attn?",
         {on, selective, modules + "[core_attn, mlp]"}},
        {{on, selective, modules + "[moe_act]", "moe_grouped_gemm=false"},
         "moe_act needs moe_grouped_gemm: true",

@@ -14,7 +14,7 @@ const std::string kAsync = "++grpo.async_grpo.enabled=true",
                   kCorrection = "++loss_fn.use_importance_sampling_correction=true";
 
 int64_t apart(const Overrides& overrides) {
-  return hexad::config::generation_ranks(hexad::config::run_config(resolve_text(overrides).root));
+  return hexad::config::generation_ranks(hexad::config::run_config(resolve_text(overrides)));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("asynchronous GRPO needs ranks that generate and the correction for th
   check_says(resolve_error({kRanks + "2", kApart, kDevices + "1", kAsync}),
              "grpo.async_grpo.enabled: needs loss_fn.use_importance_sampling_correction: true, for samples come from "
              "weights of earlier steps");
-  const auto config = hexad::config::run_config(resolve_text(run).root);
+  const auto config = hexad::config::run_config(resolve_text(run));
   CHECK(config.grpo.async_grpo.enabled);
   CHECK(config.grpo.async_grpo.max_trajectory_age_steps == 1);
   CHECK(has_notice(resolve_text({"++grpo.async_grpo.in_flight_weight_updates=true"}),

@@ -20,7 +20,7 @@ const std::string kSft = valid("sft: {max_num_steps: 3}"), kDpo = valid("dpo: {m
 }  // namespace
 
 TEST_CASE("the block names the algorithm, and brings its own loss, folder and metric") {
-  const auto sft = run_config(resolve_text({}, kSft).root);
+  const auto sft = run_config(resolve_text({}, kSft));
   CHECK(sft.algorithm == Algorithm::sft);
   CHECK(sft.loss_fn.plugin == "nll");
   CHECK(sft.loss_fn.section == "loss_fn");
@@ -34,22 +34,22 @@ TEST_CASE("the block names the algorithm, and brings its own loss, folder and me
   CHECK_FALSE(sft.data.add_generation_prompt);
 
   const auto dpo = resolve_text({"++dpo.preference_average_log_probs=true"}, kDpo);
-  CHECK(run_config(dpo.root).loss_fn.plugin == "dpo");
-  CHECK(run_config(dpo.root).loss_fn.section == "dpo");
-  CHECK(run_config(dpo.root).data.train.at(0).processor == "preference_processor");
+  CHECK(run_config(dpo).loss_fn.plugin == "dpo");
+  CHECK(run_config(dpo).loss_fn.section == "dpo");
+  CHECK(run_config(dpo).data.train.at(0).processor == "preference_processor");
   CHECK(dpo.root.at("dpo.reference_policy_kl_penalty").as_double() == 0.05);
   CHECK(dpo.root.at("dpo.sft_average_log_probs").as_bool());  // follows the preference's
   CHECK_FALSE(dpo.root.child("grpo"));
 
-  const auto rm = run_config(resolve_text({}, kRm).root);
+  const auto rm = run_config(resolve_text({}, kRm));
   CHECK(rm.algorithm == Algorithm::rm);
   CHECK(rm.loss_fn.plugin == "preference");
   CHECK(rm.checkpointing.metric_name == "val:validation-default_loss");
   CHECK(rm.supervised.val_batches == -1);
 
-  CHECK(run_config(resolve_text({}).root).algorithm == Algorithm::grpo);
-  CHECK(run_config(resolve_text({"++sft=null"}).root).algorithm == Algorithm::grpo);
-  CHECK(run_config(resolve_text({"++loss_fn.plugin=mine"}, kSft).root).loss_fn.plugin == "mine");
+  CHECK(run_config(resolve_text({})).algorithm == Algorithm::grpo);
+  CHECK(run_config(resolve_text({"++sft=null"})).algorithm == Algorithm::grpo);
+  CHECK(run_config(resolve_text({"++loss_fn.plugin=mine"}, kSft)).loss_fn.plugin == "mine");
 }
 
 TEST_CASE("a run is of one algorithm") {
@@ -110,7 +110,7 @@ TEST_CASE("keys of sampling have no effect, and rules of sampling none to say") 
   const auto resolved = resolve_text({"++policy.generation.temperature=0.5"}, kSft);
   CHECK(has_notice(resolved, "policy.generation.temperature", "no effect: sft samples nothing"));
   CHECK(hexad::config::generation_ranks(
-            run_config(resolve_text({"++policy.generation.colocated.enabled=false"}, kSft).root)) == 0);
+            run_config(resolve_text({"++policy.generation.colocated.enabled=false"}, kSft))) == 0);
   CHECK(has_notice(resolve_text({"++data.add_bos=true"}), "data.add_bos", "no effect"));
   CHECK_FALSE(has_notice(resolve_text({"++data.add_bos=false"}, kSft), "data.add_bos", "no effect"));
 }

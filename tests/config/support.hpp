@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/config/check.hpp"
+#include "core/config/declaration/run_schema.hpp"
 #include "core/config/load.hpp"
 
 namespace config_test {
@@ -63,6 +64,17 @@ inline hexad::config::Node load_text(const std::string& text, const Overrides& o
 
 inline std::string load_error(const std::string& text, const Overrides& overrides = {}) {
   return message_of([&] { load_text(text, overrides); });
+}
+
+// The engine's keys, and those of every plugin that is installed.
+inline const hexad::config::Schema& every_schema() {
+  using namespace hexad::config;
+  static const Schema all = [] {
+    const Node root{Node::Map{}};
+    Selection selection = select_plugins(root, std::make_shared<Catalog>(root));
+    return known_schema(selection);
+  }();
+  return all;
 }
 
 // A config that is valid, to which tests add what they test.

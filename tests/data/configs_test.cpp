@@ -16,7 +16,7 @@ TEST_CASE("configs ask for data that exists, as much as they say") {
   for (const auto& entry : std::filesystem::directory_iterator(root / "configs")) {
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(entry.path().string());
-    const config::RunConfig run = config::run_config(config::resolve(entry.path()).root);
+    const config::RunConfig run = config::run_config(config::resolve(entry.path()));
     for (const config::DatasetConfig& dataset : run.data.train) {
       const data::DatasetSplit split = data::load_dataset(dataset, root.string());
       CHECK(std::ssize(split.train.records) >= run.grpo.num_prompts_per_step);

@@ -47,6 +47,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!loaded) return 0;
   loaded->root.to_yaml();  // what is read can be written
   std::ostringstream said;
-  if (config::print_problems(config::check(*loaded), file, /*json=*/true, said) == 0) config::run_config(loaded->root);
+  if (config::print_problems(config::check(*loaded), file, /*json=*/true, said) == 0) config::run_config(*loaded);
   return 0;
 }

@@ -1,5 +1,5 @@
 // A plugin's manifest, before a byte of its code is mapped.
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

@@ -1,4 +1,4 @@
-#include "core/plugin/discovery.hpp"
+#include "core/manifest/discovery.hpp"
 
 #include <cstdlib>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 
 #include "tests/plugin/plugin_folder.hpp"
 
@@ -66,10 +66,31 @@ TEST_CASE("a manifest's size, depth and keys are bounded") {
   CHECK(contains(error(""), "m.json: not JSON"));
   CHECK(contains(error("{\"format\": 1,"), "m.json: not JSON"));
   CHECK(contains(error("[]"), "must be a JSON object, got array"));
-  CHECK(contains(error(std::string(70000, ' ')), "70000 bytes, a manifest has at most 65536"));
+  CHECK(contains(error(std::string(262145, ' ')), "262145 bytes, a manifest has at most 262144"));
   CHECK(
       contains(error("{\"a\": " + std::string(20, '[') + std::string(20, ']') + "}"), "nested deeper than 16 levels"));
   CHECK(error("{\"format\": 1, \"format\": 1}") == "m.json: key 'format' stands twice in one object");
+}
+
+TEST_CASE("a manifest of a plugin that is not built has no digest, and says what builds it") {
+  Json json = good();
+  json.erase("sha256");
+  json.erase("size");
+  const Manifest manifest = parse_manifest(json.dump(), "m.json");
+  CHECK(manifest.sha256.empty());
+  CHECK(manifest.size == 0);
+  CHECK(manifest.build == "make build");
+  json["build"] = "make build PRESET=cuda";
+  CHECK(parse_manifest(json.dump(), "m.json").build == "make build PRESET=cuda");
+  CHECK(error_with({{"build", 1}}) == "m.json: 'build' must be a text, got 1");
+  CHECK(error_with({{"sha256", nullptr}}) == "m.json: key 'sha256' is missing");  // half of a digest is none
+  CHECK(error_with({{"size", nullptr}}) == "m.json: key 'size' is missing");
+}
+
+TEST_CASE("a manifest has room for the keys of a large plugin") {
+  Json json = good();
+  json["config"] = "# " + std::string(200000, 'k') + "\nkeys: {}\n";
+  CHECK(parse_manifest(json.dump(), "m.json").config == json["config"]);
 }
 
 TEST_CASE("no prefix of a manifest and no changed byte crashes the reader") {

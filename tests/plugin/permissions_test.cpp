@@ -1,4 +1,4 @@
-#include "core/plugin/permissions.hpp"
+#include "core/manifest/permissions.hpp"
 
 #include "tests/plugin/plugin_folder.hpp"
 

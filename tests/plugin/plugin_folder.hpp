@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/plugin/sha256.hpp"
+#include "core/manifest/sha256.hpp"
 
 namespace plugin_test {
 

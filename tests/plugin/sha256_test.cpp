@@ -1,4 +1,4 @@
-#include "core/plugin/sha256.hpp"
+#include "core/manifest/sha256.hpp"
 
 #include <doctest/doctest.h>
 

@@ -29,7 +29,7 @@ data::Batch rollouts() {
 struct Run {
   explicit Run(const std::vector<std::string>& overrides)
       : resolved(config::resolve(source() + "/configs/quickstart.yaml", overrides)),
-        run(config::run_config(resolved.root)),
+        run(config::run_config(resolved)),
         placement(cluster::placement_of(run)),
         workers(&spawner, options()) {
     started =

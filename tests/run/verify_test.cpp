@@ -9,7 +9,8 @@ std::vector<toy::fs::path> first_party_plugins() {
   std::vector<toy::fs::path> libraries;
   for (const auto& entry :
        toy::fs::directory_iterator(toy::fs::path(toy::hexad()).parent_path().parent_path() / "lib/hexad/plugins")) {
-    if (entry.path().extension() == ".so") libraries.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".so") && !name.ends_with("_check.so")) libraries.push_back(entry.path());
   }
   return libraries;
 }

@@ -15,16 +15,19 @@ const std::vector<std::string>& expected() {
   static const std::vector<std::string> files = {
       "include/dlpack.h",
       "include/hexad/abi.h",
+      "include/hexad/check.h",
       "include/hexad/plugin.hpp",
       "lib/cmake/HexadSDK/HexadPlugin.cmake",
       "lib/cmake/HexadSDK/HexadSDKConfig.cmake",
       "lib/cmake/HexadSDK/HexadSDKConfigVersion.cmake",
+      "lib/cmake/HexadSDK/check.map",
       "lib/cmake/HexadSDK/plugin.map",
       "lib/cmake/HexadSDK/write_manifest.cmake",
       "share/hexad/template/README.md.in",
       "share/hexad/template/.gitignore.in",
       "share/hexad/template/loss_c/@NAME@.c.in",
       "share/doc/hexad-sdk/ABI.md",
+      "share/doc/hexad-sdk/CONFIG.md",
   };
   return files;
 }

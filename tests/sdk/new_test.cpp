@@ -20,7 +20,7 @@ TEST_CASE("a new plugin carries its name, and the commands printed build and tes
   const toy::Ended made = make(dir, "loss_c", "my_loss");
   REQUIRE_MESSAGE(made.code == 0, made.err);
   CHECK(files_below(dir / "my_loss") ==
-        std::vector<std::string>{".gitignore", "CMakeLists.txt", "README.md", "my_loss.c", "use.yaml"});
+        std::vector<std::string>{".gitignore", "CMakeLists.txt", "README.md", "keys.yaml", "my_loss.c", "use.yaml"});
   for (const std::string& file : files_below(dir / "my_loss"))
     CHECK_MESSAGE(!contains(toy::read_text(dir / "my_loss" / file), "@NAME@"), file);
   const size_t next = made.out.find("next:\n");
@@ -31,7 +31,7 @@ TEST_CASE("a new plugin carries its name, and the commands printed build and tes
   const Json json =
       Json::parse(toy::run({"plugin", "new", "loss_cpp", "other", "--into", dir.path().string(), "--json"}).out);
   CHECK(json.at("folder") == (dir / "other").string());
-  CHECK(json.at("files").size() == 5);
+  CHECK(json.at("files").size() == 6);
   CHECK(fs::exists(fs::path(json.at("sdk").get<std::string>()) / "HexadSDKConfig.cmake"));
 }
 

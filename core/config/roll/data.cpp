@@ -67,7 +67,7 @@ std::optional<std::string> set_environment(Pass& p) {
 // Keys of Hexad's datasets that stand among data_args.
 bool own_keys(Pass& p, const std::string& at, Node& dataset) {
   if (!p.file.given(at + "dataset_name")) return false;
-  for (const std::string& path : config::schema().children("data.train")) {
+  for (const std::string& path : config::core_schema().children("data.train")) {
     const std::string name = path.substr(path.rfind('.') + 1);
     if (const Node* value = p.file.given(at + name)) dataset.set(name, *value);
   }

@@ -77,10 +77,10 @@ void add_data(Schema& s, const std::string& role) {
        "video_fps", "video_max_frames", "video_resize_chunk_frames", "image_folder", "video_folder", "audio_folder"},
       "there are only texts");
   // Generated data, and what else describes a dataset here, goes by Hexad's own keys.
-  for (const std::string& path : config::schema().children("data.train")) {
+  for (const std::string& path : config::core_schema().children("data.train")) {
     const std::string name = path.substr(path.rfind('.') + 1);
     if (s.find(at + name)) continue;
-    Key own = *config::schema().find(path);
+    Key own = *config::core_schema().find(path);
     s.add(at + name, own.kinds, "", own.meaning).open();
   }
 }

@@ -71,7 +71,7 @@ bool is_roll(const Node& root) {
 
 bool is_roll_key(const std::string& path) {
   const std::string first = path.substr(0, path.find('.'));
-  return first == "hexad" || !config::schema().find(first);
+  return first == "hexad" || !config::core_schema().find(first);
 }
 
 Translation translate(Node file) {

@@ -9,15 +9,9 @@ void add_supervised(Schema& schema);  // sft, dpo, rm
 void add_loss_fn(Schema& schema);
 void add_checkpointing(Schema& schema);
 void add_policy(Schema& schema);
-void add_dtensor(Schema& schema);
-// fp8_cfg of a backend's section; `recipe`: the default one. filled: absent keys get their defaults.
-void add_fp8(Schema& schema, const std::string& section, const char* recipe, bool filled);
-void add_megatron(Schema& schema);
 void add_batching(Schema& schema);
 void add_optimizer(Schema& schema);
 void add_generation(Schema& schema);
-void add_vllm(Schema& schema);
-void add_other_generators(Schema& schema);
 void add_data(Schema& schema);
 void add_env(Schema& schema);
 void add_logger(Schema& schema);

@@ -27,9 +27,9 @@ void add_checkpointing(Schema& s) {
       .at_least(1);
   s.add("checkpointing.ft_keep_latest_k", kInt | kNull, "null", "of those, how many of the newest are kept")
       .at_least(1);
-  s.add("checkpointing.pretrained_checkpoint", kMap | kNull, "null", "Megatron checkpoint to start from")
+  s.add("checkpointing.pretrained_checkpoint", kMap | kNull, "null", "another system's checkpoint to start from")
       .open()
-      .unavailable("starting from a Megatron checkpoint", {"null"});
+      .unavailable("starting from another system's checkpoint", {"null"});
   s.add("checkpointing.is_peft", kBool, "false", "the checkpoint holds adapters").unavailable("LoRA");
   s.add("checkpointing.peft_config", kMap | kNull, "null", "settings of the adapters")
       .open()

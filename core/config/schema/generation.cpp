@@ -1,3 +1,4 @@
+#include "core/config/dialect.hpp"
 #include "core/config/schema/blocks.hpp"
 
 namespace hexad::config {
@@ -36,29 +37,6 @@ void add_sampling(Schema& s) {
       .unavailable("bad_words", {"null", "[]"});
 }
 
-void add_native(Schema& s) {
-  const std::string at = "policy.generation.native_cfg";
-  s.section(at, "the native generator");
-  s.add(at + ".precision", kText, "${policy.precision}",
-        "type of the weights; fp8: matrices of layers in e4m3 with a scale a row, all else in bfloat16, on a GPU")
-      .one_of({"float32", "bfloat16", "float16", "fp8"});
-  s.add(at + ".kv_block_size", kInt, "16", "tokens in a block of the KV cache").at_least(1).at_most(1024);
-  s.add(at + ".kv_cache_dtype", kText, "auto",
-        "type of keys and values in the cache; auto: that of the model; fp8 (or fp8_e4m3): e4m3 without a scale, half "
-        "of bfloat16's memory")
-      .one_of({"auto", "fp8", "fp8_e4m3"});
-  s.add(at + ".kv_cache_gb", kFloat | kNull, "null", "size of the KV cache in GB; null: what max_num_seqs needs")
-      .above(0);
-  s.add(at + ".max_num_seqs", kInt, "256", "most sequences generated at once").at_least(1);
-  s.add(at + ".max_num_batched_tokens", kInt, "2048", "most tokens in one forward pass").at_least(1);
-  s.add(at + ".enable_chunked_prefill", kBool, "true", "a long prompt is computed in several passes");
-  s.add(at + ".enable_prefix_sharing", kBool, "true", "the samples of a prompt share its KV cache");
-  s.add(at + ".tensor_parallel_size", kInt, "1",
-        "neighbouring ranks that generate with one copy of the model; replicas of so many ranks share the samples")
-      .at_least(1);
-  s.add(at + ".deterministic", kBool, "false", "a sample does not depend, bit for bit, on what else is in the batch");
-}
-
 void add_placement(Schema& s) {
   s.section("policy.generation.colocated", "where generation runs");
   s.add("policy.generation.colocated.enabled", kBool, "true",
@@ -75,7 +53,7 @@ void add_placement(Schema& s) {
         "nodes that generate, of a cluster of several; null or 1 on one node")
       .at_least(1);
   s.add("policy.generation.refit_transport", kText | kNull, "null",
-        "how weights reach vLLM's servers: disk, ipc (CUDA IPC, on the same GPU) or nccl; null: what they offer")
+        "how weights reach a generator's servers: disk, ipc (CUDA IPC, on the same GPU) or nccl; null: what they offer")
       .unavailable("another weight transport", {"null", "disk", "ipc", "nccl"});
   s.section("policy.generation.refit_cfg", "settings of those transports").unavailable("another weight transport", {});
   s.section("policy.generation.refit_cfg.nixl", "NIXL");
@@ -95,21 +73,14 @@ void add_placement(Schema& s) {
 
 void add_generation(Schema& s) {
   s.section("policy.generation", "the generator that makes rollouts");
-  s.add("policy.generation.backend", kText, "native", "native, vllm (plugin vllm_bridge), or a plugin's name or path")
-      .read_as("native", {"megatron", "sglang", "trtllm", "dynamo"},
-               "that engine does not run here, and settings of its own are not read");
+  s.add("policy.generation.backend", kText, kDefaultGenerator,
+        "the plugin that generates: a name that `hexad plugin list` shows, one of its other names, or a path. Engines "
+        "of other "
+        "systems that no plugin serves are read as the default, with a line that says so");
   s.add("policy.generation.plugin_config", kMap | kNull, "{}", "keys of the generator plugin's own").open();
   add_sampling(s);
-  add_native(s);
   add_placement(s);
-  for (const char* key : {"port_range_low", "port_range_high"}) {
-    s.add(std::string("policy.generation.") + key, kInt, key == std::string("port_range_low") ? "3000" : "4999",
-          "ports of vLLM's HTTP servers")
-        .at_least(1)
-        .at_most(65535)
-        .accepted("read by the vllm_bridge generator");
-  }
-  s.add("policy.generation.use_async_rollouts", kBool, "false", "of NeMo-RL's SGLang backend")
+  s.add("policy.generation.use_async_rollouts", kBool, "false", "of another of NeMo-RL's generators")
       .accepted("every generator serves all samples of a step at once");
   s.add("policy.generation.quant_cfg", kText | kNull, "null", "quantised generation")
       .unavailable("quantised generation", {"null"});

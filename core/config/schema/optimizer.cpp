@@ -6,8 +6,8 @@ namespace {
 void add_kwargs(Schema& s) {
   const std::string at = "policy.optimizer.kwargs";
   s.section(at, "arguments of the optimizer");
-  s.add(at + ".lr", kFloat, "5e-06", "learning rate").at_least(0);
-  s.add(at + ".weight_decay", kFloat, "0.01", "weight decay").at_least(0);
+  s.add(at + ".lr", kFloat, "5e-06", "learning rate").at_least(0).for_backend();
+  s.add(at + ".weight_decay", kFloat, "0.01", "weight decay").at_least(0).for_backend();
   s.add(at + ".betas", kList, "[0.9, 0.999]", "decay rates of Adam's moments").elements(kFloat).not_filled();
   s.add(at + ".eps", kFloat, "1e-08", "added to Adam's denominator").at_least(0).not_filled();
   s.add(at + ".amsgrad", kBool, "false", "the AMSGrad variant").not_filled();
@@ -28,7 +28,7 @@ void add_kwargs(Schema& s) {
 }  // namespace
 
 void add_optimizer(Schema& s) {
-  s.section("policy.optimizer", "the optimizer of the dtensor backend", kMap | kNull);
+  s.section("policy.optimizer", "the optimizer, where the backend has no keys of its own for it", kMap | kNull);
   s.add("policy.optimizer.name", kText, "torch.optim.AdamW", "PyTorch's name of it")
       .one_of({"torch.optim.AdamW", "torch.optim.Adam", "torch.optim.SGD",
                "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam"})

@@ -46,9 +46,9 @@ void add_retired(Schema& s) {
   s.add("policy.generation_batch_size", kInt, "32", "batch size of generation with Hugging Face")
       .accepted("the generator batches continuously; see policy.generation.native_cfg.max_num_seqs");
   s.add("policy.fsdp_offload_enabled", kBool, "false", "CPU offload of NeMo-RL 0.3's first backend")
-      .accepted("policy.dtensor_cfg.cpu_offload is the key that is read");
+      .accepted("the backend's own section has the key that is read");
   s.add("policy.activation_checkpointing_enabled", kBool, "false", "of NeMo-RL 0.3's first backend")
-      .accepted("policy.dtensor_cfg.activation_checkpointing is the key that is read");
+      .accepted("the backend's own section has the key that is read");
   s.add("policy.refit_buffer_size_gb", kFloat | kNull, "null", "size of the buckets of a weight update")
       .accepted("buckets hold 256 MiB, or one weight");
   s.add("policy.offload_optimizer_for_refit", kBool, "false", "free the optimizer's memory during a weight update")
@@ -64,14 +64,15 @@ void add_policy(Schema& s) {
   s.section("policy", "the model that is trained");
   s.add("policy.model_name", kText, "", "Hugging Face model directory");
   s.add("policy.backend", kText, "",
-        "plugin that trains: dtensor, megatron, or a plugin's name or path; "
-        "if absent, whichever of dtensor_cfg and megatron_cfg is enabled");
+        "the plugin that trains: a name that `hexad plugin list` shows, or a path; if absent, the one whose section is "
+        "enabled");
   s.add("policy.plugin_config", kMap | kNull, "{}", "keys of the backend plugin's own").open();
   s.add(
        "policy.random_init_seed", kInt | kNull, "null",
        "a model directory without weights starts from random ones drawn with this seed (it is not used where there are "
        "weights); null: missing weights are an error")
-      .at_least(0);
+      .at_least(0)
+      .for_backend();
   add_tokenizer(s);
   s.add("policy.hf_config_overrides", kMap | kNull, "{}", "merged into the model's config.json").open();
   s.add("policy.train_global_batch_size", kInt, "512",
@@ -92,13 +93,15 @@ void add_policy(Schema& s) {
       "on GPUs, log-probs of the rollout and of training are equal bit for bit: both run kernels whose results do not "
       "depend on the batch; dense models, native generator");
   s.add("policy.logprob_chunk_size", kInt | kNull, "null", "tokens whose logits are held at once; null: chosen by size")
-      .at_least(1);
+      .at_least(1)
+      .for_backend();
   s.add("policy.max_grad_norm", kFloat | kNull, "1.0", "gradients are clipped to this global norm; null: not").above(0);
   add_draft(s);
   s.section("policy.router_replay", "training sends tokens to the experts that an earlier pass chose for them");
   s.add("policy.router_replay.enabled", kBool, "false",
         "replay the choice; how much each expert counts is not replayed")
-      .not_filled();
+      .not_filled()
+      .for_backend();
   s.add(
        "policy.router_replay.source", kText, "rollout",
        "whose choice: the generator's (rollout; NeMo-RL's meaning), or that of training's own log-prob pass (logprobs)")

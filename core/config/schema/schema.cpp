@@ -70,6 +70,17 @@ Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yam
   return Entry(keys_.emplace_back(std::move(key)));
 }
 
+void Schema::put(Key key) {
+  const auto found = index_.find(key.path);
+  if (found != index_.end()) {
+    keys_[found->second] = std::move(key);
+    return;
+  }
+  index_.emplace(key.path, keys_.size());
+  children_[std::string(parent(key.path))].push_back(key.path);
+  keys_.push_back(std::move(key));
+}
+
 Schema::Entry Schema::section(std::string path, std::string meaning, Kinds kinds) {
   return add(std::move(path), kinds, "", std::move(meaning));
 }
@@ -94,7 +105,7 @@ const std::vector<std::string>& Schema::children(std::string_view path) const {
   return found == children_.end() ? none : found->second;
 }
 
-const Schema& schema() {
+const Schema& core_schema() {
   static const Schema instance = [] {
     Schema made;
     add_grpo(made);
@@ -102,13 +113,9 @@ const Schema& schema() {
     add_loss_fn(made);
     add_checkpointing(made);
     add_policy(made);
-    add_dtensor(made);
-    add_megatron(made);
     add_batching(made);
     add_optimizer(made);
     add_generation(made);
-    add_vllm(made);
-    add_other_generators(made);
     add_data(made);
     add_env(made);
     add_logger(made);

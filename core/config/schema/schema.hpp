@@ -51,8 +51,19 @@ struct Key {
   std::vector<std::string> synonyms;   // texts of NeMo-RL's that are read as `synonym_of` (config/synonyms.hpp)
   std::string synonym_of;
   std::string synonym_note;  // why
-  bool open = false;         // a map whose keys are free
+  bool open = false;         // a map whose keys are free, but for those that are declared below it
+  Kinds value_kinds = kAny;  // of the free keys of an open map
   bool filled = true;        // an absent effective key gets its default
+  // Of a plugin's keys (sdk/CONFIG.md); `default_yaml` is what is taken where these give nothing.
+  std::vector<std::string> first_of;  // the default is the value of the first of these keys that is there
+  std::string model_member;           // or that of this member of the model's config.json
+  std::string automatic;              // how an absent value is chosen; then it stays absent
+  bool optional = false;              // a map: keys below it get defaults only where it is written
+  std::string detail_of;              // dormant: the key that switches the feature on
+  std::string stands_for;             // an open map: its keys count as those of this section
+  std::vector<std::string> renamed_from;
+  bool for_backend = false;         // the backend alone reads it
+  std::string plugin, plugin_file;  // whose key it is, and its manifest; empty: the engine's
 };
 
 // The keys in the order in which they were added, which is that of the reference page.
@@ -70,6 +81,7 @@ class Schema {
     Entry& elements(Kinds kinds) { return key_.element_kinds = kinds, *this; }
     // Texts of NeMo-RL's that mean another one here; `note` says why.
     Entry& read_as(std::string text, std::vector<std::string> synonyms, std::string note);
+    Entry& for_backend() { return key_.for_backend = true, *this; }
     Entry& open() { return key_.open = true, *this; }
     Entry& not_filled() { return key_.filled = false, *this; }
     // Of a key below a section with another status: a plugin reads it, and knows its default.
@@ -86,6 +98,8 @@ class Schema {
 
   // Adds a key. `default_yaml` is what it is when absent ("" if that has no value).
   Entry add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning);
+  // Adds a whole key; one that is there under its path is replaced.
+  void put(Key key);
   // Adds a mapping; keys below it that are added later take over its status, except from `effective`.
   Entry section(std::string path, std::string meaning, Kinds kinds = kMap);
 
@@ -104,8 +118,8 @@ class Schema {
   std::map<std::string, std::vector<std::string>, std::less<>> children_;
 };
 
-// The schema of this version.
-const Schema& schema();
+// The keys of the engine itself.
+const Schema& core_schema();
 
 // "policy.scheduler.0.kwargs" without its list indexes: "policy.scheduler.kwargs".
 std::string schema_path(std::string_view path);

@@ -36,13 +36,6 @@ void add_supervised(Schema& s) {
         "train on the last message alone, not on every one of the assistant's");
   s.section("dpo", "direct preference optimization, in the place of grpo", kMap | kNull);
   add_course(s, "dpo", {"1", "150", "25", "8", "8", "true", "pairs"});
-  s.add("dpo.reference_policy_kl_penalty", kFloat, "0.05", "beta: how strongly the policy is held to the reference")
-      .above(0);
-  s.add("dpo.preference_average_log_probs", kBool, "false",
-        "a response's reward is the mean over its tokens, not the sum");
-  s.add("dpo.sft_average_log_probs", kBool, "${.preference_average_log_probs}", "the same for the SFT term");
-  s.add("dpo.preference_loss_weight", kFloat, "1", "weight of the preference term").at_least(0);
-  s.add("dpo.sft_loss_weight", kFloat, "0", "weight of a likelihood term on the chosen responses").at_least(0);
   s.section("rm", "training a reward model from preferences (Bradley-Terry), in the place of grpo", kMap | kNull);
   add_course(s, "rm", {"1", "-1", "16", "-1", "32", "false", "pairs"});
 }

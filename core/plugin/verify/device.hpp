@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 
 namespace hexad::plugin {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "core/plugin/manifest.hpp"
+#include "core/manifest/manifest.hpp"
 #include "sdk/verify/engine.hpp"
 
 namespace hexad::plugin {

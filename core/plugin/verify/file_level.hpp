@@ -1,7 +1,7 @@
 // Level 0: what can be known of a plugin without running its code.
 #pragma once
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/options.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/manifest/options.hpp"
 #include "sdk/verify/findings.hpp"
 
 namespace hexad::plugin {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/base/error.hpp"
-#include "core/plugin/permissions.hpp"
+#include "core/manifest/permissions.hpp"
 
 namespace hexad::plugin {
 namespace {

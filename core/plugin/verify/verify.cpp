@@ -4,9 +4,11 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/verify/assignment.hpp"
 #include "core/plugin/verify/child.hpp"
+#include "core/plugin/verify/declared_keys.hpp"
 #include "core/plugin/verify/device.hpp"
 #include "core/plugin/verify/engine.hpp"
 #include "core/plugin/verify/file_level.hpp"
@@ -25,6 +27,7 @@ struct Level {
   const char* title;
   LevelFunction run;  // null: by kind, or not here
 };
+constexpr int kCreates = 3;  // the level that declared keys belong to
 constexpr Level kLevels[] = {
     {0, "file", nullptr},
     {1, "descriptor", verify::check_descriptor},
@@ -46,10 +49,22 @@ LevelFunction numbers_of(Kind kind) {
   return nullptr;
 }
 
+// What is tested, and with what.
+struct Tested {
+  const Candidate& candidate;
+  const VerifyOptions& options;
+  std::optional<config::Declaration> declaration;
+  bool own = false;  // of the engine's own folder
+};
+
 // In the child: loads the plugin and runs the level. The answer is what the parent reads back.
-std::string run_level(const Candidate& candidate, const VerifyOptions& options, LevelFunction level, bool on_gpu) {
+std::string run_level(const Tested& tested, int number, LevelFunction level, bool on_gpu) {
+  const Candidate& candidate = tested.candidate;
+  const VerifyOptions& options = tested.options;
   const Kind kind = candidate.manifest->kind;
-  VerifyEngine engine(verify_section_path(kind), verify_section(kind, options.plugin_config));
+  const Json section = verify_section(kind, options.plugin_config);
+  VerifyEngine engine(verify_section_path(kind),
+                      tested.declaration ? config::filled_section(*tested.declaration, section) : section);
   std::unique_ptr<verify::CudaDevice> gpu;
   std::unique_ptr<verify::CudaEngine> gpu_engine;
   verify::Findings findings;
@@ -67,6 +82,12 @@ std::string run_level(const Candidate& candidate, const VerifyOptions& options, 
     subject.patience_s = options.timeout_s / 5.0;  // so that the level can say what it waited for
     try {
       level(subject, findings);
+      if (number == kCreates && tested.declaration) {
+        check_declared_keys(subject,
+                            {*tested.declaration, verify_section_path(kind), section,
+                             candidate.manifest_path.parent_path(), tested.own},
+                            findings);
+      }
     } catch (const verify::DeviceError& error) {
       findings.expect(false, "device", std::string("it refused, after which nothing more was tried: ") + error.what());
     } catch (const std::exception& error) {
@@ -99,18 +120,19 @@ void take_answer(const ChildResult& child, LevelReport& report) {
 }
 
 // `device`: null if the file may not be loaded.
-LevelReport run(const Level& level, const Candidate& candidate, const VerifyOptions& options,
-                const VerifyDevice* device) {
+LevelReport run(const Level& level, const Tested& tested, const VerifyDevice* device) {
+  const VerifyOptions& options = tested.options;
   LevelReport report;
   report.level = level.number;
   report.title = level.title;
   const auto begin = std::chrono::steady_clock::now();
   report.not_run = device ? device->not_run(level.number) : "the file may not be loaded";
   if (report.not_run.empty()) {
-    const LevelFunction function = level.number == 5 ? numbers_of(candidate.manifest->kind) : level.run;
+    const LevelFunction function = level.number == 5 ? numbers_of(tested.candidate.manifest->kind) : level.run;
     const bool on_gpu = device->on_gpu(level.number);
-    const auto work = [&] { return run_level(candidate, options, function, on_gpu); };
+    const auto work = [&] { return run_level(tested, level.number, function, on_gpu); };
     take_answer(run_in_child(work, {options.timeout_s, options.memory_bytes, on_gpu}), report);
+    if (level.number == kCreates && tested.candidate.manifest->config.is_null()) report.note = "keys are not declared";
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
@@ -147,6 +169,25 @@ Json plugin_config_of(const Candidate& candidate, const Json& given) {
   return config;
 }
 
+// The declaration in the manifest; one that cannot be read is a finding of level 0.
+std::optional<config::Declaration> declaration_of(const Candidate& candidate, LevelReport& file_level) {
+  try {
+    return config::read_declaration(*candidate.manifest, candidate.manifest_path.string());
+  } catch (const Error& error) {
+    file_level.findings.push_back({false, "declaration", error.what()});
+    return std::nullopt;
+  }
+}
+
+bool in_own_folder(const Candidate& candidate, const Options& options) {
+  if (candidate.trusted) return true;
+  const std::filesystem::path folder = candidate.manifest_path.parent_path();
+  return std::ranges::any_of(search_path(options), [&](const Folder& own) {
+    std::error_code error;
+    return own.trusted && std::filesystem::equivalent(own.path, folder, error);
+  });
+}
+
 Json to_json(const VerifyReport& report) {
   const Candidate& candidate = report.candidate;
   Json json = {{"plugin", candidate.manifest ? candidate.manifest->name : ""},
@@ -159,6 +200,7 @@ Json to_json(const VerifyReport& report) {
     Json entry = {{"level", level.level},     {"title", level.title},     {"checks", level.checks},
                   {"seconds", level.seconds}, {"failed", level.failed()}, {"findings", Json::array()}};
     if (!level.not_run.empty()) entry["not_run"] = level.not_run;
+    if (!level.note.empty()) entry["note"] = level.note;
     for (const verify::Finding& finding : level.findings)
       entry["findings"].push_back({{"warning", finding.warning}, {"check", finding.check}, {"text", finding.text}});
     json["levels"].push_back(entry);
@@ -177,6 +219,7 @@ void print(const VerifyReport& report, std::ostream& out) {
                                                      : fmt::format("ok, {} checks", level.checks);
     out << fmt::format("L{} {:<10} {}{}\n", level.level, level.title, state,
                        level.not_run.empty() ? fmt::format(" in {:.1f} s", level.seconds) : "");
+    if (!level.note.empty()) out << fmt::format("   {}\n", level.note);
     for (const verify::Finding& finding : level.findings)
       out << fmt::format("   {}{}: {}\n", finding.warning ? "warning: " : "", finding.check, finding.text);
   }
@@ -202,6 +245,9 @@ VerifyReport verify_plugin(const std::string& name, const VerifyOptions& asked) 
   bool loadable = true;
   report.levels.push_back(run_file_level(report.candidate, asked, loadable));
   VerifyOptions options = asked;
+  Tested tested{report.candidate, options, {}, false};
+  if (loadable) tested.declaration = declaration_of(report.candidate, report.levels.front());
+  if (loadable) tested.own = in_own_folder(report.candidate, asked.plugins);
   if (loadable) options.plugin_config = plugin_config_of(report.candidate, asked.plugin_config);
   std::optional<VerifyDevice> device;
   if (loadable) device.emplace(options.device, *report.candidate.manifest);
@@ -210,7 +256,7 @@ VerifyReport verify_plugin(const std::string& name, const VerifyOptions& asked) 
     const bool wanted = options.levels.empty() ||
                         std::find(options.levels.begin(), options.levels.end(), level.number) != options.levels.end();
     if (!wanted) continue;
-    report.levels.push_back(run(level, report.candidate, options, device ? &*device : nullptr));
+    report.levels.push_back(run(level, tested, device ? &*device : nullptr));
   }
   return report;
 }

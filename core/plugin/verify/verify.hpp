@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/options.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/manifest/options.hpp"
 #include "sdk/verify/findings.hpp"
 
 namespace hexad::plugin {
@@ -26,6 +26,7 @@ struct LevelReport {
   int level = 0;
   std::string title;
   std::string not_run;  // why; empty if it ran
+  std::string note;     // what is no finding, and good to know
   int checks = 0;
   double seconds = 0;
   std::vector<verify::Finding> findings;

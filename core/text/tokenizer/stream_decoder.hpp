@@ -21,7 +21,7 @@ class StreamDecoder {
   // returned. After that only `reset` and `push_or_restart` are of use.
   std::optional<std::string> push(int32_t id);
 
-  // As `push`, but a broken byte sequence restarts the stream at this id instead of throwing (vLLM's rule).
+  // As `push`, but a broken byte sequence restarts the stream at this id instead of throwing.
   std::optional<std::string> push_or_restart(int32_t id);
 
   // Forgets everything pushed.

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <set>
-#include <utility>
 
 #include "judge.hpp"
 
@@ -31,52 +28,6 @@ std::string secret(const std::string& key, const std::string& variable, Settings
          variable.c_str());
   settings.secrets.emplace_back(value);
   return value;
-}
-
-const std::set<std::string> kKeys = {"url",        "headers",    "headers_env", "api_key_env",
-                                     "timeout_s",  "backoff_s",  "retries",     "max_concurrency",
-                                     "batch_size", "deadline_s", "judge"};
-const std::set<std::string> kJudgeKeys = {"model", "prompt",      "system",     "max_tokens", "temperature",
-                                          "body",  "score_regex", "score_json", "score_min",  "score_max"};
-// What the host reads of a section that a plugin scores for.
-const std::set<std::string> kHostKeys = {"plugin", "plugin_config", "num_workers", "stop_strings", "env_name"};
-
-size_t edits(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j)
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
-  }
-  return row[b.size()];
-}
-
-void refuse_unknown(const Json& section, const std::string& path, const std::set<std::string>& known) {
-  if (!section.is_object()) return;
-  for (const auto& entry : section.items()) {
-    if (known.contains(entry.key())) continue;
-    std::string nearest, all;
-    size_t least = std::min<size_t>(3, entry.key().size());  // two edits, less than all of it
-    for (const std::string& key : known) {
-      all += (all.empty() ? "" : ", ") + key;
-      if (edits(entry.key(), key) < least) least = edits(entry.key(), key), nearest = key;
-    }
-    fail(HEXAD_INVALID_ARGUMENT, "%s%s: unknown key; %s", path.c_str(), entry.key().c_str(),
-         (nearest.empty() ? "known: " + all : "did you mean " + nearest + "?").c_str());
-  }
-}
-
-// Before anything is asked of the keys: a misspelt one is not to be told as a missing one.
-void refuse_unknown_keys(const Config& config) {
-  const Json own = Json::parse(config.json("plugin_config").value_or("{}"), nullptr, false);
-  refuse_unknown(own, "plugin_config.", kKeys);
-  if (own.is_object() && own.contains("judge")) refuse_unknown(own.at("judge"), "plugin_config.judge.", kJudgeKeys);
-  Json section = Json::parse(config.json("").value_or("{}"), nullptr, false);
-  std::set<std::string> known = kKeys;
-  known.insert(kHostKeys.begin(), kHostKeys.end());
-  refuse_unknown(section, "", known);
-  if (section.is_object() && section.contains("judge")) refuse_unknown(section.at("judge"), "judge.", kJudgeKeys);
 }
 
 Json mapping(const Config& config, const char* key) {
@@ -156,7 +107,6 @@ std::optional<JudgeSettings> judge_from(const Config& config) {
 }  // namespace
 
 Settings settings_from(const Config& config) {
-  refuse_unknown_keys(config);
   Settings settings;
   settings.url = config.get("url", "");
   if (!settings.url.starts_with("http://") && !settings.url.starts_with("https://"))

@@ -161,9 +161,9 @@ class Config {
       return static_cast<T>(value);
     } else {
       static_assert(std::is_same_v<T, std::string>, "a configuration value is int64_t, double, bool or std::string");
-      const char* value = nullptr;
+      const char* value = otherwise.c_str();  // the host sees every default
       call_.check(host->config_str(call_.raw(), config_, path, &value));
-      return value ? std::string(value) : std::move(otherwise);
+      return value && value != otherwise.c_str() ? std::string(value) : std::move(otherwise);
     }
   }
   std::string get(const char* path, const char* otherwise) const { return get<std::string>(path, otherwise); }
@@ -180,6 +180,14 @@ class Config {
       const T first = get<T>(path, T(0)), second = get<T>(path, T(1));
       return first == second || first != first ? std::optional<T>(first) : std::nullopt;
     }
+  }
+
+  // For a key whose null means something of its own: nothing where null is written, `otherwise` where the key is absent.
+  template <typename T>
+  std::optional<T> get_nullable(const char* path, T otherwise) const {
+    const std::optional<std::string> text = json(path);
+    if (text && *text == "null") return std::nullopt;
+    return get<T>(path, std::move(otherwise));
   }
 
   // The subtree as JSON text; nothing if absent, "null" where null is written. The whole section: "".

@@ -65,7 +65,7 @@ inline void compare_step(Instance& backend, Reference& reference, const std::vec
   const double norm = sum_over_ranks(judge ? reference.grad_norm() : 0);
   errors.norm = worse(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
   Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
-  for (auto& [name, weight] : weights) weight = weight.to(at::kFloat);
+  for (auto& [name, weight] : weights) weight = weight.to(reference.dtype);
   if (judge) {
     errors.loss = worse(errors.loss, std::abs(got - want) / reference.loss_magnitude);
     errors.grad = worse(errors.grad, relative_error(grads, reference.grads));
@@ -78,17 +78,22 @@ inline void compare_step(Instance& backend, Reference& reference, const std::vec
 // Three steps of the backend beside three of the reference; the largest differences, all of them on rank 0, of log-probs
 // and norms each rank's own. Adam's division magnifies rounding where gradients vanish, so each step starts from the same
 // weights: those errors would otherwise be counted again. `policy_of` makes the configuration of a model's folder; with
-// `bfloat16` the backend computes in it, and the reference in fp32 with weights that are rounded alike.
+// `bfloat16` the backend computes in it, and the reference in fp32 with weights that are rounded alike. `exact`: the reference computes in fp64,
+// so that its own rounding is no part of the errors.
 inline Errors three_steps(const nlohmann::json& model, const Packing& packing,
                           const std::function<json(const std::filesystem::path&)>& policy_of,
-                          const std::string& plugin = plugin_name(), bool bfloat16 = false) {
+                          const std::string& plugin = plugin_name(), bool bfloat16 = false, bool exact = false) {
   const TemporaryDir folder;
   const std::filesystem::path& dir = folder.path();
   Reference reference(dir, write_model(dir, model));
-  Instance backend(policy_of(dir), plugin);
+  const json policy = policy_of(dir);
+  reference.decays_matrices_only = policy.contains("megatron_cfg");
+  Instance backend(policy, plugin);
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   if (bfloat16)
     for (auto& [name, weight] : reference.weights) weight = weight.to(at::kBFloat16).to(at::kFloat);
+  if (exact) reference.dtype = at::kDouble;
+  for (auto& [name, weight] : reference.weights) weight = weight.to(reference.dtype);
   Errors errors;
   for (int step = 0; step < 3; ++step) compare_step(backend, reference, make_sequences(11, step), packing, errors);
   return errors;

@@ -232,7 +232,9 @@ inline ExpertErrors expert_steps(const nlohmann::json& model, const Packing& pac
   reference.balancing = balancing;
   for (const auto& [name, weight] : reference.weights)
     if (!frozen.empty() && name.ends_with(frozen)) reference.frozen.insert(name);
-  Instance backend(policy_of(folder.path()));
+  const json policy = policy_of(folder.path());
+  reference.decays_matrices_only = policy.contains("megatron_cfg");
+  Instance backend(policy);
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
   ExpertErrors errors;
   for (int step = 0; step < 2; ++step) {

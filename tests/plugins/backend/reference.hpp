@@ -77,6 +77,9 @@ struct Reference {
     }
   }
 
+  bool decays_matrices_only = false;  // as Megatron's optimizer does
+  at::ScalarType dtype = at::kFloat;  // of weights, and so of all that is computed
+
   double grad_norm() const {
     double squares = 0;
     for (const auto& [name, grad] : grads) squares += std::pow(grad.to(at::kDouble).norm().item<double>(), 2);
@@ -101,7 +104,8 @@ struct Reference {
       const at::Tensor grad = grads[name] * coefficient;
       at::Tensor &average = exp_avg[name], &square = exp_avg_sq[name];
       if (!average.defined()) average = at::zeros_like(weight), square = at::zeros_like(weight);
-      weight.mul_(1 - lr * decay);
+      const bool is_matrix = weight.dim() > 1 && !name.ends_with("bias");
+      if (is_matrix || !decays_matrices_only) weight.mul_(1 - lr * decay);
       average.mul_(0.9).add_(grad, 0.1);
       square.mul_(0.999).addcmul_(grad, grad, 0.001);
       const double step = static_cast<double>(steps);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "tests/plugins/megatron/expert_model.hpp"
+#include "tests/plugins/megatron/megatron_policy.hpp"
 
 namespace layouts_test {
 namespace {
@@ -112,6 +113,7 @@ json Row::policy(const std::filesystem::path& model) const {
     if (const std::string& key = size_keys(backend).at(name); !key.empty()) section[key] = size;
   if (has("sp")) section["sequence_parallel"] = true;
   if (has("recompute")) section["activation_checkpointing"] = true;
+  if (backend == "megatron") section = backend_test::megatron_section(section);
   return result;
 }
 

@@ -47,7 +47,8 @@ void refuses_expert_keys(const Rank& rank) {
         at + "moe_router_score_function is relu, wanted softmax or sigmoid");
   CHECK(error_of(model, {{"moe_router_load_balancing_type", {"aux_loss", "other"}}, {"moe_aux_loss_coeff", {1, 1}}}) ==
         at + "moe_router_load_balancing_type is other, wanted none, aux_loss, seq_aux_loss or global_aux_loss");
-  CHECK(error_of(model, {{"moe_router_load_balancing_type", {"aux_loss", "seq_aux_loss"}}}) ==
+  CHECK(error_of(model,
+                 {{"moe_router_load_balancing_type", {"aux_loss", "seq_aux_loss"}}, {"moe_aux_loss_coeff", 0.1}}) ==
         at + "moe_aux_loss_coeff has 1 coefficients, wanted one for each of the 2 types of "
              "moe_router_load_balancing_type");
   CHECK(error_of(model, {{"moe_router_load_balancing_type", "aux_loss"}, {"moe_aux_loss_coeff", -1}}) ==

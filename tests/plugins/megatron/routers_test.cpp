@@ -136,6 +136,7 @@ void keeps_frozen(const Rank& rank) {
   write_model(folder.path(), expert_model("qwen3_moe"));
   const auto make = [&](bool freeze) {
     const json keys = {{"freeze_moe_router", freeze},
+                       {"optimizer", {{"use_precision_aware_optimizer", false}}},
                        {"distributed_data_parallel_config", {{"data_parallel_sharding_strategy", "no_shard"}}}};
     auto backend = std::make_unique<Instance>(megatron_policy(folder.path(), keys, "bfloat16"));
     REQUIRE_MESSAGE(backend->code() == HEXAD_OK, backend->error());

@@ -1,0 +1,128 @@
+#include "core/config/declaration/run_schema.hpp"
+
+#include <algorithm>
+
+#include "core/config/algorithm.hpp"
+#include "core/config/dialect.hpp"
+
+namespace hexad::config {
+namespace {
+
+constexpr std::string_view kPluginConfig = "plugin_config.", kRun = "run.";
+
+// "${a.b}" -> "${block.a.b}", inside of resolvers too; "${run.a.b}" -> "${a.b}"; "${.a}" stays.
+std::string placed_references(const std::string& yaml, const std::string& block) {
+  std::string result;
+  for (size_t at = 0; at < yaml.size(); ++at) {
+    result += yaml[at];
+    if (yaml[at] != '{' || at == 0 || yaml[at - 1] != '$') continue;
+    const size_t end = yaml.find_first_of(":}$", at + 1);
+    const bool reference = end != yaml.npos && yaml[end] == '}' && yaml[at + 1] != '.';
+    if (!reference) continue;
+    if (yaml.compare(at + 1, kRun.size(), kRun) == 0)
+      at += kRun.size();
+    else
+      result += block + ".";
+  }
+  return result;
+}
+
+// True for a key of the engine's own that does something.
+bool is_engines(const Schema& core, const std::string& path) {
+  const Key* key = core.find(path);
+  return key && key->path == path && key->status == Status::effective;
+}
+
+void place(Schema& schema, const Declaration& declaration, const std::string& block, bool chosen,
+           std::vector<Problem>* problems, const std::string& chosen_file) {
+  for (const Key& declared : declaration.keys) {
+    if (!chosen && declared.path.starts_with(kPluginConfig)) continue;  // the map is another plugin's here
+    Key key = placed_key(declared, block);
+    if (is_engines(core_schema(), key.path)) continue;
+    const Key* there = schema.find(key.path);
+    if (!chosen && there && there->path == key.path && there->plugin == declaration.plugin) continue;
+    if (there && there->path == key.path && !there->plugin.empty() && there->plugin != declaration.plugin) {
+      if (problems)
+        problems->push_back(
+            {Problem::Severity::error,
+             {},
+             key.path,
+             fmt::format("both {} and {} declare it: choose one of the two plugins", there->plugin_file, chosen_file)});
+      continue;
+    }
+    key.plugin_file = chosen_file;
+    const bool is_switch =
+        std::ranges::any_of(declaration.select, [&](const auto& s) { return s.first == declared.path; });
+    if (!chosen || is_switch) key.filled = false;
+    schema.put(std::move(key));
+  }
+  if (!chosen || declaration.keys.empty()) return;
+  const Key* there = schema.find(block + ".plugin_config");
+  Key map = there ? *there : Key{};
+  map.path = block + ".plugin_config", map.kinds = kMap | kNull, map.open = false;
+  if (map.meaning.empty()) map.meaning = "keys of the plugin's own";
+  schema.put(std::move(map));
+}
+
+// The sections of other systems that no plugin here owns.
+void add_dialect(Schema& schema) {
+  for (const DialectSection& section : dialect_sections()) {
+    const std::string path = fmt::format("{}.{}", section.block, section.section);
+    if (schema.find(path)) continue;
+    Key key;
+    key.path = path, key.kinds = kAny, key.open = true, key.status = Status::accepted;
+    key.meaning = fmt::format("of the plugin {}, which is not installed", section.plugin);
+    key.note = section.block == "policy"
+                   ? fmt::format("not read: the backend {} is not installed", section.plugin)
+                   : fmt::format("that generator does not run here: the plugin {} is not installed", section.plugin);
+    schema.put(std::move(key));
+  }
+}
+
+// The block that holds the plugin's keys where it is not chosen; an environment's have the user's names.
+std::string block_of(const Installed& each) {
+  switch (each.kind()) {
+    case plugin::Kind::backend: return "policy";
+    case plugin::Kind::generator: return "policy.generation";
+    case plugin::Kind::loss: return each.name() == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn";
+    case plugin::Kind::environment: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+Key placed_key(const Key& declared, const std::string& block) {
+  Key key = declared;
+  key.path = block + "." + declared.path;
+  key.default_yaml = placed_references(declared.default_yaml, block);
+  for (std::string& path : key.first_of) path = block + "." + path;
+  for (std::string& path : key.renamed_from) path = block + "." + path;
+  if (!key.detail_of.empty()) key.detail_of = block + "." + key.detail_of;
+  if (!key.stands_for.empty()) key.stands_for = block + "." + key.stands_for;
+  return key;
+}
+
+Schema run_schema(Selection& selection) {
+  Schema schema = core_schema();
+  for (const Chosen* chosen : selection.all()) {
+    if (const Declaration* declaration = chosen->declaration())
+      place(schema, *declaration, chosen->block, true, &selection.problems, declaration->manifest);
+  }
+  for (const Dormant& dormant : selection.dormant)
+    place(schema, *dormant.declaration, dormant.block, false, nullptr, dormant.declaration->manifest);
+  add_dialect(schema);
+  return schema;
+}
+
+Schema known_schema(Selection& selection) {
+  Schema schema = run_schema(selection);
+  for (const Installed& each : selection.catalog->all()) {
+    const std::string block = block_of(each);
+    if (each.declaration && !block.empty())
+      place(schema, *each.declaration, block, false, nullptr, each.declaration->manifest);
+  }
+  return schema;
+}
+
+}  // namespace hexad::config

@@ -1,0 +1,206 @@
+#include "core/config/declaration/selection.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.hpp"
+#include "core/base/joined.hpp"
+#include "core/config/algorithm.hpp"
+#include "core/config/defaults.hpp"
+#include "core/config/dialect.hpp"
+#include "core/config/interpolation.hpp"
+
+namespace hexad::config {
+namespace {
+
+// The value at a path with its interpolations resolved; nothing where it is absent, null or cannot be resolved yet.
+std::optional<Node> value_at(const Node& root, const std::string& path) {
+  const Node* plain = root.find(path);
+  if (plain && !plain->is_string()) return plain->is_null() ? std::nullopt : std::optional(*plain);
+  if (plain && !has_interpolation(plain->as_string())) return *plain;
+  try {
+    Evaluator evaluator(root);
+    const Evaluator::Chain chain = evaluator.select({&root}, path, Evaluator::BelowScalar::absent);
+    if (chain.empty()) return std::nullopt;
+    Node value = Evaluator(root).evaluate(chain);
+    return value.is_null() ? std::nullopt : std::optional(std::move(value));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string text_at(const Node& root, const std::string& path, const std::string& otherwise) {
+  const std::optional<Node> value = value_at(root, path);
+  return value && value->is_string() ? value->as_string() : otherwise;
+}
+
+Location location_of(const Node& root, std::string path) {
+  for (;;) {
+    if (const Node* node = root.find(path)) return node->location();
+    const size_t dot = path.rfind('.');
+    if (dot == path.npos) return root.location();
+    path.resize(dot);
+  }
+}
+
+// How a backend's switch stands.
+enum class Switch { on, off, by_default };
+
+struct Switched {
+  const Installed* backend;
+  std::string key;
+  Switch state;
+};
+
+Switched switch_of(const Node& root, const Installed& backend) {
+  const auto& [key, wanted] = backend.declaration->select.front();
+  const std::string path = "policy." + key;
+  const std::optional<Node> written = value_at(root, path);
+  if (written) return {&backend, path, same_value(*written, wanted) ? Switch::on : Switch::off};
+  const Key* declared = backend.declaration->find(key);
+  const bool on = declared && same_value(default_value(declared->default_yaml), wanted);
+  return {&backend, path, on ? Switch::by_default : Switch::off};
+}
+
+class Selector {
+ public:
+  Selector(const Node& root, std::shared_ptr<Catalog> catalog) : root_(root) { out_.catalog = std::move(catalog); }
+
+  Selection run() {
+    choose_backend();
+    out_.generator = chosen(plugin::Kind::generator, "policy.generation", generator_name());
+    choose_loss();
+    choose_environments();
+    find_dormant();
+    return std::move(out_);
+  }
+
+ private:
+  void error(const std::string& key, std::string message) {
+    out_.problems.push_back({Problem::Severity::error, location_of(root_, key), key, std::move(message)});
+  }
+
+  Chosen chosen(plugin::Kind kind, std::string block, const std::string& name) const {
+    return {kind, std::move(block), name, name.empty() ? nullptr : out_.catalog->find(kind, name)};
+  }
+
+  void choose_backend() {
+    if (const std::string name = text_at(root_, "policy.backend", ""); !name.empty()) {
+      out_.backend = chosen(plugin::Kind::backend, "policy", name);
+      return;
+    }
+    std::vector<Switched> switches, on, by_default;
+    for (const Installed& each : out_.catalog->all()) {
+      if (each.kind() != plugin::Kind::backend || !each.declaration || each.declaration->select.empty()) continue;
+      switches.push_back(switch_of(root_, each));
+      if (switches.back().state == Switch::on) on.push_back(switches.back());
+      if (switches.back().state == Switch::by_default) by_default.push_back(switches.back());
+    }
+    refuse_missing_backend();
+    const std::vector<Switched>& candidates = on.empty() ? by_default : on;
+    for (size_t i = 1; i < candidates.size(); ++i)
+      error(candidates[i].key,
+            fmt::format("{} is true as well; one of them trains: set the other to false", candidates[0].key));
+    if (candidates.empty()) return no_backend(switches);
+    const Installed* backend = candidates.back().backend;
+    out_.backend = {plugin::Kind::backend, "policy", backend->name(), backend};
+  }
+
+  // A section of another system's that is switched on, and no plugin that it belongs to.
+  void refuse_missing_backend() {
+    for (const DialectSection& section : dialect_sections()) {
+      if (section.block != "policy" || out_.catalog->find(plugin::Kind::backend, std::string(section.plugin))) continue;
+      const std::string key = fmt::format("policy.{}.{}", section.section, section.key);
+      const std::optional<Node> value = value_at(root_, key);
+      if (!value || !value->is_bool() || !value->as_bool()) continue;
+      error(key,
+            fmt::format("backend {} is not installed: `hexad plugin list` shows what is, and where it is looked for",
+                        section.plugin));
+      out_.backend = {plugin::Kind::backend, "policy", std::string(section.plugin), nullptr};
+    }
+  }
+
+  void no_backend(const std::vector<Switched>& switches) {
+    if (!out_.backend.name.empty()) return;  // said already
+    std::vector<std::string> sections;
+    for (const Switched& each : switches) sections.push_back(each.key.substr(0, each.key.rfind('.')));
+    error(switches.empty() ? "policy.backend" : switches.front().key,
+          fmt::format("no backend: {}name a plugin in policy.backend",
+                      sections.empty() ? "" : fmt::format("enable {}, or ", joined(sections, " or "))));
+  }
+
+  // An engine of another system that nothing here serves is read as the default (config/synonyms.cpp tells so).
+  std::string generator_name() const {
+    const std::string name = text_at(root_, "policy.generation.backend", kDefaultGenerator);
+    return is_foreign_engine(name) && !out_.catalog->find(plugin::Kind::generator, name) ? kDefaultGenerator : name;
+  }
+
+  void choose_loss() {
+    const Algorithm algorithm = algorithm_of(root_);
+    const std::string name = text_at(root_, "loss_fn.plugin", default_loss(algorithm));
+    out_.loss = chosen(plugin::Kind::loss, algorithm == Algorithm::dpo ? "dpo" : "loss_fn", name);
+  }
+
+  void choose_environments() {
+    const Node* environments = root_.child("env");
+    if (!environments || !environments->is_map()) return;
+    for (const auto& [name, section] : environments->entries()) {
+      if (!section.is_map() || !section.child("plugin")) continue;
+      const std::string block = "env." + name, plugin = text_at(root_, block + ".plugin", "");
+      if (!plugin.empty()) out_.environments.push_back(chosen(plugin::Kind::environment, block, plugin));
+    }
+  }
+
+  void find_dormant() {
+    for (const Installed& each : out_.catalog->all()) {
+      if (!each.declaration || is_chosen(each)) continue;
+      if (each.kind() == plugin::Kind::backend) look_for(*each.declaration, "policy");
+      if (each.kind() == plugin::Kind::generator) look_for(*each.declaration, "policy.generation");
+      if (each.kind() == plugin::Kind::loss)
+        look_for(*each.declaration, each.name() == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn");
+    }
+  }
+
+  bool is_chosen(const Installed& each) const {
+    return std::ranges::any_of(out_.all(), [&](const Chosen* chosen) { return chosen->installed == &each; });
+  }
+
+  void look_for(const Declaration& declaration, const std::string& block) {
+    const Node* map = root_.find(block);
+    if (!map || !map->is_map()) return;
+    Dormant found{&declaration, block, {}};
+    for (const std::string& name : declaration.owned()) {
+      const Key* core = core_schema().find(block + "." + name);
+      const bool engines = core && core->path.ends_with(name) && core->status == Status::effective;
+      if (map->child(name) && !engines) found.present.push_back(name);
+    }
+    if (!found.present.empty()) out_.dormant.push_back(std::move(found));
+  }
+
+  const Node& root_;
+  Selection out_;
+};
+
+}  // namespace
+
+std::string Chosen::plugin() const {
+  if (installed) return installed->name();
+  if (!name.starts_with('/')) return name;
+  const std::string stem = std::filesystem::path(name).stem().string();
+  return stem.starts_with("lib") ? stem.substr(3) : stem;
+}
+
+std::vector<const Chosen*> Selection::all() const {
+  std::vector<const Chosen*> result;
+  for (const Chosen* each : {&backend, &generator, &loss}) {
+    if (!each->name.empty()) result.push_back(each);
+  }
+  for (const Chosen& each : environments) result.push_back(&each);
+  return result;
+}
+
+Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog) {
+  return Selector(root, std::move(catalog)).run();
+}
+
+}  // namespace hexad::config

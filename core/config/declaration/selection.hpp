@@ -1,0 +1,47 @@
+// Which plugins a configuration chooses, and which others have a section in it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/declaration/catalog.hpp"
+#include "core/config/problem.hpp"
+
+namespace hexad::config {
+
+// A plugin that the run uses.
+struct Chosen {
+  plugin::Kind kind = plugin::Kind::backend;
+  std::string block;                     // that holds its keys: "policy"
+  std::string name;                      // as written: a name, another name, or a path; empty: none is chosen
+  const Installed* installed = nullptr;  // null: not found
+
+  const Declaration* declaration() const {
+    return installed && installed->declaration ? &*installed->declaration : nullptr;
+  }
+  // The plugin's own name; that of the file behind a path that is not there.
+  std::string plugin() const;
+};
+
+// A plugin that the run does not use, whose section or keys stand in the file all the same.
+struct Dormant {
+  const Declaration* declaration = nullptr;
+  std::string block;
+  std::vector<std::string> present;  // names of the block that are its own
+};
+
+struct Selection {
+  std::shared_ptr<Catalog> catalog;
+  Chosen backend, generator, loss;
+  std::vector<Chosen> environments;
+  std::vector<Dormant> dormant;
+  std::vector<Problem> problems;  // two that are chosen at once, none, one that is not installed
+
+  std::vector<const Chosen*> all() const;
+};
+
+// Reads the keys that choose plugins (policy.backend and the switches that manifests declare, policy.generation.backend,
+// loss_fn.plugin, env.<name>.plugin), interpolations included.
+Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog);
+
+}  // namespace hexad::config

@@ -1,0 +1,60 @@
+// A plugin's manifest: libNAME.hexad.json beside libNAME.so, what is known of a plugin before a byte of its code is
+// mapped.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hexad/abi.h>
+#include <nlohmann/json.hpp>
+
+namespace hexad::plugin {
+
+enum class Kind : int32_t {
+  backend = HEXAD_KIND_BACKEND,
+  generator = HEXAD_KIND_GENERATOR,
+  loss = HEXAD_KIND_LOSS,
+  environment = HEXAD_KIND_ENVIRONMENT,
+};
+inline constexpr Kind kKinds[] = {Kind::backend, Kind::generator, Kind::loss, Kind::environment};
+std::string_view kind_name(Kind kind);
+std::optional<Kind> kind_from(std::string_view name);
+
+// [a-z][a-z0-9_]{1,62}
+bool valid_plugin_name(std::string_view name);
+
+struct Manifest {
+  Kind kind = Kind::loss;
+  std::string name;
+  std::string version;
+  std::string library;  // file name; the library lies in the manifest's own directory
+  int64_t abi_major = 0;
+  int64_t min_host_minor = 0;
+  std::string arch;                                 // "x86_64-linux-gnu"
+  std::string sha256;                               // 64 lower-case hex digits; empty: the library is not built
+  uint64_t size = 0;                                // bytes
+  std::string build = "make build";                 // what builds the library
+  std::vector<std::string> memory;                  // "host", "cuda"
+  std::map<std::string, std::string> requirements;  // "libtorch", "cuda", "glibc" -> version it was built with
+  std::string license;
+  // KEY=VALUE of plugin_config without which the conformance kit can make no instance; {dir} in them is the folder that
+  // the manifest lies in.
+  std::vector<std::string> verify_config;
+  // What the plugin says of its configuration (core/config/declaration): an object, or the text of a keys.yaml; null: nothing.
+  nlohmann::ordered_json config;
+  // Its check library (hexad/check.h), a file name in the manifest's own directory, and its digest; empty: none.
+  std::string check_library, check_sha256;
+};
+
+inline constexpr std::string_view kManifestSuffix = ".hexad.json";
+
+// Reads a manifest: JSON of at most 256 KiB, 16 levels, no key twice, every field of its type; keys it does not know are
+// ignored (later formats may add some). `where` names the file in messages. Throws Error(plugin).
+Manifest parse_manifest(std::string_view text, const std::string& where);
+Manifest read_manifest(const std::filesystem::path& path);
+
+}  // namespace hexad::plugin
