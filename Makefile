@@ -3,18 +3,22 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
 
-build: setup
+build: configure
+	@tools/build_progress.sh $(PRESET) $(JOBS)
+
+configure: setup
 	@cmake --preset $(PRESET) > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
 	@rm -f build-configure.log
-	cmake --build --preset $(PRESET) -j $(JOBS)
 
 setup:
 	@tools/setup.sh $(if $(filter cuda,$(PRESET)),--cuda)
 
-# Trains the embedded tiny model to a rising reward (about a minute after the build).
-quickstart: build
+# Trains the embedded tiny model to a rising reward (about a minute after the build of what it needs; `make build` and
+# `make test` build the rest).
+quickstart: configure
+	@tools/build_progress.sh $(PRESET) $(JOBS) quickstart
 	$(HEXAD) train configs/quickstart.yaml
 
 # The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores; with PRESET=cuda on
