@@ -114,7 +114,7 @@ inline json policy_of(const Layout& layout, const Form& form, const std::filesys
                 {{"data_parallel_sharding_strategy", form.sharding},
                  {"grad_reduce_in_fp32", form.fp32_gradients},
                  {"num_distributed_optimizer_instances", layout.instances}}},
-               {"optimizer", {{"lr", 1e-3}}}};
+               {"optimizer", {{"lr", 1e-3}, {"use_precision_aware_optimizer", form.precision_aware}}}};
   if (layout.virtual_pipeline > 1) keys["virtual_pipeline_model_parallel_size"] = layout.virtual_pipeline;
   if (layout.exchange == "a2a+p2p") keys["hierarchical_context_parallel_sizes"] = {2, layout.cp / 2};
   if (form.precision_aware)

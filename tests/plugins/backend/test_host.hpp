@@ -49,7 +49,7 @@ inline std::string& group_name() {
   return name;
 }
 
-inline const json* find(const hexad_config* config, const char* path) {
+inline const json* find_any(const hexad_config* config, const char* path) {
   const json* node = &config->document;
   std::string rest = path;
   while (!rest.empty()) {
@@ -59,7 +59,13 @@ inline const json* find(const hexad_config* config, const char* path) {
     node = &node->at(key);
     rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
   }
-  return node->is_null() ? nullptr : node;
+  return node;
+}
+
+// Null counts as absent.
+inline const json* find(const hexad_config* config, const char* path) {
+  const json* node = find_any(config, path);
+  return node && !node->is_null() ? node : nullptr;
 }
 
 inline hexad_code set_error(hexad_call* call, hexad_code code, const char* text, uint64_t size) {
@@ -105,7 +111,7 @@ inline const hexad_host& host() {
       return hexad_code{HEXAD_OK};
     };
     t.config_json = [](hexad_call*, const hexad_config* config, const char* path, const char** out) {
-      const json* node = find(config, path);
+      const json* node = find_any(config, path);  // "null" where that is written
       auto& kept = const_cast<hexad_config*>(config)->texts[std::string("json ") + path];
       if (node) kept = node->dump();
       *out = node ? kept.c_str() : nullptr;
