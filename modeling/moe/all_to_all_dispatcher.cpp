@@ -1,5 +1,4 @@
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <numeric>
 #include <utility>
@@ -7,6 +6,7 @@
 #include "modeling/error.hpp"
 #include "modeling/moe/expert_dispatcher.hpp"
 #include "modeling/moe/permutation.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/on_device.hpp"
 #include "modeling/parallel/host_copy.hpp"
 
@@ -60,7 +60,7 @@ c10::intrusive_ptr<Exchange> shared_in(AutogradContext* ctx) {
 // Two nodes, between which other work has its place: autograd runs what was made between them between them backward
 // too. One pair for what travels together: its backward pass is one meeting of the ranks, whichever of the gradients a
 // rank has. What Depart returns may not be looked at before Arrive.
-struct Depart : torch::autograd::Function<Depart> {
+struct Depart : Function<Depart> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& rows, const std::optional<at::Tensor>& probs,
                                const c10::intrusive_ptr<Exchange>& exchange) {
     ctx->saved_data["exchange"] = shared_by(exchange);
@@ -79,7 +79,7 @@ struct Depart : torch::autograd::Function<Depart> {
   }
 };
 
-struct Arrive : torch::autograd::Function<Arrive> {
+struct Arrive : Function<Arrive> {
   static variable_list forward(AutogradContext* ctx, at::TensorList arriving,
                                const c10::intrusive_ptr<Exchange>& exchange) {
     ctx->saved_data["exchange"] = shared_by(exchange);

@@ -1,7 +1,8 @@
 #include "modeling/moe/balancing.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
+
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct AttachLoss : torch::autograd::Function<AttachLoss> {
+struct AttachLoss : Function<AttachLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& activation, const at::Tensor& loss, double scale) {
     ctx->saved_data["scale"] = scale;
     ctx->save_for_backward({loss});

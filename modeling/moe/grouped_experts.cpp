@@ -1,7 +1,6 @@
 #include "modeling/moe/grouped_experts.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "modeling/op/cuda/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -79,7 +79,7 @@ at::Tensor token_product(const at::Tensor& x, const Saved& s, const Stacked& wei
   return row_product(spread_rows(x, s.tokens, s.rows), s, weights, in, of_gradients);
 }
 
-struct GroupedExperts : torch::autograd::Function<GroupedExperts> {
+struct GroupedExperts : Function<GroupedExperts> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& probs,
                             at::TensorList weights, const Permutation& order, const Precision& in) {
     Saved s(x, probs ? probs->to(at::kFloat).flatten() : at::Tensor(), order, weights);

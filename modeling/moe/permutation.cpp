@@ -1,12 +1,12 @@
 #include "modeling/moe/permutation.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <numeric>
 
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct PermuteRows : torch::autograd::Function<PermuteRows> {
+struct PermuteRows : Function<PermuteRows> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& tokens,
                             const at::Tensor& rows) {
     ctx->save_for_backward({rows});
@@ -25,7 +25,7 @@ struct PermuteRows : torch::autograd::Function<PermuteRows> {
   }
 };
 
-struct UnpermuteRows : torch::autograd::Function<UnpermuteRows> {
+struct UnpermuteRows : Function<UnpermuteRows> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& tokens,
                             const at::Tensor& rows) {
     ctx->save_for_backward({tokens, rows});

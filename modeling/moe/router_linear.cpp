@@ -1,8 +1,8 @@
 #include "modeling/moe/router_linear.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
+#include "modeling/op/function.hpp"
 #include "modeling/op/linear.hpp"
 
 namespace hexad::modeling {
@@ -11,7 +11,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct RouterLinear : torch::autograd::Function<RouterLinear> {
+struct RouterLinear : Function<RouterLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
     ctx->save_for_backward({x, weight});
     // CUDA alone has 16-bit products of another type.

@@ -3,10 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -67,7 +68,7 @@ struct Kept : torch::CustomClassHolder {
   std::shared_ptr<State> state;
 };
 
-struct Rerun : torch::autograd::Function<Rerun> {
+struct Rerun : Function<Rerun> {
   static variable_list forward(AutogradContext* ctx, at::TensorList activations, at::TensorList weights,
                                const std::shared_ptr<State>& state) {
     ctx->saved_data["state"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(state));

@@ -1,7 +1,6 @@
 #include "modeling/op/cpu_attention.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <limits>
@@ -10,6 +9,7 @@
 #include "modeling/op/cpu/attention_kernel.hpp"
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -75,7 +75,7 @@ void run_tasks(const std::vector<Task>& tasks, const Needed& needed, const Body&
   });
 }
 
-struct CpuAttention : torch::autograd::Function<CpuAttention> {
+struct CpuAttention : Function<CpuAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::vector<int64_t>& offsets, int64_t window) {
     const Inputs in = {with_adjacent_elements(q), with_adjacent_elements(k), with_adjacent_elements(v), window};

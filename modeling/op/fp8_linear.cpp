@@ -1,10 +1,10 @@
 #include "modeling/op/fp8_linear.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/adjacent.hpp"
 #include "modeling/op/fp8_blocks.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/linear.hpp"
 
 namespace hexad::modeling {
@@ -38,7 +38,7 @@ Tensors products(const Fp8Tensor& x, const Fp8Tensor& w, const Tensors& weights,
   return side_by_side(y, widths);
 }
 
-struct Fp8Linears : torch::autograd::Function<Fp8Linears> {
+struct Fp8Linears : Function<Fp8Linears> {
   // Autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w0,
                                const OptionalTensor& w1, const OptionalTensor& w2, const OptionalTensor& b0,

@@ -1,13 +1,13 @@
 #include "modeling/op/linear.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/error.hpp"
 #include "modeling/op/adjacent.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
 #include "modeling/op/row_tiles.hpp"
 
@@ -82,7 +82,7 @@ std::vector<at::Tensor> weight_gradients(const at::Tensor& x, const variable_lis
   return result;
 }
 
-struct Linears : torch::autograd::Function<Linears> {
+struct Linears : Function<Linears> {
   // Autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w0,
                                const OptionalTensor& w1, const OptionalTensor& w2, const OptionalTensor& b0,

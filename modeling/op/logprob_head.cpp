@@ -1,7 +1,6 @@
 #include "modeling/op/logprob_head.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 #include <limits>
@@ -9,6 +8,7 @@
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/on_device.hpp"
@@ -258,7 +258,7 @@ void accumulate(const Rows& rows, int64_t begin, int64_t end, const at::Tensor& 
   if (grad_weight.defined()) accumulate_product(grad_weight, grad, hidden);
 }
 
-struct Head : torch::autograd::Function<Head> {
+struct Head : Function<Head> {
   // Returns log-probs, entropy, unfiltered log-probs: [N] fp32 each, the last two empty unless wanted.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& hidden, const at::Tensor& weight,
                                const at::Tensor& targets, const LogprobOptions& options, bool differentiable) {

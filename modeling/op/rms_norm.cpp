@@ -1,12 +1,12 @@
 #include "modeling/op/rms_norm.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/rms_norm_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 // Rows whose part of the weight's gradient is summed by one thread: fixed, so that the sum does not depend on threads.
 constexpr int64_t kRowBlock = 64;
 
-struct RmsNormOnCpu : torch::autograd::Function<RmsNormOnCpu> {
+struct RmsNormOnCpu : Function<RmsNormOnCpu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, const at::Tensor& weight, double eps) {
     const at::Tensor x = input.contiguous(), w = weight.contiguous();
     const int64_t dim = x.size(-1), rows = x.numel() / dim;

@@ -1,7 +1,6 @@
 #include "modeling/op/rope.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
@@ -10,6 +9,7 @@
 #include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/rope_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/on_device.hpp"
 
 namespace hexad::modeling {
@@ -90,7 +90,7 @@ at::Tensor rotate_on_cpu(const at::Tensor& input, const at::Tensor& cos, const a
   return y;
 }
 
-struct RopeOnCpu : torch::autograd::Function<RopeOnCpu> {
+struct RopeOnCpu : Function<RopeOnCpu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
     ctx->save_for_backward({cos, sin});
     return rotate_on_cpu(x, cos, sin, 1.0f);

@@ -1,13 +1,13 @@
 #include "modeling/op/row_gather.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/parallel.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kBytesAThread = 1 << 16;  // at least
 
-struct GatherOnCpu : torch::autograd::Function<GatherOnCpu> {
+struct GatherOnCpu : Function<GatherOnCpu> {
   // index_select copies rows of several dimensions by an operator's call each: a microsecond a row.
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const at::Tensor& rows_in) {
     const at::Tensor x = x_in.contiguous(), rows = rows_in.contiguous();

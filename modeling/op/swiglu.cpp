@@ -1,7 +1,6 @@
 #include "modeling/op/swiglu.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
@@ -9,6 +8,7 @@
 #include "modeling/op/cpu/parallel.hpp"
 #include "modeling/op/cpu/swiglu_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -28,7 +28,7 @@ void by_blocks(int64_t n, const Body& body) {
   });
 }
 
-struct SwigluOnCpu : torch::autograd::Function<SwigluOnCpu> {
+struct SwigluOnCpu : Function<SwigluOnCpu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_in, const at::Tensor& up_in) {
     const at::Tensor gate = gate_in.contiguous(), up = up_in.contiguous();
     at::Tensor y = at::empty_like(gate);

@@ -1,10 +1,10 @@
 #include "modeling/parallel/gathered_attention.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/layout/context_shards.hpp"
 #include "modeling/op/chunk_attention.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -54,7 +54,7 @@ at::Tensor own_part(at::Tensor row, const at::Tensor& order, const Group& group)
   return part;
 }
 
-struct GatheredAttention : torch::autograd::Function<GatheredAttention> {
+struct GatheredAttention : Function<GatheredAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const Group& group, const std::vector<int64_t>& cu_seqlens, int64_t window) {
     const KeyValues layout(k, v);

@@ -1,9 +1,9 @@
 #include "modeling/parallel/head_exchange.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/error.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -29,7 +29,7 @@ at::Tensor tokens_of_this(const at::Tensor& x, const at::Tensor& inverse, const 
   return transpose_ranks(x.index_select(0, inverse).unflatten(0, {ranks, x.size(0) / ranks}), group).transpose(0, 1);
 }
 
-struct TokensForHeads : torch::autograd::Function<TokensForHeads> {
+struct TokensForHeads : Function<TokensForHeads> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& order,
                             const at::Tensor& inverse, const Group& group) {
     ctx->saved_data["inverse"] = inverse;
@@ -42,7 +42,7 @@ struct TokensForHeads : torch::autograd::Function<TokensForHeads> {
   }
 };
 
-struct HeadsForTokens : torch::autograd::Function<HeadsForTokens> {
+struct HeadsForTokens : Function<HeadsForTokens> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& order,
                             const at::Tensor& inverse, const Group& group) {
     ctx->saved_data["order"] = order;

@@ -1,9 +1,9 @@
 #include "modeling/parallel/ring_attention.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/attention_block.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -65,7 +65,7 @@ void each_pair(at::IntArrayRef cu_seqlens, const Group& group, int64_t source, i
   }
 }
 
-struct RingFunction : torch::autograd::Function<RingFunction> {
+struct RingFunction : Function<RingFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const Group& group, at::IntArrayRef cu_seqlens, int64_t window) {
     const int64_t ranks = group.size(), tokens = q.size(0), heads = q.size(1);

@@ -1,10 +1,10 @@
 #include "modeling/parallel/tensor_parallel.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/error.hpp"
 #include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/parallel/token_pipeline.hpp"
@@ -60,7 +60,7 @@ Group kept_group(AutogradContext* ctx) {
 
 // Forward and backward of the four moves, each other's mirror images.
 template <Sum (*Forward)(const at::Tensor&, const Group&), Sum (*Backward)(const at::Tensor&, const Group&)>
-struct Move : torch::autograd::Function<Move<Forward, Backward>> {
+struct Move : Function<Move<Forward, Backward>> {
   static at::Tensor run(Sum (*move)(const at::Tensor&, const Group&), const at::Tensor& x, const Group& group) {
     return move ? move(x, group).wait() : x.view_as(x);
   }
@@ -81,7 +81,7 @@ at::Tensor weight_gradient(const at::Tensor& grad, const at::Tensor& x, const at
   return {};
 }
 
-struct Column : torch::autograd::Function<Column> {
+struct Column : Function<Column> {
   // One output a weight; autograd sees tensors, not lists of them.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& first,
                                const std::optional<at::Tensor>& second, const std::optional<at::Tensor>& third,
@@ -152,7 +152,7 @@ struct Column : torch::autograd::Function<Column> {
 };
 
 // A row-parallel product with sequence parallelism whose tokens travel in runs, there and back.
-struct PipelinedRow : torch::autograd::Function<PipelinedRow> {
+struct PipelinedRow : Function<PipelinedRow> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const TensorParallel& tp) {
     keep_group(ctx, tp.group);

@@ -1,12 +1,12 @@
 // SwiGLU and rotary embedding.
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/adjacent.hpp"
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/cuda/rope_kernel.hpp"
 #include "modeling/op/cuda/swiglu_kernel.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling::cuda {
 namespace {
@@ -23,7 +23,7 @@ SwigluCall swiglu_call(const at::Tensor& gate, const at::Tensor& up) {
   return call;
 }
 
-struct Swiglu : torch::autograd::Function<Swiglu> {
+struct Swiglu : Function<Swiglu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_in, const at::Tensor& up_in) {
     const at::Tensor gate = with_row_stride(gate_in), up = with_row_stride(up_in);
     const at::Tensor y = at::empty(gate.sizes(), gate.options());
@@ -64,7 +64,7 @@ std::vector<at::Tensor> rotate(const at::Tensor (&parts)[3], const at::Tensor& c
   return results;
 }
 
-struct Rotate : torch::autograd::Function<Rotate> {
+struct Rotate : Function<Rotate> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                const at::Tensor& cos, const at::Tensor& sin) {
     ctx->save_for_backward({cos, sin});

@@ -4,7 +4,6 @@
 #include <ATen/Functions.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
 
@@ -12,6 +11,7 @@
 #include "modeling/op/aligned.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/cudnn_graph.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling::cuda {
 namespace {
@@ -37,7 +37,7 @@ struct KeptRows : torch::CustomClassHolder {
 // Writes the result and its log-sums in place of cuDNN's graph; null: the graph.
 using OwnForward = std::function<void(const at::Tensor& out, const at::Tensor& log_sums)>;
 
-struct CudnnAttention : torch::autograd::Function<CudnnAttention> {
+struct CudnnAttention : Function<CudnnAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::shared_ptr<const RaggedRows>& rows, int64_t window,
                             const OwnForward& own_forward) {

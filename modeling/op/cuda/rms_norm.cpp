@@ -1,10 +1,10 @@
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/cuda/residual_kernel.hpp"
 #include "modeling/op/cuda/rms_norm_kernel.hpp"
+#include "modeling/op/function.hpp"
 
 namespace hexad::modeling::cuda {
 namespace {
@@ -57,7 +57,7 @@ Gradients run_backward(const at::Tensor& grad_y, const at::Tensor& grad_sum, con
   return out;
 }
 
-struct RmsNorm : torch::autograd::Function<RmsNorm> {
+struct RmsNorm : Function<RmsNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, const at::Tensor& weight, double eps) {
     const at::Tensor x = readable(input), w = aligned(weight);
     const at::Tensor y = at::empty(x.sizes(), w.options());
@@ -73,7 +73,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   }
 };
 
-struct AddRmsNorm : torch::autograd::Function<AddRmsNorm> {
+struct AddRmsNorm : Function<AddRmsNorm> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& hidden, const std::optional<at::Tensor>& delta,
                                const at::Tensor& weight, double eps) {
     const at::Tensor x = aligned(hidden), w = aligned(weight), d = delta ? aligned(*delta) : at::Tensor();
@@ -95,7 +95,7 @@ struct AddRmsNorm : torch::autograd::Function<AddRmsNorm> {
   }
 };
 
-struct ResidualAdd : torch::autograd::Function<ResidualAdd> {
+struct ResidualAdd : Function<ResidualAdd> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden, const at::Tensor& delta) {
     const at::Tensor x = aligned(hidden), d = aligned(delta), sum = at::empty_like(x);
     residual_add(x.const_data_ptr<float>(), d.const_data_ptr(), sum.mutable_data_ptr<float>(), x.numel(), element_of(d),
