@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "plugins/native/device_scope.hpp"
+#include "plugins/native/generator_table.hpp"
 #include "plugins/native/memory.hpp"
 #include "plugins/native/parallel/make_replica.hpp"
 
@@ -214,5 +215,7 @@ void Generator::cancel(const sdk::Call&, std::span<const uint64_t> ids) {
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(cancelled_), [&](uint64_t id) { return live_.contains(id); });
   signal();
 }
+
+const hexad_generator_vtable kGeneratorTable = sdk::GeneratorThunks<Generator>::table;
 
 }  // namespace hexad::native

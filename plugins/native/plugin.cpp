@@ -1,3 +1,3 @@
-#include "plugins/native/generator.hpp"
+#include "plugins/native/generator_table.hpp"
 
-HEXAD_CPP_GENERATOR(hexad::native::Generator, "native", "1.0.0", "Apache-2.0")
+HEXAD_GENERATOR_PLUGIN("native", "1.0.0", "Apache-2.0", hexad::native::kGeneratorTable)

@@ -144,6 +144,13 @@ HEXAD_INLINE void attend_tile(const AttentionShape& shape, const QueryTile& tile
 template <int N, int W, typename T>
 HEXAD_INLINE void attend_queries(const AttentionShape& shape, const QueryTile& tile, int queries,
                                  const LayerCache<T>& cache, float* scratch) {
+  if constexpr (W == 1) {  // blocks of an odd size: not worth the compile time of six
+    for (int r = 0; r < queries; ++r) {
+      const QueryTile one{{tile.q[r]}, {tile.out[r]}, {tile.position[r]}, tile.blocks, tile.kv_head};
+      attend_tile<N, W, 1, T>(shape, one, cache, scratch);
+    }
+    return;
+  }
   switch (queries) {
     case 1: return attend_tile<N, W, 1, T>(shape, tile, cache, scratch);
     case 2: return attend_tile<N, W, 2, T>(shape, tile, cache, scratch);
