@@ -4,6 +4,8 @@
 #include <ATen/Functions.h>
 #include <ATen/record_function.h>
 
+#include "modeling/op/cpu/isa.hpp"
+
 // Exported by libtorch_cpu, declared in a header that its package leaves out. out = alpha a b + beta out.
 namespace at::native {
 void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, float beta, float alpha);
@@ -27,12 +29,15 @@ bool onednn_is_faster(const at::Tensor& a, const at::Tensor& b) {
   return !is_transposed(b) || rows < 16 || rows >= 128 || columns >= 8192;
 }
 
+// ATen's call of oneDNN throws on x86 CPUs without AVX-512, for fp32 too (ATen/native/mkldnn/Matmul.cpp). ATen's own
+// product serves there.
 bool by_onednn(const at::Tensor& a, const at::Tensor& b) {
   const auto fits = [](const at::Tensor& x) {
     return x.is_cpu() && x.scalar_type() == at::kFloat && x.dim() == 2 && x.numel() > 0 && is_dense(x);
   };
   const at::Context& context = at::globalContext();
-  return fits(a) && fits(b) && context.hasMKLDNN() && context.userEnabledMkldnn() && onednn_is_faster(a, b);
+  return fits(a) && fits(b) && cpu::isa() == cpu::Isa::v4 && context.hasMKLDNN() && context.userEnabledMkldnn() &&
+         onednn_is_faster(a, b);
 }
 
 void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, float beta) {
