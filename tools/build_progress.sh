@@ -24,18 +24,23 @@ weight_of() {
   esac
 }
 
-# What is not there yet will be made, and what makes no file of its own (an archive) is quick. If all is there, some of it
-# has changed: the mean of all.
+# What is not there yet will be made. Of the other commands as many as there are files already may make one anew, each of
+# the mean weight; the rest, of archives, is quick.
 declare -A weight_to_make=()
-missing=0 missing_weight=0 all_weight=0
+missing=0 missing_weight=0 present=0 present_weight=0
 while read -r made; do
   weight_of "$made"
   weight_to_make[$made]=$weight
-  all_weight=$((all_weight + weight))
-  [ -e "$folder/$made" ] || missing=$((missing + 1)) missing_weight=$((missing_weight + weight))
+  if [ -e "$folder/$made" ]; then present=$((present + 1)) present_weight=$((present_weight + weight))
+  else missing=$((missing + 1)) missing_weight=$((missing_weight + weight)); fi
 done < <(ninja -C "$folder" -t commands ${@:+"$@"} 2> /dev/null | grep -oE ' -o [^ ]+' | cut -c5-)
-other_weight=1
-[ "$missing" -gt 0 ] || [ "${#weight_to_make[@]}" = 0 ] || other_weight=$((all_weight / ${#weight_to_make[@]} + 1))
+
+weight_of_all() {  # $1 commands
+  local others=$(($1 > missing ? $1 - missing : 0))
+  local again=$((others < present ? others : present))
+  all_weight=$((missing_weight + others - again))
+  [ "$again" = 0 ] || all_weight=$((all_weight + again * present_weight / present))
+}
 
 time_left() {  # of weight $1 when weight $2 took $3 seconds; at first from the weights more than from these
   local prior=20
@@ -47,8 +52,8 @@ time_left() {  # of weight $1 when weight $2 took $3 seconds; at first from the 
 clear_line() { [ "$terminal" = no ] || printf '\r\033[K'; }
 
 show() {  # that $1 of $2 commands are done
-  local all_of_it=$((missing_weight + ($2 > missing ? $2 - missing : 0) * other_weight))
-  time_left $((all_of_it > done_weight ? all_of_it - done_weight : 1)) "$done_weight" "$SECONDS"
+  weight_of_all "$2"
+  time_left $((all_weight > done_weight ? all_weight - done_weight : 1)) "$done_weight" "$SECONDS"
   if [ "$terminal" = yes ]; then
     printf '\r\033[Kbuilding %d/%d, %s' "$1" "$2" "$left"
   elif [ "$SECONDS" -ge "$next_line" ]; then

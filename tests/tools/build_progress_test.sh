@@ -84,8 +84,8 @@ wanted "nothing to do" 0 ""
 # Files that are there have changed: each of them counts as the mean.
 mkdir -p "$work/build/dev/bin" "$work/build/dev/modeling/CMakeFiles/hexad_modeling.dir/Unity"
 touch "$work/build/dev/bin/hexad" "$work/build/dev/modeling/CMakeFiles/hexad_modeling.dir/Unity/unity_"{0,1}_cxx.cxx.o
-build 0 0 '@1/30 Building CXX object other.o'
-wanted "changed files" 0 "building 1/30, about 2 min left"
+build 0 0 '@1/3 Building CXX object other.o'
+wanted "changed files" 0 "building 1/3, about 20 s left"
 
 # On a terminal one line is written over and over.
 code=0
