@@ -1,5 +1,10 @@
 #include "core/manifest/sha256.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -28,6 +33,7 @@ uint32_t big_endian(const std::byte* bytes) {
   return value;
 }
 
+// One block of 64 bytes.
 void add_block(State& state, const std::byte* block) {
   std::array<uint32_t, 64> w;
   for (size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
@@ -48,25 +54,83 @@ void add_block(State& state, const std::byte* block) {
   for (size_t i = 0; i < 8; ++i) state[i] += sum[i];
 }
 
-}  // namespace
+void add_blocks(State& state, const std::byte* blocks, size_t count) {
+  for (size_t i = 0; i < count; ++i) add_block(state, blocks + 64 * i);
+}
 
-std::string sha256_hex(std::span<const std::byte> bytes) {
+#if defined(__x86_64__)
+// The same with the CPU's own instructions (Intel SHA extensions), which take a tenth of the time: a plugin has
+// megabytes, and every worker reads them. The instructions hold the state as the words a, b, e, f and c, d, g, h.
+__attribute__((target("sha,sse4.1"))) void add_blocks_sha(State& state, const std::byte* blocks, size_t count) {
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);  // big-endian words
+  const auto words = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
+  const __m128i cdab = _mm_shuffle_epi32(words(state.data()), 0xb1);
+  const __m128i efgh = _mm_shuffle_epi32(words(state.data() + 4), 0x1b);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+  for (size_t i = 0; i < count; ++i, blocks += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];  // the last 16 words of the schedule
+    for (size_t four = 0; four < 16; ++four) {
+      __m128i& now = w[four % 4];
+      if (four < 4) {
+        now = _mm_shuffle_epi8(words(blocks + 16 * four), swap);
+      } else {
+        const __m128i next = w[(four + 1) % 4], last = w[(four + 3) % 4];
+        const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, w[(four + 2) % 4], 4));
+        now = _mm_sha256msg2_epu32(sum, last);
+      }
+      const __m128i added = _mm_add_epi32(now, words(kRound.data() + 4 * four));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, added);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(added, 0x0e));
+    }
+    abef = _mm_add_epi32(abef, abef_before), cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data()), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+
+bool has_sha() {  // gcc 12 knows no name for it in __builtin_cpu_supports: leaf 7, EBX, bit 29
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1) && __builtin_cpu_supports("sse4.1");
+}
+#endif
+
+using AddBlocks = void (*)(State&, const std::byte*, size_t);
+
+AddBlocks fastest() {
+#if defined(__x86_64__)
+  if (has_sha()) return add_blocks_sha;
+#endif
+  return add_blocks;
+}
+
+std::string digest(std::span<const std::byte> bytes, AddBlocks add) {
   State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const size_t whole = bytes.size() / 64 * 64;
-  for (size_t at = 0; at < whole; at += 64) add_block(state, bytes.data() + at);
+  const size_t whole = bytes.size() / 64;
+  add(state, bytes.data(), whole);
 
   // The rest, a 1 bit, zeros, and the length in bits, big-endian, at the end of a block.
   std::array<std::byte, 128> tail{};
-  const size_t rest = bytes.size() - whole;
-  if (rest > 0) std::memcpy(tail.data(), bytes.data() + whole, rest);
+  const size_t rest = bytes.size() % 64;
+  if (rest > 0) std::memcpy(tail.data(), bytes.data() + 64 * whole, rest);
   tail[rest] = std::byte{0x80};
   const size_t end = rest < 56 ? 64 : 128;
   for (size_t i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<std::byte>(uint64_t{bytes.size()} * 8 >> 8 * i);
-  for (size_t at = 0; at < end; at += 64) add_block(state, tail.data() + at);
+  add(state, tail.data(), end / 64);
 
   std::string hex;
   for (const uint32_t word : state) hex += fmt::format("{:08x}", word);
   return hex;
 }
+
+}  // namespace
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+  static const AddBlocks add = fastest();
+  return digest(bytes, add);
+}
+
+std::string sha256_hex_plain(std::span<const std::byte> bytes) { return digest(bytes, add_blocks); }
 
 }  // namespace hexad::plugin

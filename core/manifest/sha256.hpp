@@ -8,5 +8,7 @@ namespace hexad::plugin {
 
 // 64 lower-case hex digits.
 std::string sha256_hex(std::span<const std::byte> bytes);
+// The same without the CPU's own instructions for it, which tests compare with.
+std::string sha256_hex_plain(std::span<const std::byte> bytes);
 
 }  // namespace hexad::plugin

@@ -5,9 +5,17 @@
 #include <string>
 
 using hexad::plugin::sha256_hex;
+using hexad::plugin::sha256_hex_plain;
 
 namespace {
-std::string digest(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
+
+// By the CPU's own instructions, where it has them, and without.
+std::string digest(const std::string& text) {
+  const std::string hex = sha256_hex(std::as_bytes(std::span(text)));
+  CHECK(sha256_hex_plain(std::as_bytes(std::span(text))) == hex);
+  return hex;
+}
+
 }  // namespace
 
 TEST_CASE("SHA-256 gives the standard's vectors") {
@@ -22,4 +30,14 @@ TEST_CASE("SHA-256 pads every length around a block") {
   CHECK(digest(std::string(55, 'a')) == "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
   CHECK(digest(std::string(56, 'a')) == "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a");
   CHECK(digest(std::string(64, 'a')) == "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+}
+
+TEST_CASE("SHA-256 of any bytes is the same with the CPU's own instructions and without") {
+  std::string text;
+  uint32_t drawn = 1;
+  for (size_t length = 0; length < 400; ++length) {
+    digest(text);
+    drawn = drawn * 1664525 + 1013904223;
+    text += static_cast<char>(drawn >> 24);
+  }
 }
