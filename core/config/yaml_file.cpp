@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -23,20 +25,84 @@ constexpr size_t kMostValues = 1'000'000;
 // A parent may be any path, /dev/zero too.
 constexpr size_t kMostBytes = 8 << 20;
 
+// A part of a document. An alias is the part that its anchor names, so that parts may be shared, and hold themselves.
+struct YamlNode {
+  enum class Kind { null, scalar, list, map };
+
+  Kind kind = Kind::null;
+  YAML::Mark mark;
+  std::string tag;                     // as yaml-cpp resolves it; "?": a plain scalar without one, "!": a quoted one
+  std::string text;                    // of a scalar
+  std::vector<const YamlNode*> items;  // of a map: key, value, key, value, ...
+};
+
+// A document from the parser's events. (YAML::Load reads a text a second time where somebody wants to know, as here, that
+// nothing follows its first document.)
+class Document : public YAML::EventHandler {
+ public:
+  Document() = default;
+  Document(Document&&) = default;
+  Document(const Document&) = delete;  // its parts point to each other
+
+  // Null: the document is empty.
+  const YamlNode* root() const { return root_; }
+  YAML::Mark start;
+
+  void OnDocumentStart(const YAML::Mark& at) override { start = at; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add({Kind::null, mark, "", "", {}}, anchor); }
+  void OnAlias(const YAML::Mark&, YAML::anchor_t anchor) override { place(anchors_.at(anchor)); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    add({Kind::scalar, mark, tag, text, {}}, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open_.push_back(add({Kind::list, mark, tag, "", {}}, anchor));
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open_.push_back(add({Kind::map, mark, tag, "", {}}, anchor));
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  using Kind = YamlNode::Kind;
+
+  YamlNode* add(YamlNode node, YAML::anchor_t anchor) {
+    YamlNode* added = &nodes_.emplace_back(std::move(node));
+    if (anchor != 0) anchors_[anchor] = added;
+    place(added);
+    return added;
+  }
+  void place(const YamlNode* node) {
+    if (open_.empty())
+      root_ = node;
+    else
+      open_.back()->items.push_back(node);
+  }
+
+  std::deque<YamlNode> nodes_;  // addresses stay
+  std::map<YAML::anchor_t, const YamlNode*> anchors_;
+  std::vector<YamlNode*> open_;
+  const YamlNode* root_ = nullptr;
+};
+
 class YamlReader {
  public:
   explicit YamlReader(std::string name) : name_(std::move(name)) {}
 
-  Node convert(const YAML::Node& yaml, int depth = 0) {
-    const Location location = locate(yaml.Mark());
+  Node convert(const YamlNode& yaml, int depth = 0) {
+    const Location location = locate(yaml.mark);
     if (depth > kDeepestNesting)
       fail(ErrorKind::config, "{}: nested more than {} deep", location.text(), kDeepestNesting);
     if (++values_ > kMostValues) fail(ErrorKind::config, "{}: more than {} values", location.text(), kMostValues);
-    if (yaml.IsMap()) return convert_map(yaml, location, depth);
-    if (yaml.IsSequence()) {
+    if (yaml.kind == Kind::map) return convert_map(yaml, location, depth);
+    if (yaml.kind == Kind::list) {
       check_collection_tag(yaml, "seq", location);
       Node::List items;
-      for (const YAML::Node& item : yaml) items.push_back(convert(item, depth + 1));
+      for (const YamlNode* item : yaml.items) items.push_back(convert(*item, depth + 1));
       return Node(std::move(items), location);
     }
     return convert_scalar(yaml, location);
@@ -45,32 +111,36 @@ class YamlReader {
   Location locate(const YAML::Mark& mark) const { return Location{name_, mark.line + 1, mark.column + 1}; }
 
  private:
-  static bool is_plain(const YAML::Node& yaml) { return yaml.Tag() == "?" || yaml.Tag().empty(); }
+  using Kind = YamlNode::Kind;
 
-  static bool is_merge_key(const YAML::Node& key) { return key.IsScalar() && is_plain(key) && key.Scalar() == "<<"; }
+  static bool is_plain(const YamlNode& yaml) { return yaml.tag == "?" || yaml.tag.empty(); }
 
-  static void check_collection_tag(const YAML::Node& yaml, const std::string& own, const Location& location) {
-    const std::string tag = yaml.Tag();
+  static bool is_merge_key(const YamlNode& key) {
+    return key.kind == Kind::scalar && is_plain(key) && key.text == "<<";
+  }
+
+  static void check_collection_tag(const YamlNode& yaml, const std::string& own, const Location& location) {
+    const std::string& tag = yaml.tag;
     if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:" + own) return;
     fail(ErrorKind::config, "{}: tag {} is not supported here", location.text(), tag);
   }
 
-  std::string key_text(const YAML::Node& key) const {
-    const std::string where = locate(key.Mark()).text();
-    if (!key.IsScalar() && !key.IsNull()) fail(ErrorKind::config, "{}: a key must be text", where);
-    const Node value = convert_scalar(key, locate(key.Mark()));
+  std::string key_text(const YamlNode& key) const {
+    const Location location = locate(key.mark);
+    if (key.kind != Kind::scalar && key.kind != Kind::null)
+      fail(ErrorKind::config, "{}: a key must be text", location.text());
+    const Node value = convert_scalar(key, location);
     if (value.is_string()) return value.as_string();
-    fail(ErrorKind::config, "{}: key '{}' is read as {}; quote it if the text is meant", where,
-         key.IsNull() ? "null" : key.Scalar(), value.describe());
+    fail(ErrorKind::config, "{}: key '{}' is read as {}; quote it if the text is meant", location.text(),
+         key.kind == Kind::null ? "null" : key.text, value.describe());
   }
 
-  Node convert_scalar(const YAML::Node& yaml, const Location& location) const {
-    if (yaml.IsNull()) return Node({}, location);
-    const std::string tag = yaml.Tag();
+  Node convert_scalar(const YamlNode& yaml, const Location& location) const {
+    if (yaml.kind == Kind::null) return Node({}, location);
     try {
-      if (tag == "!") return text_node(yaml.Scalar(), location);
-      if (!is_plain(yaml)) return Node(tagged_scalar(tag, yaml.Scalar()), location);
-      Node::Value value = plain_scalar(yaml.Scalar());
+      if (yaml.tag == "!") return text_node(yaml.text, location);
+      if (!is_plain(yaml)) return Node(tagged_scalar(yaml.tag, yaml.text), location);
+      Node::Value value = plain_scalar(yaml.text);
       if (const std::string* text = std::get_if<std::string>(&value)) return text_node(*text, location);
       return Node(std::move(value), location);
     } catch (const Error& error) {
@@ -83,32 +153,35 @@ class YamlReader {
     return Node(text, location);
   }
 
-  Node convert_map(const YAML::Node& yaml, const Location& location, int depth) {
+  Node convert_map(const YamlNode& yaml, const Location& location, int depth) {
     check_collection_tag(yaml, "map", location);
     Node result(Node::Map{}, location);
-    for (const auto& pair : yaml) {
-      if (is_merge_key(pair.first)) add_merged(pair.second, depth, result);
-    }
+    const auto each_pair = [&](const auto& visit) {
+      for (size_t i = 0; i + 1 < yaml.items.size(); i += 2) visit(*yaml.items[i], *yaml.items[i + 1]);
+    };
+    each_pair([&](const YamlNode& key, const YamlNode& value) {
+      if (is_merge_key(key)) add_merged(value, depth, result);
+    });
     std::set<std::string> written;
-    for (const auto& pair : yaml) {
-      if (is_merge_key(pair.first)) continue;
-      const std::string key = key_text(pair.first);
-      if (!written.insert(key).second) {
-        fail(ErrorKind::config, "{}: key {} is written twice in one mapping", locate(pair.first.Mark()).text(), key);
-      }
-      put(result, key, convert(pair.second, depth + 1), locate(pair.first.Mark()));
-    }
+    each_pair([&](const YamlNode& key, const YamlNode& value) {
+      if (is_merge_key(key)) return;
+      const std::string name = key_text(key);
+      const Location at = locate(key.mark);
+      if (!written.insert(name).second)
+        fail(ErrorKind::config, "{}: key {} is written twice in one mapping", at.text(), name);
+      put(result, name, convert(value, depth + 1), at);
+    });
     return result;
   }
 
   // `<<: *a` or `<<: [*a, *b]`: what the earlier one sets wins, and a key of the mapping's own wins over all.
-  void add_merged(const YAML::Node& source, int depth, Node& result) {
+  void add_merged(const YamlNode& source, int depth, Node& result) {
     const Node merged = convert(source, depth + 1);
     const Node::List one = {merged};
     const Node::List& sources = merged.is_list() ? merged.items() : one;
     for (auto map = sources.rbegin(); map != sources.rend(); ++map) {
       if (!map->is_map()) {
-        fail(ErrorKind::config, "{}: << takes a mapping or a list of mappings, got {}", locate(source.Mark()).text(),
+        fail(ErrorKind::config, "{}: << takes a mapping or a list of mappings, got {}", locate(source.mark).text(),
              map->describe());
       }
       for (const auto& [key, value] : map->entries()) put(result, key, value, value.location());
@@ -128,54 +201,38 @@ class YamlReader {
   size_t values_ = 0;
 };
 
-// Where the last document begins.
-class DocumentStart : public YAML::EventHandler {
- public:
-  YAML::Mark mark;
-
-  void OnDocumentStart(const YAML::Mark& at) override { mark = at; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-};
-
 // Not YAML::LoadAll, which makes documents without end of a text that it cannot go on in (", a").
-void require_one_document(const std::string& text, const std::string& name) {
-  std::istringstream in(text);
-  YAML::Parser parser(in);
-  DocumentStart start;
-  if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
-  fail(ErrorKind::config, "{}:{}:{}: what begins here is no part of the one YAML document that a file may hold", name,
-       start.mark.line + 1, start.mark.column + 1);
-}
-
-YAML::Node parse_document(const std::string& text, const std::string& name) {
+Document parse_document(const std::string& text, const std::string& name) {
   try {
-    require_one_document(text, name);
-    return YAML::Load(text);
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    Document first, next;
+    if (!parser.HandleNextDocument(first) || !parser.HandleNextDocument(next)) return first;
+    fail(ErrorKind::config, "{}:{}:{}: what begins here is no part of the one YAML document that a file may hold", name,
+         next.start.line + 1, next.start.column + 1);
   } catch (const YAML::Exception& error) {
     fail(ErrorKind::config, "{}:{}:{}: {}", name, error.mark.line + 1, error.mark.column + 1, error.msg);
   }
 }
 
+bool is_null(const YamlNode* node) { return !node || node->kind == YamlNode::Kind::null; }
+
 }  // namespace
 
 Node read_yaml_text(const std::string& text, const std::string& name) {
   check_strict_yaml(text, name);
-  const YAML::Node document = parse_document(text, name);
-  if (document.IsNull()) return Node(Node::Map{}, Location{name, 1, 1});
-  Node root = YamlReader(name).convert(document);
+  const Document document = parse_document(text, name);
+  if (is_null(document.root())) return Node(Node::Map{}, Location{name, 1, 1});
+  Node root = YamlReader(name).convert(*document.root());
   if (root.is_map()) return root;
   // OmegaConf reads a document that is one text once more, as YAML, and makes plain text a key without a value.
   if (root.is_string()) {
     const std::string& inner = root.as_string();
-    if (inner == text || parse_document(inner, name).IsScalar())
-      return Node(Node::Map{{inner, Node({}, root.location())}}, root.location());
+    const auto is_text = [&] {
+      const Document again = parse_document(inner, name);
+      return again.root() && again.root()->kind == YamlNode::Kind::scalar;
+    };
+    if (inner == text || is_text()) return Node(Node::Map{{inner, Node({}, root.location())}}, root.location());
     return read_yaml_text(inner, name);
   }
   fail(ErrorKind::config, "{}: the root must be a mapping, got {}", root.location().text(), root.describe());
