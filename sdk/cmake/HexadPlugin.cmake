@@ -137,6 +137,9 @@ function(hexad_add_check name sources libs out)
   target_link_libraries(${target} PRIVATE Hexad::sdk ${libs})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_check PREFIX lib BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH ""
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+  # Small: every `config check` reads, digests and maps all of it.
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+  target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--strip-all)
   target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check.map
     LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id
     -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
