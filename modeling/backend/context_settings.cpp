@@ -56,8 +56,8 @@ void check_heads(const std::string& key, const char* form, const ModelConfig& mo
       form, heads.query, heads.key_value, ranks, fmt::join(fitting, ", "));
 }
 
-int64_t read_inner(const sdk::Config& config, const std::string& key, int64_t ranks) {
-  const nlohmann::json sizes = json_at(config, key.c_str());
+// The ranks of the inner exchange, of the `sizes` that stand at `key`.
+int64_t inner_of(const nlohmann::json& sizes, const std::string& key, int64_t ranks) {
   const bool pair =
       sizes.is_array() && sizes.size() == 2 && sizes[0].is_number_integer() && sizes[1].is_number_integer();
   const int64_t inner = pair ? sizes[0].get<int64_t>() : 0, outer = pair ? sizes[1].get<int64_t>() : 0;
@@ -73,14 +73,16 @@ int64_t read_inner(const sdk::Config& config, const std::string& key, int64_t ra
 ContextSettings read_context_settings(const sdk::Config& config, const char* section, const ModelConfig& model,
                                       int64_t ranks, int64_t tensor) {
   const std::string at = std::string(section) + ".", type = at + "cp_comm_type";
+  const std::string inner = at + "hierarchical_context_parallel_sizes";
   ContextSettings settings{read_exchange(config, type, model.num_layers), 1};
+  const nlohmann::json sizes = json_at(config, inner.c_str());
   if (ranks == 1) return {};
   const auto wants = [&](ContextExchange exchange) {
     return std::find(settings.exchange.begin(), settings.exchange.end(), exchange) != settings.exchange.end();
   };
   if (wants(a2a)) check_heads(type, "a2a", model, ranks, tensor);
   if (wants(a2a_p2p)) {
-    settings.inner = read_inner(config, at + "hierarchical_context_parallel_sizes", ranks);
+    settings.inner = inner_of(sizes, inner, ranks);
     check_heads(type, "a2a+p2p", model, settings.inner, tensor);
     if (settings.inner == 1) std::replace(settings.exchange.begin(), settings.exchange.end(), a2a_p2p, p2p);
   }

@@ -42,7 +42,7 @@ void read_mesh(const sdk::Config& config, int64_t world, Settings& settings) {
               "that do: %s",
               ll(settings.dp_replicate), ll(dp), divisors(dp).c_str());
   settings.dp_shard = dp / settings.dp_replicate;
-  settings.sequence_parallel = settings.tp > 1 && config.get("dtensor_cfg.sequence_parallel", false);
+  settings.sequence_parallel = config.get("dtensor_cfg.sequence_parallel", false) && settings.tp > 1;
   settings.ep = size_of(config, "dtensor_cfg.expert_parallel_size");
 }
 

@@ -64,8 +64,9 @@ void read_stage_links(const sdk::Config& config, Settings& settings) {
   settings.overlap_stages =
       settings.sizes.pipeline > 1 && overlap.value_or(settings.sizes.virtual_pipeline && !batch.value_or(false));
   settings.batch_stages = batch.value_or(!settings.overlap_stages);
+  const std::optional<int64_t> group = optional_size(config, "microbatch_group_size_per_vp_stage");
   if (!settings.sizes.virtual_pipeline) return;
-  settings.stage_group = optional_size(config, "microbatch_group_size_per_vp_stage");
+  settings.stage_group = group;
   if (settings.stage_group.value_or(settings.sizes.pipeline) < settings.sizes.pipeline)
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "policy.megatron_cfg.microbatch_group_size_per_vp_stage is %lld, wanted at least "

@@ -38,7 +38,8 @@ void read_states(const sdk::Config& config, Settings& settings) {
     modeling::fail("policy.megatron_cfg.optimizer.optimizer_offload_fraction is {}, wanted 0 to 1", fraction);
 }
 
-// policy.optimizer, which a configuration of the other backend has: what it says holds where megatron_cfg.optimizer is silent.
+// policy.optimizer, which a configuration of the other backend has: what it says holds where megatron_cfg.optimizer is
+// silent.
 modeling::OptimizerOptions common_optimizer(const sdk::Config& config) {
   const nlohmann::json kwargs = modeling::json_at(config, "optimizer.kwargs");
   modeling::OptimizerOptions options =
@@ -47,6 +48,15 @@ modeling::OptimizerOptions common_optimizer(const sdk::Config& config) {
   if (!has_rate) options.lr = 5e-6;
   if (!kwargs.is_object() || !kwargs.contains("weight_decay")) options.weight_decay = 0.01;
   return options;
+}
+
+// Megatron's names for a type of training, which policy.precision says here; they may not say another.
+void check_precision(const sdk::Config& config, at::ScalarType precision) {
+  for (const auto& [name, type] : {std::pair("bf16", at::kBFloat16), std::pair("fp16", at::kHalf)}) {
+    if (config.get(optimizer_key(name).c_str(), false) && precision != type)
+      modeling::fail("policy.megatron_cfg.optimizer.{} is true, but policy.precision is {}: set it to false", name,
+                     config.get("precision", "bfloat16"));
+  }
 }
 
 }  // namespace
@@ -68,6 +78,7 @@ void read_optimizer(const sdk::Config& config, Settings& settings) {
   optimizer.eps = config.get(optimizer_key("adam_eps").c_str(), optimizer.eps);
   momentum = config.find<double>(optimizer_key("sgd_momentum").c_str()).value_or(momentum);
   optimizer.momentum = optimizer.kind == modeling::OptimizerKind::sgd ? momentum : 0.0;
+  check_precision(config, settings.compute_dtype);
   const bool shared = config.get(optimizer_key("use_distributed_optimizer").c_str(), true);
   settings.sharding = shared ? Sharding::optim : Sharding::no_shard;
   read_states(config, settings);

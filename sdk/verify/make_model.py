@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tiny Llama that backends and generators are verified with. usage: make_model.py DIRECTORY
+"""Writes the models that backends and generators are verified with. usage: make_model.py DIRECTORY
 
+DIRECTORY/model is a tiny Llama; DIRECTORY/experts the config.json of one with experts, whose weights a backend makes.
 Standard library only; the same bytes on every machine."""
 import array, json, os, random, struct, sys
 
@@ -11,6 +12,11 @@ CONFIG = {
     "num_key_value_heads": KV_HEADS, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
     "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
     "bos_token_id": 0, "eos_token_id": 0,
+}
+EXPERTS = CONFIG | {
+    "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "head_dim": HIDDEN // HEADS, "num_experts": 4,
+    "num_experts_per_tok": 2, "moe_intermediate_size": 16, "decoder_sparse_step": 1, "mlp_only_layers": [],
+    "norm_topk_prob": True,
 }
 
 
@@ -32,7 +38,14 @@ def shapes():
     yield "lm_head.weight", [VOCAB, HIDDEN]
 
 
+def write_config(directory, config):
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "config.json"), "w") as out:
+        json.dump(config, out, indent=2)
+
+
 def main(directory):
+    model = os.path.join(directory, "model")
     source, header, data = random.Random(1), {}, array.array("f")
     for name, shape in shapes():
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
@@ -42,10 +55,9 @@ def main(directory):
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, 4 * len(data)]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    os.makedirs(directory, exist_ok=True)
-    with open(os.path.join(directory, "config.json"), "w") as out:
-        json.dump(CONFIG, out, indent=2)
-    with open(os.path.join(directory, "model.safetensors"), "wb") as out:
+    write_config(os.path.join(directory, "experts"), EXPERTS)
+    write_config(model, CONFIG)
+    with open(os.path.join(model, "model.safetensors"), "wb") as out:
         out.write(struct.pack("<Q", len(text)) + text + data.tobytes())
 
 

@@ -1,6 +1,8 @@
 // The conformance kit on losses that declare their keys: a good one, and one that is broken in each way.
 #include "core/plugin/verify/verify.hpp"
 
+#include <sys/wait.h>
+
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;
@@ -8,19 +10,46 @@ using namespace plugin_test;
 
 namespace {
 
-// A loss whose create reads scale with the default 1, and what `more` reads; level 3 of it, with the level before loading.
-VerifyReport verified(const std::string& more, const Json& config) {
-  const PluginFolder folder;
+// A loss whose create reads scale with the default 1, and what `more` reads.
+fs::path compile_loss(const PluginFolder& folder, const std::string& more) {
   const std::string reads =
       "double scale = 1; int64_t n = 0; const char* text = 0; hexad_code c = host->config_f64(call, config, \"scale\", "
       "&scale); if (c) return c; (void)n; (void)text; ";
   const std::string flags = "-Wl,-z,now -Wl,--build-id '-DCREATE_BODY=" + reads + more + "'";
-  const fs::path library = folder.compile("toy", flags);
+  return folder.compile("toy", flags);
+}
+
+// Level 3 of it, with the level before loading.
+VerifyReport verified(const std::string& more, const Json& config) {
+  const PluginFolder folder;
+  const fs::path library = compile_loss(folder, more);
   folder.write_manifest(library, "toy", config.is_null() ? Json::object() : Json{{"config", config}});
   VerifyOptions options;
   options.levels = {0, 3};
   options.timeout_s = 20;
   return verify_plugin(library.string(), options);
+}
+
+struct Said {
+  int code;
+  std::string text;
+};
+
+// What an engine says of it as of a plugin of its own: the program, in a folder where this loss lies beside it.
+Said verified_as_own(const std::string& more, const Json& config) {
+  const PluginFolder folder;
+  const char* build = std::getenv("HEXAD_BUILD_DIR");
+  const fs::path program = folder.path() / "bin/hexad", plugins = folder.path() / "lib/hexad/plugins";
+  fs::create_directories(program.parent_path());
+  fs::create_directories(plugins);
+  fs::copy_file(fs::absolute(build ? build : "build/dev") / "bin/hexad", program);
+  const fs::path compiled = compile_loss(folder, more), library = plugins / compiled.filename();
+  fs::rename(compiled, library);
+  folder.write_manifest(library, "toy", {{"config", config}});
+  const fs::path said = folder.path() / "said";
+  const std::string command = fmt::format("{} plugin verify toy --level 3 > {} 2>&1", program.string(), said.string());
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(said)};
 }
 
 std::string lines(const VerifyReport& report) {
@@ -105,4 +134,21 @@ TEST_CASE("a key that is read under one of verify_configs alone is read") {
   config["verify_configs"] = Json::parse(R"([{"plugin_config.scale": 7}])");
   const std::string found = lines(verified(when, config));
   CHECK_MESSAGE(found == "", found);
+}
+
+TEST_CASE("a declared key that a plugin of the engine's own never reads is an error, with verify_configs and without") {
+  const Json window = {{"plugin_config.window", {{"type", "int"}, {"default", 8}}}};
+  Json config = keys(window);
+  const auto fails = [&] {
+    const Said said = verified_as_own("", config);
+    CHECK_MESSAGE(said.code == 1, said.text);
+    CHECK_MESSAGE(contains(said.text, "L3 lifecycle  FAILED"), said.text);
+    CHECK_MESSAGE(contains(said.text, "\n   unread key: plugin_config.window is declared"), said.text);
+  };
+  fails();
+  config["verify_configs"] = Json::parse(R"([{"plugin_config.scale": 7}])");
+  fails();
+  const Said read =
+      verified_as_own("n = 8; c = host->config_i64(call, config, \"window\", &n); if (c) return c;", keys(window));
+  CHECK_MESSAGE(read.code == 0, read.text);
 }

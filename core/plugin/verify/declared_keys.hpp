@@ -13,11 +13,12 @@ struct DeclaredCase {
   std::string section_path;
   nlohmann::ordered_json section;  // without defaults
   std::filesystem::path folder;    // that {dir} stands for in texts of verify_configs
-  bool own = false;  // of the engine's own folder and with verify_configs: a key that is never read is an error
+  std::filesystem::path models;    // that {models} stands for
+  bool own = false;                // of the engine's own folder: a key that is never read is an error
 };
 
-// Creates an instance with the defaults, and one with each of the declaration's verify_configs. Each rule is one finding,
-// whatever the number of its keys.
+// Creates an instance with the defaults, and one with each of the declaration's verify_configs. Each rule is one
+// finding, whatever the number of its keys.
 void check_declared_keys(const verify::Subject& subject, const DeclaredCase& tested, verify::Findings& findings);
 
 }  // namespace hexad::plugin

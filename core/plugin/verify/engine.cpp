@@ -1,7 +1,5 @@
 #include "core/plugin/verify/engine.hpp"
 
-#include <filesystem>
-
 #include "core/base/json.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/host_table.hpp"
@@ -74,11 +72,15 @@ std::string verify_section_path(Kind kind) {
   return "";
 }
 
+std::filesystem::path verify_models() {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  return program.parent_path().parent_path() / "share/hexad/verify";
+}
+
 Json verify_section(Kind kind, const Json& plugin_config) {
   Json section = {{"plugin_config", plugin_config}};
   if (kind == Kind::loss || kind == Kind::environment) return section;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  section["model_name"] = (program.parent_path().parent_path() / "share/hexad/verify/model").string();
+  section["model_name"] = (verify_models() / "model").string();
   section["precision"] = "float32";
   section["max_total_sequence_length"] = 64;
   if (kind == Kind::backend) section["optimizer"] = {{"name", "torch.optim.AdamW"}, {"kwargs", {{"lr", 1e-2}}}};

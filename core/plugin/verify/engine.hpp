@@ -1,6 +1,8 @@
 // This engine as the conformance kit sees it: the host table of a process without a runtime, real calls and
 // configurations.
 #pragma once
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "core/manifest/manifest.hpp"
@@ -22,8 +24,12 @@ class VerifyEngine : public verify::Engine {
   nlohmann::ordered_json section_;
 };
 
-// The section that a plugin of this kind is verified with: the tiny model beside the program, fp32, and `plugin_config`.
+// The section that a plugin of this kind is verified with: the tiny model beside the program, fp32, and
+// `plugin_config`.
 nlohmann::ordered_json verify_section(Kind kind, const nlohmann::ordered_json& plugin_config);
 std::string verify_section_path(Kind kind);
+
+// The folder beside the program with the kit's models: `model`, and `experts`, which has no weights.
+std::filesystem::path verify_models();
 
 }  // namespace hexad::plugin

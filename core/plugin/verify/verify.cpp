@@ -85,7 +85,7 @@ std::string run_level(const Tested& tested, int number, LevelFunction level, boo
       if (number == kCreates && tested.declaration) {
         check_declared_keys(subject,
                             {*tested.declaration, verify_section_path(kind), section,
-                             candidate.manifest_path.parent_path(), tested.own},
+                             candidate.manifest_path.parent_path(), verify_models(), tested.own},
                             findings);
       }
     } catch (const verify::DeviceError& error) {
@@ -132,7 +132,7 @@ LevelReport run(const Level& level, const Tested& tested, const VerifyDevice* de
     const bool on_gpu = device->on_gpu(level.number);
     const auto work = [&] { return run_level(tested, level.number, function, on_gpu); };
     take_answer(run_in_child(work, {options.timeout_s, options.memory_bytes, on_gpu}), report);
-    if (level.number == kCreates && tested.candidate.manifest->config.is_null()) report.note = "keys are not declared";
+    if (level.number == kCreates && tested.candidate.manifest->config.empty()) report.note = "keys are not declared";
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
