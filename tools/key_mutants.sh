@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Is every test that tests/config/keys.txt names for a key one that fails when the key is ignored? Runs it with the key
-# ignored, key by key, and prints those that pass all the same; first with no key ignored, when it has to pass. Wants a tree
-# that can ignore a key:
+# Is every test that tests/config/keys.txt names for a key, of the engine or of a plugin, one that fails when the key is
+# ignored? Runs it with the key ignored, key by key, and prints those that pass all the same; first with no key ignored,
+# when it has to pass. Wants a tree that can ignore a key:
 #   git worktree add ../mutants && cd ../mutants && git apply tools/ignored_key.patch
 #   cmake --preset dev && ninja -C build/dev && tools/key_mutants.sh
 # Usage: tools/key_mutants.sh [REGEX of keys]
@@ -17,11 +17,13 @@ if HEXAD_IGNORED_KEY=policy.model_name "$build/bin/hexad" config check configs/q
   exit 2
 fi
 
-# run FOLDER CASE: the test program of a folder of tests/ on one case. Prints passed, failed, or what kept it from either.
+# run FOLDER CASE: the test program of a folder of tests/ on one case, up to its first failure. Prints passed, failed,
+# or what kept it from either.
 run() {
   local name=${2//\\/\\\\} program="$build/tests/test_${1//\//_}" code=0
+  local options=(--test-suite-exclude=gpu,faults --abort-after=1)
   [ -x "$program" ] || { echo "$program is not there"; return; }
-  timeout "$limit" "$program" --test-suite-exclude=gpu,faults -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
+  timeout "$limit" "$program" "${options[@]}" -tc="${name//,/\\,}" >/dev/null 2>&1 </dev/null || code=$?
   case $code in
     0) echo passed ;;
     1 | 134) echo failed ;;  # as doctest ends, and an assertion of a library

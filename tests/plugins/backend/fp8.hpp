@@ -119,6 +119,20 @@ void check_fp8_passes(const Config& config, const char* recipe) {
   CHECK(same(backend.weights(HEXAD_WEIGHTS_CURRENT), before));
 }
 
+// The recipe says how values are scaled: each has log-probs of its own.
+template <typename Config>
+void check_fp8_recipes(const Config& config) {
+  const TemporaryDir dir;
+  write_fp8_model(dir.path());
+  const auto logprobs = [&](const char* recipe) {
+    Instance backend(config(dir.path(), "bfloat16", fp8_keys("e4m3", recipe)));
+    REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());
+    auto batches = backend.batches(make_sequences(4, 5), {4, false, false});
+    return backend.logprobs(batches, HEXAD_WEIGHTS_CURRENT, kFp8Temperature)[0];
+  };
+  CHECK_FALSE(logprobs("tensorwise").equal(logprobs("blockwise")));
+}
+
 // `section`: as messages name it.
 template <typename Config>
 void check_fp8_errors(const Config& config, const std::string& section) {

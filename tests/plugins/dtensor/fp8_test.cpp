@@ -60,6 +60,11 @@ TEST_CASE("FP8 log-probs repeat, and gradients that are not finite skip the step
   for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_passes(plain, recipe);
 }
 
+TEST_CASE("each FP8 recipe has log-probs of its own") {
+  one_rank();
+  check_fp8_recipes(plain);
+}
+
 TEST_CASE("FP8 keys that are wrong or not available are refused") {
   one_rank();
   check_fp8_errors(plain, "dtensor_cfg");

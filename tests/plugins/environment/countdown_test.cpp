@@ -62,6 +62,15 @@ TEST_CASE("countdown: a wrong equation earns the format reward alone") {
         0.5);
 }
 
+TEST_CASE("countdown: the answer stands between the tags that are given") {
+  const Json record = {{"nums", {3, 5, 7}}, {"target", 26}};
+  for (const std::string tag : {"result", "final"}) {
+    const Json settings = {{"tag", tag}};
+    CHECK(score("<" + tag + ">3*7+5</" + tag + ">", record, "", settings) == kRight);
+    CHECK(score("<answer>3*7+5</answer>", record, "", settings) == kNoExpression);
+  }
+}
+
 TEST_CASE("countdown: what is no expression earns nothing, and never crashes") {
   std::string deep, wide = "1";
   for (int i = 0; i < 200; ++i) deep += '(';

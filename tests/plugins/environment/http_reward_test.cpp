@@ -227,6 +227,21 @@ TEST_CASE("http_reward: a sample is given up at its deadline, however many retri
        {{"max_concurrency", 1}, {"timeout_s", 8}, {"backoff_s", 1}});
 }
 
+TEST_CASE("http_reward: attempts are backoff_s and more apart, and none begins after deadline_s") {
+  const auto attempts = [](const Json& more) {
+    const Server server([](const Request&, int) { return Reply{503, "busy"}; });
+    const Log log;
+    Json config = quick(server.url(), {{"retries", 3}});
+    config.update(more);
+    CHECK(score(*http_reward(config), {"x"}).invalid == Flags{1});
+    return server.requests().size();
+  };
+  CHECK(attempts({{"backoff_s", 0.02}}) == 4);
+  // A pause is the half of backoff_s at least.
+  for (const double backoff_s : {5.0, 20.0}) CHECK(attempts({{"backoff_s", backoff_s}, {"deadline_s", 2}}) == 1);
+  CHECK(attempts({{"backoff_s", 0.8}, {"deadline_s", 0.3}}) == 1);
+}
+
 TEST_CASE("http_reward: a reply that is deep or has too many members costs no stack and no time") {
   const std::string deep = std::string(2'000'000, '[') + std::string(2'000'000, ']');
   std::string wide = "{\"a\": 1";
@@ -336,11 +351,13 @@ TEST_CASE("http_reward: a judge may reply in JSON") {
   const Server server([](const Request& request, int) -> Reply {
     return completion(Json::parse(request.body).at("messages").back().at("content"));
   });
-  const auto environment = http_reward(
-      quick(server.url(), judge({{"score_regex", nullptr}, {"score_json", "/verdict/score"}, {"score_min", -10}})));
+  const auto environment = http_reward(quick(
+      server.url(),
+      judge({{"score_regex", nullptr}, {"score_json", "/verdict/score"}, {"score_min", -10}, {"max_tokens", 9}})));
   const auto scores =
       score(*environment, {R"({"verdict": {"score": 0}})", "```json\n{\"verdict\": {\"score\": \"5\"}}\n```"});
   CHECK(scores.rewards == Floats{0.5f, 0.75f});
+  for (const Request& request : server.requests()) CHECK(Json::parse(request.body).at("max_tokens") == 9);
 }
 
 TEST_CASE("http_reward: a judge's reply without a score makes the sample invalid") {

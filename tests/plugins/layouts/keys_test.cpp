@@ -76,6 +76,7 @@ constexpr KeyCase kMegatron[] = {
     {2, "megatron llama pack2 pp2 account_for_embedding_in_pipeline_split=true", "account_for_loss_in_pipeline_split",
      "true", "false"},
     {2, "megatron llama pack1 pp2 vpp2", "overlap_p2p_comm", "true", "false"},
+    {2, "megatron llama pack1 pp2 vpp2", "batch_p2p_comm", "false", "true"},
     {2, "megatron llama pack1 pp2 vpp2", "microbatch_group_size_per_vp_stage", "2", "4"},
     {4, "megatron llama pack2 pp2", "rank_order", "\"tp-cp-ep-dp-pp\"", "\"tp-cp-pp-ep-dp\""},
     {2, "megatron llama pack2", "distributed_data_parallel_config.bucket_size", "null", "300"},

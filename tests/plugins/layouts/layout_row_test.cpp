@@ -13,14 +13,10 @@ TEST_CASE("a row says its backend, model, packing and layout") {
   CHECK(row.dimensions() == std::set<std::string>{"tp", "sp", "cp", "ep", "etp", "vpp"});
   const auto policy = row.policy("model");
   CHECK(policy.at("precision") == "float32");
-  const json wanted = {{"a", {{"b", 300}, {"c", false}}},
-                       {"activation_checkpointing", true},
-                       {"context_parallel_size", 2},
-                       {"d", "all"},
-                       {"expert_model_parallel_size", 2},
-                       {"sequence_parallel", true},
-                       {"tensor_model_parallel_size", 2},
-                       {"virtual_pipeline_model_parallel_size", 2}};
+  const json wanted = {{"a", {{"b", 300}, {"c", false}}}, {"activation_checkpointing", true},
+                       {"context_parallel_size", 2},      {"d", "all"},
+                       {"expert_model_parallel_size", 2}, {"sequence_parallel", true},
+                       {"tensor_model_parallel_size", 2}, {"virtual_pipeline_model_parallel_size", 2}};
   for (const auto& [key, value] : wanted.items()) CHECK(policy.at("megatron_cfg").at(key) == value);
   CHECK(Row::parse("megatron mixtral pack1 tp2 sp etp1").dimensions() == std::set<std::string>{"tp", "sp"});
   CHECK(Row::parse("megatron llama pack1 tp2").dimensions() == std::set<std::string>{"tp"});

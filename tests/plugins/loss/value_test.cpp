@@ -68,6 +68,17 @@ TEST_CASE("without a range the values before the update are not asked for") {
   }
 }
 
+TEST_CASE("scale multiplies the loss and its gradient") {
+  Packed batch = three_tokens({5, 0.75f, 3});
+  const Result plain = compute(*make_loss("value", Json::object()), batch);
+  for (const float scale : {0.5f, 3.0f}) {
+    const Result got = compute(*make_loss("value", {{"scale", scale}}), batch);
+    CHECK(got.loss == doctest::Approx(scale * plain.loss));
+    for (size_t i = 0; i < 3; ++i)
+      CHECK(got.grads.at("token_values")[i] == doctest::Approx(scale * plain.grads.at("token_values")[i]));
+  }
+}
+
 TEST_CASE("a scale or a range that is none is refused") {
   CHECK(refusal_of({{"scale", 0}}).find("scale: got 0; the weight of the loss is a finite number above 0") !=
         std::string::npos);

@@ -106,6 +106,11 @@ TEST_CASE("FP8 log-probs repeat, and gradients that are not finite skip the step
   for (const char* recipe : {"tensorwise", "blockwise"}) check_fp8_passes(with(kFp32Gradients), recipe);
 }
 
+TEST_CASE("each FP8 recipe has log-probs of its own") {
+  one_rank();
+  check_fp8_recipes(with(kFp32Gradients));
+}
+
 TEST_CASE("FP8 keys that are wrong or not available are refused") {
   one_rank();
   check_fp8_errors(with(kFp32Gradients), "megatron_cfg");

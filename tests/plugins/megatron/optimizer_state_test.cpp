@@ -63,9 +63,10 @@ void states(const Rank& rank) {
   const auto after = [&](const Run& run) {
     return three_steps_of(dir, folder / ("run" + std::to_string(runs++)), run);
   };
-  const Weights plain = after({}), narrow = after({"bfloat16"}), wide = read_weights(dir);
+  const json kWhole = {{"use_precision_aware_optimizer", false}};  // fp32 masters beside bf16 parameters
+  const Weights plain = after({"float32", kWhole}), narrow = after({"bfloat16", kWhole}), wide = read_weights(dir);
   const json kShards = {{"data_parallel_sharding_strategy", "optim_grads_params"}};
-  const Weights shards = after({"bfloat16", json::object(), kShards});
+  const Weights shards = after({"bfloat16", kWhole, kShards});
   const double moved = relative_error(plain, wide);
   const auto far = [&](const Run& run, const Weights& from) { return relative_error(after(run), from) / moved; };
   // Of a run on GPUs the host's part rounds otherwise, in bf16 to a neighbour 2^-8 away where it does.
@@ -79,6 +80,16 @@ void states(const Rank& rank) {
     CHECK(equals(after({"bfloat16", offload}), narrow, 1e-3));
     CHECK(equals(after({"bfloat16", offload, kShards}), shards, 1e-3));
   }
+  // What lies on the host is fp32 there, whatever main_params_dtype says of the rest.
+  const auto with_on_host = [&](double fraction) {
+    return after({"bfloat16", aware({{"main_params_dtype", "float16"},
+                                     {"optimizer_cpu_offload", true},
+                                     {"optimizer_offload_fraction", fraction}})});
+  };
+  CHECK(equals(with_on_host(1), narrow, 1e-3));
+  const Weights some = with_on_host(0.5);
+  CHECK_FALSE(same(some, narrow));
+  CHECK_FALSE(same(some, with_on_host(0)));
   // A master half-way between two parameters has the one away from zero here, the even one there: few elements, and by
   // a step of bf16 each.
   CHECK(far({"bfloat16", aware(json::object())}, narrow) < 0.02);
@@ -146,6 +157,10 @@ void refuses(const Rank& rank) {
         "policy.megatron_cfg.optimizer.exp_avg_dtype is 'int8', wanted float32, bfloat16, float16, fp8");
   CHECK(error_of(optimizer({{"optimizer_cpu_offload", true}, {"optimizer_offload_fraction", 1.5}})) ==
         "policy.megatron_cfg.optimizer.optimizer_offload_fraction is 1.5, wanted 0 to 1");
+  for (const char* name : {"bf16", "fp16"}) {
+    CHECK(error_of(optimizer({{name, true}})) == std::string("policy.megatron_cfg.optimizer.") + name +
+                                                     " is true, but policy.precision is float32: set it to false");
+  }
   runtime_test::runtime().stop();
 }
 

@@ -223,6 +223,18 @@ TEST_CASE("a server that is never there is named with what it said") {
   check(old, "vLLM 0.8.1 is older than 0.10.2");
 }
 
+TEST_CASE("a server that says nothing of its health is asked again after health_timeout_s") {
+  for (const double health_timeout_s : {0.2, 0.4}) {
+    FakeVllm server;
+    server.gate("/health");
+    Harness bridge({&server}, {{"health_timeout_s", health_timeout_s}, {"startup_timeout_s", 4}});
+    bridge.submit({Wish{}});
+    CHECK_THROWS_WITH_AS(bridge.finish(10), doctest::Contains("/health: Operation timed out"), hexad::sdk::Error);
+    CHECK(server.count("GET /health") > 1);
+    server.open_gate();
+  }
+}
+
 TEST_CASE("a request that stalls wherever it goes ends with an error; its neighbours do not") {
   FakeVllm server;
   Harness bridge({&server}, {{"max_attempts", 2}, {"stall_timeout_s", 0.4}});
