@@ -11,12 +11,15 @@
 namespace hexad::cluster {
 namespace {
 
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 // A rank with fewer micro-batches than another gets dummies: it has nothing to compute, and collectives to take part
-// in.
+// in. So does every rank where the number of all is no multiple of `multiple`.
 Json micro_batch_lists(const data::Sharding& sharding, const data::Shard& shard, size_t global_batch,
-                       std::span<const int64_t> local_of, bool padded) {
+                       std::span<const int64_t> local_of, bool padded, int64_t multiple = 1) {
   size_t count = 0;
   for (const data::Shard& any : sharding.shards) count = std::max(count, any.global_batches[global_batch].size());
+  count = static_cast<size_t>(round_up(static_cast<int64_t>(count), multiple));
   Json lists = Json::array();
   for (const data::MicroBatch& micro_batch : shard.global_batches[global_batch]) {
     Json rows = Json::array();
@@ -44,8 +47,6 @@ double valid_sequences(const data::Batch& batch, std::span<const int64_t> rows) 
   return sum;
 }
 
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 struct Policy::Plan {
@@ -63,6 +64,7 @@ Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::ve
     counts_loss_.push_back(backend.at("counts_loss").get<int64_t>() != 0);
     dp_size_ = backend.at("dp_size");
     sequence_multiple_ = std::max<int64_t>(1, backend.at("sequence_multiple"));
+    micro_batch_multiple_ = std::max<int64_t>(1, backend.at("micro_batch_multiple"));
     inputs_ = backend.at("inputs").get<std::vector<std::string>>();
   }
   const Json& loss = started.at(0).value("loss", Json::object());
@@ -162,7 +164,8 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
       }
       Message message;
       message.put("batch", batch.select(rows));
-      message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, step, local, plan.padded);
+      message.header["micro_batches"] =
+          micro_batch_lists(plan.sharding, shard, step, local, plan.padded, micro_batch_multiple_);
       message.header["global_valid_tokens"] = tokens;
       message.header["global_valid_sequences"] = sequences;
       return message;

@@ -31,8 +31,8 @@ struct LossNeeds {
 // Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
 class Policy {
  public:
-  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them. Rows of a unit
-  // (two for preferences) are neighbours that never part; the config's batch sizes count units.
+  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them. Rows of a
+  // unit (two for preferences) are neighbours that never part; the config's batch sizes count units.
   Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started,
          int64_t rows_per_unit = 1);
 
@@ -47,23 +47,23 @@ class Policy {
   void save_trace(const std::string& path);
 
   // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights. The backend sees what else it wants of the
-  // batch (routed_experts). Sampling's filters hold for the current weights: -inf where they remove the token. A reference
-  // is a distribution over the whole vocabulary (NeMo-RL too takes KL unfiltered).
+  // batch (routed_experts). Sampling's filters hold for the current weights: -inf where they remove the token. A
+  // reference is a distribution over the whole vocabulary (NeMo-RL too takes KL unfiltered).
   data::Tensor logprobs(const data::Batch& batch, Weights which);
 
   // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
   // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...).
   TrainResult train(const data::Batch& batch, double lr, double weight_decay);
 
-  // The loss of a batch as it would train, with its metrics, and nothing learnt; micro-batches of `micro_batch_size` units
-  // unless they are formed by tokens. Not finite where the loss is not.
+  // The loss of a batch as it would train, with its metrics, and nothing learnt; micro-batches of `micro_batch_size`
+  // units unless they are formed by tokens. Not finite where the loss is not.
   std::map<std::string, double> evaluate(const data::Batch& batch, int64_t micro_batch_size);
 
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);
-  // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then. The files
-  // are whole when it returns, and on their way to the disk: saved() tells when they are there, waiting for `patience` at
-  // most, and throws Error(data) with what kept them from it.
+  // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then. The
+  // files are whole when it returns, and on their way to the disk: saved() tells when they are there, waiting for
+  // `patience` at most, and throws Error(data) with what kept them from it.
   bool saved(std::chrono::milliseconds patience);
   void save(const std::string& weights_dir, const std::string& optimizer_dir);
   void load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which = Weights::current);
@@ -78,7 +78,7 @@ class Policy {
   std::vector<int64_t> dp_rank_of_;  // world rank -> dp rank
   std::vector<bool> counts_loss_;
   int64_t dp_size_ = 1;
-  int64_t sequence_multiple_ = 1;
+  int64_t sequence_multiple_ = 1, micro_batch_multiple_ = 1;
   int64_t rows_per_unit_ = 1;
   LossNeeds needs_;
   std::vector<std::string> inputs_;  // columns that the backend wants

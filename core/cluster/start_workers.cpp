@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/error.hpp"
+#include "core/cluster/check_facts.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -129,6 +130,7 @@ std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement
   };
   std::vector<Json> started;
   for (const Message& answer : workers.call_all("start", make)) started.push_back(answer.header);
+  if (!roles.backend.empty()) check_facts(started, placement.trainers, run.facts);
   return started;
 }
 

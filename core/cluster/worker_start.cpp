@@ -81,6 +81,7 @@ Json backend_answer(const plugin::BackendPlugin& backend) {
   answer["micro_batch_multiple"] = info.micro_batch_multiple;
   answer["counts_loss"] = info.counts_loss;
   answer["inputs"] = std::vector<std::string>(info.inputs, info.inputs + info.num_inputs);
+  answer["outputs"] = std::vector<std::string>(info.outputs, info.outputs + info.num_outputs);
   return answer;
 }
 

@@ -67,12 +67,26 @@ void tell_unread(const Loaded& loaded, RuleContext& context) {
 void tell_manifests(const Loaded& loaded, RuleContext& context) {
   for (const Chosen* chosen : loaded.selection.all()) {
     if (!chosen->installed) continue;
-    if (!chosen->installed->problem.empty()) context.error(chosen->block, chosen->installed->problem);
+    const std::string& problem = chosen->installed->problem();
+    if (!problem.empty()) context.error(chosen->block, problem);
     const Node* own = loaded.root.find(chosen->block + ".plugin_config");
-    if (chosen->installed->problem.empty() && !chosen->declaration() && own && own->is_map() && !own->entries().empty())
+    if (problem.empty() && !chosen->declaration() && own && own->is_map() && !own->entries().empty())
       context.notice(chosen->block + ".plugin_config",
                      fmt::format("is not checked: the manifest of '{}' declares no keys", chosen->plugin()));
   }
+}
+
+// Rules about data-parallel ranks need to know how many ranks hold one copy of the model.
+void tell_missing_fact(const Loaded& loaded, RuleContext& context) {
+  const Installed* backend = loaded.selection.backend.installed;
+  if (!backend || !backend->problem().empty() || context.training_ranks().value_or(1) == 1) return;
+  const std::vector<std::string>& facts = backend->outline().facts;
+  if (std::ranges::find(facts, "copy_ranks") == facts.end())
+    context.notice(
+        "policy.backend",
+        fmt::format("what has to divide over data-parallel ranks is not checked: the manifest of '{}' has no "
+                    "fact copy_ranks",
+                    backend->name()));
 }
 
 // What of a plugin that the run does not use stands in the file: one line, where it is more than its switch.
@@ -115,6 +129,7 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   const bool samples = context.algorithm() == Algorithm::grpo;
   if (trains(root)) {
     if (samples) check_loss_rules(context);
+    check_output_rules(context);
     check_batch_rules(context);
     if (samples) check_grpo_rules(context);
     check_supervised_rules(context);
@@ -127,13 +142,14 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   tell_dormant(loaded.selection, context);
   tell_unread(loaded, context);
   tell_manifests(loaded, context);
+  if (trains(root)) tell_missing_fact(loaded, context);
   std::ranges::move(context.take(), std::back_inserter(problems));
   check_plugins(loaded, samples, problems);
   return problems;
 }
 
-// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys after
-// it.
+// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys
+// after it.
 Loaded load_translated(Node file, const std::vector<std::string>& overrides,
                        const std::function<bool(const std::string& key)>& is_own, const Schema& own,
                        const Schema& known, const std::function<Loaded(Node file)>& translate) {
@@ -197,8 +213,12 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   Node file = read_with_parents(path);
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
-  Selection before = select_plugins(file, catalog);
-  const Schema known = overrides.empty() ? core_schema() : known_schema(before);
+  Schema of_all;  // an override may name a key of any plugin
+  if (!overrides.empty()) {
+    Selection before = select_plugins(file, catalog);
+    of_all = known_schema(before);
+  }
+  const Schema& known = overrides.empty() ? core_schema() : of_all;
   Loaded loaded;
   if (roll::is_roll(file)) {
     loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), known, from_roll);

@@ -8,6 +8,7 @@ namespace hexad::config {
 namespace {
 
 constexpr int kInvalid = 2;
+constexpr int64_t kLargeParameters = 100'000'000;  // bytes: of less, memory is no question
 
 nlohmann::ordered_json to_json(const Problem& problem) {
   nlohmann::ordered_json result = {{"key", problem.key}, {"message", problem.message}, {"file", problem.location.file}};
@@ -15,28 +16,37 @@ nlohmann::ordered_json to_json(const Problem& problem) {
   return result;
 }
 
-// The problems of a configuration; one that cannot be read at all is one error.
-std::vector<Problem> problems_of(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  try {
-    return check(load_with_defaults(path, overrides));
-  } catch (const Error& error) {
-    return {{Problem::Severity::error, {}, "", error.what()}};
-  }
-}
-
 std::string line_of(const Problem& problem) {
   return problem.key.empty() ? "error: " + problem.message : problem.text();
+}
+
+nlohmann::ordered_json to_json(const BytesFact& bytes) {
+  return {{"parameters", bytes.parameters}, {"gradients", bytes.gradients}, {"optimizer", bytes.optimizer}};
+}
+
+std::string line_of(const BytesFact& bytes) {
+  const auto gib = [](int64_t part) { return static_cast<double>(part) / (1 << 30); };
+  return fmt::format(
+      "a rank that trains holds about {:.1f} GiB: parameters {:.1f}, gradients {:.1f}, optimizer state {:.1f} "
+      "(activations come on top)",
+      gib(bytes.sum()), gib(bytes.parameters), gib(bytes.gradients), gib(bytes.optimizer));
 }
 
 }  // namespace
 
 int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
                  std::ostream& out) {
-  return print_problems(problems_of(path, overrides), path, json, out);
+  // One that cannot be read at all is one error.
+  try {
+    const Loaded loaded = load_with_defaults(path, overrides);
+    return print_problems(check(loaded), path, json, out, loaded.facts.bytes);
+  } catch (const Error& error) {
+    return print_problems({{Problem::Severity::error, {}, "", error.what()}}, path, json, out);
+  }
 }
 
 int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
-                   std::ostream& out) {
+                   std::ostream& out, const std::optional<BytesFact>& bytes) {
   const auto errors = std::ranges::count_if(problems, &Problem::is_error);
   if (json) {
     nlohmann::ordered_json answer = {{"valid", errors == 0},
@@ -44,9 +54,11 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
                                      {"notices", nlohmann::ordered_json::array()}};
     for (const Problem& problem : problems)
       answer[problem.is_error() ? "errors" : "notices"].push_back(to_json(problem));
+    if (bytes) answer["bytes"] = to_json(*bytes);
     out << json_text(answer) << '\n';
   } else {
     for (const Problem& problem : problems) out << line_of(problem) << '\n';
+    if (errors == 0 && bytes && bytes->parameters > kLargeParameters) out << line_of(*bytes) << '\n';
     out << path.string()
         << (errors == 0 ? ": valid" : fmt::format(": not valid, {} error{}", errors, errors == 1 ? "" : "s")) << '\n';
   }

@@ -27,6 +27,7 @@ which [a table](#keys-of-plugins) lists. This page is generated from the schema 
   numbers, `true`, `null`, text, `[lists]`, `{maps: 1}`; text with other characters is quoted: `a.b='x, y'`.
 - `hexad config check CONFIG` names every mistake with file, line and column; `hexad config show CONFIG` prints what
   a config comes to, defaults included, and with `--origin` the file, override or default that each value comes from.
+  Of a large model `check` also says how many GiB a rank that trains holds beside activations (`--json`: in bytes).
 
 ## NeMo-RL's own configs
 
@@ -111,7 +112,7 @@ std::string plugin_index(const std::vector<const Installed*>& plugins) {
   std::string out = "| plugin | kind | its keys |\n|---|---|---|\n";
   for (const Installed* each : plugins) {
     out += fmt::format("| [{0}](plugins/{0}.md) | {1} | {2} |\n", each->name(), plugin::kind_name(each->kind()),
-                       all_in_code(plugin_sections(*each->declaration), Form::markdown));
+                       all_in_code(plugin_sections(*each->declaration()), Form::markdown));
   }
   return out;
 }

@@ -16,13 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string block_for(const Declaration& declaration) {
-  switch (declaration.kind) {
-    case plugin::Kind::backend: return "policy";
-    case plugin::Kind::generator: return "policy.generation";
-    case plugin::Kind::loss: return declaration.plugin == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn";
-    case plugin::Kind::environment: break;
-  }
-  return "env.<name>";
+  const std::string block = usual_block(declaration.kind, declaration.plugin);
+  return block.empty() ? "env.<name>" : block;
 }
 
 const char* choosing_key(plugin::Kind kind) {
@@ -130,28 +125,17 @@ void write_facts(const Declaration& declaration, std::string& out) {
   }
 }
 
-// The messages as they are written: a parsed one keeps no text.
-std::vector<std::string> message_texts(const plugin::Manifest& manifest, const std::string& where) {
-  const Json config = manifest.config.is_string() ? read_yaml_text(manifest.config.get<std::string>(), where).to_json()
-                                                  : manifest.config;
-  std::vector<std::string> texts;
-  if (!config.contains("rules")) return texts;
-  for (const Json& rule : config.at("rules")) texts.push_back(code_span(rule.at("message").get<std::string>()));
-  return texts;
-}
-
-void write_rules(const Declaration& declaration, const std::vector<std::string>& messages, std::string& out) {
+void write_rules(const Declaration& declaration, std::string& out) {
   if (!declaration.lets.empty()) {
     out += "\n## Names in facts and rules\n\n";
     for (const auto& [name, value] : declaration.lets) out += fmt::format("- `lets.{}`: {}\n", name, code(value));
   }
   if (declaration.rules.empty()) return;
   out += "\n## Rules\n\nWhat must hold, and what is said where it does not.\n\n";
-  for (size_t i = 0; i < declaration.rules.size(); ++i) {
-    const DeclaredRule& rule = declaration.rules[i];
+  for (const DeclaredRule& rule : declaration.rules) {
     out += fmt::format("- `{}`: {}{}, else {} {}", rule.key, code(rule.require),
                        rule.when ? ", where " + code(*rule.when) : "", rule.notice ? "the notice" : "the error",
-                       messages.at(i));
+                       code_span(rule.message.text()));
     if (rule.nearest) out += fmt::format(" with the nearest values for which {}", code(rule.nearest->holds));
     out += '\n';
   }
@@ -220,7 +204,7 @@ Json key_json(const Key& key) {
 }
 
 std::string plugin_reference_markdown(const Installed& plugin) {
-  const Declaration& declaration = *plugin.declaration;
+  const Declaration& declaration = *plugin.declaration();
   const std::string block = block_for(declaration);
   std::string out =
       fmt::format("# {0}\n\nThe keys of the {1} plugin `{0}`, generated from its declaration: ", declaration.plugin,
@@ -231,7 +215,7 @@ std::string plugin_reference_markdown(const Installed& plugin) {
   write_choice(declaration, block, out);
   write_tables(plugin_keys(declaration), block, out);
   write_facts(declaration, out);
-  write_rules(declaration, message_texts(*plugin.candidate.manifest, declaration.manifest), out);
+  write_rules(declaration, out);
   if (!declaration.reads.empty()) {
     out += fmt::format("\n## Keys of the engine that it reads\n\n`{}`\n", joined(declaration.reads, "`, `"));
   }
@@ -241,7 +225,7 @@ std::string plugin_reference_markdown(const Installed& plugin) {
 std::vector<const Installed*> plugins_with_pages(const Catalog& catalog) {
   std::vector<const Installed*> found;
   for (const Installed& each : catalog.all()) {
-    if (each.candidate.trusted && each.declaration && !each.declaration->keys.empty()) found.push_back(&each);
+    if (each.candidate().trusted && each.declaration() && !each.declaration()->keys.empty()) found.push_back(&each);
   }
   std::ranges::sort(found, {}, [](const Installed* each) { return std::pair(each->kind(), each->name()); });
   return found;

@@ -36,8 +36,8 @@ class RuleContext {
   const RunFacts& facts() const { return facts_; }
   // The plugin that trains.
   std::string backend() const;
-  // The last ranks, which only generate (0: generation is colocated); and those that train. Nothing where a size is no such
-  // number, or leaves nobody.
+  // The last ranks, which only generate (0: generation is colocated); and those that train. Nothing where a size is no
+  // such number, or leaves nobody.
   std::optional<int64_t> generation_ranks() const;
   std::optional<int64_t> training_ranks() const;
   // Data-parallel ranks of that backend; nothing where its manifest does not say how many ranks hold one copy.
@@ -60,6 +60,7 @@ class RuleContext {
 };
 
 void check_loss_rules(RuleContext& context);             // the KL of GRPO
+void check_output_rules(RuleContext& context);           // what the loss differentiates
 void check_batch_rules(RuleContext& context);            // divisibility, packing, padding
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
 void check_eval_rules(RuleContext& context);             // eval

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <numeric>
+
 #include "core/config/rules.hpp"
 
 namespace hexad::config {
@@ -49,7 +52,9 @@ void check_capacity(RuleContext& c, const std::string& block, const std::string&
   const std::optional<int64_t> multiple = c.integer("policy.make_sequence_length_divisible_by");
   if (!tokens || !longest || *longest < 1 || *longest > (1 << 30)) return;
   const bool pairs = has_pairs(c.algorithm());
-  const int64_t padded = round_up(*longest, std::max<int64_t>(multiple.value_or(1), 1)) * (pairs ? 2 : 1);
+  const int64_t unit = std::lcm(std::clamp<int64_t>(multiple.value_or(1), 1, 1 << 20),
+                                std::clamp<int64_t>(c.facts().sequence_multiple.value_or(1), 1, 1 << 20));
+  const int64_t padded = round_up(*longest, unit) * (pairs ? 2 : 1);
   if (*tokens >= padded) return;
   c.notice(key, fmt::format("got {}: {} of policy.max_total_sequence_length (padded, {} tokens) would not fit and end "
                             "the run",

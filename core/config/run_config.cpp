@@ -90,6 +90,7 @@ RunConfig run_config(const Node& root, const RunFacts& facts) {
     run.supervised = read_supervised(root);
   run.reward_penalties = read_penalties(root);
   run.loss_fn = read_loss(root);
+  run.facts = facts;
   run.policy = read_policy(root, facts);
   run.data = read_data(root);
   run.env = read_env(root);

@@ -23,6 +23,7 @@ struct RunConfig {
   EvalConfig eval;
   LoggerConfig logger;
   ClusterConfig cluster;
+  RunFacts facts;
 };
 
 // The last ranks of the run that only generate; 0: generation is colocated, or there is none.

@@ -22,7 +22,7 @@ struct EvalConfig {
 struct CheckpointingConfig {
   bool enabled = true;
   std::string checkpoint_dir = "results/grpo";
-  bool is_async = true;  // what is written reaches the disk while training goes on
+  bool is_async = true;                                     // what is written reaches the disk while training goes on
   std::optional<std::string> metric_name = "val:accuracy";  // "val:x" or "train:x"; absent: newest are kept
   bool higher_is_better = true;
   std::optional<int64_t> keep_top_k = 3;  // absent: all

@@ -3,41 +3,36 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/manifest/bounded_json.hpp"
+#include "core/manifest/members.hpp"
 
 namespace hexad::plugin {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr size_t kMaxBytes = 256 * 1024;
-constexpr int kMaxDepth = 16;
+constexpr size_t kMaxDepth = 16;
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
   fail(ErrorKind::plugin, format, std::forward<Args>(args)...);
 }
 
-// Parses with the limits on size, depth and repeated keys.
-Json parse_bounded(std::string_view text, const std::string& where) {
-  if (text.size() > kMaxBytes) refuse("{}: {} bytes, a manifest has at most {}", where, text.size(), kMaxBytes);
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) refuse("{}: nested deeper than {} levels", where, kMaxDepth);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      refuse("{}: key '{}' stands twice in one object", where, parsed.get<std::string>());
-    }
-    return true;
-  };
-  try {
-    return parse_json<Json>(text, watch);
-  } catch (const Json::exception& error) {
-    refuse("{}: not JSON: {}", where, error.what());
+// The text without the value of `config`, which goes to `config`: it may be most of the text. Of a text that cannot be
+// cut, the whole: its parser says why.
+std::string cut_config(std::string_view text, std::string& config) {
+  std::string rest = "{";
+  const std::optional<Members> members = json_members(text);
+  if (!members) return std::string(text);
+  for (const auto& [name, value] : *members) {
+    const bool is_first_config = name == "config" && config.empty();
+    rest += fmt::format("{}\"{}\":{}", rest.size() == 1 ? "" : ",", name, is_first_config ? "null" : value);
+    if (is_first_config) config = value;
   }
+  return rest + "}";
 }
 
 // One object's fields, with messages that name the key.
@@ -137,12 +132,13 @@ bool valid_plugin_name(std::string_view name) {
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& where) {
-  const Json json = parse_bounded(text, where);
+  if (text.size() > kMaxBytes) refuse("{}: {} bytes, a manifest has at most {}", where, text.size(), kMaxBytes);
+  Manifest manifest;
+  const Json json = parse_bounded(cut_config(text, manifest.config), kMaxDepth, where);
   const Fields fields(json, where);
   if (const int64_t format = fields.integer("format"); format != 1) {
     refuse("{}: manifest format {}, this engine reads format 1", where, format);
   }
-  Manifest manifest;
   const std::string kind = fields.text("kind");
   if (!kind_from(kind)) refuse("{}: kind '{}' is none of backend, generator, loss, environment", where, kind);
   manifest.kind = *kind_from(kind);
@@ -164,7 +160,6 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   manifest.build = fields.text_or("build", "make build");
   manifest.license = fields.text_or("license", "");
   read_lists(fields, where, manifest);
-  if (fields.has("config")) manifest.config = fields.at("config");
   if (fields.has("check")) {
     const Fields check(fields.at("check"), where);
     manifest.check_library = own_file(check.text("library"), "check.library", where);
@@ -179,11 +174,16 @@ Manifest read_manifest(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path, error))
     refuse("{}: no manifest there (not a regular file)", path.string());
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  std::string text(error || size > kMaxBytes ? kMaxBytes + 1 : size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.eof() && file.fail()) refuse("{}: cannot be read", path.string());
   text.resize(static_cast<size_t>(file.gcount()));
   return parse_manifest(text, path.string());
+}
+
+nlohmann::ordered_json config_json(const Manifest& manifest, const std::string& where) {
+  return manifest.config.empty() ? Json() : parse_bounded(manifest.config, kMaxDepth - 1, where);
 }
 
 }  // namespace hexad::plugin

@@ -44,17 +44,21 @@ struct Manifest {
   // KEY=VALUE of plugin_config without which the conformance kit can make no instance; {dir} in them is the folder that
   // the manifest lies in.
   std::vector<std::string> verify_config;
-  // What the plugin says of its configuration (core/config/declaration): an object, or the text of a keys.yaml; null: nothing.
-  nlohmann::ordered_json config;
+  // What the plugin says of its configuration (core/config/declaration), as JSON text, which only its reader parses
+  // (config_json): an object, or a text, which is a keys.yaml. Empty: nothing.
+  std::string config;
   // Its check library (hexad/check.h), a file name in the manifest's own directory, and its digest; empty: none.
   std::string check_library, check_sha256;
 };
 
 inline constexpr std::string_view kManifestSuffix = ".hexad.json";
 
-// Reads a manifest: JSON of at most 256 KiB, 16 levels, no key twice, every field of its type; keys it does not know are
-// ignored (later formats may add some). `where` names the file in messages. Throws Error(plugin).
+// Reads a manifest: JSON of at most 256 KiB, 16 levels, no key twice, every field of its type; keys it does not know
+// are ignored (later formats may add some). `where` names the file in messages. Throws Error(plugin).
 Manifest parse_manifest(std::string_view text, const std::string& where);
 Manifest read_manifest(const std::filesystem::path& path);
+
+// The manifest's `config`, parsed within the same limits; null if there is none.
+nlohmann::ordered_json config_json(const Manifest& manifest, const std::string& where);
 
 }  // namespace hexad::plugin

@@ -39,6 +39,7 @@ Expression parse_within(std::string_view message, size_t begin, size_t end) {
 
 Message Message::parse(std::string_view text) {
   Message message;
+  message.text_ = text;
   std::string plain;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];

@@ -18,10 +18,12 @@ class Message {
   std::string format(const Lookup& lookup) const;  // with ? for what is unknown
 
   const std::vector<std::string>& paths() const { return paths_; }  // of all expressions; each once
+  const std::string& text() const { return text_; }                 // as it was given
 
  private:
   std::vector<std::variant<std::string, Expression>> parts_;
   std::vector<std::string> paths_;
+  std::string text_;
 };
 
 }  // namespace hexad::expression

@@ -280,7 +280,7 @@ void Backend::move(uint64_t what, at::Device device) {
 void Backend::measure_memory() {
   hexad_memory_stats stats{};
   for (ShardedUnit& unit : model_.units()) {
-    stats.parameter_bytes += static_cast<int64_t>(unit.master().nbytes());
+    stats.parameter_bytes += unit.held_bytes();
     if (unit.grad().defined()) stats.gradient_bytes += static_cast<int64_t>(unit.grad().nbytes());
   }
   stats.parameter_bytes += model_.kept_bytes();

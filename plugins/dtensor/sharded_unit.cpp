@@ -203,6 +203,13 @@ int64_t ShardedUnit::full_bytes() const {
   return one_rank() ? 0 : full_size_ * static_cast<int64_t>(c10::elementSize(options_.compute_dtype));
 }
 
+int64_t ShardedUnit::held_bytes() const {
+  size_t bytes = master_.nbytes();
+  if (rounded_.defined()) bytes += rounded_.nbytes();
+  if (full_.defined()) bytes += full_.storage().nbytes();
+  return static_cast<int64_t>(bytes);
+}
+
 int64_t ShardedUnit::unreduced_bytes() const {
   return one_rank() ? 0 : group_.size() * shard_size_ * static_cast<int64_t>(sizeof(float));
 }

@@ -95,6 +95,7 @@ class ShardedUnit {
   void stay(Stays what) { stays_ = what; }
   const Stays& stays() const { return stays_; }
   int64_t full_bytes() const;       // that the full weights take, 0 where they are the shards
+  int64_t held_bytes() const;       // that the master and what is made of it take now
   int64_t unreduced_bytes() const;  // that gradients take before they are reduced, 0 where nothing is to be reduced
   // Sums over ranks into grad(): start when the unit's last gradient has come, finish before the next start.
   void start_reduce();

@@ -25,6 +25,8 @@ class BuiltPlugin {
     folder_.write_manifest(library_, name, {{"kind", hexad::plugin::kind_name(kind)}});
   }
 
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
   // Through the whole loading procedure.
   const hexad::plugin::LoadedPlugin& load() const {
     hexad::plugin::Options options;

@@ -1,9 +1,11 @@
-// Part 4 of the ABI gate: plugins built from a release's own headers give, on today's host, the numbers of that release.
+// Part 4 of the ABI gate: plugins built from a release's own headers give the numbers of that release on today's host,
+// and take the configuration that they took.
 #include <algorithm>
 
 #include "core/plugin/host_table.hpp"
 #include "tests/abi/built_plugin.hpp"
 #include "tests/abi/scripts.hpp"
+#include "tests/config/support.hpp"
 
 using namespace abi_test;
 using namespace hexad::plugin;
@@ -41,6 +43,31 @@ void check_recorded(const std::string& release, const std::string& kind, const J
   CHECK_MESSAGE(same, recorded << " differs from " << made);
 }
 
+// The block of a configuration that holds a plugin's keys, and the key of it that chooses the plugin.
+std::pair<std::string, std::string> place_of(Kind kind) {
+  switch (kind) {
+    case Kind::backend: return {"policy", "backend"};
+    case Kind::generator: return {"policy.generation", "backend"};
+    case Kind::loss: return {"loss_fn", "plugin"};
+    case Kind::environment: return {"env.tested", "plugin"};
+  }
+  return {};
+}
+
+// What is said of a run that chooses the plugin, a line each.
+std::vector<std::string> said_of_run(const BuiltPlugin& built, Kind kind, const std::string& name,
+                                     const config_test::Overrides& more) {
+  const auto [block, key] = place_of(kind);
+  config_test::Overrides overrides = {"++plugins.paths=[" + built.folder().string() + "]",
+                                      fmt::format("++{}.{}={}", block, key, name)};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  const config_test::Files files("a.yaml", config_test::kValid);
+  std::vector<std::string> lines;
+  for (const auto& problem : hexad::config::check(hexad::config::load_with_defaults(files / "a.yaml", overrides)))
+    lines.push_back(fmt::format("{}: {}: {}", problem.is_error() ? "error" : "notice", problem.key, problem.message));
+  return lines;
+}
+
 }  // namespace
 
 TEST_CASE("frozen plugins give the recorded numbers") {
@@ -51,6 +78,21 @@ TEST_CASE("frozen plugins give the recorded numbers") {
       if (kind == Kind::environment && release == "v1.0-rc1") continue;  // came with 1.1
       const BuiltPlugin built(release, kind, "frozen_" + name);
       check_recorded(release, name, run_script(built.load(), config_of(kind)));
+    }
+  }
+}
+
+TEST_CASE("keys of plugins whose manifests declare none are handed over unchecked, and one line says so") {
+  for (const std::string& release : releases()) {
+    INFO(release);
+    for (const Kind kind : kKinds) {
+      if (kind == Kind::environment && release == "v1.0-rc1") continue;
+      const std::string name = "frozen_" + std::string(kind_name(kind)), own = place_of(kind).first + ".plugin_config";
+      const BuiltPlugin built(release, kind, name);
+      CHECK(said_of_run(built, kind, name, {}) == std::vector<std::string>{});
+      CHECK(said_of_run(built, kind, name, {"++" + own + ".any={thing: 1}", "++" + own + ".more=x"}) ==
+            std::vector<std::string>{
+                fmt::format("notice: {}: is not checked: the manifest of '{}' declares no keys", own, name)});
     }
   }
 }

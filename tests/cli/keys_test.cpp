@@ -70,6 +70,32 @@ TEST_CASE("a plugin that is not pinned is refused where some are") {
   CHECK_MESSAGE(contains(run.err, "is not listed in plugins.pin, and nothing unlisted loads"), run.err);
 }
 
+TEST_CASE("a plugin whose manifest makes no sense is refused before its code is mapped") {
+  const TempDir dir;
+  const plugin_test::PluginFolder folder;
+  const toy::fs::path mapped = dir / "mapped";
+  const std::string tells =
+      "#include <stdio.h>\n__attribute__((constructor)) static void mapped(void) { fclose(fopen(\"" + mapped.string() +
+      "\", \"w\")); }\n";
+  const toy::fs::path library = folder.compile("mine", "'-DNAME=\"mine\"'", tells + plugin_test::kSource);
+  const auto run_with = [&](const plugin_test::Json& changes) {
+    folder.write_manifest(library, "mine", changes);
+    return train(dir, {"loss_fn.plugin=mine",
+                       fmt::format("plugins.paths=['{}', '{}']", folder.path().string(), toy::plugins().string())});
+  };
+  const std::string file = (folder.path() / "libmine.hexad.json").string();
+  const Ended refused = run_with({{"config", {{"keys", {{"mine_cfg", {{"type", "mapp"}}}}}}}});
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(contains(refused.err, file + ": keys.mine_cfg: type: got 'mapp'"), refused.err);
+  const Ended large = run_with({{"config", std::string(300'000, '#')}});
+  CHECK(large.code != 0);
+  CHECK_MESSAGE(contains(large.err, file + ": 2"), large.err);
+  CHECK_MESSAGE(contains(large.err, "bytes, a manifest has at most 262144"), large.err);
+  CHECK(!toy::fs::exists(mapped));
+  run_with(plugin_test::Json::object());
+  CHECK(toy::fs::exists(mapped));
+}
+
 TEST_CASE("plugins of a folder that others may write to load where that is allowed") {
   const TempDir dir;
   toy::fs::copy(toy::plugins(), dir / "open");

@@ -52,7 +52,23 @@ TEST_CASE("names of environments are looked up among the built-in ones and those
   says(child.out, "child.yaml:4:5: error: data.train.env_name: unknown environment 'exact_anwser'");
 }
 
-TEST_CASE("arguments of environments in use are read; plugins are left to the run") {
+TEST_CASE("a plugin that is not there is named by config check, with where it was looked for") {
+  const Toy toy;
+  const auto missing = [&](const Arguments& overrides, const std::string& what) {
+    const Ended check = toy.run({"config", "check"}, overrides);
+    CHECK(check.code == 2);
+    says(check.out, what);
+    says(check.out, "searched: ");
+  };
+  missing({"policy.backend=toy_backnd"},
+          "error: policy.backend: backend plugin 'toy_backnd' not found. Did you mean 'toy_backend'?");
+  missing({"policy.generation.backend=mine"}, "policy.generation.backend: generator plugin 'mine' not found.");
+  missing({"++loss_fn.plugin=mine"}, "loss_fn.plugin: loss plugin 'mine' not found.");
+  missing({"++env.r={plugin: no_such_plugin}", "data.train.env_name=r"},
+          "env.r.plugin: environment plugin 'no_such_plugin' not found.");
+}
+
+TEST_CASE("arguments of environments in use are read") {
   const Toy toy;
   toy.refused({"++env.exact_answer.ignore_caes=true"},
               "error: env.exact_answer.ignore_caes: unknown key, did you mean 'ignore_case'?");
@@ -67,8 +83,8 @@ TEST_CASE("arguments of environments in use are read; plugins are left to the ru
     const Ended check = toy.run({"config", "check"}, overrides);
     CHECK_MESSAGE(check.code == 0, check.out);
   };
-  valid({"++env.r={plugin: no_such_plugin}", "data.train.env_name=r"});
-  valid({"++env.format={regexp: 1}"});  // in nobody's use
+  valid({"++env.r={plugin: no_such_plugin}"});  // in nobody's use
+  valid({"++env.format={regexp: 1}"});          // in nobody's use
   const std::string touched = (toy.dir / "touched").string();
   valid({"++env.r={command: [touch, " + touched + "]}", "data.train.env_name=r"});
   CHECK_FALSE(toy::fs::exists(touched));

@@ -2,12 +2,14 @@
 #include "core/cluster/policy.hpp"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <random>
 
 #include "tests/support/toy/workers.hpp"
 
 using namespace hexad;
+using cluster::Message;
 using cluster::Policy;
 using cluster::TrainResult;
 using cluster::Weights;
@@ -101,6 +103,34 @@ TEST_CASE("log-probs, losses, gradients and updates do not depend on the layout"
     CHECK(got.trained.metrics.at("global_valid_toks") == wanted.trained.metrics.at("global_valid_toks"));
     CHECK(got.trained.metrics.at("clip_frac") == doctest::Approx(wanted.trained.metrics.at("clip_frac")));
   }
+}
+
+TEST_CASE("the micro-batches of a training step are filled up to the multiple that the backend asks for") {
+  const plugin_test::PluginFolder folder;
+  const auto trained = [&](int64_t multiple) {
+    const auto trace = folder.path() / fmt::format("trace{}", multiple);
+    Message start = toy::start_message();
+    start.header["policy"]["plugin_config"]["trace"] = trace.string();
+    toy::InProcess workers(start);
+    workers.started[0]["backend"]["micro_batch_multiple"] = multiple;
+    Policy policy(workers.group, plain(), workers.started);
+    data::Batch batch = rollout(12);
+    batch.set("prev_logprobs", policy.logprobs(batch, Weights::current), data::Axis::token);
+    const double norm = policy.train(batch, 3.0, std::nan("")).grad_norm;
+    std::vector<std::string> lines;
+    std::ifstream file(trace);
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with("train: ")) lines.push_back(line);
+    return std::pair(lines, norm);
+  };
+  const auto [wanted, wanted_norm] = trained(1);
+  REQUIRE(wanted.size() == 3);
+  auto [lines, norm] = trained(2);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines.back().starts_with("train: 0 sequences, 0 tokens"));
+  lines.pop_back();
+  CHECK(lines == wanted);
+  CHECK(norm == wanted_norm);
 }
 
 TEST_CASE("log-probs of any number of rows") {

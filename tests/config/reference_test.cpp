@@ -39,10 +39,10 @@ Installed installed(const std::string& kind, const std::string& name, const std:
       R"({{"format": 1, "kind": "{}", "name": "{}", "version": "1.0.0", "library": "lib{}.so",
           "abi": {{"major": 1, "min_host_minor": 0}}, "arch": "x86_64-linux-gnu", "config": {}}})",
       kind, name, name, config);
-  Installed result;
-  result.candidate.manifest = hexad::plugin::parse_manifest(text, "m.json");
-  result.declaration = read_declaration(*result.candidate.manifest, "m.json");
-  return result;
+  hexad::plugin::Candidate candidate;
+  candidate.manifest = hexad::plugin::parse_manifest(text, "m.json");
+  candidate.manifest_path = "m.json";
+  return Installed(std::move(candidate));
 }
 
 // Keys of every form.
@@ -98,7 +98,7 @@ TEST_CASE("the reference pages are generated from the schema and from what plugi
 TEST_CASE("what plugins of the engine's own folders declare can be read") {
   const Catalog catalog(Node(Node::Map{}));
   for (const Installed& each : catalog.all()) {
-    if (each.candidate.trusted) CHECK_MESSAGE(each.problem.empty(), each.problem);
+    if (each.candidate().trusted) CHECK_MESSAGE(each.problem().empty(), each.problem());
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("the pages of losses and environments name their blocks, and the index
 TEST_CASE("a plugin's keys as JSON") {
   const Installed probe = installed("backend", "probe", kForms);
   const auto json = [&](const std::string& path) {
-    for (const Key& key : plugin_keys(*probe.declaration)) {
+    for (const Key& key : plugin_keys(*probe.declaration())) {
       if (key.path == "policy." + path) return key_json(key).dump();
     }
     return std::string("absent");

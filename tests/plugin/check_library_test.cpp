@@ -1,4 +1,5 @@
-// A backend of someone else's: its keys, its rules and its check library, whatever that does, without a byte of its code.
+// A backend of someone else's: its keys, its rules and its check library, whatever that does, without a byte of its
+// code.
 #include "core/config/check.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
@@ -63,9 +64,9 @@ std::string checked(const std::string& body) {
   const fs::path check = folder.compile("mine_check", "", "#include <hexad/check.h>\n#include <stdlib.h>\n" + body);
   const Stranger stranger(
       Json{{"config", declaration({{"rules", Json::array({{{"require", "check.parts < 3"},
-                                                       {"key", "my_cfg.mode"},
-                                                       {"message", "has {check.parts} parts"}}})}})},
-       {"check", {{"library", "libmine_check.so"}, {"sha256", digest_of(check)}}}});
+                                                           {"key", "my_cfg.mode"},
+                                                           {"message", "has {check.parts} parts"}}})}})},
+           {"check", {{"library", "libmine_check.so"}, {"sha256", digest_of(check)}}}});
   fs::copy_file(check, stranger.folder().path() / "libmine_check.so");
   return stranger.said({});
 }
@@ -108,7 +109,7 @@ TEST_CASE("a declaration that makes no sense is refused with file, key and rule"
 
 TEST_CASE("a plugin that declares no keys is told of where its plugin_config is written") {
   const Stranger silent(Json::object());
-  CHECK(silent.said({}) == "");
+  CHECK_FALSE(contains(silent.said({}), "plugin_config"));
   CHECK(contains(silent.said({"++policy.plugin_config.x=1"}),
                  "policy.plugin_config: is not checked: the manifest of 'mine' declares no keys"));
 }

@@ -19,7 +19,7 @@ config::Declaration declared(const std::string& yaml, Kind kind = Kind::backend)
   Manifest manifest;
   manifest.kind = kind;
   manifest.name = "toy";
-  manifest.config = yaml;
+  manifest.config = nlohmann::json(yaml).dump();
   return *config::read_declaration(manifest, "libtoy.hexad.json");
 }
 

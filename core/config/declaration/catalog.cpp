@@ -17,31 +17,60 @@ plugin::Options search_options(const Node& root) {
   return options;
 }
 
-Installed declared(plugin::Candidate candidate) {
-  Installed result{std::move(candidate), {}, {}};
-  result.problem = result.candidate.problem;
-  if (!result.problem.empty()) return result;
-  try {
-    result.declaration = read_declaration(*result.candidate.manifest, result.candidate.manifest_path.string());
-  } catch (const Error& error) {
-    result.problem = error.what();
-  }
-  return result;
-}
-
 }  // namespace
 
-Catalog::Catalog(const Node& root) {
-  for (plugin::Candidate& candidate : plugin::discover(search_options(root)).candidates) {
-    if (candidate.manifest && candidate.shadowed_by.empty()) found_.push_back(declared(std::move(candidate)));
+Installed::Installed(plugin::Candidate found) : candidate_(std::move(found)), problem_(candidate_.problem) {
+  is_read_ = !problem_.empty();
+  try {
+    if (!is_read_) outline_ = read_outline(*candidate_.manifest, manifest());
+  } catch (const Error& error) {
+    problem_ = error.what();
+    is_read_ = true;
+  }
+}
+
+const Declaration* Installed::declaration() const {
+  if (!is_read_) {
+    is_read_ = true;
+    try {
+      declaration_ = read_declaration(*candidate_.manifest, manifest());
+    } catch (const Error& error) {
+      problem_ = error.what();
+    }
+  }
+  return declaration_ ? &*declaration_ : nullptr;
+}
+
+const Declaration* Installed::keys() const {
+  if (declaration_) return &*declaration_;
+  if (!keys_ && problem_.empty()) {
+    try {
+      keys_ = read_keys(*candidate_.manifest, manifest());
+    } catch (const Error& error) {
+      problem_ = error.what();
+      is_read_ = true;
+    }
+  }
+  return keys_ ? &*keys_ : nullptr;
+}
+
+const std::string& Installed::problem() const {
+  declaration();
+  return problem_;
+}
+
+Catalog::Catalog(const Node& root) : options_(search_options(root)) {
+  for (plugin::Candidate& candidate : plugin::discover(options_).candidates) {
+    if (candidate.manifest && candidate.shadowed_by.empty()) found_.emplace_back(std::move(candidate));
   }
 }
 
 const Installed* Catalog::find(plugin::Kind kind, const std::string& name) {
   const auto is_it = [&](const Installed& each) {
     if (each.kind() != kind) return false;
-    if (each.name() == name || each.candidate.manifest_path == name || each.candidate.library() == name) return true;
-    return each.declaration && std::ranges::find(each.declaration->named, name) != each.declaration->named.end();
+    const plugin::Candidate& found = each.candidate();
+    if (each.name() == name || found.manifest_path == name || found.library() == name) return true;
+    return std::ranges::find(each.outline().named, name) != each.outline().named.end();
   };
   const auto found = std::ranges::find_if(found_, is_it);
   if (found != found_.end()) return &*found;
@@ -49,10 +78,19 @@ const Installed* Catalog::find(plugin::Kind kind, const std::string& name) {
   try {
     plugin::Candidate candidate = plugin::find_path(name);
     if (candidate.manifest->kind != kind) return nullptr;
-    return &found_.emplace_back(declared(std::move(candidate)));
+    return &found_.emplace_back(std::move(candidate));
   } catch (const Error&) {
     return nullptr;  // the run says why
   }
+}
+
+std::string Catalog::why_missing(plugin::Kind kind, const std::string& name) const {
+  try {
+    plugin::find_plugin(options_, kind, name);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace hexad::config

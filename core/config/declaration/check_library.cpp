@@ -195,7 +195,7 @@ Problem problem_of(const Json& finding, const Scope& scope) {
 }  // namespace
 
 Checked run_check_library(const Chosen& chosen, const Scope& scope, bool allow_insecure) {
-  const plugin::Candidate& candidate = chosen.installed->candidate;
+  const plugin::Candidate& candidate = chosen.installed->candidate();
   const plugin::Manifest& manifest = *candidate.manifest;
   if (manifest.check_library.empty()) return {};
   const std::filesystem::path file = candidate.manifest_path.parent_path() / manifest.check_library;

@@ -8,6 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/base/suggest.hpp"
 #include "core/config/declaration/key_read.hpp"
+#include "core/config/declaration/selection.hpp"
 #include "core/config/yaml_file.hpp"
 
 namespace hexad::config {
@@ -18,8 +19,10 @@ using Json = nlohmann::ordered_json;
 const std::vector<std::string> kParts = {"named", "select", "keys",  "lets",
                                          "facts", "rules",  "reads", "verify_configs"};
 const std::vector<std::string> kRuleMembers = {"when", "require", "key", "message", "severity", "nearest"};
-const std::vector<std::string> kFacts = {"copy_ranks",    "packs",         "needs_server", "shares_memory",
-                                         "max_grad_norm", "learning_rate", "schedule",     "batch_invariant"};
+const std::vector<std::string> kFacts = {
+    "copy_ranks",   "packs",         "sequence_multiple", "micro_batch_multiple", "outputs",       "differentiates",
+    "needs_server", "shares_memory", "batch_invariant",   "learning_rate",        "max_grad_norm", "schedule",
+    "bytes"};
 
 // Reads one declaration, with messages that name the file and the part.
 class DeclarationReader {
@@ -75,6 +78,7 @@ class DeclarationReader {
   }
 
   void read_keys() {
+    out_.keys.reserve(map_part("keys").size());
     for (const auto& entry : map_part("keys").items()) {
       const std::string& path = entry.key();
       if (path.empty() || path.starts_with('.') || path.ends_with('.') || path.find("..") != path.npos)
@@ -87,17 +91,27 @@ class DeclarationReader {
       if (!section && dot != path.npos && path.substr(0, dot) != "plugin_config")
         refuse("keys." + path,
                fmt::format("stands below {}, which is declared nowhere before it", path.substr(0, dot)));
+      check_owner(path);
       Key key = read_key(path, entry.value(), section, where_);
       key.plugin = out_.plugin;
       out_.keys.push_back(std::move(key));
     }
-    std::set<std::string> paths;
-    for (const Key& key : out_.keys) paths.insert(key.path);
+    std::set<std::string> renamed;
     for (const Key& key : out_.keys) {
       for (const std::string& old : key.renamed_from) {
-        if (!paths.insert(old).second) refuse("keys." + key.path, fmt::format("renamed_from: {} is a key too", old));
+        if (out_.find(old) || !renamed.insert(old).second)
+          refuse("keys." + key.path, fmt::format("renamed_from: {} is a key too", old));
       }
     }
+  }
+
+  // What the engine itself reads of the block is not a plugin's to own.
+  void check_owner(const std::string& path) const {
+    const std::string full = usual_block(out_.kind, out_.plugin) + "." + path;
+    const Key* engines = core_schema().find(full);
+    if (engines && engines->path == full && engines->status == Status::effective)
+      refuse("keys." + path,
+             fmt::format("{} is a key of the engine's own; a plugin that reads it has it in `reads`", full));
   }
 
   void read_select() {
@@ -131,12 +145,15 @@ class DeclarationReader {
 
   // Every `lets.name` that is meant is declared before.
   void check_lets(const std::string& part, const std::vector<std::string>& paths) const {
-    for (const std::string& path : paths) {
-      if (!path.starts_with("lets.")) continue;
+    constexpr std::string_view kLets = "lets.";
+    for (const std::string_view path : paths) {
+      if (!path.starts_with(kLets)) continue;
+      if (std::ranges::find(out_.lets, path.substr(kLets.size()), [](const auto& let) { return let.first; }) !=
+          out_.lets.end())
+        continue;
       std::vector<std::string> names;
-      for (const auto& [name, value] : out_.lets) names.push_back("lets." + name);
-      if (std::ranges::find(names, path) == names.end())
-        refuse(part, fmt::format("{} is not declared before{}", path, did_you_mean(path, names)));
+      for (const auto& [name, value] : out_.lets) names.push_back(fmt::format("{}{}", kLets, name));
+      refuse(part, fmt::format("{} is not declared before{}", path, did_you_mean(std::string(path), names)));
     }
   }
 
@@ -177,6 +194,7 @@ class DeclarationReader {
 
   void read_rules() {
     const Json& rules = list_part("rules");
+    out_.rules.reserve(rules.size());
     for (size_t i = 0; i < rules.size(); ++i) {
       const Json& rule = rules[i];
       const std::string at = fmt::format("rules[{}]", i);
@@ -234,23 +252,15 @@ const Key* Declaration::find(std::string_view path) const {
   return found == keys.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> Declaration::owned() const {
-  std::vector<std::string> names;
-  for (const Key& key : keys) {
-    std::string name = key.path.substr(0, key.path.find('.'));
-    if (name != "plugin_config" && std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-  }
-  return names;
-}
-
 std::optional<Declaration> read_declaration(const plugin::Manifest& manifest, const std::string& where) {
-  if (manifest.config.is_null()) return std::nullopt;
+  Json config = plugin::config_json(manifest, where);
+  if (config.is_null()) return std::nullopt;
+  if (config.is_string()) config = json_of_yaml(config.get<std::string>(), where);
   Declaration result;
   result.kind = manifest.kind;
   result.plugin = manifest.name;
   result.manifest = where;
-  const Json config = manifest.config.is_string() ? json_of_yaml(manifest.config.get<std::string>(), where) : Json();
-  DeclarationReader(config.is_null() ? manifest.config : config, where, result).read();
+  DeclarationReader(config, where, result).read();
   return result;
 }
 

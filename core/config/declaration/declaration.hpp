@@ -1,5 +1,5 @@
-// What a plugin's manifest says of its configuration (sdk/CONFIG.md): keys, facts, rules, and when it is chosen. Paths are
-// relative to the block that chooses the plugin.
+// What a plugin's manifest says of its configuration (sdk/CONFIG.md): keys, facts, rules, and when it is chosen. Paths
+// are relative to the block that chooses the plugin.
 #pragma once
 #include <map>
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace hexad::config {
 
-// "...; nearest: 2 or 4": the values of `it`, from 1 to `most`, that are nearest to `value` and for which `holds` is true.
+// "...; nearest: 2 or 4": the values of `it`, from 1 to `most`, that are nearest to `value` and for which `holds` is
+// true.
 struct Nearest {
   expression::Expression value, most, holds;
 };
@@ -49,12 +50,10 @@ struct Declaration {
   std::vector<nlohmann::ordered_json> verify_configs;  // of the conformance kit: path -> value
 
   const Key* find(std::string_view path) const;
-  // The first names of the paths of its keys: the sections and keys of a block that are its own.
-  std::vector<std::string> owned() const;
 };
 
-// The `config` of a manifest: an object, or the text of a keys.yaml. Nothing if the manifest has none. Throws Error(plugin)
-// with the manifest's file, the key or rule, what was got and wanted.
+// The `config` of a manifest: an object, or the text of a keys.yaml. Nothing if the manifest has none. Throws
+// Error(plugin) with the manifest's file, the key or rule, what was got and wanted.
 std::optional<Declaration> read_declaration(const plugin::Manifest& manifest, const std::string& where);
 
 // keys.yaml as the manifest holds it, checked. Throws Error(plugin) or Error(config) with file, line and key.

@@ -1,5 +1,7 @@
 #include "core/config/declaration/read_facts.hpp"
 
+#include <algorithm>
+
 #include "core/config/declaration/declared_rules.hpp"
 
 namespace hexad::config {
@@ -35,6 +37,12 @@ class Facts {
   }
   void take(const std::string& fact, const expression::Value& value, std::string& out) {
     if (!assign<std::string>(value, out)) wrong(fact, value, "a text");
+  }
+  void take(const std::string& fact, const expression::Value& value, std::vector<std::string>& out) {
+    const auto* list = std::get_if<expression::Value::List>(&value.data);
+    const auto is_text = [](const expression::Value& each) { return std::holds_alternative<std::string>(each.data); };
+    if (!list || !std::ranges::all_of(*list, is_text)) return wrong(fact, value, "a list of texts");
+    for (const expression::Value& each : *list) out.push_back(std::get<std::string>(each.data));
   }
   // Null is nothing.
   template <typename T>
@@ -88,6 +96,23 @@ std::optional<ScheduleFact> schedule_of(Facts& facts) {
   return out;
 }
 
+// Numbers of another kind than integers come of parts of bytes.
+std::optional<BytesFact> bytes_of(Facts& facts) {
+  const std::optional<FactValues> values = facts.of("bytes");
+  if (!values) return std::nullopt;
+  BytesFact out;
+  for (const auto& [name, field] : {std::pair("parameters", &out.parameters), std::pair("gradients", &out.gradients),
+                                    std::pair("optimizer", &out.optimizer)}) {
+    const auto found = values->find(name);
+    if (found == values->end()) return std::nullopt;
+    double bytes = -1;
+    facts.take(std::string("bytes.") + name, found->second, bytes);
+    if (!(bytes >= 0 && bytes < 1e18)) return std::nullopt;
+    *field = static_cast<int64_t>(bytes);
+  }
+  return out;
+}
+
 std::string to_load(const Chosen& chosen) { return chosen.name.starts_with('/') ? chosen.name : chosen.plugin(); }
 
 }  // namespace
@@ -101,16 +126,24 @@ RunFacts read_facts(const Node& root, const Selection& selection, const World& w
   const Scope backend_scope(root, selection.backend.block, world, model);
   Facts backend(selection.backend.declaration(), backend_scope, problems);
   backend.read("copy_ranks", out.copy_ranks);
+  if (selection.backend.declaration()) out.sequence_multiple = out.micro_batch_multiple = 1;
+  backend.read("sequence_multiple", out.sequence_multiple);
+  backend.read("micro_batch_multiple", out.micro_batch_multiple);
+  backend.read("outputs", out.outputs);
   backend.read("packs", out.packs);
   backend.read("batch_invariant", out.batch_invariant);
   for (const Installed& each : selection.catalog->all()) {
-    if (each.kind() == plugin::Kind::backend && each.declaration && each.declaration->facts.contains("batch_invariant"))
+    const std::vector<std::string>& facts = each.outline().facts;
+    if (each.kind() == plugin::Kind::backend && std::ranges::find(facts, "batch_invariant") != facts.end())
       out.batch_invariant_backends.push_back(each.name());
   }
   backend.read("learning_rate", out.learning_rate);
   if (const auto norm = backend.of("max_grad_norm"); norm && norm->contains(""))
     backend.take("max_grad_norm", norm->at(""), out.max_grad_norm.emplace());
   out.schedule = schedule_of(backend);
+  out.bytes = bytes_of(backend);
+  const Scope loss_scope(root, selection.loss.block, world, model);
+  Facts(selection.loss.declaration(), loss_scope, problems).read("differentiates", out.differentiates);
   const Scope generator_scope(root, selection.generator.block, world, model);
   Facts generator(selection.generator.declaration(), generator_scope, problems);
   generator.read("copy_ranks", out.replica_ranks);

@@ -33,9 +33,11 @@ bool is_engines(const Schema& core, const std::string& path) {
   return key && key->path == path && key->status == Status::effective;
 }
 
+// `taken`: first names of keys that are another plugin's here.
 void place(Schema& schema, const Declaration& declaration, const std::string& block, bool chosen,
-           std::vector<Problem>* problems, const std::string& chosen_file) {
+           std::vector<Problem>* problems, const std::string& chosen_file, const std::vector<std::string>& taken = {}) {
   for (const Key& declared : declaration.keys) {
+    if (std::ranges::find(taken, declared.path.substr(0, declared.path.find('.'))) != taken.end()) continue;
     if (!chosen && declared.path.starts_with(kPluginConfig)) continue;  // the map is another plugin's here
     Key key = placed_key(declared, block);
     if (is_engines(core_schema(), key.path)) continue;
@@ -79,17 +81,6 @@ void add_dialect(Schema& schema) {
   }
 }
 
-// The block that holds the plugin's keys where it is not chosen; an environment's have the user's names.
-std::string block_of(const Installed& each) {
-  switch (each.kind()) {
-    case plugin::Kind::backend: return "policy";
-    case plugin::Kind::generator: return "policy.generation";
-    case plugin::Kind::loss: return each.name() == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn";
-    case plugin::Kind::environment: break;
-  }
-  return "";
-}
-
 }  // namespace
 
 Key placed_key(const Key& declared, const std::string& block) {
@@ -110,7 +101,7 @@ Schema run_schema(Selection& selection) {
       place(schema, *declaration, chosen->block, true, &selection.problems, declaration->manifest);
   }
   for (const Dormant& dormant : selection.dormant)
-    place(schema, *dormant.declaration, dormant.block, false, nullptr, dormant.declaration->manifest);
+    place(schema, *dormant.declaration, dormant.block, false, nullptr, dormant.declaration->manifest, dormant.taken);
   add_dialect(schema);
   return schema;
 }
@@ -118,9 +109,8 @@ Schema run_schema(Selection& selection) {
 Schema known_schema(Selection& selection) {
   Schema schema = run_schema(selection);
   for (const Installed& each : selection.catalog->all()) {
-    const std::string block = block_of(each);
-    if (each.declaration && !block.empty())
-      place(schema, *each.declaration, block, false, nullptr, each.declaration->manifest);
+    const std::string block = usual_block(each.kind(), each.name());
+    if (!block.empty() && each.keys()) place(schema, *each.keys(), block, false, nullptr, each.manifest());
   }
   return schema;
 }

@@ -6,6 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/config/defaults.hpp"
 #include "lib/model/model_shape.hpp"
+#include "lib/model/parameter_count.hpp"
 
 namespace hexad::config {
 namespace {
@@ -26,6 +27,25 @@ template <typename T>
 void put(Json& json, const char* name, const std::optional<T>& value) {
   json.erase(name);
   if (value) json[name] = *value;
+}
+
+void put_parameters(Json& config) {
+  const std::optional<model::ParameterCount> count = model::parameter_count(config);
+  const auto put_count = [&](const char* name, int64_t of_model) {
+    put(config, name, count ? std::optional(of_model) : std::nullopt);
+  };
+  const model::ParameterCount all = count.value_or(model::ParameterCount());
+  put_count("parameters", all.total());
+  put_count("embedding_parameters", all.embedding);
+  put_count("head_parameters", all.head);
+  put_count("key_value_parameters", all.layers * all.key_value);
+  put_count("uncut_parameters", all.uncut());
+  put_count("dense_mlp_parameters", all.dense_layers() * all.dense_mlp);
+  put_count("router_parameters", all.expert_layers * all.router);
+  put_count("expert_parameters", all.all_experts());
+  put_count("shared_expert_parameters", all.expert_layers * all.shared);
+  put_count("expert_layers", all.expert_layers);
+  put_count("first_expert_layer", all.first_expert_layer);
 }
 
 }  // namespace
@@ -95,6 +115,7 @@ Json model_names(const Node& root) {
   const Node* overrides = root.find("policy.hf_config_overrides");
   if (overrides && overrides->is_map()) config.merge_patch(overrides->to_json());
   const model::ModelShape shape = model::model_shape(config);
+  put_parameters(config);
   put(config, "num_key_value_heads", shape.num_key_value_heads);
   put(config, "num_experts", shape.num_experts);
   put(config, "moe_intermediate_size", shape.moe_intermediate_size);

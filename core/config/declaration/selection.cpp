@@ -53,13 +53,11 @@ struct Switched {
 };
 
 Switched switch_of(const Node& root, const Installed& backend) {
-  const auto& [key, wanted] = backend.declaration->select.front();
-  const std::string path = "policy." + key;
+  const SelectingKey& key = backend.outline().select.front();
+  const std::string path = "policy." + key.path;
   const std::optional<Node> written = value_at(root, path);
-  if (written) return {&backend, path, same_value(*written, wanted) ? Switch::on : Switch::off};
-  const Key* declared = backend.declaration->find(key);
-  const bool on = declared && same_value(default_value(declared->default_yaml), wanted);
-  return {&backend, path, on ? Switch::by_default : Switch::off};
+  if (written) return {&backend, path, same_value(*written, key.wanted) ? Switch::on : Switch::off};
+  return {&backend, path, key.by_default ? Switch::by_default : Switch::off};
 }
 
 class Selector {
@@ -91,19 +89,24 @@ class Selector {
     }
     std::vector<Switched> switches, on, by_default;
     for (const Installed& each : out_.catalog->all()) {
-      if (each.kind() != plugin::Kind::backend || !each.declaration || each.declaration->select.empty()) continue;
+      if (each.kind() != plugin::Kind::backend || each.outline().select.empty()) continue;
       switches.push_back(switch_of(root_, each));
       if (switches.back().state == Switch::on) on.push_back(switches.back());
       if (switches.back().state == Switch::by_default) by_default.push_back(switches.back());
     }
     refuse_missing_backend();
     const std::vector<Switched>& candidates = on.empty() ? by_default : on;
-    for (size_t i = 1; i < candidates.size(); ++i)
-      error(candidates[i].key,
-            fmt::format("{} is true as well; one of them trains: set the other to false", candidates[0].key));
+    for (size_t i = 1; i < candidates.size(); ++i) refuse_both(candidates[0], candidates[i]);
     if (candidates.empty()) return no_backend(switches);
     const Installed* backend = candidates.back().backend;
     out_.backend = {plugin::Kind::backend, "policy", backend->name(), backend};
+  }
+
+  void refuse_both(const Switched& one, const Switched& other) {
+    error(other.key, one.key == other.key
+                         ? fmt::format("it chooses the plugins of {} and {}: name one of the two in policy.backend",
+                                       one.backend->manifest(), other.backend->manifest())
+                         : fmt::format("{} is true as well; one of them trains: set the other to false", one.key));
   }
 
   // A section of another system's that is switched on, and no plugin that it belongs to.
@@ -153,11 +156,8 @@ class Selector {
 
   void find_dormant() {
     for (const Installed& each : out_.catalog->all()) {
-      if (!each.declaration || is_chosen(each)) continue;
-      if (each.kind() == plugin::Kind::backend) look_for(*each.declaration, "policy");
-      if (each.kind() == plugin::Kind::generator) look_for(*each.declaration, "policy.generation");
-      if (each.kind() == plugin::Kind::loss)
-        look_for(*each.declaration, each.name() == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn");
+      if (is_chosen(each)) continue;
+      if (const std::string block = usual_block(each.kind(), each.name()); !block.empty()) look_for(each, block);
     }
   }
 
@@ -165,16 +165,33 @@ class Selector {
     return std::ranges::any_of(out_.all(), [&](const Chosen* chosen) { return chosen->installed == &each; });
   }
 
-  void look_for(const Declaration& declaration, const std::string& block) {
+  // Of its sections nothing stands there but the switch, as a boolean: the rest of its keys need not be read.
+  static bool has_switch_alone(const Node& block, const Installed& installed) {
+    const std::vector<SelectingKey>& select = installed.outline().select;
+    return std::ranges::all_of(installed.outline().owned, [&](const std::string& name) {
+      const Node* section = block.child(name);
+      return !section || (section->is_map() && std::ranges::all_of(section->entries(), [&](const auto& entry) {
+                            const std::string path = name + "." + entry.first;
+                            return entry.second.is_bool() && std::ranges::any_of(select, [&](const SelectingKey& key) {
+                                     return key.path == path;
+                                   });
+                          }));
+    });
+  }
+
+  void look_for(const Installed& installed, const std::string& block) {
     const Node* map = root_.find(block);
     if (!map || !map->is_map()) return;
-    Dormant found{&declaration, block, {}};
-    for (const std::string& name : declaration.owned()) {
+    Dormant found{nullptr, block, {}, {}};
+    for (const std::string& name : installed.outline().owned) {
+      if (!map->child(name)) continue;
       const Key* core = core_schema().find(block + "." + name);
       const bool engines = core && core->path.ends_with(name) && core->status == Status::effective;
-      if (map->child(name) && !engines) found.present.push_back(name);
+      if (!engines) (out_.is_chosens(block, name) ? found.taken : found.present).push_back(name);
     }
-    if (!found.present.empty()) out_.dormant.push_back(std::move(found));
+    if (found.present.empty()) return;
+    found.declaration = has_switch_alone(*map, installed) ? &installed.outline().selecting : installed.keys();
+    if (found.declaration) out_.dormant.push_back(std::move(found));
   }
 
   const Node& root_;
@@ -182,6 +199,16 @@ class Selector {
 };
 
 }  // namespace
+
+std::string usual_block(plugin::Kind kind, const std::string& plugin) {
+  switch (kind) {
+    case plugin::Kind::backend: return "policy";
+    case plugin::Kind::generator: return "policy.generation";
+    case plugin::Kind::loss: return plugin == default_loss(Algorithm::dpo) ? "dpo" : "loss_fn";
+    case plugin::Kind::environment: break;
+  }
+  return "";
+}
 
 std::string Chosen::plugin() const {
   if (installed) return installed->name();
@@ -197,6 +224,14 @@ std::vector<const Chosen*> Selection::all() const {
   }
   for (const Chosen& each : environments) result.push_back(&each);
   return result;
+}
+
+bool Selection::is_chosens(const std::string& block, const std::string& name) const {
+  return std::ranges::any_of(all(), [&](const Chosen* chosen) {
+    if (chosen->block != block || !chosen->installed) return false;
+    const std::vector<std::string>& owned = chosen->installed->outline().owned;
+    return std::ranges::find(owned, name) != owned.end();
+  });
 }
 
 Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog) {

@@ -16,9 +16,7 @@ struct Chosen {
   std::string name;                      // as written: a name, another name, or a path; empty: none is chosen
   const Installed* installed = nullptr;  // null: not found
 
-  const Declaration* declaration() const {
-    return installed && installed->declaration ? &*installed->declaration : nullptr;
-  }
+  const Declaration* declaration() const { return installed ? installed->declaration() : nullptr; }
   // The plugin's own name; that of the file behind a path that is not there.
   std::string plugin() const;
 };
@@ -28,6 +26,7 @@ struct Dormant {
   const Declaration* declaration = nullptr;
   std::string block;
   std::vector<std::string> present;  // names of the block that are its own
+  std::vector<std::string> taken;    // names that it declares too, and that are a chosen plugin's here
 };
 
 struct Selection {
@@ -38,10 +37,15 @@ struct Selection {
   std::vector<Problem> problems;  // two that are chosen at once, none, one that is not installed
 
   std::vector<const Chosen*> all() const;
+  // True for a section or key that a chosen plugin of this block owns.
+  bool is_chosens(const std::string& block, const std::string& name) const;
 };
 
-// Reads the keys that choose plugins (policy.backend and the switches that manifests declare, policy.generation.backend,
-// loss_fn.plugin, env.<name>.plugin), interpolations included.
+// The block that holds the keys of a plugin; empty for environments, whose blocks have the user's names.
+std::string usual_block(plugin::Kind kind, const std::string& plugin);
+
+// Reads the keys that choose plugins (policy.backend and the switches that manifests declare,
+// policy.generation.backend, loss_fn.plugin, env.<name>.plugin), interpolations included.
 Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog);
 
 }  // namespace hexad::config

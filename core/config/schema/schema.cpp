@@ -108,6 +108,7 @@ const std::vector<std::string>& Schema::children(std::string_view path) const {
 const Schema& core_schema() {
   static const Schema instance = [] {
     Schema made;
+    made.reserve(512);
     add_grpo(made);
     add_supervised(made);
     add_loss_fn(made);

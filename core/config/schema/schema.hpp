@@ -96,6 +96,8 @@ class Schema {
     Key& key_;
   };
 
+  // Makes room for so many keys.
+  void reserve(size_t keys) { keys_.reserve(keys); }
   // Adds a key. `default_yaml` is what it is when absent ("" if that has no value).
   Entry add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning);
   // Adds a whole key; one that is there under its path is replaced.

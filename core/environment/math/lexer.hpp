@@ -13,7 +13,8 @@ namespace hexad::environment::math {
   X(degrees)                                                                                                         \
   X(add)                                                                                                             \
   X(sub)                                                                                                             \
-  X(mul) X(div) X(lparen) X(rparen) X(lparen_visual) X(rparen_visual) X(lgroup) X(rgroup) X(lbrace) X(rbrace)        \
+  X(mul)                                                                                                             \
+  X(div) X(lparen) X(rparen) X(lparen_visual) X(rparen_visual) X(lgroup) X(rgroup) X(lbrace) X(rbrace)               \
       X(lbrace_visual) X(rbrace_visual) X(lbrace_cmd) X(rbrace_cmd) X(lbracket) X(rbracket) X(lbrack) X(rbrack)      \
           X(phantom) X(boxed) X(bar) X(lvert) X(rvert) X(vert) X(norm) X(langle) X(rangle) X(lfloor) X(rfloor)       \
               X(llcorner) X(lrcorner) X(lceil) X(rceil) X(ulcorner) X(urcorner) X(lim) X(to) X(integral) X(sum)      \

@@ -28,7 +28,7 @@
 #define TRAIN_FAILS memset(self->grad, 0, sizeof self->grad)
 #endif
 #ifndef REDUCES
-#define REDUCES dp && code == HEXAD_OK
+#define REDUCES dp&& code == HEXAD_OK
 #endif
 #ifndef SKIPS
 #define SKIPS !isfinite(norm)
@@ -261,7 +261,8 @@ static hexad_code weights_next(hexad_backend* self, hexad_call* call, hexad_weig
   if (self->sent >= BUCKETS) return HEXAD_OK;
   index = self->sent++ % 2;
   self->tensor = (DLTensor){EXPORTED + index * HALF, {kDLCPU, 0}, 1, HEXAD_DTYPE_F32, (int64_t*)half_shape, NULL, 0};
-  self->slice = (hexad_weight_slice){half_names[index], &self->tensor, half_shape, zero, half_shape, 1, HEXAD_DTYPE_F32};
+  self->slice =
+      (hexad_weight_slice){half_names[index], &self->tensor, half_shape, zero, half_shape, 1, HEXAD_DTYPE_F32};
   out->slices = &self->slice;
   out->count = 1;
   return HEXAD_OK;

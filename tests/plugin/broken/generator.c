@@ -115,7 +115,8 @@ static hexad_code describe(hexad_generator* self, hexad_call* call, hexad_genera
 static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_request* const* requests, int64_t count) {
   int64_t i;
   for (i = 0; i < count; ++i) {
-    if (requests[i]->prompt_size + requests[i]->max_new_tokens > LONGEST || requests[i]->num_stop_token_ids > MOST_STOPS)
+    if (requests[i]->prompt_size + requests[i]->max_new_tokens > LONGEST ||
+        requests[i]->num_stop_token_ids > MOST_STOPS)
       return self->host->set_error(call, HEXAD_INVALID_ARGUMENT, "at most 64 tokens and 8 stops", UINT64_MAX);
   }
   pthread_mutex_lock(&self->lock);

@@ -80,8 +80,8 @@ const std::vector<Layout>& layouts() {
   static const std::vector<Layout> all = {
       {"llama", with(selective(kAll), {{"tensor_model_parallel_size", 2}, {"sequence_parallel", true}})},
       {"llama", with(full("block", 1), {{"pipeline_model_parallel_size", 2}})},
-      {"qwen3", with(selective({"core_attn", "layernorm"}),
-                     {{"context_parallel_size", 2}, {"cp_comm_type", "all_gather"}})},
+      {"qwen3",
+       with(selective({"core_attn", "layernorm"}), {{"context_parallel_size", 2}, {"cp_comm_type", "all_gather"}})},
       {"qwen2_moe", with(selective(kAll), {{"expert_model_parallel_size", 2}})},
       {"qwen3_moe", with(full("uniform", 2), {{"expert_model_parallel_size", 2}})},
       {"llama",
@@ -92,9 +92,9 @@ const std::vector<Layout>& layouts() {
 void recomputes(const Rank& rank) {
   start_runtime(rank);
   for (const Layout& layout : layouts()) {
-    const Errors errors =
-        three_steps(model_of(layout.family), {2, false, false},
-                    [&](const auto& dir) { return megatron_policy(dir, layout.keys); }, plugin_name(), false, true);
+    const Errors errors = three_steps(
+        model_of(layout.family), {2, false, false}, [&](const auto& dir) { return megatron_policy(dir, layout.keys); },
+        plugin_name(), false, true);
     INFO(layout.family << ", " << layout.keys.dump() << ": loss " << errors.loss << " grad " << errors.grad);
     CHECK(errors.loss <= device_bound(1e-5));
     CHECK(errors.grad <= device_bound(1e-5));

@@ -2,7 +2,6 @@
 // cascades, preemption and passes in flight.
 #include "plugins/native/cuda/cuda_executor.hpp"
 
-
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
 
