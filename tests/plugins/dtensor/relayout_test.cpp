@@ -62,7 +62,8 @@ bool run(const char* scenario, const Layout& layout, const TemporaryDir& dir, co
 void train_step(Instance& backend, int step) {
   auto batches = backend.batches(make_sequences(7, step), {2, false, false});
   backend.train(batches, 30, 1.0);
-  CHECK_FALSE(backend.step(3e-3, 0.1, 0.5).skipped);
+  // Without weight decay: megatron leaves vectors out of it, as Megatron does, and dtensor does not, as torch.
+  CHECK_FALSE(backend.step(3e-3, 0, 0.5).skipped);
 }
 
 void check_equal(const std::filesystem::path& got, const std::filesystem::path& want, double weights, double state) {
