@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "core/base/error.hpp"
 
@@ -15,9 +14,16 @@ namespace hexad {
 std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) fail(ErrorKind::data, "{}: cannot be opened: {}", file.string(), std::strerror(errno));
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(file, unknown);  // of what is no regular file: an error, or 0
+  std::string content(unknown ? 0 : size, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<size_t>(in.gcount()));
+  // What is more than was told: a pipe, a file of /proc, one that grows.
+  for (char more[16384]; in.read(more, sizeof more), in.gcount() > 0;)
+    content.append(more, static_cast<size_t>(in.gcount()));
+  if (in.bad()) fail(ErrorKind::data, "{}: cannot be read: {}", file.string(), std::strerror(errno));
+  return content;
 }
 
 void write_file(const std::filesystem::path& file, std::string_view bytes) {

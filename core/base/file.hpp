@@ -6,7 +6,7 @@
 
 namespace hexad {
 
-// The bytes of `file`; Error(data) names the file and the reason when it cannot be opened.
+// The bytes of `file`; Error(data) names the file and the reason when it cannot be opened or read.
 std::string read_file(const std::filesystem::path& file);
 
 // Makes `file` of these bytes, or throws Error(data) naming it and the reason.
