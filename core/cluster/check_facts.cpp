@@ -28,8 +28,7 @@ class Described {
     if (agree(got, wanted)) return;
     fail(ErrorKind::plugin,
          "{} on rank {}: describe() says {} {}, and {} after the fact {} of its manifest: the plugin's author has to "
-         "mend "
-         "one of the two",
+         "mend one of the two",
          backend_.at("name").get<std::string>(), rank_, field, text_of(got), text_of(wanted), fact);
   }
 

@@ -21,12 +21,12 @@ class Installed {
   plugin::Kind kind() const { return candidate_.manifest->kind; }
   std::string manifest() const { return candidate_.manifest_path.string(); }  // its file
 
-  const Outline& outline() const {
-    return outline_;
-  }                                        // empty: the manifest says nothing of configuration, or is refused
-  const Declaration* declaration() const;  // null: the same
-  const Declaration* keys() const;         // its keys and `select` alone
-  const std::string& problem() const;      // why the manifest is refused, its declaration read; else empty
+  // Empty, or null: the manifest says nothing of configuration, or is refused.
+  const Outline& outline() const { return outline_; }
+  const Declaration* declaration() const;
+  const Declaration* keys() const;  // its keys and `select` alone
+  // Why the manifest is refused, its declaration read; else empty.
+  const std::string& problem() const;
 
  private:
   plugin::Candidate candidate_;
@@ -45,7 +45,7 @@ class Catalog {
   const std::deque<Installed>& all() const { return found_; }
   // The plugin of this name, of one of its other names (`named`), or at an absolute path; null if there is none.
   const Installed* find(plugin::Kind kind, const std::string& name);
-  // Why find() gives none: where it was looked for, what is there that has nearly this name, which manifests are unreadable.
+  // Why find() gives none: where it was looked for, which name is nearest, which manifests are unreadable.
   std::string why_missing(plugin::Kind kind, const std::string& name) const;
 
  private:
