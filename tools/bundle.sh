@@ -21,7 +21,9 @@ cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
 
 # Everything that the loader finds for our files, but what the other machine brings itself.
 theirs='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*|linux-vdso)\.so'
-for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so; do
+zmq=libzmq.so.5  # which hexad opens with its first socket
+cp -L "$(ldconfig -p | awk -v name="$zmq" '$1 == name {print $NF; exit}')" "$dest/lib/$zmq"
+for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so "$dest/lib/$zmq"; do
   ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'
 done | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"

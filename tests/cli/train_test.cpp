@@ -77,6 +77,19 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   CHECK(with_texts == 16);
 }
 
+TEST_CASE("without libzmq a run ends with a line that says so, and commands that start no ranks work") {
+  const TempDir dir;
+  dir.write("libzmq.so.5", "no library");
+  const auto without = [&](const Arguments& arguments) {
+    return Program({"env", "LD_LIBRARY_PATH=" + dir.path().string(), toy::hexad().string()}, arguments, "").wait();
+  };
+  CHECK(without({"plugin", "list"}).code == 0);
+  const Ended run = without(train(dir));
+  CHECK(run.code != 0);
+  CHECK_MESSAGE(contains(run.err, "of libzmq.so.5 cannot be used"), run.err);
+  CHECK_MESSAGE(contains(run.err, "Ranks talk through libzmq: install it (Debian: libzmq5)"), run.err);
+}
+
 TEST_CASE(
     "a recorded step is replayed into a loss: the same one gives the same bits, a changed one says how far it is") {
   const TempDir dir;
