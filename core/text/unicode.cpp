@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "core/base/utf8.hpp"
+
 namespace hexad::text {
 namespace {
 
@@ -63,49 +65,6 @@ char32_t lowercase_after_unicode_15(char32_t c) {
   }
 }
 
-// Size of the valid UTF-8 sequence at the front of `text`, or 0 with `broken` set to the size of the maximal part.
-size_t sequence_size(std::string_view text, size_t& broken) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  broken = 1;
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  for (size_t i = 1; i < size; ++i) {
-    broken = i;
-    if (i >= text.size()) return 0;
-    const uint8_t b = byte(i);
-    if (i == 1 ? (b < low || b > high) : (b & 0xC0) != 0x80) return 0;
-  }
-  return size;
-}
-
-size_t ascii_prefix(std::string_view text) {
-  size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    uint64_t word;
-    std::memcpy(&word, text.data() + at, 8);
-    if (word & 0x8080808080808080u) break;
-  }
-  while (at < text.size() && static_cast<uint8_t>(text[at]) < 0x80) ++at;
-  return at;
-}
-
-// Bytes at the front of `text` that are valid UTF-8; `broken` is the size of the part after them to be replaced.
-size_t valid_prefix(std::string_view text, size_t& broken) {
-  size_t at = 0;
-  while (at < text.size()) {
-    at += ascii_prefix(text.substr(at));
-    if (at == text.size()) break;
-    const size_t size = sequence_size(text.substr(at), broken);
-    if (size == 0) return at;
-    at += size;
-  }
-  return at;
-}
-
 }  // namespace
 
 const uint8_t* char_classes() {
@@ -149,7 +108,7 @@ bool is_ascii(std::string_view text) { return ascii_prefix(text) == text.size();
 
 std::string_view valid_utf8(std::string_view text, std::string& buffer) {
   size_t broken = 0;
-  size_t good = valid_prefix(text, broken);
+  size_t good = utf8_prefix(text, &broken);
   if (good == text.size()) return text;
   buffer.clear();
   while (true) {
@@ -158,7 +117,7 @@ std::string_view valid_utf8(std::string_view text, std::string& buffer) {
     if (text.empty()) return buffer;
     buffer += "\xEF\xBF\xBD";
     text.remove_prefix(broken);
-    good = valid_prefix(text, broken);
+    good = utf8_prefix(text, &broken);
   }
 }
 

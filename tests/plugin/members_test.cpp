@@ -94,3 +94,27 @@ TEST_CASE("a key that stands twice is refused at every level, and so are too man
   CHECK(error_of([] { parse_bounded("[[[1]]]", 2, "m"); }) == "m: nested deeper than 2 levels");
   CHECK(plugin_test::contains(error_of([] { parse_bounded(R"({"a": 1} x)", 2, "m"); }), "m: not JSON"));
 }
+
+TEST_CASE("text that is no JSON is refused with its line and column") {
+  const auto error = [](std::string_view text) { return error_of([&] { parse_bounded(text, 16, "m"); }); };
+  CHECK(error("{\"a\": 1,\n \"b\" 2}") ==
+        "m: not JSON: line 2, column 6: Missing a colon after a name of object member.");
+  CHECK(error("") == "m: not JSON: line 1, column 1: The document is empty.");
+  CHECK(error("{\"a\":\n \"\xff\"}") == "m: not JSON: line 2, column 3: not UTF-8");
+  CHECK(error(std::string_view("{}\0{}", 5)) == "m: not JSON: line 1, column 3: a NUL character");
+  for (const char* text : {"[01]", "[1.]", "[+1]", "[.5]", "[NaN]", "[1e999]", "['a']", "[1,]", "{\"a\":1,}",
+                           "[\"\\x\"]", "[\"\\ud800\"]", "[\"\t\"]", "[1] // why", "tru"}) {
+    CAPTURE(text);
+    CHECK(plugin_test::contains(error(text), "m: not JSON: line 1, column "));
+  }
+}
+
+TEST_CASE("values of JSON are those of the text") {
+  const auto value = [](std::string_view text) { return parse_bounded(text, 16, "m"); };
+  CHECK(value("\xEF\xBB\xBF[true, false, null]") == Json({true, false, nullptr}));
+  CHECK(value("[-9223372036854775808, 18446744073709551615]") == Json({INT64_MIN, UINT64_MAX}));
+  CHECK(value("[0.1, 5e-324, -0.0, 1e22, 123456789012345678901234567890]") ==
+        Json({0.1, 5e-324, -0.0, 1e22, 123456789012345678901234567890.0}));
+  CHECK(value(R"(["\u00e9\ud83d\ude00\n\"\\\/", "\u0000"])") ==
+        Json({"\u00e9\U0001F600\n\"\\/", std::string(1, '\0')}));
+}
