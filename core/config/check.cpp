@@ -33,8 +33,6 @@ namespace {
 // The rules that chosen plugins declare; a generator's and an environment's where the run samples.
 void check_plugins(const Loaded& loaded, bool samples, std::vector<Problem>& problems) {
   const World world = world_of(loaded.root);
-  const Node* allowed = loaded.root.find("plugins.allow_insecure_dirs");
-  const bool insecure = allowed && allowed->is_bool() && allowed->as_bool();
   std::set<std::string> refused;
   for (const Problem& problem : problems) {
     if (problem.is_error()) refused.insert(problem.key);
@@ -43,7 +41,7 @@ void check_plugins(const Loaded& loaded, bool samples, std::vector<Problem>& pro
     const bool wanted = samples || chosen->kind == plugin::Kind::backend || chosen->kind == plugin::Kind::loss;
     if (!chosen->declaration() || !wanted) continue;
     const Scope scope(loaded.root, chosen->block, world, loaded.model, refused);
-    Checked checked = run_check_library(*chosen, scope, insecure);
+    Checked checked = chosen->library ? chosen->library->ask(scope) : Checked();
     std::ranges::move(checked.problems, std::back_inserter(problems));
     std::ranges::move(check_declared(*chosen->declaration(), scope, checked.names), std::back_inserter(problems));
   }
@@ -193,6 +191,7 @@ std::shared_ptr<Catalog> catalog_of(const Node& file, const std::vector<std::str
 // Chooses plugins, and fills in what they and the engine have as defaults.
 void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
   loaded.selection = select_plugins(loaded.root, catalog);
+  open_check_libraries(loaded.root, loaded.selection);
   loaded.schema = run_schema(loaded.selection);
   std::ranges::move(move_renamed(loaded.root, loaded.schema), std::back_inserter(loaded.problems));
   move_standing(loaded.root, loaded.schema);

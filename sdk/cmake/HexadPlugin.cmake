@@ -16,7 +16,7 @@
 #                 hexad-manifest checks them while the plugin is built; where this SDK has none, the engine does when it
 #                 reads the manifest
 #   CHECK         sources of the check library (hexad/check.h), for rules that expressions cannot say: lib<NAME>_check.so,
-#                 which links libc, and takes in CHECK_LIBS and libstdc++
+#                 which links libc, takes in CHECK_LIBS, and has libstdc++ as the plugin has it
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
 #                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
 #
@@ -60,7 +60,11 @@ function(hexad_add_plugin)
     C_VISIBILITY_PRESET hidden LINK_DEPENDS ${here}/plugin.map BUILD_WITH_INSTALL_RPATH ON)
   target_link_options(${target} PRIVATE LINKER:--version-script=${here}/plugin.map
     LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,nodelete LINKER:--build-id)
-  if(arg_TORCH OR arg_SHARED_CXX)
+  set(shared_cxx ${arg_SHARED_CXX})
+  if(arg_TORCH)
+    set(shared_cxx TRUE)
+  endif()
+  if(shared_cxx)
     # From the start as it is installed: changing it later would change the digest in the manifest.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
   else()
@@ -72,7 +76,7 @@ function(hexad_add_plugin)
   string(REPLACE ";" "," memory "${arg_MEMORY}")
   string(REPLACE ";" "|" verify_config "${arg_VERIFY_CONFIG}")
   hexad_compile_keys(${arg_NAME} ${arg_KIND} "${arg_CONFIG}" config)
-  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" check)
+  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" ${shared_cxx} check)
   set(write_manifest ${CMAKE_COMMAND} -DCONFIG=${config} -DCHECK=${check} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DVERSION=${arg_VERSION}
     -DMIN_HOST_MINOR=${arg_TARGET_MINOR} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DCUDA=${cuda}
     -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
@@ -125,9 +129,9 @@ function(hexad_compile_keys name kind keys out)
   set(${out} ${compiled} PARENT_SCOPE)
 endfunction()
 
-# hexad_add_check(NAME SOURCES LIBS OUT): the target hexad_check_NAME, and the name of the library that it makes; "" without
-# sources.
-function(hexad_add_check name sources libs out)
+# hexad_add_check(NAME SOURCES LIBS SHARED_CXX OUT): the target hexad_check_NAME, and the name of the library that it makes; ""
+# without sources.
+function(hexad_add_check name sources libs shared_cxx out)
   set(${out} "" PARENT_SCOPE)
   if(NOT sources)
     return()
@@ -141,8 +145,10 @@ function(hexad_add_check name sources libs out)
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--strip-all)
   target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check.map
-    LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id
-    -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+    LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id)
+  if(NOT shared_cxx)
+    target_link_options(${target} PRIVATE -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+  endif()
   set(component "")
   if(HEXAD_PLUGIN_COMPONENT)
     set(component COMPONENT ${HEXAD_PLUGIN_COMPONENT})
@@ -160,12 +166,12 @@ function(hexad_declare_unbuilt name config)
       -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/write_manifest.cmake)
 endfunction()
 
-# hexad_declare_plugin(NAME n KIND k CONFIG keys.yaml [CHECK ...] [CHECK_LIBS ...]): the manifest, and the check library, of a
-# plugin that this build does not build.
+# hexad_declare_plugin(NAME n KIND k CONFIG keys.yaml [CHECK ...] [CHECK_LIBS ...] [SHARED_CXX]): the manifest, and the check
+# library, of a plugin that this build does not build.
 function(hexad_declare_plugin)
-  cmake_parse_arguments(arg "" "NAME;KIND;CONFIG" "CHECK;CHECK_LIBS" ${ARGN})
+  cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;CONFIG" "CHECK;CHECK_LIBS" ${ARGN})
   hexad_compile_keys(${arg_NAME} ${arg_KIND} ${arg_CONFIG} config)
-  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" check)
+  hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" ${arg_SHARED_CXX} check)
   hexad_declare_unbuilt(${arg_NAME} "${config}" ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DCONFIG=${config}
     -DCHECK=${check} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   if(check)

@@ -59,16 +59,18 @@ class Stranger {
 };
 
 // The same with a check library of this C source.
-std::string checked(const std::string& body) {
+std::string checked(const std::string& body, const std::vector<std::string>& overrides = {}) {
   const PluginFolder folder;
-  const fs::path check = folder.compile("mine_check", "", "#include <hexad/check.h>\n#include <stdlib.h>\n" + body);
+  const fs::path check = folder.compile(
+      "mine_check", "",
+      "#include <hexad/check.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n" + body);
   const Stranger stranger(
       Json{{"config", declaration({{"rules", Json::array({{{"require", "check.parts < 3"},
                                                            {"key", "my_cfg.mode"},
                                                            {"message", "has {check.parts} parts"}}})}})},
            {"check", {{"library", "libmine_check.so"}, {"sha256", digest_of(check)}}}});
   fs::copy_file(check, stranger.folder().path() / "libmine_check.so");
-  return stranger.said({});
+  return stranger.said(overrides);
 }
 
 const std::string kHead = "int32_t hexad_plugin_check_v1(const hexad_check_host* host, const char* input) ";
@@ -124,6 +126,14 @@ TEST_CASE("a check library says what expressions cannot, and gives values to the
                  "notice: policy.my_cfg.mode: is odd"));
 }
 
+TEST_CASE("a check library reads a section that is larger than what a socket takes at once") {
+  const std::string body =
+      kHead + "{ host->name(host->ctx, \"parts\", strlen(input) > 3000000 ? \"2\" : \"7\"); return 0; }";
+  const std::string long_name = "policy.model_name=" + std::string(3'000'000, 'm');
+  CHECK_FALSE(contains(checked(body, {long_name}), "my_cfg.mode"));
+  CHECK(contains(checked(body), "my_cfg.mode: has 7 parts"));
+}
+
 TEST_CASE("a check library that crashes, hangs or answers nonsense is one line that names the plugin") {
   const auto faulty = [](const std::string& body, const std::string& words) {
     const std::string said = checked(body);
@@ -137,6 +147,9 @@ TEST_CASE("a check library that crashes, hangs or answers nonsense is one line t
   faulty(kHead + "{ host->finding(host->ctx, 0, \"\\x1b[31m\", \"x\"); return 0; }", "has a finding about no key");
   faulty(kHead + "{ host->name(host->ctx, \"parts\", \"[1]\"); return 0; }", "gives the name parts the value [1]");
   faulty(kHead + "{ for (;;) if (!malloc(1 << 20)) abort(); }", "was killed by signal 6");
+  faulty(kHead + "{ for (int fd = 3; fd < 1024; ++fd) close(fd); for (;;) sleep(1); }", "was killed by signal 9");
+  faulty("__attribute__((constructor)) static void wait(void) { for (;;) sleep(1); }\n" + kHead + "{ return 0; }",
+         "did not end within 500 ms");
   faulty("int nothing;", "undefined symbol: hexad_plugin_check_v1");
 }
 

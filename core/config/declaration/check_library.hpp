@@ -1,20 +1,50 @@
-// Runs a plugin's check library (hexad/check.h) in a child process.
+// What a plugin's check library (hexad/check.h) says of its block.
 #pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include <sys/types.h>
+
+#include "core/config/declaration/catalog.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/scope.hpp"
-#include "core/config/declaration/selection.hpp"
 
 namespace hexad::config {
 
-// What the library of the chosen plugin's manifest says of its block; nothing if the manifest names none. A library that is
-// not the manifest's (by its digest), that others could have changed, that crashes, hangs or says nonsense is one error that
-// names it. `allow_insecure`: plugins.allow_insecure_dirs. Forks: call it before any thread exists.
 struct Checked {
   std::vector<Problem> problems;
   CheckNames names;  // what rules read as check.NAME
 };
-Checked run_check_library(const Chosen& chosen, const Scope& scope, bool allow_insecure);
+
+// The library in a child process, which opens it while the configuration is still read. A library that is not the
+// manifest's (by its digest), that others could have changed, that crashes, hangs or says nonsense is one error that names
+// it. Forks: make one before any thread exists.
+class CheckLibrary {
+ public:
+  // Null where the manifest names no library. `allow_insecure`: plugins.allow_insecure_dirs.
+  static std::shared_ptr<CheckLibrary> of(const Installed& installed, bool allow_insecure);
+
+  CheckLibrary(const plugin::Candidate& plugin, bool allow_insecure);
+  ~CheckLibrary();
+  CheckLibrary(const CheckLibrary&) = delete;
+  CheckLibrary& operator=(const CheckLibrary&) = delete;
+
+  // What it says of the scope's block, within 500 ms.
+  Checked ask(const Scope& scope);
+
+ private:
+  void start();
+  int stop();  // the child's wait status
+
+  std::string plugin_;
+  std::filesystem::path file_;
+  std::string sha256_;
+  std::string refusal_;  // why there is no process; empty: there is one
+  bool is_asked_ = false;
+  pid_t child_ = -1;
+  int socket_ = -1;
+};
 
 }  // namespace hexad::config

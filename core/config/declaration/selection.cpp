@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
 #include "core/config/algorithm.hpp"
+#include "core/config/declaration/check_library.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/dialect.hpp"
 #include "core/config/interpolation.hpp"
@@ -236,6 +237,16 @@ bool Selection::is_chosens(const std::string& block, const std::string& name) co
 
 Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog) {
   return Selector(root, std::move(catalog)).run();
+}
+
+void open_check_libraries(const Node& root, Selection& selection) {
+  const std::optional<Node> allowed = value_at(root, "plugins.allow_insecure_dirs");
+  const bool allow_insecure = allowed && allowed->is_bool() && allowed->as_bool();
+  const auto open = [&](Chosen& chosen) {
+    if (chosen.installed) chosen.library = CheckLibrary::of(*chosen.installed, allow_insecure);
+  };
+  for (Chosen* each : {&selection.backend, &selection.generator, &selection.loss}) open(*each);
+  for (Chosen& each : selection.environments) open(each);
 }
 
 }  // namespace hexad::config

@@ -9,12 +9,15 @@
 
 namespace hexad::config {
 
+class CheckLibrary;
+
 // A plugin that the run uses.
 struct Chosen {
   plugin::Kind kind = plugin::Kind::backend;
   std::string block;                     // that holds its keys: "policy"
   std::string name;                      // as written: a name, another name, or a path; empty: none is chosen
   const Installed* installed = nullptr;  // null: not found
+  std::shared_ptr<CheckLibrary> library = nullptr;  // null: it has none, or it is not started
 
   const Declaration* declaration() const { return installed ? installed->declaration() : nullptr; }
   // The plugin's own name; that of the file behind a path that is not there.
@@ -47,5 +50,8 @@ std::string usual_block(plugin::Kind kind, const std::string& plugin);
 // Reads the keys that choose plugins (policy.backend and the switches that manifests declare,
 // policy.generation.backend, loss_fn.plugin, env.<name>.plugin), interpolations included.
 Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog);
+
+// Starts the check libraries of the chosen plugins, where plugins.allow_insecure_dirs or their folders permit it.
+void open_check_libraries(const Node& root, Selection& selection);
 
 }  // namespace hexad::config
