@@ -54,7 +54,9 @@ Message Message::parse(std::string_view text) {
       message.parts_.emplace_back(parse_within(text, at + 1, end));
       at = end;
     } else {
-      plain += c;
+      const size_t brace = std::min(text.find_first_of("{}", at), text.size());
+      plain += text.substr(at, brace - at);
+      at = brace - 1;
     }
   }
   message.parts_.emplace_back(std::move(plain));

@@ -13,6 +13,8 @@
 namespace hexad::expression {
 namespace {
 
+constexpr size_t kUsualParts = 12;  // of an expression in a manifest: room for so many at once
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), lexer_(text) {}
@@ -22,6 +24,7 @@ class Parser {
       throw ParseError(kMostCharacters + 1,
                        fmt::format("got {} characters, wanted at most {}", length, kMostCharacters));
     program_.text = text_;
+    program_.code.reserve(kUsualParts);
     advance();
     conditional();
     if (token_.kind != Token::Kind::end) fail_got("an operator or the end");
@@ -33,13 +36,19 @@ class Parser {
   [[noreturn]] void fail_got(std::string_view wanted) const {
     std::string got = "the end";
     if (token_.kind == Token::Kind::text)
-      got = fmt::format("the text {:?}", token_.text);
+      got = fmt::format("the text {:?}", token_.text());
     else if (token_.kind != Token::Kind::end)
       got = fmt::format("'{}'", token_.source);
     fail(token_.at, fmt::format("got {}, wanted {}", got, wanted));
   }
 
-  Token advance() { return std::exchange(token_, lexer_.next()); }
+  Token advance() {
+    Token last = std::exchange(token_, lexer_.next());
+    const bool may_be = token_.kind == Token::Kind::word || token_.kind == Token::Kind::symbol;
+    const auto* found = may_be ? std::ranges::find(kOperators, token_.source, &Operator::symbol) : std::end(kOperators);
+    operator_ = found == std::end(kOperators) ? nullptr : found;
+    return last;
+  }
   bool accept(std::string_view symbol) { return token_.is(symbol) && (advance(), true); }
   void expect(std::string_view symbol, std::string_view wanted) {
     if (!accept(symbol)) fail_got(wanted);
@@ -64,9 +73,7 @@ class Parser {
   }
 
   const Operator* operator_here(int level) const {
-    const auto fits = [&](const Operator& each) { return each.level == level && token_.is(each.symbol); };
-    const auto* found = std::ranges::find_if(kOperators, fits);
-    return found == std::end(kOperators) ? nullptr : found;
+    return operator_ && operator_->level == level ? operator_ : nullptr;
   }
 
   void binary(int level) {
@@ -98,7 +105,7 @@ class Parser {
 
   void primary() {
     if (token_.is_number()) return constant_number("");
-    if (token_.kind == Token::Kind::text) return constant(Value(advance().text));
+    if (token_.kind == Token::Kind::text) return constant(Value(advance().text()));
     if (token_.kind == Token::Kind::path) return path_or_call();
     if (accept("true")) return constant(Value(true));
     if (accept("false")) return constant(Value(false));
@@ -188,7 +195,8 @@ class Parser {
 
   std::string_view text_;
   Lexer lexer_;
-  Token token_;  // the next one
+  Token token_;                         // the next one
+  const Operator* operator_ = nullptr;  // that it is, if it is one of two operands
   size_t level_ = 0;
   Program program_;
 };

@@ -39,6 +39,16 @@ void fail_at(std::string_view source, size_t at, const std::string& reason) {
   throw ParseError(characters(source.substr(0, at)) + 1, reason);
 }
 
+std::string Token::text() const {
+  std::string meaning;
+  for (size_t at = 1; at + 1 < source.size(); ++at) {  // between the quotes
+    const bool escaped = source[at] == '\\';
+    const char c = source[at += escaped];
+    meaning += escaped && c == 'n' ? '\n' : escaped && c == 't' ? '\t' : c;
+  }
+  return meaning;
+}
+
 std::string Lexer::here() const {
   if (at_ >= source_.size()) return "the end";
   const std::string_view rest = source_.substr(at_, 4);  // a character has no more bytes
@@ -47,7 +57,7 @@ std::string Lexer::here() const {
   return fmt::format("'{}'", std::string_view(escaped).substr(1, escaped.size() - 2));
 }
 
-Token Lexer::token(Kind kind, size_t start) const { return {kind, start, source_.substr(start, at_ - start), ""}; }
+Token Lexer::token(Kind kind, size_t start) const { return {kind, start, source_.substr(start, at_ - start)}; }
 
 Token Lexer::next() {
   while (at_ < source_.size() && is_space(peek())) ++at_;
@@ -78,7 +88,8 @@ Token Lexer::path() {
   }
   end_of_word();
   const Token found = token(Kind::path, start);
-  if (std::ranges::find(kWords, first) == kWords.end()) return found;
+  constexpr size_t kLongestWord = std::string_view("false").size();
+  if (first.size() > kLongestWord || std::ranges::find(kWords, first) == kWords.end()) return found;
   if (found.source == first) return token(Kind::word, start);
   fail_at(source_, start, fmt::format("got '{}', wanted a path that does not begin with '{}'", found.source, first));
 }
@@ -115,29 +126,25 @@ void Lexer::end_of_word() const {
 Token Lexer::text() {
   const size_t start = at_;
   const char quote = source_[at_++];
-  std::string meaning;
   while (at_ < source_.size() && source_[at_] != quote) {
-    const char c = source_[at_++];
-    meaning += c == '\\' ? escaped() : c;
+    if (source_[at_++] == '\\') escaped();
   }
   if (at_ >= source_.size()) fail_at(source_, start, fmt::format("a text without end, wanted {} after it", quote));
   ++at_;
-  Token found = token(Kind::text, start);
-  found.text = std::move(meaning);
-  return found;
+  return token(Kind::text, start);
 }
 
-char Lexer::escaped() {
+void Lexer::escaped() {
   const char c = peek();
   if (c != '\\' && c != '\'' && c != '"' && c != 'n' && c != 't')
     fail_at(source_, at_, fmt::format(R"(got {} after a backslash, wanted \, ', ", n or t)", here()));
   ++at_;
-  return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
 Token Lexer::symbol() {
   const std::string_view rest = source_.substr(at_);
-  const auto found = std::ranges::find_if(kSymbols, [&](std::string_view symbol) { return rest.starts_with(symbol); });
+  const auto found = std::ranges::find_if(
+      kSymbols, [&](std::string_view symbol) { return rest[0] == symbol[0] && rest.starts_with(symbol); });
   if (found == kSymbols.end()) fail_at(source_, at_, fmt::format("got {}, wanted {}", here(), meant_by(rest[0])));
   const size_t start = at_;
   at_ += found->size();

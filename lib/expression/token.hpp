@@ -11,10 +11,10 @@ struct Token {
   Kind kind = Kind::end;
   size_t at = 0;            // byte of the source
   std::string_view source;  // as it is written, quotes included
-  std::string text;         // of a text: what it means
 
   bool is(std::string_view symbol) const { return (kind == Kind::word || kind == Kind::symbol) && source == symbol; }
   bool is_number() const { return kind == Kind::integer || kind == Kind::decimal; }
+  std::string text() const;  // of a text: what it means
 };
 
 // Throws ParseError at the column of the byte `at` of `source`.
@@ -34,7 +34,7 @@ class Lexer {
   Token number();
   Token text();
   Token symbol();
-  char escaped();
+  void escaped();
   void digits(const char* wanted);
   void end_of_word() const;
 

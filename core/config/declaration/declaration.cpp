@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "core/base/error.hpp"
 #include "core/base/joined.hpp"
@@ -9,6 +10,7 @@
 #include "core/base/suggest.hpp"
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/declaration/selection.hpp"
+#include "core/config/defaults.hpp"
 #include "core/config/yaml_file.hpp"
 
 namespace hexad::config {
@@ -127,7 +129,7 @@ class DeclarationReader {
         refuse("select", fmt::format("got {}, wanted {{kind, when: {{key: value}}}}", json_text(select)));
       for (const auto& entry : member.value().items()) {
         if (!out_.find(entry.key())) refuse("select", fmt::format("{} is no key of this plugin", entry.key()));
-        out_.select.emplace_back(entry.key(), read_yaml_text("value: " + yaml_of(entry.value()), "select").at("value"));
+        out_.select.emplace_back(entry.key(), default_value(yaml_of(entry.value())));
       }
     }
   }
@@ -145,21 +147,19 @@ class DeclarationReader {
 
   // Every `lets.name` that is meant is declared before.
   void check_lets(const std::string& part, const std::vector<std::string>& paths) const {
-    constexpr std::string_view kLets = "lets.";
-    for (const std::string_view path : paths) {
-      if (!path.starts_with(kLets)) continue;
-      if (std::ranges::find(out_.lets, path.substr(kLets.size()), [](const auto& let) { return let.first; }) !=
-          out_.lets.end())
-        continue;
-      std::vector<std::string> names;
-      for (const auto& [name, value] : out_.lets) names.push_back(fmt::format("{}{}", kLets, name));
-      refuse(part, fmt::format("{} is not declared before{}", path, did_you_mean(std::string(path), names)));
+    for (const std::string& path : paths) {
+      if (!path.starts_with("lets.") || lets_.contains(path)) continue;
+      refuse(part, fmt::format("{} is not declared before{}", path,
+                               did_you_mean(path, std::vector<std::string>(lets_.begin(), lets_.end()))));
     }
   }
 
   void read_lets() {
-    for (const auto& entry : map_part("lets").items())
-      out_.lets.emplace_back(entry.key(), expression_of("lets." + entry.key(), entry.value()));
+    for (const auto& entry : map_part("lets").items()) {
+      const std::string path = "lets." + entry.key();
+      out_.lets.emplace_back(entry.key(), expression_of(path, entry.value()));
+      lets_.insert(path);
+    }
   }
 
   void read_facts() {
@@ -240,6 +240,7 @@ class DeclarationReader {
   const Json& config_;
   const std::string& where_;
   Declaration& out_;
+  std::unordered_set<std::string> lets_;  // their paths, so far
 };
 
 // Keys whose path stands twice differ in nothing that JSON keeps; YAML's own reader refuses them with their lines.

@@ -33,36 +33,38 @@ class Members {
   Members(const std::string& path, const Json& members, const std::string& where)
       : path_(path), members_(members), where_(where) {
     if (!members.is_object()) refuse("", fmt::format("got {}, wanted a mapping with `type`", json_text(members)));
-    for (const auto& entry : members.items()) {
-      if (std::ranges::find(kMembers, entry.key()) == kMembers.end())
-        refuse(entry.key(), fmt::format("no member of a key{}", did_you_mean(entry.key(), kMembers)));
+    for (const auto& [name, value] : members.get_ref<const Json::object_t&>()) {
+      if (std::ranges::find(kMembers, name) == kMembers.end())
+        refuse(name, fmt::format("no member of a key{}", did_you_mean(name, kMembers)));
     }
   }
 
-  [[noreturn]] void refuse(const std::string& member, const std::string& what) const {
+  [[noreturn]] void refuse(std::string_view member, const std::string& what) const {
     fail(ErrorKind::plugin, "{}: keys.{}{}{}: {}", where_, path_, member.empty() ? "" : ": ", member, what);
   }
-  const Json* find(const char* name) const {
-    const auto found = members_.find(name);
-    return found == members_.end() ? nullptr : &*found;
+  const Json* find(std::string_view name) const {
+    for (const auto& [each, value] : members_.get_ref<const Json::object_t&>()) {
+      if (each == name) return &value;
+    }
+    return nullptr;
   }
-  bool flag(const char* name) const {
+  bool flag(std::string_view name) const {
     const Json* value = find(name);
     if (value && !value->is_boolean()) refuse(name, fmt::format("got {}, wanted true or false", json_text(*value)));
     return value && value->get<bool>();
   }
-  std::string text(const char* name) const {
+  std::string text(std::string_view name) const {
     const Json* value = find(name);
     if (value && !value->is_string()) refuse(name, fmt::format("got {}, wanted a text", json_text(*value)));
     return value ? value->get<std::string>() : "";
   }
-  std::optional<double> number(const char* name) const {
+  std::optional<double> number(std::string_view name) const {
     const Json* value = find(name);
     if (value && !value->is_number()) refuse(name, fmt::format("got {}, wanted a number", json_text(*value)));
     return value ? std::optional(value->get<double>()) : std::nullopt;
   }
-  std::vector<std::string> texts(const char* name) const { return texts_of(find(name), name); }
-  std::vector<std::string> texts_of(const Json* list, const char* name) const {
+  std::vector<std::string> texts(std::string_view name) const { return texts_of(find(name), name); }
+  std::vector<std::string> texts_of(const Json* list, std::string_view name) const {
     std::vector<std::string> result;
     if (!list) return result;
     const bool fits = list->is_array() && std::ranges::all_of(*list, [](const Json& item) { return item.is_string(); });

@@ -1,5 +1,7 @@
 #include "core/config/schema/schema.hpp"
 
+#include <algorithm>
+
 #include "core/config/schema/blocks.hpp"
 
 namespace hexad::config {
@@ -62,23 +64,28 @@ Schema::Entry Schema::add(std::string path, Kinds kinds, std::string default_yam
   if (section && section->status != Status::effective) {
     key.status = section->status == Status::unavailable ? Status::dormant : section->status;
   }
-  index_.emplace(key.path, keys_.size());
-  if (key.path.find('*') != std::string::npos)
-    patterns_.push_back(keys_.size());
-  else
-    children_[std::string(parent(key.path))].push_back(key.path);
-  return Entry(keys_.emplace_back(std::move(key)));
+  const auto added = std::make_shared<Key>(std::move(key));
+  append(added);
+  return Entry(*added);
 }
 
 void Schema::put(Key key) {
-  const auto found = index_.find(key.path);
-  if (found != index_.end()) {
-    keys_[found->second] = std::move(key);
-    return;
-  }
-  index_.emplace(key.path, keys_.size());
-  children_[std::string(parent(key.path))].push_back(key.path);
+  const auto found = place_of(key.path);
+  if (found == index_.end() || found->path != key.path) return append(std::make_shared<const Key>(std::move(key)));
+  const auto at = found->key;
+  keys_[at] = std::make_shared<const Key>(std::move(key));
+  index_[static_cast<size_t>(found - index_.begin())].path = keys_[at]->path;
+}
+
+void Schema::append(std::shared_ptr<const Key> key) {
+  if (key->path.find('*') != key->path.npos) patterns_.push_back(keys_.size());
+  const auto found = place_of(key->path);
+  if (found == index_.end() || found->path != key->path) index_.insert(found, {key->path, keys_.size()});
   keys_.push_back(std::move(key));
+}
+
+std::vector<Schema::Place>::const_iterator Schema::place_of(std::string_view path) const {
+  return std::ranges::lower_bound(index_, path, {}, &Place::path);
 }
 
 Schema::Entry Schema::section(std::string path, std::string meaning, Kinds kinds) {
@@ -86,9 +93,9 @@ Schema::Entry Schema::section(std::string path, std::string meaning, Kinds kinds
 }
 
 const Key* Schema::find(std::string_view path) const {
-  if (const auto exact = index_.find(path); exact != index_.end()) return &keys_[exact->second];
-  const auto found = std::ranges::find_if(patterns_, [&](size_t i) { return matches(keys_[i].path, path); });
-  return found == patterns_.end() ? nullptr : &keys_[*found];
+  if (const auto exact = place_of(path); exact != index_.end() && exact->path == path) return keys_[exact->key].get();
+  const auto found = std::ranges::find_if(patterns_, [&](size_t i) { return matches(keys_[i]->path, path); });
+  return found == patterns_.end() ? nullptr : keys_[*found].get();
 }
 
 bool Schema::is_free(std::string_view path) const {
@@ -99,10 +106,12 @@ bool Schema::is_free(std::string_view path) const {
   return path.starts_with('_');  // private top-level keys, there to be referred to
 }
 
-const std::vector<std::string>& Schema::children(std::string_view path) const {
-  static const std::vector<std::string> none;
-  const auto found = children_.find(path);
-  return found == children_.end() ? none : found->second;
+std::vector<std::string> Schema::children(std::string_view path) const {
+  std::vector<std::string> found;
+  for (const Key& key : keys()) {
+    if (key.path.find('*') == key.path.npos && parent(key.path) == path) found.push_back(key.path);
+  }
+  return found;
 }
 
 const Schema& core_schema() {

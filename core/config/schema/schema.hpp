@@ -1,8 +1,9 @@
 // Every configuration key: its type, default, range, meaning, and what becomes of it here.
 #pragma once
 #include <limits>
-#include <map>
+#include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,8 @@ struct Key {
   std::string plugin, plugin_file;  // whose key it is, and its manifest; empty: the engine's
 };
 
-// The keys in the order in which they were added, which is that of the reference page.
+// The keys in the order in which they were added, which is that of the reference page. A copy shares the keys: there are
+// hundreds, and the schema of a run is core's with a few more.
 class Schema {
  public:
   // Sets one property of the key that was added last, so that a key is one readable statement.
@@ -97,7 +99,7 @@ class Schema {
   };
 
   // Makes room for so many keys.
-  void reserve(size_t keys) { keys_.reserve(keys); }
+  void reserve(size_t keys) { keys_.reserve(keys), index_.reserve(keys); }
   // Adds a key. `default_yaml` is what it is when absent ("" if that has no value).
   Entry add(std::string path, Kinds kinds, std::string default_yaml, std::string meaning);
   // Adds a whole key; one that is there under its path is replaced.
@@ -105,19 +107,27 @@ class Schema {
   // Adds a mapping; keys below it that are added later take over its status, except from `effective`.
   Entry section(std::string path, std::string meaning, Kinds kinds = kMap);
 
-  const std::vector<Key>& keys() const { return keys_; }
+  auto keys() const {
+    return keys_ | std::views::transform([](const std::shared_ptr<const Key>& key) -> const Key& { return *key; });
+  }
   // The key at a path (list indexes left out), or null.
   const Key* find(std::string_view path) const;
   // True if the path lies inside a map with free keys.
   bool is_free(std::string_view path) const;
-  // The keys directly below a path.
-  const std::vector<std::string>& children(std::string_view path) const;
+  // The paths of the keys directly below a path; none of them has a `*`.
+  std::vector<std::string> children(std::string_view path) const;
 
  private:
-  std::vector<Key> keys_;
-  std::map<std::string, size_t, std::less<>> index_;  // of the first key of each path
-  std::vector<size_t> patterns_;                      // keys whose path has a *
-  std::map<std::string, std::vector<std::string>, std::less<>> children_;
+  struct Place {
+    std::string_view path;  // of the key itself
+    size_t key;             // the first with this path
+  };
+  std::vector<Place>::const_iterator place_of(std::string_view path) const;
+  void append(std::shared_ptr<const Key> key);
+
+  std::vector<std::shared_ptr<const Key>> keys_;
+  std::vector<Place> index_;      // in the order of the paths
+  std::vector<size_t> patterns_;  // keys whose path has a *
 };
 
 // The keys of the engine itself.
