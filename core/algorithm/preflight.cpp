@@ -25,22 +25,13 @@ struct EnvName {
   bool used = true;  // false: every dataset has one of its own
 };
 
-// The key or, where it is absent, the nearest section above it that is there.
-const Node& nearest_node(const Node& root, std::string key) {
-  for (;;) {
-    if (const Node* node = root.find(key)) return *node;
-    const size_t dot = key.rfind('.');
-    key = dot == std::string::npos ? "" : key.substr(0, dot);
-  }
-}
-
 EnvName env_name_of(const Node& root, const std::string& dataset) {
   for (const std::string& key :
        {dataset + ".env_name", std::string("data.default.env_name"), std::string("data.env_name")}) {
     const Node* node = root.find(key);
     if (node && node->is_string()) return {node->as_string(), key, node->location()};
   }
-  return {.key = dataset + ".env_name", .location = nearest_node(root, dataset).location()};
+  return {.key = dataset + ".env_name", .location = root.nearest(dataset).location()};
 }
 
 // Those of all datasets, each place once, and those that datasets would take over.
@@ -73,7 +64,7 @@ Problem problem_of(const Node& root, const std::string& message) {
   std::erase(key, ']');
   const bool known = end < message.size() && root.find(key.substr(0, key.find('.'))) && key.find(' ') == key.npos;
   if (!known) return {Problem::Severity::error, root.location(), "", message};
-  return {Problem::Severity::error, nearest_node(root, key).location(), key, message.substr(end + 2)};
+  return {Problem::Severity::error, root.nearest(key).location(), key, message.substr(end + 2)};
 }
 
 void check_environment(const Node& root, const config::EnvConfig& sections, const EnvName& used,
@@ -128,16 +119,6 @@ std::optional<Problem> one_host_problem(const Node& root) {
   return context.take().at(0);
 }
 
-std::string choosing_key(const config::Chosen& chosen) {
-  switch (chosen.kind) {
-    case plugin::Kind::backend: return "policy.backend";
-    case plugin::Kind::generator: return "policy.generation.backend";
-    case plugin::Kind::loss: return "loss_fn.plugin";
-    case plugin::Kind::environment: break;
-  }
-  return chosen.block + ".plugin";
-}
-
 bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
   if (chosen.kind == plugin::Kind::generator) return loaded.root.has("policy.generation");
   if (chosen.kind != plugin::Kind::environment) return config::trains(loaded.root);
@@ -150,11 +131,11 @@ bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
 void check_installed(const config::Loaded& loaded, std::vector<Problem>& problems) {
   for (const config::Chosen* chosen : loaded.selection.all()) {
     if (chosen->installed || !is_used(loaded, *chosen)) continue;
-    const std::string key = choosing_key(*chosen);
+    const std::string key = config::choosing_key(chosen->kind, chosen->block);
     const Node* named = loaded.root.find(key);
     const bool is_default = !named || named->location().file == config::kDefaultOrigin;
     problems.push_back({is_default ? Problem::Severity::notice : Problem::Severity::error,
-                        nearest_node(loaded.root, key).location(), key,
+                        loaded.root.nearest(key).location(), key,
                         loaded.selection.catalog->why_missing(chosen->kind, chosen->name)});
   }
 }

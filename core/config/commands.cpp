@@ -34,17 +34,6 @@ std::string line_of(const BytesFact& bytes) {
 
 }  // namespace
 
-int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
-                 std::ostream& out) {
-  // One that cannot be read at all is one error.
-  try {
-    const Loaded loaded = load_with_defaults(path, overrides);
-    return print_problems(check(loaded), path, json, out, loaded.facts.bytes);
-  } catch (const Error& error) {
-    return print_problems({{Problem::Severity::error, {}, "", error.what()}}, path, json, out);
-  }
-}
-
 int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
                    std::ostream& out, const std::optional<BytesFact>& bytes) {
   const auto errors = std::ranges::count_if(problems, &Problem::is_error);

@@ -9,13 +9,9 @@
 
 namespace hexad::config {
 
-// Prints every error and notice, a line each, then a verdict; with `json` one object {"valid", "errors", "notices"}.
-// A valid configuration of a large model gets a line about the memory of a rank that trains, and the object "bytes"
-// {"parameters", "gradients", "optimizer"} wherever that is known. Returns the exit code: 0 valid, 2 not. Does not
-// throw for a bad configuration.
-int config_check(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
-                 std::ostream& out);
-// The same of problems that are known.
+// Prints every error and notice of a configuration, a line each, then a verdict; with `json` one object {"valid", "errors",
+// "notices"}. A valid configuration of a large model gets a line about the memory of a rank that trains, and the object
+// "bytes" {"parameters", "gradients", "optimizer"} wherever that is known. Returns the exit code: 0 valid, 2 not.
 int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
                    std::ostream& out, const std::optional<BytesFact>& bytes = std::nullopt);
 

@@ -50,6 +50,14 @@ const Node* Node::find(std::string_view path) const {
   return node;
 }
 
+const Node& Node::nearest(std::string_view path) const {
+  for (;;) {
+    if (const Node* node = find(path)) return *node;
+    const size_t dot = path.rfind('.');
+    path = path.substr(0, dot == path.npos ? 0 : dot);
+  }
+}
+
 Node* Node::find(std::string_view path) { return const_cast<Node*>(std::as_const(*this).find(path)); }
 
 bool Node::has(std::string_view path) const {

@@ -58,6 +58,8 @@ class Node {
 
   // The node at a path, or null if there is none. The empty path is this node.
   const Node* find(std::string_view path) const;
+  // The node at the path or, where it is absent, the nearest above it that is there: this one at the last.
+  const Node& nearest(std::string_view path) const;
   Node* find(std::string_view path);
   // True if the path exists and is not null.
   bool has(std::string_view path) const;

@@ -20,16 +20,6 @@ std::string block_for(const Declaration& declaration) {
   return block.empty() ? "env.<name>" : block;
 }
 
-const char* choosing_key(plugin::Kind kind) {
-  switch (kind) {
-    case plugin::Kind::backend: return "policy.backend";
-    case plugin::Kind::generator: return "policy.generation.backend";
-    case plugin::Kind::loss: return "loss_fn.plugin";
-    case plugin::Kind::environment: break;
-  }
-  return "env.<name>.plugin";
-}
-
 std::string above(const std::string& path) {
   const size_t dot = path.rfind('.');
   return dot == path.npos ? "" : path.substr(0, dot);
@@ -108,7 +98,7 @@ std::string code(const expression::Expression& expression) { return code_span(ex
 void write_choice(const Declaration& declaration, const std::string& block, std::string& out) {
   std::vector<std::string> names = {declaration.plugin};
   std::ranges::copy(declaration.named, std::back_inserter(names));
-  out += fmt::format("\n`{}: {}` chooses it", choosing_key(declaration.kind), joined(names, "` or `"));
+  out += fmt::format("\n`{}: {}` chooses it", choosing_key(declaration.kind, "env.<name>"), joined(names, "` or `"));
   for (const auto& [key, value] : declaration.select)
     out += fmt::format(", and so does `{}.{}: {}`", block, key, yaml_line(value));
   out += ".\n";

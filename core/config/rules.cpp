@@ -53,14 +53,7 @@ std::optional<int64_t> RuleContext::data_parallel_size() const {
 }
 
 void RuleContext::add(Problem::Severity severity, const std::string& path, std::string message) {
-  // Of a key that is absent, the nearest section that is there gives the place.
-  const Node* node = root_.find(path);
-  for (std::string above = path; !node && !above.empty();) {
-    const size_t dot = above.rfind('.');
-    above = dot == std::string::npos ? "" : above.substr(0, dot);
-    node = root_.find(above);
-  }
-  problems_.push_back({severity, node->location(), path, std::move(message)});
+  problems_.push_back({severity, root_.nearest(path).location(), path, std::move(message)});
 }
 
 }  // namespace hexad::config

@@ -8,6 +8,7 @@
 #include "core/base/file.hpp"
 #include "core/base/joined.hpp"
 #include "core/base/json.hpp"
+#include "core/base/replaced.hpp"
 #include "core/base/suggest.hpp"
 #include "core/manifest/manifest.hpp"
 
@@ -36,12 +37,6 @@ void check_kind(const fs::path& templates, const std::string& kind) {
   if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return;
   const std::string guess = did_you_mean(kind, kinds);
   fail(ErrorKind::config, "no template '{}'{} There are {}", kind, guess.empty() ? "." : guess, joined(kinds));
-}
-
-std::string replaced(std::string text, std::string_view placeholder, const std::string& by) {
-  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + by.size()))
-    text.replace(at, placeholder.size(), by);
-  return text;
 }
 
 // Writes the template `from` into `folder`; returns the name of the new file.

@@ -297,7 +297,9 @@ TEST_CASE("config show prints NeMo-RL's keys") {
   check_says(out.str(), "num_prompts_per_step: 8");
   CHECK(out.str().find("rollout_batch_size") == std::string::npos);
   std::ostringstream verdict;
-  CHECK(hexad::config::config_check(files / "a.yaml", {"rollout_batch_size=x"}, true, verdict) == 2);
+  const auto problems =
+      hexad::config::check(hexad::config::load_with_defaults(files / "a.yaml", {"rollout_batch_size=x"}));
+  CHECK(hexad::config::print_problems(problems, files / "a.yaml", true, verdict) == 2);
   check_says(verdict.str(), "\"key\":\"rollout_batch_size\"");
 }
 

@@ -106,17 +106,10 @@ bool is_finding(const Json& each) {
          each[2].is_string() && is_key(each[1].get<std::string>());
 }
 
-Location place_in(const Node& root, std::string path) {
-  for (; !path.empty(); path.resize(path.rfind('.') == path.npos ? 0 : path.rfind('.'))) {
-    if (const Node* node = root.find(path)) return node->location();
-  }
-  return root.location();
-}
-
 Problem problem_of(const Json& finding, const Scope& scope) {
   const std::string path = scope.block() + "." + finding[1].get<std::string>();
   const bool notice = finding[0] == HEXAD_CHECK_NOTICE;
-  return {notice ? Problem::Severity::notice : Problem::Severity::error, place_in(scope.root(), path), path,
+  return {notice ? Problem::Severity::notice : Problem::Severity::error, scope.root().nearest(path).location(), path,
           finding[2].get<std::string>()};
 }
 
@@ -189,7 +182,7 @@ int CheckLibrary::stop() {
 Checked CheckLibrary::ask(const Scope& scope) {
   Checked checked;
   const auto faulty = [&](const std::string& what) {
-    checked.problems.push_back({Problem::Severity::error, place_in(scope.root(), scope.block()), scope.block(),
+    checked.problems.push_back({Problem::Severity::error, scope.root().nearest(scope.block()).location(), scope.block(),
                                 fmt::format("the check library of '{}' ({}) {}", plugin_, file_.string(), what)});
   };
   if (std::exchange(is_asked_, true)) stop(), start();  // a process answers once

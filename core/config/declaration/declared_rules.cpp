@@ -54,16 +54,6 @@ std::string nearest_of(const Nearest& nearest, const expression::Lookup& lookup)
   });
 }
 
-// Of a key that is absent, the nearest section that is there gives the place.
-Location place_of(const Node& root, std::string path) {
-  while (!path.empty()) {
-    if (const Node* node = root.find(path)) return node->location();
-    const size_t dot = path.rfind('.');
-    path.resize(dot == path.npos ? 0 : dot);
-  }
-  return root.location();
-}
-
 }  // namespace
 
 std::string nearest_text(int64_t value, int64_t most, const std::function<bool(int64_t)>& valid) {
@@ -91,8 +81,8 @@ std::vector<Problem> check_declared(const Declaration& declaration, const Scope&
     const std::string key = absolute ? rule.key.substr(4) : scope.block() + "." + rule.key;
     std::string text = rule.message.format(lookup);
     if (rule.nearest) text += nearest_of(*rule.nearest, lookup);
-    problems.push_back({rule.notice ? Problem::Severity::notice : Problem::Severity::error, place_of(scope.root(), key),
-                        key, std::move(text)});
+    problems.push_back({rule.notice ? Problem::Severity::notice : Problem::Severity::error,
+                        scope.root().nearest(key).location(), key, std::move(text)});
   }
   return problems;
 }

@@ -35,15 +35,6 @@ std::string text_at(const Node& root, const std::string& path, const std::string
   return value && value->is_string() ? value->as_string() : otherwise;
 }
 
-Location location_of(const Node& root, std::string path) {
-  for (;;) {
-    if (const Node* node = root.find(path)) return node->location();
-    const size_t dot = path.rfind('.');
-    if (dot == path.npos) return root.location();
-    path.resize(dot);
-  }
-}
-
 // How a backend's switch stands.
 enum class Switch { on, off, by_default };
 
@@ -76,7 +67,7 @@ class Selector {
 
  private:
   void error(const std::string& key, std::string message) {
-    out_.problems.push_back({Problem::Severity::error, location_of(root_, key), key, std::move(message)});
+    out_.problems.push_back({Problem::Severity::error, root_.nearest(key).location(), key, std::move(message)});
   }
 
   Chosen chosen(plugin::Kind kind, std::string block, const std::string& name) const {
@@ -209,6 +200,16 @@ std::string usual_block(plugin::Kind kind, const std::string& plugin) {
     case plugin::Kind::environment: break;
   }
   return "";
+}
+
+std::string choosing_key(plugin::Kind kind, const std::string& block) {
+  switch (kind) {
+    case plugin::Kind::backend: return "policy.backend";
+    case plugin::Kind::generator: return "policy.generation.backend";
+    case plugin::Kind::loss: return "loss_fn.plugin";
+    case plugin::Kind::environment: break;
+  }
+  return block + ".plugin";
 }
 
 std::string Chosen::plugin() const {

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "core/base/json.hpp"
+#include "core/base/replaced.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/declared_reads.hpp"
 #include "sdk/verify/instance.hpp"
@@ -22,19 +23,13 @@ class RecordingConfig : public verify::Config {
   PluginConfig config_;
 };
 
-std::string with_path(std::string text, std::string_view name, const std::string& folder) {
-  for (size_t at = 0; (at = text.find(name, at)) != text.npos; at += folder.size())
-    text.replace(at, name.size(), folder);
-  return text;
-}
-
 Json with_folders(Json value, const DeclaredCase& tested) {
   if (value.is_structured()) {
     for (Json& each : value) each = with_folders(std::move(each), tested);
   }
   if (!value.is_string()) return value;
-  return with_path(with_path(value.get<std::string>(), "{dir}", tested.folder.string()), "{models}",
-                   tested.models.string());
+  return replaced(replaced(value.get<std::string>(), "{dir}", tested.folder.string()), "{models}",
+                  tested.models.string());
 }
 
 // One message for all of a rule, in the order of the first.
