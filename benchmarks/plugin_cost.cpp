@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/loss_plugin.hpp"
 #include "core/plugin/sha256.hpp"

@@ -21,7 +21,7 @@
 #include "core/algorithm/inference.hpp"
 #include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/train_run.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/start_workers.hpp"
 #include "core/rollout/generation.hpp"

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encoding speed (CPU time) of core/text/tokenizer against Hugging Face `tokenizers`, both on one core, after checking that the
+"""Encoding speed (CPU time) of lib/text/tokenizer against Hugging Face `tokenizers`, both on one core, after checking that the
 ids are equal. Run by a Python that has `tokenizers`, from the repository root:
 
     python benchmarks/tokenizer_speed.py [--build build/dev] [--tokenizers DIR] [--rounds 3] [--mb 4] [--text FILE ...]

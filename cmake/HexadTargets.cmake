@@ -16,21 +16,28 @@ function(hexad_control_code target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
 endfunction()
 
-# hexad_core_library(NAME [HOT] deps...): the static library hexad_NAME from core/NAME/**.cpp; control code unless HOT.
-# Sources are globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it.
-function(hexad_core_library name)
+# hexad_library(TARGET FOLDER [HOT] deps...): a static library from FOLDER/**.cpp; control code unless HOT. Sources are
+# globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it. Files in the list hexad_alone stay out of
+# unity batches.
+function(hexad_library target folder)
   cmake_parse_arguments(arg "HOT" "" "" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp)
-  add_library(hexad_${name} STATIC ${sources})
-  target_include_directories(hexad_${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_link_libraries(hexad_${name} PUBLIC hexad_sdk ${arg_UNPARSED_ARGUMENTS})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC ${arg_UNPARSED_ARGUMENTS})
   if(arg_HOT)  # a precompiled header serves sources of its own optimisation level only
-    target_precompile_headers(hexad_${name} PRIVATE ${CMAKE_SOURCE_DIR}/core/base/core_pch.hpp)
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/pch.hpp)
   else()
-    hexad_control_code(hexad_${name})
-    target_precompile_headers(hexad_${name} REUSE_FROM hexad_base)
+    hexad_control_code(${target})
+    target_precompile_headers(${target} REUSE_FROM hexad_base)
   endif()
-  hexad_unity(hexad_${name} ${hexad_alone})
+  hexad_unity(${target} ${hexad_alone})
+endfunction()
+
+# hexad_core_library(NAME deps...): hexad_NAME from core/NAME.
+function(hexad_core_library name)
+  hexad_library(hexad_${name} core/${name} hexad_sdk ${ARGN})
+  target_compile_definitions(hexad_${name} PUBLIC HEXAD_TARGET_MINOR=HEXAD_ABI_MINOR)  # the engine knows the whole ABI
 endfunction()
 
 # hexad_test(FOLDER [TORCH] [ON_GPU] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/algorithm/advantage_internal.hpp"
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "core/algorithm/advantage_internal.hpp"
 #include "core/algorithm/baseline.hpp"
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/rollout/prompts.hpp"
 
 namespace hexad::algorithm {

@@ -9,7 +9,7 @@
 #include "core/algorithm/reward.hpp"
 #include "core/algorithm/reward_penalty.hpp"
 #include "core/algorithm/sample_log.hpp"
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/fingerprint.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/fingerprint.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::algorithm {
 namespace {

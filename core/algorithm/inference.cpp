@@ -6,8 +6,8 @@
 #include <ostream>
 
 #include "core/algorithm/model_directory.hpp"
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/start_workers.hpp"
 #include "core/rollout/generation.hpp"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/algorithm/lr_schedule_torch.hpp"
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::algorithm {
 

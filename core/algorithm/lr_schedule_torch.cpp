@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/base/error.hpp"
-#include "core/base/pattern.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/pattern.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/checkpoint/convert.hpp"
 
 namespace hexad::algorithm {

@@ -4,9 +4,9 @@
 
 #include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/schedule.hpp"
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/rules.hpp"
 #include "core/config/run_config.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -1,7 +1,7 @@
 #include "core/algorithm/sample_log.hpp"
 
 #include "core/algorithm/grpo_step.hpp"
-#include "core/text/tokenizer/stream_decoder.hpp"
+#include "lib/text/tokenizer/stream_decoder.hpp"
 
 namespace hexad::algorithm {
 namespace {

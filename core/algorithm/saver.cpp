@@ -4,7 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/telemetry/timer.hpp"
 
 namespace hexad::algorithm {

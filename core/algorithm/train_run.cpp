@@ -9,11 +9,11 @@
 #include "core/algorithm/model_directory.hpp"
 #include "core/algorithm/saver.hpp"
 #include "core/algorithm/supervised.hpp"
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/checkpoint/differences.hpp"
 #include "core/cluster/start_workers.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 #include "core/telemetry/report.hpp"
 
 namespace hexad::algorithm {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 #include "core/checkpoint/convert_output.hpp"
-#include "core/checkpoint/safetensors.hpp"
+#include "lib/tensorfile/safetensors.hpp"
 
 namespace hexad::checkpoint {
 namespace fs = std::filesystem;

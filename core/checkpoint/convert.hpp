@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/checkpoint/safetensors_dtype.hpp"
+#include "lib/tensorfile/safetensors_dtype.hpp"
 
 namespace hexad::checkpoint {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/checkpoint/gguf.hpp"
+#include "lib/tensorfile/gguf.hpp"
 
 namespace hexad::checkpoint {
 

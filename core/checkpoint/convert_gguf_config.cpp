@@ -2,7 +2,7 @@
 #include <numbers>
 #include <optional>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 
 namespace hexad::checkpoint {

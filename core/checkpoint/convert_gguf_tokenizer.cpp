@@ -1,7 +1,7 @@
 #include <array>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 
 namespace hexad::checkpoint {

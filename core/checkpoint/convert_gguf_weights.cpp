@@ -1,8 +1,8 @@
 #include <cstring>
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 
 namespace hexad::checkpoint {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::checkpoint {
 namespace fs = std::filesystem;

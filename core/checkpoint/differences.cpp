@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::checkpoint {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 
 namespace hexad::checkpoint {
 

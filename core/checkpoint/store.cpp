@@ -7,9 +7,9 @@
 #include <limits>
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/checkpoint/differences.hpp"
 
 namespace hexad::checkpoint {

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "core/algorithm/preflight.hpp"
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cli/commands.hpp"
 #include "core/config/commands.hpp"
 

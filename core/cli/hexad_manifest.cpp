@@ -2,9 +2,9 @@
 // manifest holds them. hexad_add_plugin(CONFIG keys.yaml) runs it.
 #include <iostream>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/declaration/declaration.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // hexad-verify PLUGIN: the conformance kit without the engine, for those who build plugins.
 #include <cstdio>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cli/commands.hpp"
 
 int main(int argc, char** argv) {

@@ -6,8 +6,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/cli/commands.hpp"
 #include "core/config/trl_names.hpp"
 

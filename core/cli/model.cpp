@@ -6,7 +6,7 @@
 #include "core/checkpoint/convert.hpp"
 #include "core/cli/commands.hpp"
 #include "core/rollout/model_text.hpp"
-#include "core/text/tokenizer/command.hpp"
+#include "lib/text/tokenizer/command.hpp"
 
 namespace hexad::cli {
 namespace {

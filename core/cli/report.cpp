@@ -1,8 +1,8 @@
 // hexad report RUN_DIR, --compare RUN_DIR..., --json RUN_DIR...
 #include <iostream>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/cli/commands.hpp"
 #include "core/telemetry/comparison.hpp"
 #include "core/telemetry/report.hpp"

@@ -8,7 +8,7 @@
 
 #include "core/algorithm/preflight.hpp"
 #include "core/algorithm/train_run.hpp"
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cli/commands.hpp"
 #include "core/cli/presses.hpp"

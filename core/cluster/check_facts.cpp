@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 
 namespace hexad::cluster {
 namespace {

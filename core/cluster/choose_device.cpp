@@ -1,6 +1,6 @@
 #include "core/cluster/choose_device.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 

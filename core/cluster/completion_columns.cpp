@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/cluster/tensor_view.hpp"
 #include "core/plugin/staging.hpp"
 

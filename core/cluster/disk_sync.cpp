@@ -1,6 +1,6 @@
 #include "core/cluster/disk_sync.hpp"
 
-#include "core/base/file.hpp"
+#include "lib/base/file.hpp"
 
 namespace hexad::cluster {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {

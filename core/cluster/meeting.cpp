@@ -12,9 +12,9 @@
 #include <chrono>
 #include <thread>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/base/error.hpp"
-#include "core/base/json_integer.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/units.hpp"
 #include "core/plugin/metric_sum.hpp"
 

@@ -1,6 +1,6 @@
 #include "core/cluster/refit_part.hpp"
 
-#include "core/base/json_integer.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 

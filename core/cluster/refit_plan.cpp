@@ -7,8 +7,8 @@
 
 #include <fmt/ranges.h>
 
-#include "core/base/error.hpp"
-#include "core/base/json_integer.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/completion_columns.hpp"
 #include "core/cluster/worker_state.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void* address);

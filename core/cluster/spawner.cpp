@@ -11,8 +11,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 extern char** environ;
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/check_facts.hpp"
 
 namespace hexad::cluster {

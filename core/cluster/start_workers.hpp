@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/cluster/worker_group.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/run_config.hpp"
 
 namespace hexad::cluster {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/cluster/worker_engine.hpp"
 #include "core/cluster/worker_link.hpp"
 #include "core/plugin/crash_report.hpp"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {

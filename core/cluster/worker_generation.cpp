@@ -2,7 +2,7 @@
 // with `reports` false, of a worker whose replica has another that does, it keeps all that to itself.
 #include <chrono>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/completion_columns.hpp"
 #include "core/cluster/generation_requests.hpp"
 #include "core/cluster/worker_state.hpp"

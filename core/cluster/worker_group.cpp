@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/worker.hpp"
 
 namespace hexad::cluster {

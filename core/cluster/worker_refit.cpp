@@ -3,8 +3,8 @@
 #include <exception>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/json_integer.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json_integer.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster {

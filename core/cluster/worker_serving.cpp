@@ -1,7 +1,7 @@
 // Commands on requests that outlive them.
 #include "core/cluster/worker_state.hpp"
 
-#include "core/base/json_integer.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster::command {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/cluster/choose_device.hpp"
 #include "core/cluster/worker_state.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/plugin/instance.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/metric_sum.hpp"
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::cluster {

@@ -1,7 +1,7 @@
 // The command `trace`: begins a trace of what this worker does, or ends it and writes it.
 #include <filesystem>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/worker_state.hpp"
 
 namespace hexad::cluster::command {

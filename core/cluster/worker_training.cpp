@@ -1,7 +1,7 @@
 // Commands on the training backend: forward (log-probs), train (forward and backward), step (optimizer).
 #include <cmath>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/micro_batches.hpp"
 
 namespace hexad::cluster {

@@ -1,7 +1,7 @@
 // Commands on weights: refit, kept copies, checkpoints, memory.
 #include <chrono>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/cluster/weight_sum.hpp"
 #include "core/cluster/worker_state.hpp"
 

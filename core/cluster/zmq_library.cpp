@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <zmq.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/config/check_keys.hpp"
 #include "core/config/declaration/check_library.hpp"
 #include "core/config/declaration/declared_rules.hpp"

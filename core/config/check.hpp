@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/config/declaration/selection.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/problem.hpp"
 #include "core/config/run_facts.hpp"
 #include "core/config/schema/schema.hpp"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/config/check.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/defaults.hpp"
-#include "core/config/python_text.hpp"
+#include "lib/yaml/python_text.hpp"
 
 namespace hexad::config {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {

@@ -1,7 +1,7 @@
 #include "core/config/commands.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/origin.hpp"
 
 namespace hexad::config {

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/schema/schema.hpp"
-#include "core/config/yaml_file.hpp"
-#include "core/config/yaml_scalar.hpp"
+#include "lib/yaml/file.hpp"
+#include "lib/yaml/scalar.hpp"
 
 namespace hexad::config {
 namespace {

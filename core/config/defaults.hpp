@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {

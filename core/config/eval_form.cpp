@@ -1,6 +1,6 @@
 #include "core/config/eval_form.hpp"
 
-#include "core/config/interpolation.hpp"
+#include "lib/yaml/interpolation.hpp"
 
 namespace hexad::config {
 namespace {

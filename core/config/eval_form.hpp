@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 

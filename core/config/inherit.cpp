@@ -1,11 +1,11 @@
 #include "core/config/inherit.hpp"
 
-#include "core/base/error.hpp"
-#include "core/config/interpolation.hpp"
-#include "core/config/merge.hpp"
-#include "core/config/python_text.hpp"
+#include "lib/base/error.hpp"
+#include "lib/yaml/interpolation.hpp"
+#include "lib/yaml/merge.hpp"
+#include "lib/yaml/python_text.hpp"
 #include "core/config/roll/presets.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::config {
 namespace {

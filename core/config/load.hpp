@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/interpolation.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 
@@ -13,8 +14,7 @@ namespace hexad::config {
 // The root is a map. Text "???" that nothing filled stays as it is. Throws Error(config) with file, line and column.
 Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-// The two halves of load(), for whoever adds values in between. compose() leaves interpolations as text.
+// The first half of load(), for whoever adds values before resolve_interpolations(): interpolations are left as text.
 Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides);
-void resolve_interpolations(Node& root);
 
 }  // namespace hexad::config

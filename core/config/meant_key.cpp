@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/trl_names.hpp"
 

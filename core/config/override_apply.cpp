@@ -2,10 +2,10 @@
 
 #include <charconv>
 
-#include "core/base/error.hpp"
-#include "core/config/interpolation.hpp"
+#include "lib/base/error.hpp"
+#include "lib/yaml/interpolation.hpp"
 #include "core/config/meant_key.hpp"
-#include "core/config/merge.hpp"
+#include "lib/yaml/merge.hpp"
 
 namespace hexad::config {
 namespace {

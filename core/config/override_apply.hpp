@@ -1,7 +1,7 @@
 // Applies overrides to a composed tree, as Hydra does to a config in struct mode.
 #pragma once
 #include "core/config/load.hpp"
-#include "core/config/override_grammar.hpp"
+#include "lib/yaml/override_grammar.hpp"
 #include "core/config/schema/schema.hpp"
 
 namespace hexad::config {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "core/config/location.hpp"
+#include "lib/yaml/location.hpp"
 
 namespace hexad::config {
 

@@ -1,6 +1,6 @@
 #include "core/config/reference.hpp"
 
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/check_value.hpp"
 #include "core/config/reference_plugin.hpp"
 #include "core/config/schema/schema.hpp"

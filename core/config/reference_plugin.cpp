@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/run_schema.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/reference.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::config {
 namespace {

@@ -1,8 +1,8 @@
 #include "core/config/rules.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/config/defaults.hpp"
-#include "core/config/interpolation_grammar.hpp"
+#include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/model/error.hpp"
 
 namespace hexad::config {

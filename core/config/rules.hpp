@@ -7,7 +7,7 @@
 
 #include "core/config/algorithm.hpp"
 #include "core/config/check.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/run_facts.hpp"
 #include "core/config/schema/schema.hpp"
 #include "core/config/world.hpp"

@@ -1,5 +1,5 @@
 // policy.batch_invariant: what it does not go with.
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/dialect.hpp"
 #include "core/config/rules.hpp"
 

@@ -1,7 +1,7 @@
 // What the loss differentiates is among what the backend makes.
 #include <algorithm>
 
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/rules.hpp"
 
 namespace hexad::config {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/duration.hpp"
 #include "core/config/rules.hpp"

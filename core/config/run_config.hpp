@@ -3,7 +3,7 @@
 #include "core/config/algorithm.hpp"
 #include "core/config/algorithm_config.hpp"
 #include "core/config/data_config.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/policy_config.hpp"
 #include "core/config/run_facts.hpp"
 #include "core/config/system_config.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 

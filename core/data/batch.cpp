@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 
 namespace hexad::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/padding.hpp"
 
 namespace hexad::data {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::data {
 

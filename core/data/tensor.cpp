@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 
 namespace hexad::data {
 namespace {

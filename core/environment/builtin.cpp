@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/environment/answer.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/environment.hpp"

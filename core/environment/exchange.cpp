@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::environment {
 namespace {

@@ -1,7 +1,7 @@
 #include "core/environment/format.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/pattern.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/pattern.hpp"
 #include "core/environment/arguments.hpp"
 
 namespace hexad::environment {

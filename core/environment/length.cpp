@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/environment/arguments.hpp"
 
 namespace hexad::environment {

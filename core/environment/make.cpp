@@ -1,8 +1,8 @@
 #include "core/environment/make.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "core/environment/program_environment.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/environment/environment.hpp"
 
 namespace hexad::environment {

@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/declaration/declaration.hpp"
 #include "core/environment/patience.hpp"
 #include "core/plugin/environment_plugin.hpp"

@@ -1,6 +1,6 @@
 #include "core/environment/program_environment.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/environment/program_scoring.hpp"
 
 namespace hexad::environment {

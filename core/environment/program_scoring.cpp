@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/environment/patience.hpp"
 
 namespace hexad::environment {

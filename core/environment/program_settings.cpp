@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/environment/arguments.hpp"
 
 namespace hexad::environment {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/length.hpp"
 

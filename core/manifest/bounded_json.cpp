@@ -9,8 +9,8 @@
 #include <rapidjson/reader.h>
 #include <rapidjson/stream.h>
 
-#include "core/base/error.hpp"
-#include "core/base/utf8.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/error.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/manifest/bounded_json.hpp"
 #include "core/manifest/members.hpp"
 

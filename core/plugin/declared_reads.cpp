@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/host_keys.hpp"
 

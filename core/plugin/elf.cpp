@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 namespace {

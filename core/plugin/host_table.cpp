@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/host_services.hpp"
 
 namespace hexad::plugin {

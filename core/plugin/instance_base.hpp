@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/loader.hpp"

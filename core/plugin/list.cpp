@@ -1,7 +1,7 @@
 #include "core/plugin/list.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/reference_plugin.hpp"
 #include "core/manifest/discovery.hpp"
 #include "core/plugin/key_table.hpp"

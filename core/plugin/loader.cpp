@@ -9,7 +9,7 @@
 #include <spdlog/spdlog.h>
 #include <boost/dll/shared_library.hpp>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/confined/proxy.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/host_table.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/json_integer.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::plugin {
 namespace {

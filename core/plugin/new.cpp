@@ -4,12 +4,12 @@
 #include <fstream>
 #include <vector>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
-#include "core/base/replaced.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/replaced.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/manifest/manifest.hpp"
 
 namespace hexad::plugin {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/config/defaults.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/manifest/permissions.hpp"
 #include "core/manifest/sha256.hpp"
 #include "core/plugin/elf.hpp"

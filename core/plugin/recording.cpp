@@ -3,9 +3,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/plugin/staging.hpp"
 
 namespace hexad::plugin {

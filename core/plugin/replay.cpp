@@ -3,8 +3,8 @@
 #include <cmath>
 #include <deque>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/declaration/declaration.hpp"
 #include "core/plugin/loss_plugin.hpp"
 #include "core/plugin/recording.hpp"

@@ -1,6 +1,6 @@
 #include "core/rollout/generation.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/rollout/request_message.hpp"
 
 namespace hexad::rollout {

@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
-#include "core/text/tokenizer/tokenizer_config.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
+#include "lib/text/tokenizer/tokenizer_config.hpp"
 
 namespace hexad::rollout {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/config/policy_config.hpp"
 #include "core/data/dataset/processor.hpp"
-#include "core/text/template/chat_template.hpp"
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/text/template/chat_template.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 
 namespace hexad::rollout {
 

@@ -1,6 +1,6 @@
 #include "core/rollout/reply.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::rollout {
 

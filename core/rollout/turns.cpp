@@ -1,6 +1,6 @@
 #include "core/rollout/turns.hpp"
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/random.hpp"
 #include "core/rollout/reply.hpp"
 

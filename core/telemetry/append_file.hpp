@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::telemetry {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/telemetry/comparison.hpp"
 #include "core/telemetry/report_data.hpp"
 #include "core/telemetry/report_page.hpp"

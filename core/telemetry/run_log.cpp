@@ -5,9 +5,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::telemetry {
 namespace {

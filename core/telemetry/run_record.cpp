@@ -4,10 +4,10 @@
 #include <fstream>
 #include <limits>
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::telemetry {
 namespace {

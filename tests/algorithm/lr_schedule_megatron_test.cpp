@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/support/golden.hpp"
 
 using namespace hexad;

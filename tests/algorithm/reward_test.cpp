@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/algorithm/reward_dynamic_sampling.hpp"
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/support/golden.hpp"
 
 using namespace hexad;

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/checkpoint/convert.hpp"
-#include "core/checkpoint/gguf.hpp"
-#include "core/checkpoint/safetensors.hpp"
+#include "lib/tensorfile/gguf.hpp"
+#include "lib/tensorfile/safetensors.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 #include "tests/checkpoint/tiny_gguf.hpp"
 

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/checkpoint/convert_output.hpp"
-#include "core/checkpoint/safetensors.hpp"
+#include "lib/tensorfile/safetensors.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 #include "tests/checkpoint/tiny_gguf.hpp"
 

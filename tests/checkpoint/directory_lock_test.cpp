@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 #include "tests/support/said.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using checkpoint::Store;

@@ -1,6 +1,6 @@
 // Tiny models as GGUF files: llama, qwen2 and qwen3 with one or more layers and every part that a conversion needs.
 #pragma once
-#include "tests/checkpoint/gguf_file.hpp"
+#include "tests/lib/tensorfile/gguf_file.hpp"
 
 struct TinySizes {
   uint64_t vocabulary = 6, hidden = 32, heads = 2, kv_heads = 1, head_dim = 16, inner = 64;

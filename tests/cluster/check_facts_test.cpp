@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using cluster::check_facts;

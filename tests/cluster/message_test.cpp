@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using cluster::Frame;

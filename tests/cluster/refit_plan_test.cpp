@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad;

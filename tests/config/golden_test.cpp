@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/config/load.hpp"
 #include "tests/support/golden.hpp"
 

@@ -1,8 +1,8 @@
 // Values, paths, typed access and its messages, YAML and JSON output.
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
-#include "core/config/python_text.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/python_text.hpp"
+#include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;

@@ -2,7 +2,7 @@
 #include "core/config/origin.hpp"
 
 #include "core/config/commands.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 
 using namespace hexad::config;

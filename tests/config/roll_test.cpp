@@ -3,7 +3,7 @@
 #include "core/config/commands.hpp"
 #include "core/config/roll/device_mapping.hpp"
 #include "core/config/run_config.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 
 #include <cstdlib>

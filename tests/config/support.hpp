@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/config/check.hpp"
 #include "core/config/declaration/run_schema.hpp"
 #include "core/config/load.hpp"

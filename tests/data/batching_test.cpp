@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/padding.hpp"
 #include "tests/support/golden.hpp"
 

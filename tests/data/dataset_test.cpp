@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using namespace hexad::data;

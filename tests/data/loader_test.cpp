@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/random.hpp"
 
 using namespace hexad;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/packing/packed_rows.hpp"
 #include "core/data/padding.hpp"
 #include "tests/support/golden.hpp"

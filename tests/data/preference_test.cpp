@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "tests/support/golden.hpp"
 

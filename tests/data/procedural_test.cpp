@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using namespace hexad::data;

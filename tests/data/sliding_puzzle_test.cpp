@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

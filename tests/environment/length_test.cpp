@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using namespace hexad::environment;

@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/environment/exchange.hpp"
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/processes.hpp"

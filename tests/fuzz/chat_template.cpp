@@ -1,7 +1,7 @@
 // A chat template, and behind a NUL byte the messages for it as JSON. The limits are tighter than in use: an input that
 // reaches them must end here in well under a second.
-#include "core/text/template/chat_template.hpp"
-#include "core/base/json.hpp"
+#include "lib/text/template/chat_template.hpp"
+#include "lib/base/json.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

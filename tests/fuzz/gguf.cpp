@@ -1,7 +1,7 @@
 // A GGUF file: metadata and tensors, and what a conversion makes of them.
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

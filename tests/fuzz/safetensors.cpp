@@ -1,6 +1,6 @@
 // A safetensors file: its header, and the values of the tensors in it.
-#include "core/checkpoint/safetensors.hpp"
-#include "core/checkpoint/safetensors_header.hpp"
+#include "lib/tensorfile/safetensors.hpp"
+#include "lib/tensorfile/safetensors_header.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

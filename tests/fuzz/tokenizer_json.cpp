@@ -1,6 +1,6 @@
 // A tokenizer.json, and behind a NUL byte a text for it.
-#include "core/base/json.hpp"
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/base/json.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

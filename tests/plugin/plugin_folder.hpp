@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/manifest/sha256.hpp"
 
 namespace plugin_test {

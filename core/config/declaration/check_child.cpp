@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/manifest/sha256.hpp"
 
 namespace hexad::config {

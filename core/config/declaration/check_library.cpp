@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/declaration/check_child.hpp"
 #include "core/manifest/permissions.hpp"
 

@@ -4,14 +4,14 @@
 #include <set>
 #include <unordered_set>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/declaration/selection.hpp"
 #include "core/config/defaults.hpp"
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::config {
 namespace {

@@ -1,12 +1,12 @@
 #include "core/config/declaration/key_read.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/check_value.hpp"
 #include "core/config/defaults.hpp"
-#include "core/config/yaml_scalar.hpp"
+#include "lib/yaml/scalar.hpp"
 
 namespace hexad::config {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "core/base/file.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/defaults.hpp"
 #include "lib/model/model_shape.hpp"
 #include "lib/model/parameter_count.hpp"

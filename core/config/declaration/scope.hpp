@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/world.hpp"
 #include "lib/expression/expression.hpp"
 

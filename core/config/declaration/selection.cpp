@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/check_library.hpp"
 #include "core/config/defaults.hpp"
 #include "core/config/dialect.hpp"
-#include "core/config/interpolation.hpp"
+#include "lib/yaml/interpolation.hpp"
 
 namespace hexad::config {
 namespace {

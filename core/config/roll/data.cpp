@@ -1,5 +1,5 @@
 // Prompts and who judges their answers.
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/roll/pass.hpp"
 
 namespace hexad::config::roll {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config::roll {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/config/check.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 #include "core/config/rules.hpp"
 
 namespace hexad::config::roll {

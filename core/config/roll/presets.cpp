@@ -1,6 +1,6 @@
 #include "core/config/roll/presets.hpp"
 
-#include "core/config/yaml_file.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::config::roll {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/config/check.hpp"
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config::roll {
 

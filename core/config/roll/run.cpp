@@ -1,7 +1,7 @@
 // The run itself: steps, lengths, folders, model, devices.
 #include <filesystem>
 
-#include "core/base/joined.hpp"
+#include "lib/base/joined.hpp"
 #include "core/config/roll/device_mapping.hpp"
 #include "core/config/roll/pass.hpp"
 

@@ -1,6 +1,6 @@
 // actor_train.strategy_args: the backend and what ranks share.
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/config/roll/pass.hpp"
 
 namespace hexad::config::roll {

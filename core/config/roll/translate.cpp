@@ -1,6 +1,6 @@
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/config/load.hpp"
-#include "core/config/merge.hpp"
+#include "lib/yaml/merge.hpp"
 #include "core/config/roll/pass.hpp"
 #include "core/config/roll/roll.hpp"
 #include "core/config/roll/schema.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config/node.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 

@@ -1,8 +1,8 @@
 #include "core/data/dataset/contents.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/fingerprint.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/fingerprint.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::data {
 namespace {

@@ -1,7 +1,7 @@
 #include "core/data/dataset/conversation.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::data {
 namespace {

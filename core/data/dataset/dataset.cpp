@@ -6,9 +6,9 @@
 #include <limits>
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/json_file.hpp"
 #include "core/data/dataset/preference.hpp"

@@ -1,7 +1,7 @@
 #include <cctype>
 #include <fstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/dataset/processor.hpp"
 
 namespace hexad::data {

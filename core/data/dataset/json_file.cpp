@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::data {
 namespace {

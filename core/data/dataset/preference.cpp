@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/data/dataset/conversation.hpp"
 
 namespace hexad::data {

@@ -5,9 +5,9 @@
 #include <set>
 #include <unordered_set>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::data {
 namespace {

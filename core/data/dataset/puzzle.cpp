@@ -2,9 +2,9 @@
 #include <map>
 #include <set>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/dataset/procedural_spec.hpp"
 #include "core/data/dataset/processor.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/dataset/procedural_spec.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/data/packing/packer.hpp"
 
 namespace hexad::data {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/base/error.hpp"
-#include "core/base/joined.hpp"
-#include "core/base/suggest.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 #include "core/data/random.hpp"
 
 namespace hexad::data {

@@ -7,7 +7,7 @@
 
 #include "core/environment/math/rewrite.hpp"
 #include "core/environment/math/wide.hpp"
-#include "core/text/unicode.hpp"
+#include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::environment::math {
 namespace {

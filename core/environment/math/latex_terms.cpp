@@ -2,7 +2,7 @@
 
 #include "core/environment/math/latex.hpp"
 #include "core/environment/math/latex_reader.hpp"
-#include "core/text/unicode.hpp"
+#include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "core/text/unicode.hpp"
+#include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {
 namespace {

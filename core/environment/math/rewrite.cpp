@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
-#include "core/text/unicode.hpp"
+#include "lib/base/error.hpp"
+#include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/environment/math/wide.hpp"
 
-#include "core/text/unicode.hpp"
+#include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {
 

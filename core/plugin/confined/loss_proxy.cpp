@@ -1,7 +1,7 @@
 // The loss vtable of a confined loss.
 #include <vector>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/confined/proxy.hpp"
 
 namespace hexad::plugin::confined {

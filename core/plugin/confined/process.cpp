@@ -14,7 +14,7 @@
 #include <future>
 #include <thread>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/confined/server.hpp"
 
 extern char** environ;

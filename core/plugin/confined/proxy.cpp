@@ -5,7 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/host_table.hpp"
 

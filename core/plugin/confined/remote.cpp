@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/confined/questions.hpp"
 
 namespace hexad::plugin::confined {

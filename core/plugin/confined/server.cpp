@@ -13,7 +13,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/plugin/confined/kind_server.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/precheck.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin::confined {
 

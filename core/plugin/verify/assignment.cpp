@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::plugin {
 

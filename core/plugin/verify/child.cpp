@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <deque>
 
-#include "core/base/json.hpp"
-#include "core/base/replaced.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/replaced.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/declared_reads.hpp"
 #include "sdk/verify/instance.hpp"

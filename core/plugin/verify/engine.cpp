@@ -1,6 +1,6 @@
 #include "core/plugin/verify/engine.hpp"
 
-#include "core/base/json.hpp"
+#include "lib/base/json.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/host_table.hpp"
 #include "core/plugin/plugin_config.hpp"

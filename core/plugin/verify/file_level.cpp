@@ -1,7 +1,7 @@
 #include "core/plugin/verify/file_level.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "core/plugin/elf.hpp"
 #include "core/plugin/precheck.hpp"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/manifest/permissions.hpp"
 
 namespace hexad::plugin {

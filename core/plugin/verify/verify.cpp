@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "core/base/error.hpp"
-#include "core/base/json.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/verify/assignment.hpp"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "core/environment/math/latex.hpp"
 #include "core/environment/math/parse_tree.hpp"
 

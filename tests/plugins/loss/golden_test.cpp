@@ -1,7 +1,7 @@
 // clipped_pg and nll against vectors of NeMo-RL's own loss functions, through the loaded shared objects.
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/plugins/loss/filtered_softmax.hpp"
 #include "tests/plugins/loss/loss_case.hpp"
 

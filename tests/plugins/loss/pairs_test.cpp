@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/plugins/loss/loss_case.hpp"
 
 namespace {

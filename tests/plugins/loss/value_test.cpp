@@ -1,7 +1,7 @@
 // value: against vectors of NeMo-RL's MseValueLossFn, and what it refuses.
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
+#include "lib/base/error.hpp"
 #include "tests/plugins/loss/loss_case.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "core/text/tokenizer/tokenizer.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
 #include "modeling/weight/safetensors_reader.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
 #include "tests/plugins/native/support/harness.hpp"

@@ -1,0 +1,12 @@
+# Libraries that are not ours, but for LibTorch (docs/dependencies.md).
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Boost REQUIRED COMPONENTS filesystem)
+find_package(Threads REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n data)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ZMQ REQUIRED libzmq)

@@ -1,9 +1,0 @@
-#include "core/config/location.hpp"
-
-#include <fmt/format.h>
-
-namespace hexad::config {
-
-std::string Location::text() const { return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file; }
-
-}  // namespace hexad::config

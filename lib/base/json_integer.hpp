@@ -1,0 +1,31 @@
+// Whole numbers of JSON that others wrote. nlohmann's get<int64_t>() casts a real to what the cast makes of it, which for
+// 4.5e21 is undefined, and cuts a large number to the type's bits.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+
+namespace hexad {
+
+// Throws Error(data) unless it is a whole number of the type.
+template <typename T, typename J>
+T integer(const J& json) {
+  const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.template get<uint64_t>())
+                    : json.is_number_integer() ? std::in_range<T>(json.template get<int64_t>())
+                                               : false;
+  if (!fits) fail(ErrorKind::data, "got {}, wanted a whole number of {} bits", json_text(json), 8 * sizeof(T));
+  return json.template get<T>();
+}
+
+// The same of every element of a list.
+template <typename T, typename J>
+std::vector<T> integers(const J& json) {
+  if (!json.is_array()) fail(ErrorKind::data, "got {}, wanted a list of whole numbers", json.type_name());
+  std::vector<T> all;
+  for (const J& element : json) all.push_back(integer<T>(element));
+  return all;
+}
+
+}  // namespace hexad

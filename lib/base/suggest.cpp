@@ -1,0 +1,48 @@
+#include "lib/base/suggest.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace hexad {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  // The row of the table for a's first i characters, and the two above it.
+  std::vector<size_t> row(b.size() + 1), above(b.size() + 1), two_above(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    two_above.swap(above);
+    above.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitution = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+namespace {
+constexpr size_t kShortWord = 3;  // two edits make any other of it
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  size_t best_distance = (word.size() <= kShortWord ? 1 : std::max<size_t>(2, word.size() / 3)) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t longer = std::max(word.size(), candidate.size()), shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter >= best_distance) continue;  // each character too many is an edit
+    const size_t distance = edit_distance(word, candidate);
+    if (distance > 0 && distance < best_distance) best_distance = distance, best = candidate;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const auto suggestion = nearest(word, candidates);
+  return suggestion ? ", did you mean '" + *suggestion + "'?" : "";
+}
+
+}  // namespace hexad

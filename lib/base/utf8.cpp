@@ -1,0 +1,54 @@
+#include "lib/base/utf8.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace hexad {
+namespace {
+
+// Size of the valid UTF-8 sequence at the front of `text`, or 0 with `broken` set to the size of the maximal part.
+size_t sequence_size(std::string_view text, size_t& broken) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(0);
+  broken = 1;
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  for (size_t i = 1; i < size; ++i) {
+    broken = i;
+    if (i >= text.size()) return 0;
+    const uint8_t b = byte(i);
+    if (i == 1 ? (b < low || b > high) : (b & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+}  // namespace
+
+size_t ascii_prefix(std::string_view text) {
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    if (word & 0x8080808080808080u) break;
+  }
+  while (at < text.size() && static_cast<uint8_t>(text[at]) < 0x80) ++at;
+  return at;
+}
+
+size_t utf8_prefix(std::string_view text, size_t* broken) {
+  size_t unused = 0;
+  size_t at = 0;
+  while (at < text.size()) {
+    at += ascii_prefix(text.substr(at));
+    if (at == text.size()) break;
+    const size_t size = sequence_size(text.substr(at), broken ? *broken : unused);
+    if (size == 0) return at;
+    at += size;
+  }
+  return at;
+}
+
+}  // namespace hexad

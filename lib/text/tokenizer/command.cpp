@@ -1,0 +1,98 @@
+#include "lib/text/tokenizer/command.hpp"
+
+#include <fstream>
+#include <ostream>
+
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/text/tokenizer/tokenizer.hpp"
+
+namespace hexad::text {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One line with its place, "FILE:LINE".
+struct Line {
+  Json value;
+  std::string where;
+
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::data, "{}: {}", where, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  bool flag(const char* key, bool fallback) const {
+    if (!value.contains(key)) return fallback;
+    if (!value.at(key).is_boolean()) refuse("\"{}\" wants true or false", key);
+    return value.at(key).get<bool>();
+  }
+
+  const std::string& text(const char* key) const {
+    if (!value.at(key).is_string()) refuse("\"{}\" wants a string", key);
+    return value.at(key).get_ref<const std::string&>();
+  }
+
+  std::vector<int32_t> ids(const char* key) const {
+    if (!value.contains(key) || !value.at(key).is_array()) refuse("wanted \"{}\": a list of token ids", key);
+    std::vector<int32_t> result;
+    for (const Json& id : value.at(key)) {
+      if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
+        refuse("\"{}\"[{}] wants a token id, a whole number from 0", key, result.size());
+      }
+      result.push_back(id.get<int32_t>());
+    }
+    return result;
+  }
+};
+
+Line parse_line(const std::string& text, std::string where) {
+  Line line{nullptr, std::move(where)};
+  try {
+    line.value = parse_json<Json>(text);
+  } catch (const nlohmann::json::exception& error) {
+    line.refuse("not valid JSON: {}", error.what());
+  }
+  if (!line.value.is_object()) line.refuse("wanted a JSON object");
+  return line;
+}
+
+Json encode_line(const Tokenizer& tokenizer, const Line& line, const ChatRenderer& render) {
+  if (line.value.contains("text")) {
+    return {{"token_ids", tokenizer.encode(line.text("text"), line.flag("add_special_tokens", true))}};
+  }
+  if (!line.value.contains("messages")) line.refuse("wanted \"text\" or \"messages\"");
+  if (!render) line.refuse("\"messages\" need a chat template, and the model folder has none");
+  std::string text;
+  try {
+    text = render(line.value);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", line.where, error.what()));
+  }
+  return {{"token_ids", tokenizer.encode(text, false)}, {"text", text}};
+}
+
+Json decode_line(const Tokenizer& tokenizer, const Line& line) {
+  return {{"text", tokenizer.decode(line.ids("token_ids"), line.flag("skip_special_tokens", false))}};
+}
+
+}  // namespace
+
+int tokenize_file(const std::filesystem::path& model_dir, const std::filesystem::path& input, std::ostream& out,
+                  bool decode, const ChatRenderer& render) {
+  const auto tokenizer = Tokenizer::load(model_dir);
+  std::ifstream in(input, std::ios::binary);
+  if (!in) fail(ErrorKind::data, "{}: cannot be read", input.string());
+  std::string text;
+  int written = 0;
+  for (int number = 1; std::getline(in, text); ++number) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Line line = parse_line(text, fmt::format("{}:{}", input.string(), number));
+    const Json result = decode ? decode_line(*tokenizer, line) : encode_line(*tokenizer, line, render);
+    out << json_text(result) << '\n';
+    ++written;
+  }
+  return written;
+}
+
+}  // namespace hexad::text

@@ -1,0 +1,9 @@
+#include "lib/yaml/location.hpp"
+
+#include <fmt/format.h>
+
+namespace hexad::config {
+
+std::string Location::text() const { return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file; }
+
+}  // namespace hexad::config

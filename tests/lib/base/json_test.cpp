@@ -1,0 +1,80 @@
+#include "lib/base/json.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+
+using namespace hexad;
+using Ordered = nlohmann::ordered_json;
+
+namespace {
+
+// A file that is gone when the case ends.
+struct ScratchFile {
+  explicit ScratchFile(const std::string& content) { std::ofstream(path) << content; }
+  ~ScratchFile() { std::filesystem::remove(path); }
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("hexad_json_test_" + std::to_string(::getpid()));
+};
+
+}  // namespace
+
+TEST_CASE("text becomes the value it stands for, in the order of its keys where that is asked") {
+  CHECK(parse_json<nlohmann::json>(R"({"b": 1, "a": 2})").begin().key() == "a");
+  CHECK(parse_json<Ordered>(R"({"b": 1, "a": 2})").begin().key() == "b");
+  CHECK_THROWS_WITH_AS(parse_json<Ordered>("{\"a\": 1,\n]"), doctest::Contains("line 2, column 1"),
+                       Ordered::parse_error);
+}
+
+TEST_CASE("nesting that would end the stack is refused") {
+  const auto nested = [](int levels) { return std::string(levels, '[') + "\"]\\\"\"" + std::string(levels, ']'); };
+  CHECK(json_text(Ordered(parse_json<Ordered>(nested(500)))) == nested(500));
+  CHECK_THROWS_WITH_AS(parse_json<Ordered>(nested(501)), doctest::Contains("nested more than 500 levels deep"),
+                       Ordered::parse_error);
+  CHECK(try_parse_json<Ordered>(nested(1'000'000)).is_discarded());
+  CHECK(parse_json<Ordered>("[" + nested(499) + "," + nested(499) + "]").size() == 2);
+  const ScratchFile file(nested(1'000'000));
+  CHECK_THROWS_WITH_AS(read_json<Ordered>(file.path), doctest::Contains("nested more than 500 levels deep"), Error);
+}
+
+TEST_CASE("text that is not JSON is nothing for try_parse_json") {
+  CHECK(try_parse_json<Ordered>("[1]").is_array());
+  for (const char* text : {"", "{", "[1,]", "{} x", "nul", "\"\xff\""}) {
+    const auto value = try_parse_json<Ordered>(text);
+    CHECK_FALSE(value.is_object());
+    CHECK_FALSE(value.is_array());
+    CHECK_FALSE(value.is_string());
+  }
+}
+
+TEST_CASE("a watcher sees keys and refuses by throwing") {
+  const auto watch = [](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::key && value == "bad") fail(ErrorKind::data, "no bad key");
+    return true;
+  };
+  CHECK(parse_json<nlohmann::json>(R"({"good": 1})", watch).at("good") == 1);
+  CHECK_THROWS_WITH_AS(parse_json<nlohmann::json>(R"({"bad": 1})", watch), "no bad key", Error);
+}
+
+TEST_CASE("a file is named when it is missing or is not JSON") {
+  const ScratchFile good(R"({"a": [1, 2]})");
+  CHECK(read_json<Ordered>(good.path).at("a").size() == 2);
+  CHECK(read_file(good.path) == R"({"a": [1, 2]})");
+  CHECK_THROWS_WITH_AS(read_json<Ordered>("/nowhere/x.json"),
+                       "/nowhere/x.json: cannot be opened: No such file or directory", Error);
+  std::ofstream(good.path) << "{\"a\": }";
+  CHECK_THROWS_WITH_AS(read_json<nlohmann::json>(good.path),
+                       doctest::Contains((good.path.string() + ": not valid JSON: ").c_str()), Error);
+}
+
+TEST_CASE("printing never throws: bytes that are not UTF-8 are replaced, what is no number is null") {
+  CHECK(json_text(Ordered{{"b", 1}, {"a", "\xff!"}}) == "{\"b\":1,\"a\":\"\xEF\xBF\xBD!\"}");
+  CHECK(json_text(nlohmann::json{{"b", std::nan("")}}) == R"({"b":null})");
+  CHECK(json_text(Ordered{{"a", 1}}, 2) == "{\n  \"a\": 1\n}");
+}
