@@ -44,7 +44,7 @@ test-faults: build
 # kill -9 of controller and workers, and of reward programs, at 100 random moments each of a run on toy plugins, and as often
 # of the quickstart.
 test-torture: build
-	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_cli -tc="killed*"
+	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_app -tc="killed*"
 	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_run -tc="*killed at any moment*"
 
 # The equalities of the CPU's tests on the GPUs of this machine, and those of their kernels. What needs more GPUs than

@@ -10,8 +10,8 @@ runtime_api needs nvcc, sanitizer compute-sanitizer.
 """
 import argparse, concurrent.futures, hashlib, json, pathlib, platform, subprocess, sys, tempfile, time
 
-SOURCE = pathlib.Path("tests/plugin/broken/cuda_loss.c")
-CORPUS = json.loads(pathlib.Path("tests/plugin/broken/cuda_corpus.json").read_text())
+SOURCE = pathlib.Path("tests/app/broken/cuda_loss.c")
+CORPUS = json.loads(pathlib.Path("tests/app/broken/cuda_corpus.json").read_text())
 
 # The template of a CUDA loss with one line more before it ends, or a text replaced: what the kit has to say of it. It
 # shows that a runtime linked statically is seen through as well as the driver API of the corpus.

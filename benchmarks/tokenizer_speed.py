@@ -24,13 +24,9 @@ import tokenizers  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def build_bench(build, folder):
-    exe = os.path.join(folder, "tokenizer_bench")
-    libs = [f"{build}/archive/libhexad_text.a", f"{build}/archive/libhexad_base.a"]
-    subprocess.run(
-        ["c++", "-std=c++20", "-O2", "-I", ROOT, "-I", f"{ROOT}/sdk/include", f"{ROOT}/benchmarks/tokenizer_bench.cpp"]
-        + libs + ["-o", exe, "-lfmt", "-lpcre2-8", "-licui18n", "-licuuc", "-licudata", "-pthread"], check=True)
-    return exe
+def build_bench(build):
+    subprocess.run(["ninja", "-C", build, "tokenizer_bench"], check=True)
+    return os.path.join(build, "bin", "tokenizer_bench")
 
 
 def cut(text, size=4000):
@@ -83,7 +79,7 @@ def main():
     print(f"tokenizers {tokenizers.__version__}, one core")
     print(f"{'tokenizer':16} {'text':10} {'peer MB/s':>10} {'hexad MB/s':>11} {'ratio':>6} {'ids':>6} {'load s: peer':>13} {'hexad':>6}")
     with tempfile.TemporaryDirectory() as folder:
-        exe = args.bench or build_bench(args.build, folder)
+        exe = args.bench or build_bench(args.build)
         texts = corpora(f"{ROOT}/tests/golden/tokenizers", args.mb, args.text)
         for path in sorted(glob.glob(f"{args.tokenizers}/*/tokenizer.json")):
             model = os.path.dirname(path)

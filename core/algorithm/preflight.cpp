@@ -15,13 +15,13 @@
 namespace hexad::algorithm {
 namespace {
 
-using config::Node;
+using yaml::Node;
 using config::Problem;
 
 // A dataset's env_name, and where it is written.
 struct EnvName {
   std::string name = "math", key;
-  config::Location location;
+  yaml::Location location;
   bool used = true;  // false: every dataset has one of its own
 };
 

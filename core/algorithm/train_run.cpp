@@ -36,7 +36,7 @@ void tell_changes(const Run& run, const fs::path& checkpoint) {
   const fs::path saved = checkpoint / "config.yaml";
   if (!fs::exists(saved)) return;
   const std::vector<std::string> changes = checkpoint::differences(
-      config::read_yaml_file(saved).to_json(), config::read_yaml_text(run.resolved_config, "config.yaml").to_json());
+      yaml::read_file(saved).to_json(), yaml::read_text(run.resolved_config, "config.yaml").to_json());
   for (size_t i = 0; i < std::min(changes.size(), kShown); ++i) run.console.line("changed since: " + changes[i]);
   if (changes.size() > kShown)
     run.console.line(fmt::format("changed since: {} more keys, see {}", changes.size() - kShown, saved.string()));
@@ -104,14 +104,14 @@ Ending train_and_report(Run& run, const std::function<Ending()>& train) {
 
 }  // namespace
 
-plugin::Options plugin_options(const config::Node& root) {
-  const config::Node* section = root.find("plugins");
+plugin::Options plugin_options(const yaml::Node& root) {
+  const yaml::Node* section = root.find("plugins");
   return plugin::options_from(section ? section->to_json() : Json::object());
 }
 
-plugin::Locate locator(const config::Node& root) {
+plugin::Locate locator(const yaml::Node& root) {
   return [&root](std::string_view path) {
-    const config::Node* node = root.find(path);
+    const yaml::Node* node = root.find(path);
     return node ? node->location().text() : std::string();
   };
 }

@@ -31,7 +31,7 @@ struct TrainOutcome {
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
 
 // What the block `plugins` says; and where a key of the configuration was written, for messages of plugins.
-plugin::Options plugin_options(const config::Node& root);
-plugin::Locate locator(const config::Node& root);  // borrows the root
+plugin::Options plugin_options(const yaml::Node& root);
+plugin::Locate locator(const yaml::Node& root);  // borrows the root
 
 }  // namespace hexad::algorithm

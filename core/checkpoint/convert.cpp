@@ -16,18 +16,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void require_storable(DType dtype) {
-  if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16) return;
-  fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16", torch_name(dtype));
+void require_storable(tensorfile::DType dtype) {
+  if (dtype == tensorfile::DType::f32 || dtype == tensorfile::DType::bf16 || dtype == tensorfile::DType::f16) return;
+  fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16", tensorfile::torch_name(dtype));
 }
 
 // The least magnitude that `dtype` would round to infinity: halfway from its largest value to the next power of two.
-float infinite_from(DType dtype) {
-  return dtype == DType::f16 ? 65520 : dtype == DType::bf16 ? 0x1.ffp127f : std::numeric_limits<float>::infinity();
+float infinite_from(tensorfile::DType dtype) {
+  return dtype == tensorfile::DType::f16 ? 65520 : dtype == tensorfile::DType::bf16 ? 0x1.ffp127f : std::numeric_limits<float>::infinity();
 }
 
 // Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after the conversion.
-void encode(std::span<const float> values, DType dtype, const std::string& tensor, const fs::path& source,
+void encode(std::span<const float> values, tensorfile::DType dtype, const std::string& tensor, const fs::path& source,
             std::vector<std::byte>& out) {
   const float limit = infinite_from(dtype);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -37,17 +37,17 @@ void encode(std::span<const float> values, DType dtype, const std::string& tenso
            values[i], i);
     }
     fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}, too large for {}: choose {}", source.string(),
-         tensor, values[i], i, torch_name(dtype), dtype == DType::f16 ? "bfloat16 or float32" : "float32");
+         tensor, values[i], i, tensorfile::torch_name(dtype), dtype == tensorfile::DType::f16 ? "bfloat16 or float32" : "float32");
   }
-  out.resize(values.size() * dtype_size(dtype));
-  from_float32(values, dtype, out);
+  out.resize(values.size() * tensorfile::dtype_size(dtype));
+  tensorfile::from_float32(values, dtype, out);
 }
 
 ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
-  const Gguf gguf = Gguf::open(source);
-  const DType dtype = options.dtype.value_or(DType::f32);
+  const tensorfile::Gguf gguf = tensorfile::Gguf::open(source);
+  const tensorfile::DType dtype = options.dtype.value_or(tensorfile::DType::f32);
   Json config = gguf_config(gguf);
-  config["torch_dtype"] = torch_name(dtype);
+  config["torch_dtype"] = tensorfile::torch_name(dtype);
   const std::vector<GgufWeight> weights = gguf_weights(gguf, config);
 
   ConvertOutput output(destination);
@@ -57,12 +57,12 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   output.write_text("tokenizer_config.json", json_text(gguf_tokenizer_config(gguf), 2) + "\n");
 
   ConvertResult result{"gguf"};
-  std::vector<TensorSpec> specs;
+  std::vector<tensorfile::TensorSpec> specs;
   for (const GgufWeight& weight : weights) {
     specs.push_back({weight.name, dtype, weight.shape});
     ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
   }
-  ShardedWriter writer(output.directory(), std::move(specs), options.max_shard_bytes);
+  tensorfile::ShardedWriter writer(output.directory(), std::move(specs), options.max_shard_bytes);
   std::vector<std::byte> bytes;
   for (const GgufWeight& weight : weights) {
     encode(read_gguf_weight(gguf, weight), dtype, weight.gguf_name, source, bytes);
@@ -87,17 +87,17 @@ void copy_side_files(const fs::path& source, const ConvertOutput& output) {
 }
 
 // config.json with the new dtype.
-void write_config(const fs::path& source, const ConvertOutput& output, std::optional<DType> dtype) {
+void write_config(const fs::path& source, const ConvertOutput& output, std::optional<tensorfile::DType> dtype) {
   Json config = read_json<Json>(source / "config.json");
   if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", (source / "config.json").string());
-  if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name(*dtype);
+  if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = tensorfile::torch_name(*dtype);
   output.write_text("config.json", json_text(config, 2) + "\n");
 }
 
 // `tokenizer`: the directory of the tokenizer's files, if it is another one.
 ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
-  const Safetensors weights = Safetensors::open(source);
+  const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
   if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
     fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());
   }
@@ -107,21 +107,21 @@ ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokeni
   write_config(source, output, options.dtype);
 
   ConvertResult result{tokenizer.empty() ? "huggingface" : "checkpoint"};
-  std::vector<TensorSpec> specs;
-  for (const SafetensorsEntry& entry : weights.tensors()) {
+  std::vector<tensorfile::TensorSpec> specs;
+  for (const tensorfile::SafetensorsEntry& entry : weights.tensors()) {
     specs.push_back(
-        {entry.name, is_floating(entry.dtype) ? options.dtype.value_or(entry.dtype) : entry.dtype, entry.shape});
+        {entry.name, tensorfile::is_floating(entry.dtype) ? options.dtype.value_or(entry.dtype) : entry.dtype, entry.shape});
     ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
   }
-  ShardedWriter writer(output.directory(), specs, options.max_shard_bytes);
+  tensorfile::ShardedWriter writer(output.directory(), specs, options.max_shard_bytes);
   std::vector<std::byte> bytes;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const SafetensorsEntry& entry = weights.tensors()[i];
+    const tensorfile::SafetensorsEntry& entry = weights.tensors()[i];
     if (specs[i].dtype == entry.dtype) {
-      require_finite(entry, source);
+      tensorfile::require_finite(entry, source);
       writer.append(entry.data);
     } else {
-      encode(to_float32(entry), specs[i].dtype, entry.name, source, bytes);
+      encode(tensorfile::to_float32(entry), specs[i].dtype, entry.name, source, bytes);
       writer.append(bytes);
     }
   }

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Below 2^31, so that a product of two sizes stays inside 64 bits.
-int64_t positive(const Gguf& gguf, const std::string& key) {
+int64_t positive(const tensorfile::Gguf& gguf, const std::string& key) {
   const auto value = gguf.get<int64_t>(key);
   if (value <= 0 || value > INT32_MAX) {
     fail(ErrorKind::data, "{}: metadata \"{}\" is {}, wanted a positive number up to {}", gguf.path().string(), key,
@@ -20,7 +20,7 @@ int64_t positive(const Gguf& gguf, const std::string& key) {
   return value;
 }
 
-double positive_real(const Gguf& gguf, const std::string& key) {
+double positive_real(const tensorfile::Gguf& gguf, const std::string& key) {
   const auto value = gguf.get<double>(key);
   if (!(value > 0) || !std::isfinite(value)) {
     fail(ErrorKind::data, "{}: metadata \"{}\" is {}, wanted a positive number", gguf.path().string(), key, value);
@@ -28,8 +28,8 @@ double positive_real(const Gguf& gguf, const std::string& key) {
   return value;
 }
 
-int64_t vocabulary_size(const Gguf& gguf) {
-  const GgufTensor* embedding = gguf.find("token_embd.weight");
+int64_t vocabulary_size(const tensorfile::Gguf& gguf) {
+  const tensorfile::GgufTensor* embedding = gguf.find("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2) {
     fail(ErrorKind::data, "{}: tensor \"token_embd.weight\" is missing or no matrix", gguf.path().string());
   }
@@ -39,8 +39,8 @@ int64_t vocabulary_size(const Gguf& gguf) {
 // Llama 3.x: llama.cpp stores the divisors of the rotary frequencies as a tensor instead of the parameters that they
 // were made from (transformers' rope_type "llama3"). Every published model has low_freq_factor 1 and high_freq_factor 4
 // over 8192 positions; the factor is the largest divisor. The divisors are recomputed and must agree.
-Json llama3_scaling(const Gguf& gguf, const GgufTensor& tensor, int64_t head_dim, double theta) {
-  const std::vector<float> divisors = dequantize(tensor);
+Json llama3_scaling(const tensorfile::Gguf& gguf, const tensorfile::GgufTensor& tensor, int64_t head_dim, double theta) {
+  const std::vector<float> divisors = tensorfile::dequantize(tensor);
   if (divisors.size() != static_cast<size_t>(head_dim / 2)) {
     fail(ErrorKind::data, "{}: tensor \"rope_freqs.weight\" has {} elements, heads of size {} want {}",
          gguf.path().string(), divisors.size(), head_dim, head_dim / 2);
@@ -67,8 +67,8 @@ Json llama3_scaling(const Gguf& gguf, const GgufTensor& tensor, int64_t head_dim
 }
 
 // config.json's "rope_scaling": null when there is none.
-Json rope_scaling(const Gguf& gguf, const std::string& arch, int64_t head_dim, double theta) {
-  if (const GgufTensor* divisors = gguf.find("rope_freqs.weight")) {
+Json rope_scaling(const tensorfile::Gguf& gguf, const std::string& arch, int64_t head_dim, double theta) {
+  if (const tensorfile::GgufTensor* divisors = gguf.find("rope_freqs.weight")) {
     return llama3_scaling(gguf, *divisors, head_dim, theta);
   }
   const auto type = gguf.get_or<std::string>(arch + ".rope.scaling.type", "none");
@@ -84,7 +84,7 @@ Json rope_scaling(const Gguf& gguf, const std::string& arch, int64_t head_dim, d
        gguf.path().string(), arch, type);
 }
 
-void add_token_ids(const Gguf& gguf, int64_t vocabulary, Json& config) {
+void add_token_ids(const tensorfile::Gguf& gguf, int64_t vocabulary, Json& config) {
   for (const char* role : {"bos", "eos", "padding"}) {
     const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
     if (!gguf.metadata().contains(key)) continue;
@@ -99,7 +99,7 @@ void add_token_ids(const Gguf& gguf, int64_t vocabulary, Json& config) {
 
 }  // namespace
 
-Json gguf_config(const Gguf& gguf) {
+Json gguf_config(const tensorfile::Gguf& gguf) {
   const auto arch = gguf.get<std::string>("general.architecture");
   if (arch != "llama" && arch != "qwen2" && arch != "qwen3") {
     fail(ErrorKind::data, "{}: architecture \"{}\" cannot be converted; known are llama, qwen2, qwen3",

@@ -25,7 +25,7 @@ constexpr std::array<PreTokenizer, 7> pre_tokenizers = {{{"default", Split::gpt2
                                                          {"llama-v3", Split::llama3},
                                                          {"qwen2", Split::qwen2}}};
 
-Split split_of(const Gguf& gguf) {
+Split split_of(const tensorfile::Gguf& gguf) {
   const auto name = gguf.get_or<std::string>("tokenizer.ggml.pre", "default");
   std::vector<std::string_view> known;
   for (const PreTokenizer& candidate : pre_tokenizers) {
@@ -64,14 +64,14 @@ Json pre_tokenizer(Split split) {
 }
 
 // Fails when the tokenizer is no byte-level BPE, or has more tokens than the model has embeddings.
-std::vector<std::string> token_list(const Gguf& gguf) {
+std::vector<std::string> token_list(const tensorfile::Gguf& gguf) {
   const auto model = gguf.get<std::string>("tokenizer.ggml.model");
   if (model != "gpt2") {
     fail(ErrorKind::data, "{}: tokenizer model \"{}\" cannot be converted; known is gpt2 (byte-level BPE)",
          gguf.path().string(), model);
   }
   auto tokens = gguf.get<std::vector<std::string>>("tokenizer.ggml.tokens");
-  const GgufTensor* embedding = gguf.find("token_embd.weight");
+  const tensorfile::GgufTensor* embedding = gguf.find("token_embd.weight");
   if (embedding && embedding->shape.size() != 2)
     fail(ErrorKind::data, "{}: tensor \"token_embd.weight\" is no matrix", gguf.path().string());
   if (embedding && tokens.size() > static_cast<size_t>(embedding->shape[0])) {
@@ -82,7 +82,7 @@ std::vector<std::string> token_list(const Gguf& gguf) {
 }
 
 // The text of the token that a role ("bos", "eos", "padding", "unknown") names; null when it names none.
-Json token_of(const Gguf& gguf, const std::vector<std::string>& tokens, const char* role) {
+Json token_of(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens, const char* role) {
   const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
   if (!gguf.metadata().contains(key)) return nullptr;
   const auto id = gguf.get<int64_t>(key);
@@ -94,7 +94,7 @@ Json token_of(const Gguf& gguf, const std::vector<std::string>& tokens, const ch
 }
 
 // Control tokens become special added tokens, user-defined ones plain added tokens.
-Json added_tokens(const Gguf& gguf, const std::vector<std::string>& tokens) {
+Json added_tokens(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
   constexpr int64_t control = 3, user_defined = 4;
   const auto types = gguf.get<std::vector<int64_t>>("tokenizer.ggml.token_type");
   if (types.size() != tokens.size()) {
@@ -115,7 +115,7 @@ Json added_tokens(const Gguf& gguf, const std::vector<std::string>& tokens) {
   return list;
 }
 
-Json vocabulary(const Gguf& gguf, const std::vector<std::string>& tokens) {
+Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
   // An ordered object's own insertion looks through all keys, which is quadratic: append to the vector that it is.
   std::map<std::string_view, size_t> seen;
   Json::object_t vocabulary;
@@ -132,7 +132,7 @@ Json vocabulary(const Gguf& gguf, const std::vector<std::string>& tokens) {
 }
 
 // Adds the beginning-of-text token to every text, when the file asks for it.
-Json post_processor(const Gguf& gguf, const Json& bos) {
+Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
   const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
   if (!gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false) || bos.is_null()) return bytes;
   const auto special = [&](int type) { return Json{{"SpecialToken", {{"id", bos}, {"type_id", type}}}}; };
@@ -148,7 +148,7 @@ Json post_processor(const Gguf& gguf, const Json& bos) {
 
 }  // namespace
 
-Json gguf_tokenizer(const Gguf& gguf) {
+Json gguf_tokenizer(const tensorfile::Gguf& gguf) {
   const std::vector<std::string> tokens = token_list(gguf);
   const Split split = split_of(gguf);
   Json model = {{"type", "BPE"},
@@ -173,7 +173,7 @@ Json gguf_tokenizer(const Gguf& gguf) {
   return tokenizer;
 }
 
-Json gguf_tokenizer_config(const Gguf& gguf) {
+Json gguf_tokenizer_config(const tensorfile::Gguf& gguf) {
   const std::vector<std::string> tokens = token_list(gguf);
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
   for (const auto& [role, name] : {std::pair("bos", "bos_token"), std::pair("eos", "eos_token"),
@@ -189,7 +189,7 @@ Json gguf_tokenizer_config(const Gguf& gguf) {
   return config;
 }
 
-Json gguf_generation_config(const Gguf& gguf) {
+Json gguf_generation_config(const tensorfile::Gguf& gguf) {
   Json config = Json::object();
   for (const auto& [role, name] :
        {std::pair("bos", "bos_token_id"), std::pair("eos", "eos_token_id"), std::pair("padding", "pad_token_id")}) {

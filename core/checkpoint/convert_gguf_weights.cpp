@@ -55,10 +55,10 @@ void add_layer(std::vector<GgufWeight>& weights, int64_t layer, const Json& conf
   add_linear(weights, layer, {"mlp.down_proj", "ffn_down", hidden, inner, mlp_bias});
 }
 
-void check(const Gguf& gguf, const std::vector<GgufWeight>& weights) {
+void check(const tensorfile::Gguf& gguf, const std::vector<GgufWeight>& weights) {
   std::set<std::string> used = {"rope_freqs.weight"};  // in config.json as rope_scaling
   for (const GgufWeight& weight : weights) {
-    const GgufTensor* tensor = gguf.find(weight.gguf_name);
+    const tensorfile::GgufTensor* tensor = gguf.find(weight.gguf_name);
     if (!tensor) fail(ErrorKind::data, "{}: tensor \"{}\" is missing", gguf.path().string(), weight.gguf_name);
     if (tensor->shape != weight.shape) {
       fail(ErrorKind::data, "{}: tensor \"{}\" has shape [{}], the metadata want [{}]", gguf.path().string(),
@@ -66,7 +66,7 @@ void check(const Gguf& gguf, const std::vector<GgufWeight>& weights) {
     }
     used.insert(weight.gguf_name);
   }
-  for (const GgufTensor& tensor : gguf.tensors()) {
+  for (const tensorfile::GgufTensor& tensor : gguf.tensors()) {
     if (!used.contains(tensor.name)) {
       fail(ErrorKind::data, "{}: tensor \"{}\" belongs to no part of a {} model", gguf.path().string(), tensor.name,
            gguf.get<std::string>("general.architecture"));
@@ -76,7 +76,7 @@ void check(const Gguf& gguf, const std::vector<GgufWeight>& weights) {
 
 }  // namespace
 
-std::vector<GgufWeight> gguf_weights(const Gguf& gguf, const Json& config) {
+std::vector<GgufWeight> gguf_weights(const tensorfile::Gguf& gguf, const Json& config) {
   const int64_t hidden = config.at("hidden_size"), vocabulary = config.at("vocab_size");
   const int64_t layers = config.at("num_hidden_layers");
   if (static_cast<uint64_t>(layers) > gguf.tensors().size()) {
@@ -91,8 +91,8 @@ std::vector<GgufWeight> gguf_weights(const Gguf& gguf, const Json& config) {
   return weights;
 }
 
-std::vector<float> read_gguf_weight(const Gguf& gguf, const GgufWeight& weight) {
-  std::vector<float> values = dequantize(*gguf.find(weight.gguf_name));
+std::vector<float> read_gguf_weight(const tensorfile::Gguf& gguf, const GgufWeight& weight) {
+  std::vector<float> values = tensorfile::dequantize(*gguf.find(weight.gguf_name));
   if (weight.permuted_heads == 0) return values;
   // Row i of a head in the file is row i/2 of the first half (i even) or of the second half (i odd) of the head.
   const int64_t rows = weight.shape[0], columns = weight.shape.size() > 1 ? weight.shape[1] : 1;

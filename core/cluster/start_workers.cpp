@@ -33,7 +33,7 @@ int rendezvous_port(int64_t low, int64_t high) {
        "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
 }
 
-void collect_locations(const config::Node& node, const std::string& path, Json& out) {
+void collect_locations(const yaml::Node& node, const std::string& path, Json& out) {
   const std::string place = node.location().text();
   if (!path.empty() && !place.empty()) out[path] = place;
   if (!node.is_map()) return;
@@ -41,22 +41,22 @@ void collect_locations(const config::Node& node, const std::string& path, Json& 
 }
 
 // Whether the generator must tell where its tokens were routed.
-bool replays_rollout_routes(const config::Node& root) {
+bool replays_rollout_routes(const yaml::Node& root) {
   const std::string at = "policy.router_replay.";
   if (!root.has(at + "enabled") || !root.at(at + "enabled").as_bool()) return false;
   return !root.has(at + "source") || root.as_string(at + "source") == "rollout";
 }
 
 // The section that the loss reads. A plugin's own keys stand in loss_fn, whatever holds those of NeMo-RL.
-Json loss_section(const config::Node& root, const config::RunConfig& run) {
-  const config::Node* found = root.find(run.loss_fn.section);
+Json loss_section(const yaml::Node& root, const config::RunConfig& run) {
+  const yaml::Node* found = root.find(run.loss_fn.section);
   Json section = found && found->is_map() ? found->to_json() : Json::object();
   if (!run.loss_fn.plugin_config.is_null()) section["plugin_config"] = run.loss_fn.plugin_config;
   return section;
 }
 
 // A reward model's head is the backend's to make, whether the configuration names it or only the algorithm.
-Json policy_section(const config::Node& root, const config::RunConfig& run, const std::string& model_dir) {
+Json policy_section(const yaml::Node& root, const config::RunConfig& run, const std::string& model_dir) {
   Json policy = root.at("policy").to_json();
   policy["model_name"] = model_dir;
   if (run.algorithm == config::Algorithm::rm) policy["reward_model_cfg"]["enabled"] = true;
@@ -65,7 +65,7 @@ Json policy_section(const config::Node& root, const config::RunConfig& run, cons
 
 }  // namespace
 
-Json start_sections(const config::Node& root, const config::RunConfig& run, const Roles& roles,
+Json start_sections(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
                     const std::string& model_dir, const std::string& tokenizer_dir) {
   Json header;
   const Json policy = policy_section(root, run, model_dir);
@@ -98,12 +98,12 @@ Json start_sections(const config::Node& root, const config::RunConfig& run, cons
   return header;
 }
 
-std::vector<Json> start_workers(WorkerGroup& workers, const config::Node& root, const config::RunConfig& run,
+std::vector<Json> start_workers(WorkerGroup& workers, const yaml::Node& root, const config::RunConfig& run,
                                 const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
   return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
 }
 
-std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const config::Node& root,
+std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const yaml::Node& root,
                                 const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
                                 const std::string& tokenizer_dir) {
   Message message;

@@ -12,16 +12,16 @@ const char* name_of(Algorithm algorithm) {
   return "";
 }
 
-std::vector<Algorithm> algorithm_blocks(const Node& root) {
+std::vector<Algorithm> algorithm_blocks(const yaml::Node& root) {
   std::vector<Algorithm> found;
   for (const Algorithm algorithm : {Algorithm::grpo, Algorithm::sft, Algorithm::dpo, Algorithm::rm}) {
-    const Node* block = root.child(name_of(algorithm));
+    const yaml::Node* block = root.child(name_of(algorithm));
     if (block && !block->is_null()) found.push_back(algorithm);
   }
   return found;
 }
 
-Algorithm algorithm_of(const Node& root) {
+Algorithm algorithm_of(const yaml::Node& root) {
   const std::vector<Algorithm> found = algorithm_blocks(root);
   return found.empty() ? Algorithm::grpo : found.back();
 }

@@ -13,9 +13,9 @@ enum class Algorithm { grpo, sft, dpo, rm };
 const char* name_of(Algorithm algorithm);
 
 // The blocks that are there and not null, in the order above.
-std::vector<Algorithm> algorithm_blocks(const Node& root);
+std::vector<Algorithm> algorithm_blocks(const yaml::Node& root);
 // The one block's; grpo where there is none. Several are a fault that the rules report.
-Algorithm algorithm_of(const Node& root);
+Algorithm algorithm_of(const yaml::Node& root);
 
 // What loss_fn.plugin is where the configuration does not say.
 const char* default_loss(Algorithm algorithm);

@@ -51,7 +51,7 @@ void check_plugins(const Loaded& loaded, bool samples, std::vector<Problem>& pro
 void tell_unread(const Loaded& loaded, RuleContext& context) {
   const Declaration* backend = loaded.selection.backend.declaration();
   for (const Key& key : loaded.schema.keys()) {
-    const Node* value = key.for_backend ? loaded.root.find(key.path) : nullptr;
+    const yaml::Node* value = key.for_backend ? loaded.root.find(key.path) : nullptr;
     if (!value || value->is_null() || value->location().file == kDefaultOrigin) continue;
     if (value->is_bool() && !value->as_bool()) continue;
     const std::string path = key.path.substr(key.path.find('.') + 1);
@@ -67,7 +67,7 @@ void tell_manifests(const Loaded& loaded, RuleContext& context) {
     if (!chosen->installed) continue;
     const std::string& problem = chosen->installed->problem();
     if (!problem.empty()) context.error(chosen->block, problem);
-    const Node* own = loaded.root.find(chosen->block + ".plugin_config");
+    const yaml::Node* own = loaded.root.find(chosen->block + ".plugin_config");
     if (problem.empty() && !chosen->declaration() && own && own->is_map() && !own->entries().empty())
       context.notice(chosen->block + ".plugin_config",
                      fmt::format("is not checked: the manifest of '{}' declares no keys", chosen->plugin()));
@@ -98,7 +98,7 @@ void tell_dormant(const Selection& selection, RuleContext& context) {
                                                                            : "is the loss";
     for (const std::string& name : each.present) {
       const std::string path = each.block + "." + name;
-      const Node* section = context.root().find(path);
+      const yaml::Node* section = context.root().find(path);
       const auto is_switch = [&](const std::string& key) {
         return std::ranges::any_of(each.declaration->select,
                                    [&](const auto& s) { return s.first == name + "." + key; });
@@ -112,7 +112,7 @@ void tell_dormant(const Selection& selection, RuleContext& context) {
 }
 
 std::vector<Problem> check_loaded(const Loaded& loaded) {
-  const Node& root = loaded.root;
+  const yaml::Node& root = loaded.root;
   RuleContext context(root, loaded.schema, loaded.facts);
   std::vector<std::string> dormant;  // what stands there of plugins that the run does not use
   for (const Dormant& each : loaded.selection.dormant) {
@@ -148,12 +148,12 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
 
 // What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys
 // after it.
-Loaded load_translated(Node file, const std::vector<std::string>& overrides,
+Loaded load_translated(yaml::Node file, const std::vector<std::string>& overrides,
                        const std::function<bool(const std::string& key)>& is_own, const Schema& own,
-                       const Schema& known, const std::function<Loaded(Node file)>& translate) {
-  std::vector<Override> later;
+                       const Schema& known, const std::function<Loaded(yaml::Node file)>& translate) {
+  std::vector<yaml::Override> later;
   for (const std::string& text : overrides) {
-    Override parsed = parse_override(text);
+    yaml::Override parsed = yaml::parse_override(text);
     if (is_own(parsed.key)) {
       apply_override(file, parsed, &own);
     } else {
@@ -161,11 +161,11 @@ Loaded load_translated(Node file, const std::vector<std::string>& overrides,
     }
   }
   Loaded result = translate(std::move(file));
-  for (const Override& override : later) apply_override(result.root, override, &known);
+  for (const yaml::Override& override : later) apply_override(result.root, override, &known);
   return result;
 }
 
-Loaded from_roll(Node file) {
+Loaded from_roll(yaml::Node file) {
   roll::Translation translation = roll::translate(std::move(file));
   Loaded result;
   result.root = std::move(translation.root);
@@ -174,11 +174,11 @@ Loaded from_roll(Node file) {
 }
 
 // The file's own word on where plugins are, with what an override says of it.
-std::shared_ptr<Catalog> catalog_of(const Node& file, const std::vector<std::string>& overrides) {
-  Node root(Node::Map{});
-  if (const Node* plugins = file.child("plugins")) root.set("plugins", *plugins);
+std::shared_ptr<Catalog> catalog_of(const yaml::Node& file, const std::vector<std::string>& overrides) {
+  yaml::Node root(yaml::Node::Map{});
+  if (const yaml::Node* plugins = file.child("plugins")) root.set("plugins", *plugins);
   for (const std::string& text : overrides) {
-    Override parsed = parse_override(text);
+    yaml::Override parsed = yaml::parse_override(text);
     if (parsed.key == "plugins.paths" && parsed.value) root.set("plugins.paths", *parsed.value);
   }
   try {
@@ -210,7 +210,7 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
 }  // namespace
 
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Node file = read_with_parents(path);
+  yaml::Node file = read_with_parents(path);
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
   Schema of_all;  // an override may name a key of any plugin
   if (!overrides.empty()) {
@@ -222,13 +222,13 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
   if (roll::is_roll(file)) {
     loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), known, from_roll);
   } else if (is_eval_form(file)) {
-    loaded = load_translated(std::move(file), overrides, is_eval_form_key, known, known, [](Node form) {
+    loaded = load_translated(std::move(file), overrides, is_eval_form_key, known, known, [](yaml::Node form) {
       Loaded result;
       result.root = from_eval_form(std::move(form));
       return result;
     });
   } else {
-    for (const std::string& text : overrides) apply_override(file, parse_override(text), &known);
+    for (const std::string& text : overrides) apply_override(file, yaml::parse_override(text), &known);
     loaded.root = std::move(file);
   }
   complete(loaded, catalog);

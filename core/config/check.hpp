@@ -16,7 +16,7 @@ namespace hexad::config {
 // form (config/roll/) is translated to NeMo-RL's keys, keys that have other names now are moved, and texts that mean another
 // one here are replaced (config/synonyms.hpp); `problems` is what is said about all that.
 struct Loaded {
-  Node root;
+  yaml::Node root;
   std::vector<Problem> problems;
   Selection selection;
   Schema schema;                 // core's keys, and those of the plugins that take part
@@ -31,7 +31,7 @@ std::vector<Problem> check(const Loaded& loaded);
 
 // A configuration that is valid, with the schema's defaults filled in.
 struct Resolved {
-  Node root;
+  yaml::Node root;
   std::vector<Problem> notices;
   RunFacts facts;
 };

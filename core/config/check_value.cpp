@@ -21,9 +21,9 @@ bool in_range(const Key& key, double number) {
 
 std::optional<std::string> choice_problem(const Key& key, const std::string& text, bool dormant);
 
-std::optional<std::string> element_problem(const Key& key, const Node& list, bool dormant) {
+std::optional<std::string> element_problem(const Key& key, const yaml::Node& list, bool dormant) {
   for (size_t i = 0; i < list.items().size(); ++i) {
-    const Node& item = list.items()[i];
+    const yaml::Node& item = list.items()[i];
     if (!is_kind(item, key.element_kinds)) {
       return fmt::format("element {} is {}, wanted {}", i, item.describe(), kinds_text(key.element_kinds));
     }
@@ -46,7 +46,7 @@ std::optional<std::string> choice_problem(const Key& key, const std::string& tex
                      near ? fmt::format("; did you mean {}?", *near) : "");
 }
 
-std::optional<std::string> feature_problem(const Key& key, const Node& value) {
+std::optional<std::string> feature_problem(const Key& key, const yaml::Node& value) {
   if (key.status != Status::unavailable || key.off.empty()) return std::nullopt;
   for (const std::string& off : key.off) {
     if (same_value(default_value(off), value)) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<std::string> feature_problem(const Key& key, const Node& value) {
 
 }  // namespace
 
-bool is_kind(const Node& value, Kinds kinds) {
+bool is_kind(const yaml::Node& value, Kinds kinds) {
   if (value.is_null()) return kinds & kNull;
   if (value.is_bool()) return kinds & kBool;
   if (value.is_int()) return kinds & (kInt | kFloat);
@@ -96,7 +96,7 @@ std::string range_text(const Key& key) {
   return result;
 }
 
-std::optional<std::string> value_problem(const Key& key, const Node& value, bool dormant) {
+std::optional<std::string> value_problem(const Key& key, const yaml::Node& value, bool dormant) {
   if (value.is_string() && value.as_string() == "???") return "a mandatory value that nothing sets; give it one";
   if (!is_kind(value, key.kinds)) {
     return fmt::format("got {}, wanted {}", value.describe(), kinds_text(key.kinds));

@@ -10,10 +10,10 @@ namespace hexad::config {
 
 // What is wrong with the value (kind, range, choice, a feature that is not available), or nothing. A section that is not
 // read (`dormant`) may ask for features that are not available.
-std::optional<std::string> value_problem(const Key& key, const Node& value, bool dormant = false);
+std::optional<std::string> value_problem(const Key& key, const yaml::Node& value, bool dormant = false);
 
 // True if the value is of one of the kinds; a whole number counts as an integer, an integer as a number.
-bool is_kind(const Node& value, Kinds kinds);
+bool is_kind(const yaml::Node& value, Kinds kinds);
 
 // The kinds as text: "an integer or null".
 std::string kinds_text(Kinds kinds);

@@ -11,15 +11,15 @@
 namespace hexad::config {
 namespace {
 
-const Location kOrigin = {kDefaultOrigin, 0, 0};
+const yaml::Location kOrigin = {kDefaultOrigin, 0, 0};
 
 // The map that holds the last key of the path, made if it is absent; null if something else stands in its place.
-Node* section_for(Node& root, std::string_view path) {
-  Node* node = &root;
+yaml::Node* section_for(yaml::Node& root, std::string_view path) {
+  yaml::Node* node = &root;
   for (size_t begin = 0, dot; (dot = path.find('.', begin)) != path.npos; begin = dot + 1) {
     const std::string_view name = path.substr(begin, dot - begin);
-    Node* next = node->child(name);
-    if (!next) next = &node->entries().emplace_back(name, Node(Node::Map{}, kOrigin)).second;
+    yaml::Node* next = node->child(name);
+    if (!next) next = &node->entries().emplace_back(name, yaml::Node(yaml::Node::Map{}, kOrigin)).second;
     if (!next->is_map()) return nullptr;
     node = next;
   }
@@ -50,33 +50,33 @@ bool is_word(std::string_view text) {
 }
 
 // There are hundreds of defaults; those that need no YAML parser are nearly all.
-Node::Value value_of(const std::string& default_yaml) {
+yaml::Node::Value value_of(const std::string& default_yaml) {
   if (default_yaml.starts_with("${")) return default_yaml;
-  if (default_yaml == "{}") return Node::Map{};
-  if (default_yaml == "[]") return Node::List{};
-  if (is_word(default_yaml)) return plain_scalar(default_yaml);
-  return read_yaml_text("value: " + default_yaml, "default").at("value").value();
+  if (default_yaml == "{}") return yaml::Node::Map{};
+  if (default_yaml == "[]") return yaml::Node::List{};
+  if (is_word(default_yaml)) return yaml::plain_scalar(default_yaml);
+  return yaml::read_text("value: " + default_yaml, "default").at("value").value();
 }
 
 }  // namespace
 
-bool trains(const Node& root) { return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval")); }
+bool trains(const yaml::Node& root) { return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval")); }
 
-Node default_value(const std::string& default_yaml) {
-  if (default_yaml.empty()) return Node();
-  return Node(value_of(default_yaml), kOrigin);
+yaml::Node default_value(const std::string& default_yaml) {
+  if (default_yaml.empty()) return yaml::Node();
+  return yaml::Node(value_of(default_yaml), kOrigin);
 }
 
 namespace {
 
 // A key below a map that says so has its default only where the map is written.
-bool waits_for_section(const Node& root, const Schema& schema, const Key& key) {
+bool waits_for_section(const yaml::Node& root, const Schema& schema, const Key& key) {
   const std::string above = key.path.substr(0, key.path.rfind('.'));
   const Key* section = schema.find(above);
   return section && section->optional && !root.has(above);
 }
 
-std::string default_yaml_of(const Node& root, const Key& key, Algorithm algorithm,
+std::string default_yaml_of(const yaml::Node& root, const Key& key, Algorithm algorithm,
                             const nlohmann::ordered_json& model) {
   for (const std::string& other : key.first_of) {
     if (root.has(other)) return "${" + other + "}";
@@ -92,7 +92,7 @@ bool has_default(const Key& key) {
 
 }  // namespace
 
-void fill_defaults(Node& root, const Schema& schema, const nlohmann::ordered_json& model) {
+void fill_defaults(yaml::Node& root, const Schema& schema, const nlohmann::ordered_json& model) {
   const bool training = trains(root), has_data = training || root.child("data");
   const Algorithm algorithm = algorithm_of(root);
   for (const Key& key : schema.keys()) {
@@ -102,16 +102,16 @@ void fill_defaults(Node& root, const Schema& schema, const nlohmann::ordered_jso
     if (of_another_algorithm(key.path, algorithm) || waits_for_section(root, schema, key)) continue;
     const std::string yaml = default_yaml_of(root, key, algorithm, model);
     if (yaml.empty()) continue;
-    Node* section = section_for(root, key.path);
+    yaml::Node* section = section_for(root, key.path);
     const std::string_view name = std::string_view(key.path).substr(key.path.rfind('.') + 1);
     if (section && !section->child(name)) section->entries().emplace_back(name, default_value(yaml));
   }
 }
 
-void round_integers(Node& root, const Schema& schema) {
+void round_integers(yaml::Node& root, const Schema& schema) {
   for (const Key& key : schema.keys()) {
     if (!(key.kinds & kInt) || (key.kinds & kFloat)) continue;
-    Node* value = root.find(key.path);
+    yaml::Node* value = root.find(key.path);
     if (!value || !value->is_double()) continue;
     const double number = value->as_double();
     if (std::abs(number) < 9e15 && number == std::trunc(number)) value->set_value(static_cast<int64_t>(number));

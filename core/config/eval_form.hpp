@@ -7,13 +7,13 @@
 namespace hexad::config {
 
 // True if the top level has `eval` and `generation`.
-bool is_eval_form(const Node& root);
+bool is_eval_form(const yaml::Node& root);
 
 // True if an override of this key is of such a file, and not of what it comes to.
 bool is_eval_form_key(const std::string& path);
 
 // Puts `generation` and `tokenizer` below `policy`, its model_name at policy.model_name, and takes the context and the
 // precision from vllm_cfg where `policy` does not say them; keys of NeMo-RL 0.3 get their present names. References are resolved. Values keep their places.
-Node from_eval_form(Node file);
+yaml::Node from_eval_form(yaml::Node file);
 
 }  // namespace hexad::config

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostFiles = 1000;
 
 // What Python's `if` makes of a value.
-bool truthy(const Node& node) {
+bool truthy(const yaml::Node& node) {
   if (node.is_null() || node.is_missing()) return false;
   if (node.is_bool()) return node.as_bool();
   if (node.is_number()) return node.as_double() != 0;
@@ -22,13 +22,13 @@ bool truthy(const Node& node) {
   return node.is_map() ? !node.entries().empty() : !node.items().empty();
 }
 
-void erase(Node& map, const std::string& key) {
+void erase(yaml::Node& map, const std::string& key) {
   std::erase_if(map.entries(), [&](const auto& entry) { return entry.first == key; });
 }
 
 class Inheritance {
  public:
-  Node read(const std::filesystem::path& path) {
+  yaml::Node read(const std::filesystem::path& path) {
     std::error_code error;
     const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
     if (error) fail(ErrorKind::config, "cannot read the configuration file {}: {}", path.string(), error.message());
@@ -37,12 +37,12 @@ class Inheritance {
     }
     if (++files_ > kMostFiles) fail(ErrorKind::config, "`defaults` come to more than {} files", kMostFiles);
     stack_.push_back(canonical);
-    Node config = read_yaml_file(path);
-    const Node* defaults = config.child("defaults");
+    yaml::Node config = yaml::read_file(path);
+    const yaml::Node* defaults = config.child("defaults");
     if (defaults && !defaults->is_missing()) {
       const std::vector<std::string> parents = parent_names(config, *defaults);
       erase(config, "defaults");
-      Node base(Node::Map{}, config.location());
+      yaml::Node base(yaml::Node::Map{}, config.location());
       for (const std::string& parent : parents) merge_sections(base, read_parent(path.parent_path(), parent));
       merge_sections(base, std::move(config));
       config = std::move(base);
@@ -53,44 +53,44 @@ class Inheritance {
 
  private:
   // Hydra's form, as in ROLL's files: `../config/name@_here_`, without .yaml. DeepSpeed's presets need not be there.
-  Node read_parent(const std::filesystem::path& folder, std::string name) {
+  yaml::Node read_parent(const std::filesystem::path& folder, std::string name) {
     constexpr std::string_view kHere = "@_here_";
     if (!name.ends_with(kHere)) return read(folder / name);
     name.resize(name.size() - kHere.size());
     const std::filesystem::path file = folder / (name + ".yaml");
     std::error_code unreadable;
     if (!std::filesystem::exists(file, unreadable)) {
-      if (std::optional<Node> preset = roll::deepspeed_preset(name)) return std::move(*preset);
+      if (std::optional<yaml::Node> preset = roll::deepspeed_preset(name)) return std::move(*preset);
     }
     return read(file);
   }
 
-  static std::vector<std::string> parent_names(const Node& config, const Node& defaults) {
-    const Node value = Evaluator(config).evaluate({&config, &defaults});
+  static std::vector<std::string> parent_names(const yaml::Node& config, const yaml::Node& defaults) {
+    const yaml::Node value = yaml::Evaluator(config).evaluate({&config, &defaults});
     if (value.is_string()) return {value.as_string()};
     if (!value.is_list()) {
       fail(ErrorKind::config, "{}: defaults: got {}, wanted a file name or a list of them", value.location().text(),
            value.describe());
     }
     std::vector<std::string> names;
-    for (const Node& name : value.items()) names.push_back(python_str(name));
+    for (const yaml::Node& name : value.items()) names.push_back(python_str(name));
     return names;
   }
 
-  static void merge_sections(Node& base, Node config) {
+  static void merge_sections(yaml::Node& base, yaml::Node config) {
     for (auto& [key, section] : config.entries()) {
       // As in NeMo-RL, a top-level reference must hold within its own file.
-      if (section.is_string() && has_interpolation(section.as_string())) {
-        Evaluator evaluator(config);
-        const Evaluator::Chain target = evaluator.follow({&config, &section});
+      if (section.is_string() && yaml::has_interpolation(section.as_string())) {
+        yaml::Evaluator evaluator(config);
+        const yaml::Evaluator::Chain target = evaluator.follow({&config, &section});
         if (target.back()->is_missing()) {
           fail(ErrorKind::config, "{}: {}: it refers to a mandatory value that is not set", section.location().text(),
                key);
         }
         if (target.back()->is_string()) evaluator.evaluate(target);
       }
-      const Node* marker = section.child("_override_");
-      if (!marker || !truthy(Evaluator(config).evaluate({&config, &section, marker}))) continue;
+      const yaml::Node* marker = section.child("_override_");
+      if (!marker || !truthy(yaml::Evaluator(config).evaluate({&config, &section, marker}))) continue;
       erase(section, "_override_");
       erase(base, key);
     }
@@ -103,6 +103,6 @@ class Inheritance {
 
 }  // namespace
 
-Node read_with_parents(const std::filesystem::path& path) { return Inheritance().read(path); }
+yaml::Node read_with_parents(const std::filesystem::path& path) { return Inheritance().read(path); }
 
 }  // namespace hexad::config

@@ -10,6 +10,6 @@ namespace hexad::config {
 // depth first, the later over the earlier and the file itself over all. A top-level section with `_override_: true`
 // replaces what the parents say instead of merging with it. `name@_here_`, as in ROLL's files, is name.yaml. Throws Error(config): unreadable file, a file that
 // inherits from itself.
-Node read_with_parents(const std::filesystem::path& path);
+yaml::Node read_with_parents(const std::filesystem::path& path);
 
 }  // namespace hexad::config

@@ -5,14 +5,14 @@
 
 namespace hexad::config {
 
-Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Node root = read_with_parents(path);
-  for (const std::string& text : overrides) apply_override(root, parse_override(text), nullptr);
+yaml::Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  yaml::Node root = read_with_parents(path);
+  for (const std::string& text : overrides) apply_override(root, yaml::parse_override(text), nullptr);
   return root;
 }
 
-Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Node root = compose(path, overrides);
+yaml::Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  yaml::Node root = compose(path, overrides);
   resolve_interpolations(root);
   return root;
 }

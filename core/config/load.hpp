@@ -12,9 +12,9 @@ namespace hexad::config {
 
 // Reads a file, its parents and the overrides ("a.b=1", "+a.b=1", "++a.b=1", "~a.b") and resolves every interpolation.
 // The root is a map. Text "???" that nothing filled stays as it is. Throws Error(config) with file, line and column.
-Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+yaml::Node load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
 // The first half of load(), for whoever adds values before resolve_interpolations(): interpolations are left as text.
-Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+yaml::Node compose(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
 }  // namespace hexad::config

@@ -22,13 +22,13 @@ std::string key_below(const std::string& path, const std::string& key) { return 
 // A key as far as it leads: `above` is there, `name` is not, `rest` stands behind it.
 struct Break {
   std::string above, name, rest;
-  const Node* at = nullptr;  // what stands at `above`; null: nothing yet
+  const yaml::Node* at = nullptr;  // what stands at `above`; null: nothing yet
   Names beside;              // names of the keys there
 
   std::string missing() const { return key_below(above, name); }
 };
 
-Break break_of(const std::string& key, const Node& root, const Schema* schema) {
+Break break_of(const std::string& key, const yaml::Node& root, const Schema* schema) {
   Break b;
   b.at = &root;
   for (std::string left = key;;) {
@@ -44,7 +44,7 @@ Break break_of(const std::string& key, const Node& root, const Schema* schema) {
     if (schema) {
       for (const std::string& path : schema->children(schema_path(b.above))) b.beside.push_back(last_name(path));
     }
-    const Node* next = b.at ? b.at->find(b.name) : nullptr;
+    const yaml::Node* next = b.at ? b.at->find(b.name) : nullptr;
     const bool list = b.at && b.at->is_list() && !next;
     if (list || b.rest.empty() || (!next && std::ranges::find(b.beside, b.name) == b.beside.end())) return b;
     b.above = b.missing();
@@ -55,7 +55,7 @@ Break break_of(const std::string& key, const Node& root, const Schema* schema) {
 
 class Search {
  public:
-  Search(const std::string& key, const Node& root, const Schema& schema)
+  Search(const std::string& key, const yaml::Node& root, const Schema& schema)
       : key_(key), word_(last_name(key)), schema_(schema), algorithm_(name_of(algorithm_of(root))) {
     for (const char* block : {"grpo", "sft", "dpo", "rm"}) {
       if (algorithm_ != block) elsewhere_.push_back(std::string(block) + ".");
@@ -134,7 +134,7 @@ bool takes(const Schema& schema, const std::string& key) {
   return schema.find(path) || schema.is_free(path);
 }
 
-MeantKey meant_key(const std::string& key, const Node& root, const Schema* schema) {
+MeantKey meant_key(const std::string& key, const yaml::Node& root, const Schema* schema) {
   const Break b = break_of(key, root, schema);
   if (b.at && b.at->is_list()) return {b.missing(), "", b.above};
   const std::optional<std::string> near = nearest(b.name, b.beside);

@@ -21,6 +21,6 @@ struct MeantKey {
 
 // In this order: keys beside it that begin with the word, TRL's names, keys of the schema that end as the key does, a
 // section misspelt, keys elsewhere of that name or beginning with it, and names beside it by edit distance.
-MeantKey meant_key(const std::string& key, const Node& root, const Schema* schema);
+MeantKey meant_key(const std::string& key, const yaml::Node& root, const Schema* schema);
 
 }  // namespace hexad::config

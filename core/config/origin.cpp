@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_leaf(const Node& node) {
+bool is_leaf(const yaml::Node& node) {
   if (node.is_map()) return node.entries().empty();
   return !node.is_list() || node.items().empty();
 }
@@ -64,7 +64,7 @@ class Leaves {
 
  private:
   // What was made on the way to a value has no place of its own.
-  std::string origin(const Node& node, const std::string& path, const std::string& above) const {
+  std::string origin(const yaml::Node& node, const std::string& path, const std::string& above) const {
     return node.location().file.empty() ? above : origin_text(loaded_, path, node.location());
   }
   const std::vector<const Key*>& automatic(const std::string& section) const {
@@ -73,7 +73,7 @@ class Leaves {
     return found == automatic_.end() ? none : found->second;
   }
 
-  void list_below(const Node& node, const std::string& path, const std::string& above) {
+  void list_below(const yaml::Node& node, const std::string& path, const std::string& above) {
     const std::string here = origin(node, path, above);
     if (is_leaf(node) && !path.empty()) list_.push_back({{"key", path}, {"value", node.to_json()}, {"origin", here}});
     if (node.is_list()) {
@@ -86,7 +86,7 @@ class Leaves {
       list_.push_back({{"key", key->path}, {"value", nullptr}, {"origin", "auto: " + key->automatic}});
   }
 
-  void write(const Node& node, const std::string& path, int indent, const std::string& above) {
+  void write(const yaml::Node& node, const std::string& path, int indent, const std::string& above) {
     if (node.is_list()) {
       for (size_t i = 0; i < node.items().size(); ++i) {
         yaml_ += std::string(indent, ' ') + "-";
@@ -95,14 +95,14 @@ class Leaves {
       return;
     }
     for (const auto& [name, value] : node.entries()) {
-      yaml_ += std::string(indent, ' ') + scalar(Node(Node::Value(name))) + ":";
+      yaml_ += std::string(indent, ' ') + scalar(yaml::Node(yaml::Node::Value(name))) + ":";
       write_value(value, below(path, name), indent, above);
     }
     write_automatic(path, indent);
   }
 
   // What follows "key:" or "-", as Node::to_yaml() has it.
-  void write_value(const Node& value, const std::string& path, int indent, const std::string& above) {
+  void write_value(const yaml::Node& value, const std::string& path, int indent, const std::string& above) {
     const std::string here = origin(value, path, above);
     if (!is_leaf(value)) {
       yaml_ += '\n';
@@ -120,7 +120,7 @@ class Leaves {
     }
   }
 
-  static std::string scalar(const Node& leaf) {
+  static std::string scalar(const yaml::Node& leaf) {
     std::string text = leaf.to_yaml();
     text.pop_back();
     return text;
@@ -135,7 +135,7 @@ class Leaves {
 
 }  // namespace
 
-std::string origin_text(const Loaded& loaded, const std::string& path, const Location& location) {
+std::string origin_text(const Loaded& loaded, const std::string& path, const yaml::Location& location) {
   if (location.file == kDefaultOrigin) {
     const Key* key = key_of_default(loaded.schema, path);
     if (!key || key->plugin.empty()) return kDefaultOrigin;

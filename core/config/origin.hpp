@@ -10,7 +10,7 @@ namespace hexad::config {
 
 // Where the value at a path was written: "configs/a.yaml:3:7", "override grpo.seed=1", "default" of the engine, or
 // "default of NAME (its manifest)" of a plugin.
-std::string origin_text(const Loaded& loaded, const std::string& path, const Location& location);
+std::string origin_text(const Loaded& loaded, const std::string& path, const yaml::Location& location);
 
 // The configuration as YAML that reads back to the same values. A key of a plugin that is absent and chosen when the
 // run starts stands at the end of its section as a comment, "# key: auto: how". With `origins` each leaf has its origin

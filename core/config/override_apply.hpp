@@ -9,6 +9,6 @@ namespace hexad::config {
 // a.b=1 sets a key that exists or that the schema takes (null: as Hydra, there is none), +a.b=1 adds one, ++a.b=1 does
 // either, ~a.b removes. A map is merged into a map, anything else replaces. List elements can be set, not added or
 // removed. Throws Error(config).
-void apply_override(Node& root, const Override& override, const Schema* schema);
+void apply_override(yaml::Node& root, const yaml::Override& override, const Schema* schema);
 
 }  // namespace hexad::config

@@ -9,7 +9,7 @@ namespace hexad::config {
 struct Problem {
   enum class Severity { error, notice };
   Severity severity = Severity::error;
-  Location location;
+  yaml::Location location;
   std::string key;
   std::string message;
 

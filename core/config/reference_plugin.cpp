@@ -77,7 +77,7 @@ void write_tables(const std::vector<Key>& keys, const std::string& block, std::s
   }
 }
 
-std::string yaml_line(const Node& value) {
+std::string yaml_line(const yaml::Node& value) {
   std::string text = value.to_yaml();
   text.pop_back();
   return text;

@@ -7,16 +7,16 @@
 
 namespace hexad::config {
 
-const Node* RuleContext::value(const std::string& path) const {
-  if (const Node* found = root_.find(path)) return found->is_null() ? nullptr : found;
+const yaml::Node* RuleContext::value(const std::string& path) const {
+  if (const yaml::Node* found = root_.find(path)) return found->is_null() ? nullptr : found;
   const Key* key = defaults_from_.find(path);
-  if (!key || key->default_yaml.empty() || has_interpolation(key->default_yaml)) return nullptr;
-  defaults_.push_back(std::make_unique<Node>(default_value(key->default_yaml)));
+  if (!key || key->default_yaml.empty() || yaml::has_interpolation(key->default_yaml)) return nullptr;
+  defaults_.push_back(std::make_unique<yaml::Node>(default_value(key->default_yaml)));
   return defaults_.back()->is_null() ? nullptr : defaults_.back().get();
 }
 
 bool RuleContext::flag(const std::string& path) const {
-  const Node* node = value(path);
+  const yaml::Node* node = value(path);
   return node && node->is_bool() && node->as_bool();
 }
 
@@ -27,7 +27,7 @@ std::optional<int64_t> RuleContext::integer(const std::string& path) const {
 }
 
 std::optional<double> RuleContext::number(const std::string& path) const {
-  const Node* node = value(path);
+  const yaml::Node* node = value(path);
   if (!node || !node->is_number()) return std::nullopt;
   const double number = node->as_double();
   if (!(number > -9e15 && number < 9e15)) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<double> RuleContext::number(const std::string& path) const {
 }
 
 std::optional<std::string> RuleContext::text(const std::string& path) const {
-  const Node* node = value(path);
+  const yaml::Node* node = value(path);
   if (!node || !node->is_string()) return std::nullopt;
   return node->as_string();
 }

@@ -19,16 +19,16 @@ namespace hexad::config {
 class RuleContext {
  public:
   // `defaults` gives the values of absent keys; `facts` is what the run's plugins say of themselves.
-  explicit RuleContext(const Node& root, const Schema& defaults = core_schema(), RunFacts facts = {})
+  explicit RuleContext(const yaml::Node& root, const Schema& defaults = core_schema(), RunFacts facts = {})
       : root_(root), defaults_from_(defaults), facts_(std::move(facts)) {}
 
-  const Node& root() const { return root_; }
+  const yaml::Node& root() const { return root_; }
   bool flag(const std::string& path) const;
   std::optional<int64_t> integer(const std::string& path) const;
   std::optional<double> number(const std::string& path) const;
   std::optional<std::string> text(const std::string& path) const;
   // The value itself, or its default; null for null.
-  const Node* value(const std::string& path) const;
+  const yaml::Node* value(const std::string& path) const;
 
   // The algorithm, and the key of its block.
   Algorithm algorithm() const { return algorithm_of(root_); }
@@ -52,10 +52,10 @@ class RuleContext {
  private:
   void add(Problem::Severity severity, const std::string& path, std::string message);
 
-  const Node& root_;
+  const yaml::Node& root_;
   const Schema& defaults_from_;
   RunFacts facts_;
-  mutable std::vector<std::unique_ptr<Node>> defaults_;
+  mutable std::vector<std::unique_ptr<yaml::Node>> defaults_;
   std::vector<Problem> problems_;
 };
 

@@ -18,7 +18,7 @@ void check_penalties(RuleContext& c) {
             "needs reward_penalties.token_ids.unwanted: the tokens that are unwanted");
   if (there("token_ids.think_open") != there("token_ids.think_close"))
     c.error(at + ".token_ids", "think_open and think_close go together: one of them is missing");
-  const Node* tags = c.value(at + ".thinking_tags");
+  const yaml::Node* tags = c.value(at + ".thinking_tags");
   if (tags && tags->is_list() && tags->items().size() != 2)
     c.error(at + ".thinking_tags",
             fmt::format("got {} texts, wanted two: what opens reasoning, and what closes it", tags->items().size()));

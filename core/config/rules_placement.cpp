@@ -44,7 +44,7 @@ void check_several_nodes(RuleContext& c, int64_t cluster_devices, int64_t cluste
 }
 
 void check_resources(RuleContext& c) {
-  const Node* colocated = c.value(kAt + "enabled");
+  const yaml::Node* colocated = c.value(kAt + "enabled");
   if (!colocated || !colocated->is_bool() || colocated->as_bool()) return;
   const std::optional<int64_t> devices = c.integer("cluster.gpus_per_node"), nodes = c.integer("cluster.num_nodes");
   if (!devices || !nodes || *devices < 1 || *nodes < 1) return;

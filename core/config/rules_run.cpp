@@ -12,11 +12,11 @@ namespace {
 
 // A validation set that says neither would be read from the folder that hexad is started in.
 void check_validation_names(RuleContext& c) {
-  const Node* validation = c.root().find("data.validation");
-  const auto named = [&](const char* key, const Node& set) {
+  const yaml::Node* validation = c.root().find("data.validation");
+  const auto named = [&](const char* key, const yaml::Node& set) {
     return set.has(key) || c.root().has(std::string("data.default.") + key);
   };
-  const auto check = [&](const Node& set, const std::string& path) {
+  const auto check = [&](const yaml::Node& set, const std::string& path) {
     if (set.is_map() && !named("dataset_name", set) && !named("data_path", set) && !c.root().has("data.data_path"))
       c.error(path, "has no dataset_name; null is no validation set");
   };
@@ -28,12 +28,12 @@ void check_validation_names(RuleContext& c) {
 
 void check_data(RuleContext& c) {
   check_validation_names(c);
-  const Node* train = c.root().find("data.train");
+  const yaml::Node* train = c.root().find("data.train");
   if (train && !train->is_null()) {
-    const Node::List one = {*train};
-    const Node::List& sets = train->is_list() ? train->items() : one;
+    const yaml::Node::List one = {*train};
+    const yaml::Node::List& sets = train->is_list() ? train->items() : one;
     if (sets.empty()) c.error("data.train", "an empty list; wanted at least one dataset");
-    for (const Node& set : sets) {
+    for (const yaml::Node& set : sets) {
       if (set.is_map() && !set.has("dataset_name") && !c.root().has("data.default.dataset_name")) {
         c.error("data.train", "a dataset has no dataset_name");
       }
@@ -71,7 +71,7 @@ void check_cluster(RuleContext& c) {
 }
 
 void check_pins(RuleContext& c) {
-  const Node* pins = c.root().find("plugins.pin");
+  const yaml::Node* pins = c.root().find("plugins.pin");
   if (!pins || !pins->is_map()) return;
   for (const auto& [name, hash] : pins->entries()) {
     const std::string text = hash.is_string() ? hash.as_string() : "";
@@ -97,10 +97,10 @@ std::vector<std::string> confinable_plugins(const RuleContext& c) {
   };
   add(c.text("loss_fn.plugin"));
   if (c.algorithm() == Algorithm::grpo) add(c.facts().generator);
-  const Node* environments = c.root().find("env");
+  const yaml::Node* environments = c.root().find("env");
   if (!environments || !environments->is_map()) return names;
   for (const auto& [name, environment] : environments->entries()) {
-    const Node* plugin = environment.child("plugin");
+    const yaml::Node* plugin = environment.child("plugin");
     if (plugin && plugin->is_string()) add(plugin->as_string());
   }
   return names;
@@ -108,10 +108,10 @@ std::vector<std::string> confinable_plugins(const RuleContext& c) {
 
 void check_own_process(RuleContext& c) {
   const std::string key = "plugins.own_process";
-  const Node* list = c.root().find(key);
+  const yaml::Node* list = c.root().find(key);
   if (!list || !list->is_list() || list->items().empty()) return;
   const std::vector<std::string> names = confinable_plugins(c);
-  for (const Node& item : list->items()) {
+  for (const yaml::Node& item : list->items()) {
     if (!item.is_string()) continue;
     const std::string name = plugin_name(item.as_string());
     if (name == plugin_name(c.backend())) {

@@ -4,11 +4,11 @@ namespace hexad::config {
 namespace {
 
 // A list holds schedules and one {milestones}, one milestone fewer than schedules.
-void check_list(RuleContext& c, const Node& list) {
+void check_list(RuleContext& c, const yaml::Node& list) {
   size_t schedules = 0;
   std::optional<size_t> milestones;
-  for (const Node& item : list.items()) {
-    const Node* steps = item.find("milestones");
+  for (const yaml::Node& item : list.items()) {
+    const yaml::Node* steps = item.find("milestones");
     if (!item.is_map() || (!steps && !item.has("name"))) {
       return c.error("policy.scheduler", "an element is neither {name, kwargs} nor {milestones}");
     }
@@ -29,12 +29,12 @@ void check_list(RuleContext& c, const Node& list) {
 }  // namespace
 
 void check_schedule_rules(RuleContext& c) {
-  const Node* scheduler = c.root().find("policy.scheduler");
+  const yaml::Node* scheduler = c.root().find("policy.scheduler");
   if (scheduler && scheduler->is_list()) check_list(c, *scheduler);
   if (scheduler && scheduler->is_map() && !scheduler->has("name")) {
     c.error("policy.scheduler", "has no name, e.g. torch.optim.lr_scheduler.LinearLR");
   }
-  const Node* betas = c.root().find("policy.optimizer.kwargs.betas");
+  const yaml::Node* betas = c.root().find("policy.optimizer.kwargs.betas");
   if (betas && betas->is_list() && betas->items().size() != 2) {
     c.error("policy.optimizer.kwargs.betas", fmt::format("got {} numbers, wanted 2", betas->items().size()));
   }

@@ -35,8 +35,8 @@ void check_example_sizes(RuleContext& c) {
 void check_processors(RuleContext& c) {
   const bool samples = c.algorithm() == Algorithm::grpo;
   const std::string wanted = has_pairs(c.algorithm()) ? "preference_processor" : "sft_processor";
-  const auto check = [&](const std::string& path, const Node* node) {
-    const Node* processor = node && node->is_map() ? node->child("processor") : nullptr;
+  const auto check = [&](const std::string& path, const yaml::Node* node) {
+    const yaml::Node* processor = node && node->is_map() ? node->child("processor") : nullptr;
     if (!processor || !processor->is_string()) return;
     const std::string& name = processor->as_string();
     const bool of_examples = name == "sft_processor" || name == "preference_processor";
@@ -46,7 +46,7 @@ void check_processors(RuleContext& c) {
                         samples ? "one that makes prompts (math_hf_data_processor)" : wanted, c.block()));
   };
   for (const char* path : {"data", "data.default", "data.train", "data.validation"}) {
-    const Node* node = c.root().find(path);
+    const yaml::Node* node = c.root().find(path);
     check(path, node);
     if (!node || !node->is_list()) continue;
     for (size_t i = 0; i < node->items().size(); ++i) check(fmt::format("{}.{}", path, i), &node->items()[i]);
@@ -55,7 +55,7 @@ void check_processors(RuleContext& c) {
 
 void check_reward_model(RuleContext& c) {
   const std::string key = "policy.reward_model_cfg.enabled";
-  const Node* enabled = c.root().find(key);
+  const yaml::Node* enabled = c.root().find(key);
   const bool trains = c.algorithm() == Algorithm::rm;
   if (!enabled || !enabled->is_bool() || enabled->as_bool() == trains) return;
   c.error(key, trains ? "got false, and rm trains a reward model; wanted true, or nothing"
@@ -64,7 +64,7 @@ void check_reward_model(RuleContext& c) {
 }
 
 void check_notices(RuleContext& c) {
-  const Node* generation = c.root().find("policy.generation.temperature");
+  const yaml::Node* generation = c.root().find("policy.generation.temperature");
   if (generation && generation->is_number() && generation->as_double() != 1)
     c.notice("policy.generation.temperature", fmt::format("no effect: {} samples nothing", c.block()));
 }

@@ -56,9 +56,9 @@ ClusterConfig read_cluster(const Reader& r) {
   return c;
 }
 
-EnvConfig read_env(const Node& root) {
+EnvConfig read_env(const yaml::Node& root) {
   EnvConfig result;
-  const Node* env = root.child("env");
+  const yaml::Node* env = root.child("env");
   if (!env || !env->is_map()) return result;
   for (const auto& [name, arguments] : env->entries()) {
     if (arguments.is_map() || arguments.is_null()) {
@@ -81,7 +81,7 @@ int64_t max_num_steps(const RunConfig& run) {
   return run.algorithm == Algorithm::grpo ? run.grpo.max_num_steps : run.supervised.max_num_steps;
 }
 
-RunConfig run_config(const Node& root, const RunFacts& facts) {
+RunConfig run_config(const yaml::Node& root, const RunFacts& facts) {
   RunConfig run;
   run.algorithm = algorithm_of(root);
   if (run.algorithm == Algorithm::grpo)

@@ -33,7 +33,7 @@ int64_t generation_ranks(const RunConfig& run);
 int64_t max_num_steps(const RunConfig& run);
 
 // Of a configuration that is resolved, or only loaded. Throws Error(config) where a key is missing or has another type.
-RunConfig run_config(const Node& root, const RunFacts& facts);
+RunConfig run_config(const yaml::Node& root, const RunFacts& facts);
 template <typename Configuration>  // Resolved or Loaded (core/config/check.hpp)
 RunConfig run_config(const Configuration& configuration) {
   return run_config(configuration.root, configuration.facts);

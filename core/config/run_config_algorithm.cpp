@@ -58,7 +58,7 @@ void read_validation(const Reader& r, GrpoConfig& c) {
 
 }  // namespace
 
-GrpoConfig read_grpo(const Node& root) {
+GrpoConfig read_grpo(const yaml::Node& root) {
   const Reader r(root, "grpo");
   GrpoConfig c;
   r.read("num_prompts_per_step", c.num_prompts_per_step);
@@ -90,7 +90,7 @@ GrpoConfig read_grpo(const Node& root) {
   return c;
 }
 
-RewardPenaltiesConfig read_penalties(const Node& root) {
+RewardPenaltiesConfig read_penalties(const yaml::Node& root) {
   const std::string at = "reward_penalties";
   const Reader r(root, at);
   RewardPenaltiesConfig c;
@@ -108,7 +108,7 @@ RewardPenaltiesConfig read_penalties(const Node& root) {
   return c;
 }
 
-SupervisedConfig read_supervised(const Node& root) {
+SupervisedConfig read_supervised(const yaml::Node& root) {
   const Reader r(root, name_of(algorithm_of(root)));
   SupervisedConfig c;
   r.read("max_num_epochs", c.max_num_epochs);
@@ -125,7 +125,7 @@ SupervisedConfig read_supervised(const Node& root) {
   return c;
 }
 
-LossConfig read_loss(const Node& root) {
+LossConfig read_loss(const yaml::Node& root) {
   const Reader r(root, "loss_fn");
   LossConfig c;
   r.read("plugin", c.plugin);

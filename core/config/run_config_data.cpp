@@ -6,9 +6,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The keys of data.default, and of NeMo-RL 0.3's flat block, that a dataset takes over where it lacks them.
-Json inherited_keys(const Node& root) {
+Json inherited_keys(const yaml::Node& root) {
   Json result = Json::object();
-  const Node* shared = root.find("data.default");
+  const yaml::Node* shared = root.find("data.default");
   if (shared && shared->is_map()) result = shared->to_json();
   for (const char* key : {"prompt_file", "system_prompt_file", "split", "output_key", "input_key", "data_path",
                           "processor", "env_name", "repeat"}) {
@@ -19,9 +19,9 @@ Json inherited_keys(const Node& root) {
 }
 
 // Makes one dataset of a mapping whose kinds the schema has checked.
-DatasetConfig dataset(const Node& root, const Node& node, const Json& inherited) {
-  Node complete = node;
-  if (!node.is_map()) complete.set_value(Node::Map{});
+DatasetConfig dataset(const yaml::Node& root, const yaml::Node& node, const Json& inherited) {
+  yaml::Node complete = node;
+  if (!node.is_map()) complete.set_value(yaml::Node::Map{});
   DatasetConfig c;
   c.spec = complete.to_json();
   for (const auto& [key, value] : inherited.items()) {
@@ -56,18 +56,18 @@ DatasetConfig dataset(const Node& root, const Node& node, const Json& inherited)
   return c;
 }
 
-std::vector<DatasetConfig> datasets(const Node& root, const std::string& path, const Json& inherited) {
+std::vector<DatasetConfig> datasets(const yaml::Node& root, const std::string& path, const Json& inherited) {
   std::vector<DatasetConfig> result;
-  const Node* node = root.find(path);
+  const yaml::Node* node = root.find(path);
   if (!node || node->is_null()) return result;
   if (node->is_map()) return {dataset(root, *node, inherited)};
-  for (const Node& item : node->items()) result.push_back(dataset(root, item, inherited));
+  for (const yaml::Node& item : node->items()) result.push_back(dataset(root, item, inherited));
   return result;
 }
 
 }  // namespace
 
-DataConfig read_data(const Node& root) {
+DataConfig read_data(const yaml::Node& root) {
   const Reader r(root, "data");
   DataConfig c;
   // null: whatever fits the context.
@@ -81,7 +81,7 @@ DataConfig read_data(const Node& root) {
   c.train = datasets(root, "data.train", inherited);
   c.validation = datasets(root, "data.validation", inherited);
   if (c.train.empty() && root.has("data.dataset_name")) {
-    Node flat(Node::Map{}, root.at("data").location());
+    yaml::Node flat(yaml::Node::Map{}, root.at("data").location());
     flat.set("dataset_name", root.at("data.dataset_name"));
     c.train = {dataset(root, flat, inherited)};
   }

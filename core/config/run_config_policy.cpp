@@ -23,7 +23,7 @@ BatchingConfig read_batching(const Reader& r) {
   return c;
 }
 
-GenerationConfig read_generation(const Node& root, const RunFacts& facts) {
+GenerationConfig read_generation(const yaml::Node& root, const RunFacts& facts) {
   const std::string at = "policy.generation";
   const Reader r(root, at);
   GenerationConfig c;
@@ -49,7 +49,7 @@ GenerationConfig read_generation(const Node& root, const RunFacts& facts) {
 
 }  // namespace
 
-PolicyConfig read_policy(const Node& root, const RunFacts& facts) {
+PolicyConfig read_policy(const yaml::Node& root, const RunFacts& facts) {
   const Reader r(root, "policy");
   PolicyConfig c;
   c.backend = facts.backend_to_load;

@@ -2,8 +2,8 @@
 
 namespace hexad::config {
 
-const Node* Reader::find(const std::string& key) const {
-  const Node* node = find_any(key);
+const yaml::Node* Reader::find(const std::string& key) const {
+  const yaml::Node* node = find_any(key);
   return node && !node->is_null() ? node : nullptr;
 }
 
@@ -26,7 +26,7 @@ void Reader::read(const std::string& key, std::vector<double>& out) const {
   if (find(key)) out = root_.as_doubles(path(key));
 }
 void Reader::read(const std::string& key, nlohmann::ordered_json& out) const {
-  if (const Node* node = find(key)) out = node->to_json();
+  if (const yaml::Node* node = find(key)) out = node->to_json();
 }
 
 }  // namespace hexad::config

@@ -14,7 +14,7 @@ namespace hexad::config {
 // value; null empties an optional one and leaves any other.
 class Reader {
  public:
-  Reader(const Node& root, std::string section) : root_(root), section_(std::move(section)) {}
+  Reader(const yaml::Node& root, std::string section) : root_(root), section_(std::move(section)) {}
 
   void read(const std::string& key, bool& out) const;
   void read(const std::string& key, int64_t& out) const;
@@ -33,21 +33,21 @@ class Reader {
 
   std::optional<std::string> optional_text(const std::string& key) const { return root_.optional_string(path(key)); }
   // The value, or null if it is absent or null.
-  const Node* find(const std::string& key) const;
+  const yaml::Node* find(const std::string& key) const;
 
  private:
   std::string path(const std::string& key) const { return section_ + "." + key; }
-  const Node* find_any(const std::string& key) const { return root_.find(path(key)); }
+  const yaml::Node* find_any(const std::string& key) const { return root_.find(path(key)); }
 
-  const Node& root_;
+  const yaml::Node& root_;
   std::string section_;
 };
 
-GrpoConfig read_grpo(const Node& root);
-RewardPenaltiesConfig read_penalties(const Node& root);
-SupervisedConfig read_supervised(const Node& root);  // of the configuration's algorithm
-LossConfig read_loss(const Node& root);
-PolicyConfig read_policy(const Node& root, const RunFacts& facts);
-DataConfig read_data(const Node& root);
+GrpoConfig read_grpo(const yaml::Node& root);
+RewardPenaltiesConfig read_penalties(const yaml::Node& root);
+SupervisedConfig read_supervised(const yaml::Node& root);  // of the configuration's algorithm
+LossConfig read_loss(const yaml::Node& root);
+PolicyConfig read_policy(const yaml::Node& root, const RunFacts& facts);
+DataConfig read_data(const yaml::Node& root);
 
 }  // namespace hexad::config

@@ -8,6 +8,6 @@
 namespace hexad::config {
 
 // Puts the texts in effect in their place, and says so in a notice each, but not of a plugin that is not used.
-std::vector<Problem> replace_synonyms(Node& root, const Schema& schema, const Selection& selection);
+std::vector<Problem> replace_synonyms(yaml::Node& root, const Schema& schema, const Selection& selection);
 
 }  // namespace hexad::config

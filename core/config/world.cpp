@@ -15,7 +15,7 @@ std::optional<int64_t> all_ranks(const RuleContext& c) {
 std::optional<int64_t> generate_ranks(const RuleContext& c) {
   if (c.algorithm() != Algorithm::grpo) return 0;
   const std::string at = "policy.generation.colocated.";
-  const Node* colocated = c.value(at + "enabled");
+  const yaml::Node* colocated = c.value(at + "enabled");
   if (!colocated || !colocated->is_bool() || colocated->as_bool()) return 0;
   const int64_t nodes = c.integer("cluster.num_nodes").value_or(1);
   const std::optional<int64_t> devices = c.integer(at + "resources.gpus_per_node");
@@ -26,7 +26,7 @@ std::optional<int64_t> generate_ranks(const RuleContext& c) {
 
 }  // namespace
 
-World world_of(const Node& root) {
+World world_of(const yaml::Node& root) {
   const RuleContext c(root);
   World world;
   world.ranks = all_ranks(c);

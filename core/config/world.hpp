@@ -17,6 +17,6 @@ struct World {
       generate_ranks;  // the last ranks, which only generate; 0: generation is colocated, or there is none
   std::optional<int64_t> train_ranks;  // the others
 };
-World world_of(const Node& root);
+World world_of(const yaml::Node& root);
 
 }  // namespace hexad::config

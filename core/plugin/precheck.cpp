@@ -12,7 +12,7 @@
 #include "core/manifest/permissions.hpp"
 #include "core/manifest/sha256.hpp"
 #include "core/plugin/elf.hpp"
-#include "core/plugin/verify/record.hpp"
+#include "core/plugin/verified_record.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -30,7 +30,7 @@ void flatten(const Json& value, const std::string& path, std::map<std::string, s
 std::map<std::string, std::string> settings_of(const std::string& yaml, const std::string& file) {
   std::map<std::string, std::string> settings;
   try {
-    flatten(config::read_yaml_text(yaml, file).to_json(), "", settings);
+    flatten(yaml::read_text(yaml, file).to_json(), "", settings);
   } catch (const Error&) {  // a report is worth more than its table of settings
     settings.clear();
   }

@@ -8,7 +8,7 @@
 #include "lib/tensorfile/gguf_block.hpp"
 #include "lib/tensorfile/gguf_metadata.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 struct TensorHeader {
@@ -181,4 +181,4 @@ HEXAD_GGUF_GET(std::vector<double>)
 HEXAD_GGUF_GET(std::vector<std::string>)
 #undef HEXAD_GGUF_GET
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -15,7 +15,7 @@
 
 #include "lib/tensorfile/safetensors_mapping.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 // Storage types that can be read; the values are the file format's.
 enum class GgufType : uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, bf16 = 30 };
@@ -60,4 +60,4 @@ class Gguf {
 // The values of a tensor as fp32: quantised blocks are expanded with the reference formulas of ggml.
 std::vector<float> dequantize(const GgufTensor& tensor);
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -10,7 +10,7 @@
 #include "lib/base/joined.hpp"
 #include "lib/tensorfile/safetensors_dtype.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 constexpr std::array<GgufBlock, 8> blocks = {{
@@ -104,4 +104,4 @@ std::vector<float> dequantize(const GgufTensor& tensor) {
   return values;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -5,7 +5,7 @@
 
 #include "lib/tensorfile/gguf.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 struct GgufBlock {
   GgufType type;
@@ -20,4 +20,4 @@ std::string_view gguf_type_name(uint32_t type);
 // "F32, F16, ...": the types that can be read.
 std::string readable_gguf_types();
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -7,7 +7,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 class GgufCursor {
  public:
@@ -54,4 +54,4 @@ class GgufCursor {
   uint64_t position_ = 0;
 };
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

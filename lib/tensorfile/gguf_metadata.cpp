@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 enum class ValueType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
@@ -141,4 +141,4 @@ std::map<std::string, GgufValue> read_gguf_metadata(GgufCursor& cursor, uint64_t
   return metadata;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

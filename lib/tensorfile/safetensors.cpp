@@ -9,7 +9,7 @@
 #include "lib/base/suggest.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 namespace fs = std::filesystem;
@@ -124,4 +124,4 @@ void require_finite(const SafetensorsEntry& entry, const fs::path& origin) {
   }
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -17,7 +17,7 @@
 #include "lib/tensorfile/safetensors_dtype.hpp"
 #include "lib/tensorfile/safetensors_mapping.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 struct TensorSpec {
   std::string name;
@@ -101,4 +101,4 @@ class ShardedWriter {
   std::unique_ptr<SafetensorsWriter> writer_;
 };
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

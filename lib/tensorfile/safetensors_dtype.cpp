@@ -7,7 +7,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 struct DTypeRow {
@@ -146,4 +146,4 @@ void from_float32(std::span<const float> in, DType dtype, std::span<std::byte> o
   }
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

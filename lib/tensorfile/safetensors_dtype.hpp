@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 enum class DType { boolean, u8, i8, u16, i16, u32, i32, u64, i64, f8_e4m3, f8_e5m2, f16, bf16, f32, f64 };
 
@@ -28,4 +28,4 @@ void to_float32(DType dtype, std::span<const std::byte> in, std::span<float> out
 // The other way; `out` holds in.size() elements.
 void from_float32(std::span<const float> in, DType dtype, std::span<std::byte> out);
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

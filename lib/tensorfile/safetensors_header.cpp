@@ -8,7 +8,7 @@
 #include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 using HeaderJson = nlohmann::json;                  // sorted: the ordered one would take quadratic time for the names
@@ -160,4 +160,4 @@ std::string format_safetensors_header(const std::vector<TensorSpec>& specs,
   return bytes + text;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -7,7 +7,7 @@
 
 #include "lib/tensorfile/safetensors.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // by offset; data points into `file`
@@ -22,4 +22,4 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
 std::string format_safetensors_header(const std::vector<TensorSpec>& specs,
                                       const std::map<std::string, std::string>& metadata);
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -10,7 +10,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -32,4 +32,4 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 
 class MappedFile {
  public:
@@ -22,4 +22,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -9,7 +9,7 @@
 #include "lib/base/json.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::tensorfile {
 namespace {
 
 void write_all(int descriptor, const void* data, size_t size, const std::filesystem::path& path) {
@@ -106,4 +106,4 @@ void ShardedWriter::finish() {
   if (!out.flush()) fail(ErrorKind::data, "{}: the index cannot be written", directory_.string());
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::tensorfile

@@ -17,7 +17,7 @@
 #include "lib/yaml/scalar.hpp"
 #include "lib/yaml/strict.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // Aliases can make a small file into a huge tree; no configuration comes near this many values.
@@ -219,7 +219,7 @@ bool is_null(const YamlNode* node) { return !node || node->kind == YamlNode::Kin
 
 }  // namespace
 
-Node read_yaml_text(const std::string& text, const std::string& name) {
+Node read_text(const std::string& text, const std::string& name) {
   check_strict_yaml(text, name);
   const Document document = parse_document(text, name);
   if (is_null(document.root())) return Node(Node::Map{}, Location{name, 1, 1});
@@ -233,7 +233,7 @@ Node read_yaml_text(const std::string& text, const std::string& name) {
       return again.root() && again.root()->kind == YamlNode::Kind::scalar;
     };
     if (inner == text || is_text()) return Node(Node::Map{{inner, Node({}, root.location())}}, root.location());
-    return read_yaml_text(inner, name);
+    return read_text(inner, name);
   }
   fail(ErrorKind::config, "{}: the root must be a mapping, got {}", root.location().text(), root.describe());
 }
@@ -256,7 +256,7 @@ std::string near_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-Node read_yaml_file(const std::filesystem::path& path) {
+Node read_file(const std::filesystem::path& path) {
   std::error_code unreadable;
   if (std::filesystem::is_directory(path, unreadable))
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
@@ -272,7 +272,7 @@ Node read_yaml_file(const std::filesystem::path& path) {
   } while (in && text.size() <= kMostBytes);
   if (text.size() > kMostBytes)
     fail(ErrorKind::config, "{}: more than {} bytes, which no configuration has", path.string(), kMostBytes);
-  return read_yaml_text(text, path.string());
+  return read_text(text, path.string());
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -4,13 +4,13 @@
 
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // Reads one document whose root is a map (empty: no keys). Duplicate keys, keys that are not text, several documents,
 // aliases without an anchor and malformed `${}` are errors that name file:line:column. `<<` merges are applied.
-Node read_yaml_file(const std::filesystem::path& path);
+Node read_file(const std::filesystem::path& path);
 
 // The same for text; `name` stands for the file in locations.
-Node read_yaml_text(const std::string& text, const std::string& name);
+Node read_text(const std::string& text, const std::string& name);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -6,7 +6,7 @@
 #include "lib/yaml/python_text.hpp"
 #include "lib/yaml/resolvers.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 constexpr size_t kLongestChain = 500;
@@ -243,4 +243,4 @@ class Resolution {
 
 void resolve_interpolations(Node& root) { Resolution(root).apply(); }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -7,7 +7,7 @@
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // Reads a tree whose texts hold interpolations. Relative references count from where a text stands. Keeps a reference
 // to the tree, which must not change meanwhile.
@@ -53,4 +53,4 @@ class Evaluator {
 // Replaces every interpolation of a whole tree by its value. Throws as Evaluator::evaluate does.
 void resolve_interpolations(Node& root);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

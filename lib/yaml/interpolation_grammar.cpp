@@ -3,7 +3,7 @@
 #include "lib/base/error.hpp"
 #include "lib/yaml/word.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 Expression literal(Node::Value value) {
@@ -273,4 +273,4 @@ Expression parse_interpolation(std::string_view text) { return Parser(text).top_
 
 Expression parse_element(std::string_view text) { return Parser(text).single_element(); }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -8,7 +8,7 @@
 
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // Part of a parsed text or of a resolver's argument.
 struct Expression {
@@ -37,4 +37,4 @@ Expression parse_interpolation(std::string_view text);
 // Parses one element as in a resolver's argument ("5" is an integer, "[a, 1]" a list): for oc.decode.
 Expression parse_element(std::string_view text);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

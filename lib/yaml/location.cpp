@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 std::string Location::text() const { return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file; }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

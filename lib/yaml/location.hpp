@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // A position in a YAML file (line and column count from 1), or, with line 0, a named origin: an override of the
 // command line ("override grpo.seed=1") or the schema ("default").
@@ -15,4 +15,4 @@ struct Location {
   std::string text() const;
 };
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -4,7 +4,7 @@
 #include "lib/base/joined.hpp"
 #include "lib/yaml/interpolation.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 Evaluator::Chain chain_to(const Node& root, const std::vector<std::string>& path) {
@@ -57,4 +57,4 @@ void merge(Node& root, const std::vector<std::string>& path, const Node& source,
   }
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -5,7 +5,7 @@
 
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 enum class NewKeys { allowed, refused };
 
@@ -14,4 +14,4 @@ enum class NewKeys { allowed, refused };
 // an Error(config), and so is a key that `root` lacks where new keys are refused.
 void merge(Node& root, const std::vector<std::string>& path, const Node& source, NewKeys new_keys = NewKeys::allowed);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

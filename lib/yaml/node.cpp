@@ -4,7 +4,7 @@
 
 #include "lib/yaml/python_text.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // Splits "a.b.c" at the first dot.
@@ -108,4 +108,4 @@ std::string Node::describe() const {
   return fmt::format("text '{}'", std::get<std::string>(value_));
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -12,7 +12,7 @@
 
 #include "lib/yaml/location.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // Of a value in a file, of an interpolation, of an override: what reads them is recursive.
 constexpr int kDeepestNesting = 100;
@@ -102,4 +102,4 @@ std::optional<size_t> list_index(std::string_view key);
 // Same kinds and values, locations aside; 1 and 1.0 differ.
 bool same_value(const Node& a, const Node& b);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -4,7 +4,7 @@
 #include "lib/base/error.hpp"
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 [[noreturn]] void wrong_type(const Node& node, std::string_view path, std::string_view wanted) {
@@ -96,4 +96,4 @@ std::optional<std::string> Node::optional_string(std::string_view path) const {
   return as_string(path);
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

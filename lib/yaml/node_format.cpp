@@ -6,7 +6,7 @@
 #include "lib/yaml/python_text.hpp"
 #include "lib/yaml/scalar.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // Text that needs no quotation marks: words of plain characters that YAML does not take for something else.
@@ -116,4 +116,4 @@ std::string Node::to_yaml() const {
   return out;
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

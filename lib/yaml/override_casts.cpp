@@ -6,7 +6,7 @@
 #include "lib/yaml/python_text.hpp"
 #include "lib/yaml/word.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 [[noreturn]] void cannot(const std::string& function, const Node& value) {
@@ -73,4 +73,4 @@ Node cast_value(const std::string& function, const Node::List& arguments) {
   return cast(function, arguments[0]);
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -6,7 +6,7 @@
 #include "lib/yaml/override_casts.hpp"
 #include "lib/yaml/word.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 constexpr size_t kLongestKey = 1000;
@@ -223,4 +223,4 @@ Override parse_override(std::string_view text) {
   return result;
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

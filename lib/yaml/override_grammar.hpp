@@ -6,7 +6,7 @@
 
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 struct Override {
   enum class Kind { change, add, force_add, remove };  // k=v, +k=v, ++k=v, ~k or ~k=v
@@ -21,4 +21,4 @@ struct Override {
 // other functions are refused.
 Override parse_override(std::string_view text);
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // repr(str): single quotes, or double quotes where the text holds single ones only.
@@ -69,4 +69,4 @@ std::string python_str(const Node& value) {
   return "{" + inside + "}";
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -7,7 +7,7 @@
 #include "lib/base/suggest.hpp"
 #include "lib/yaml/python_text.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // Python counts booleans as the integers 0 and 1.
@@ -103,4 +103,4 @@ Node call_resolver(const std::string& name, const std::vector<Node>& arguments) 
   return found->second(arguments[0], arguments[1]);
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // No number is longer.
@@ -132,4 +132,4 @@ Node::Value tagged_scalar(std::string_view tag, std::string_view view) {
        text);
 }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -5,7 +5,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 // Follows just enough of YAML's lexical structure to know what a character belongs to.
@@ -116,4 +116,4 @@ class Scanner {
 
 void check_strict_yaml(const std::string& text, const std::string& name) { Scanner(text, name).run(); }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

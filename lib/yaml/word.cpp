@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 namespace {
 
 std::string lower(std::string_view word) {
@@ -53,4 +53,4 @@ bool is_word_char(char c) {
 
 bool is_escapable(char c) { return c != '\0' && std::string_view("\\()[]{}:=, \t").find(c) != std::string_view::npos; }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -5,7 +5,7 @@
 
 #include "lib/yaml/node.hpp"
 
-namespace hexad::config {
+namespace hexad::yaml {
 
 // 12 and 1_000 are integers, 1e-5 .5 5. inf nan floats, true/FALSE booleans, null/NULL null, all else (007, yes, None)
 // text. Throws Error(config) for an integer that does not fit 64 bits.
@@ -19,4 +19,4 @@ bool is_escapable(char c);
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-}  // namespace hexad::config
+}  // namespace hexad::yaml

@@ -221,7 +221,7 @@ cluster: {gpus_per_node: 1, num_nodes: 1}
 )");
   const config::Resolved resolved =
       config::resolve(file, {"generation.model_name=other/model", "policy.precision=float32"});
-  const config::Node& root = resolved.root;
+  const yaml::Node& root = resolved.root;
   CHECK(root.as_string("policy.model_name") == "other/model");
   CHECK(root.as_string("policy.tokenizer.name") == "other/model");
   CHECK(root.as_int("policy.generation.max_new_tokens") == 96);
@@ -235,7 +235,7 @@ eval: {num_tests_per_prompt: 4, pass_k_value: 2}
 generation: {temperature: 0.5}
 data: {dataset_name: local, problem_key: Question, solution_key: Answer, data_paths: math.csv, file_format: csv}
 )");
-  const config::Node older = config::resolve(old, {"~eval.k_value"}).root;
+  const yaml::Node older = config::resolve(old, {"~eval.k_value"}).root;
   CHECK(older.as_int("eval.k_value") == 2);
   CHECK(older.as_string("data.input_key") == "Question");
   CHECK(older.as_string("data.output_key") == "Answer");

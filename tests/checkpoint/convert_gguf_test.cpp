@@ -30,10 +30,10 @@ struct Converted {
 
   Json json(const char* name) const { return Json::parse(read_file(folder / "hf" / name)); }
   std::vector<float> values(const std::string& tensor) const {
-    return to_float32(Safetensors::open(folder / "hf").at(tensor));
+    return tensorfile::to_float32(tensorfile::Safetensors::open(folder / "hf").at(tensor));
   }
   std::vector<float> stored(const char* tensor) const {
-    return dequantize(*Gguf::open(folder / "m.gguf").find(tensor));
+    return tensorfile::dequantize(*tensorfile::Gguf::open(folder / "m.gguf").find(tensor));
   }
 };
 
@@ -81,7 +81,7 @@ TEST_CASE("a llama: names, values, rotary order, tied head") {
   CHECK(names_in(out.folder / "hf") == std::vector<std::string>{"config.json", "generation_config.json",
                                                                 "model.safetensors", "tokenizer.json",
                                                                 "tokenizer_config.json"});
-  const Safetensors weights = Safetensors::open(out.folder / "hf");
+  const tensorfile::Safetensors weights = tensorfile::Safetensors::open(out.folder / "hf");
   CHECK(weights.tensors().size() == file.tensors.size());
   CHECK(weights.find("lm_head.weight") == nullptr);
   const auto embedding = out.values("model.embed_tokens.weight");
@@ -256,13 +256,13 @@ TEST_CASE("rope scaling: linear, yarn, Llama 3's divisors") {
 }
 
 TEST_CASE("weights in float16 and bfloat16, in shards") {
-  const Converted half(tiny_gguf(), {.dtype = DType::f16, .max_shard_bytes = 20'000});
+  const Converted half(tiny_gguf(), {.dtype = tensorfile::DType::f16, .max_shard_bytes = 20'000});
   CHECK(half.json("config.json")["torch_dtype"] == "float16");
   CHECK(std::filesystem::exists(half.folder / "hf/model.safetensors.index.json"));
   CHECK(half.result.bytes == 2 * half.result.parameters);
   CHECK(half.values("model.layers.1.mlp.up_proj.weight") == half.stored("blk.1.ffn_up.weight"));
-  const Converted brain(tiny_gguf(), {.dtype = DType::bf16});
-  CHECK(Safetensors::open(brain.folder / "hf").at("model.norm.weight").dtype == DType::bf16);
+  const Converted brain(tiny_gguf(), {.dtype = tensorfile::DType::bf16});
+  CHECK(tensorfile::Safetensors::open(brain.folder / "hf").at("model.norm.weight").dtype == tensorfile::DType::bf16);
   CHECK(brain.values("model.layers.1.mlp.up_proj.weight") == brain.stored("blk.1.ffn_up.weight"));
   check_refusal(
       [] {
@@ -271,7 +271,7 @@ TEST_CASE("weights in float16 and bfloat16, in shards") {
         return file;
       }(),
       "tensor \"output_norm.weight\" holds -65520 at element 2, too large for float16: choose bfloat16 or float32",
-      {.dtype = DType::f16});
+      {.dtype = tensorfile::DType::f16});
 }
 
 TEST_CASE("weights that are not finite, missing, of a wrong shape or unknown") {

@@ -27,8 +27,8 @@ const std::vector<float> kRounded = {0.1f, 1 + 0x1p-12f, 3.14159f, -1e-3f};  // 
 void write_model(const fs::path& folder, const Json& config, const std::vector<float>& second = kRounded) {
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
-  SafetensorsWriter writer(folder / "model.safetensors",
-                           {{"a", DType::f32, {2, 2}}, {"b", DType::f32, {4}}, {"ids", DType::i64, {1}}});
+  tensorfile::SafetensorsWriter writer(folder / "model.safetensors",
+                           {{"a", tensorfile::DType::f32, {2, 2}}, {"b", tensorfile::DType::f32, {4}}, {"ids", tensorfile::DType::i64, {1}}});
   writer.append(std::as_bytes(std::span(kExact)));
   writer.append(std::as_bytes(std::span(second)));
   const int64_t id = 77;
@@ -64,33 +64,33 @@ TEST_CASE("a Hugging Face directory is copied with its side files") {
         std::vector<std::string>{"LICENSE", "config.json", "model.safetensors", "tokenizer.json"});
   CHECK(read_file(folder / "out/LICENSE") == "text");
   CHECK(Json::parse(read_file(folder / "out/config.json")) == kConfig);
-  const Safetensors out = Safetensors::open(folder / "out");
-  CHECK(to_float32(out.at("b")) == kRounded);
+  const tensorfile::Safetensors out = tensorfile::Safetensors::open(folder / "out");
+  CHECK(tensorfile::to_float32(out.at("b")) == kRounded);
   CHECK(out.at("a").shape == std::vector<int64_t>{2, 2});
 }
 
 TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are") {
-  DType dtype = DType::bf16;
+  tensorfile::DType dtype = tensorfile::DType::bf16;
   SUBCASE("bfloat16") {}
-  SUBCASE("float16") { dtype = DType::f16; }
-  CAPTURE(torch_name(dtype));
+  SUBCASE("float16") { dtype = tensorfile::DType::f16; }
+  CAPTURE(tensorfile::torch_name(dtype));
   TempFolder folder;
   write_model(folder / "in", kConfig);
   CHECK(convert(folder / "in", folder / "half", {.dtype = dtype}).bytes == 8 * 2 + 8);
-  CHECK(convert(folder / "half", folder / "back", {.dtype = DType::f32}).bytes == 40);
-  CHECK(Json::parse(read_file(folder / "half/config.json"))["torch_dtype"] == torch_name(dtype));
+  CHECK(convert(folder / "half", folder / "back", {.dtype = tensorfile::DType::f32}).bytes == 40);
+  CHECK(Json::parse(read_file(folder / "half/config.json"))["torch_dtype"] == tensorfile::torch_name(dtype));
   CHECK(Json::parse(read_file(folder / "back/config.json")) == kConfig);
-  const Safetensors half = Safetensors::open(folder / "half"), back = Safetensors::open(folder / "back");
+  const tensorfile::Safetensors half = tensorfile::Safetensors::open(folder / "half"), back = tensorfile::Safetensors::open(folder / "back");
   CHECK(half.at("a").dtype == dtype);
-  CHECK(half.at("ids").dtype == DType::i64);
+  CHECK(half.at("ids").dtype == tensorfile::DType::i64);
   CHECK(*reinterpret_cast<const int64_t*>(back.at("ids").data.data()) == 77);
-  CHECK(to_float32(back.at("a")) == kExact);
+  CHECK(tensorfile::to_float32(back.at("a")) == kExact);
   for (int i = 0; i < 4; ++i) {
-    const float value = to_float32(back.at("b"))[i];
+    const float value = tensorfile::to_float32(back.at("b"))[i];
     CHECK(value != kRounded[i]);
-    CHECK(value == doctest::Approx(kRounded[i]).epsilon(dtype == DType::bf16 ? 0x1p-8 : 0x1p-11));
+    CHECK(value == doctest::Approx(kRounded[i]).epsilon(dtype == tensorfile::DType::bf16 ? 0x1p-8 : 0x1p-11));
     CHECK(value ==
-          (dtype == DType::bf16 ? bf16_to_float(float_to_bf16(kRounded[i])) : f16_to_float(float_to_f16(kRounded[i]))));
+          (dtype == tensorfile::DType::bf16 ? tensorfile::bf16_to_float(tensorfile::float_to_bf16(kRounded[i])) : tensorfile::f16_to_float(tensorfile::float_to_f16(kRounded[i]))));
   }
   CHECK(convert(folder / "half", folder / "same").bytes == 8 * 2 + 8);  // no dtype asked for: unchanged
   CHECK(read_file(folder / "same/model.safetensors") == read_file(folder / "half/model.safetensors"));
@@ -99,7 +99,7 @@ TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are")
 TEST_CASE("a config.json that says dtype keeps that key") {
   TempFolder folder;
   write_model(folder / "in", {{"dtype", "float32"}});
-  convert(folder / "in", folder / "out", {.dtype = DType::bf16});
+  convert(folder / "in", folder / "out", {.dtype = tensorfile::DType::bf16});
   CHECK(Json::parse(read_file(folder / "out/config.json")) == Json{{"dtype", "bfloat16"}});
 }
 
@@ -127,14 +127,14 @@ TEST_CASE("a checkpoint of a run: weights and tokenizer, nothing of the training
     folder.write("step_3/policy/tokenizer/tokenizer.json", "{\"version\": \"1.0\"}");
     folder.write("step_3/policy/tokenizer/tokenizer_config.json", "{}");
     folder.write("step_3/policy/tokenizer/generation_config.json", "{\"eos_token_id\": 3}");  // the tokenizer's counts
-    const ConvertResult result = convert(step, folder / "out", {.dtype = DType::bf16});
+    const ConvertResult result = convert(step, folder / "out", {.dtype = tensorfile::DType::bf16});
     CHECK(result.from == "checkpoint");
     CHECK(names_in(folder / "out") == std::vector<std::string>{"config.json", "generation_config.json",
                                                                "model.safetensors", "tokenizer.json",
                                                                "tokenizer_config.json"});
     CHECK(Json::parse(read_file(folder / "out/config.json"))["torch_dtype"] == "bfloat16");
     CHECK(read_file(folder / "out/generation_config.json") == "{\"eos_token_id\": 3}");
-    CHECK(to_float32(Safetensors::open(folder / "out").at("a")) == kExact);
+    CHECK(tensorfile::to_float32(tensorfile::Safetensors::open(folder / "out").at("a")) == kExact);
   }
   SUBCASE("without its tokenizer") {
     check_refusal(step, folder / "out", "policy/tokenizer: is missing: this is no whole checkpoint");
@@ -184,15 +184,15 @@ TEST_CASE("weights that are not finite, or too large for the dtype") {
   const std::string holds_nan =
       (folder / "nan").string() + ": tensor \"b\" holds nan at element 2: the weights are broken";
   check_refusal(folder / "nan", folder / "out", holds_nan);
-  check_refusal(folder / "nan", folder / "out", holds_nan, {.dtype = DType::bf16});
+  check_refusal(folder / "nan", folder / "out", holds_nan, {.dtype = tensorfile::DType::bf16});
   write_model(folder / "inf", kConfig, {-inf, 2, 0, 3});
   check_refusal(folder / "inf", folder / "out", "tensor \"b\" holds -inf at element 0: the weights are broken",
-                {.dtype = DType::f16});
+                {.dtype = tensorfile::DType::f16});
   write_model(folder / "large", kConfig, {1, 70000, 0, 3});
   check_refusal(folder / "large", folder / "out",
                 "tensor \"b\" holds 70000 at element 1, too large for float16: choose bfloat16 or float32",
-                {.dtype = DType::f16});
-  CHECK_NOTHROW(convert(folder / "large", folder / "out", {.dtype = DType::bf16}));
+                {.dtype = tensorfile::DType::f16});
+  CHECK_NOTHROW(convert(folder / "large", folder / "out", {.dtype = tensorfile::DType::bf16}));
 }
 
 TEST_CASE("a bfloat16 value beyond the largest is refused, not made infinite") {
@@ -200,15 +200,15 @@ TEST_CASE("a bfloat16 value beyond the largest is refused, not made infinite") {
   write_model(folder / "in", kConfig, {1, 2, 3.4e38f, 3});
   check_refusal(folder / "in", folder / "out",
                 "tensor \"b\" holds 3.4e+38 at element 2, too large for bfloat16: choose float32",
-                {.dtype = DType::bf16});
+                {.dtype = tensorfile::DType::bf16});
 }
 
 TEST_CASE("dtypes that weights are not stored in") {
   TempFolder folder;
   write_model(folder / "in", kConfig);
-  for (const DType dtype : {DType::f64, DType::i8, DType::f8_e4m3}) {
+  for (const tensorfile::DType dtype : {tensorfile::DType::f64, tensorfile::DType::i8, tensorfile::DType::f8_e4m3}) {
     check_refusal(folder / "in", folder / "out",
-                  fmt::format("weights cannot be stored as {}: choose float32, bfloat16 or float16", torch_name(dtype)),
+                  fmt::format("weights cannot be stored as {}: choose float32, bfloat16 or float16", tensorfile::torch_name(dtype)),
                   {.dtype = dtype});
   }
 }

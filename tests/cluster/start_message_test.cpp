@@ -79,7 +79,7 @@ std::vector<std::string> other_values(const Key& key) {
   if (key.open) add(kMap, {"{other: 1}", "{other: 2}"});
   std::vector<std::string> values;
   for (const std::string& text : candidates) {
-    const Node value = default_value(text);
+    const yaml::Node value = default_value(text);
     const bool inside = !value.is_number() || (value.as_double() >= key.minimum && value.as_double() <= key.maximum);
     if (inside && !same_value(value, default_value(key.default_yaml)) && values.size() < 2) values.push_back(text);
   }
@@ -147,7 +147,7 @@ void write_changed(const plugin_test::PluginFolder& folder, const Installed& ins
 }  // namespace
 
 TEST_CASE("each key that a plugin declares reaches it, with its default where it is absent") {
-  const Node nothing{Node::Map{}};
+  const yaml::Node nothing{yaml::Node::Map{}};
   Catalog catalog(nothing);
   size_t keys = 0;
   for (const Installed& each : catalog.all()) {
@@ -165,7 +165,7 @@ TEST_CASE("each key that a plugin declares reaches it, with its default where it
 // What the case above is worth: it fails for every key of which the run fills in another value than the one that the
 // plugin's page tells of.
 TEST_CASE("a default that is not the declared one is a difference of its key") {
-  const Node nothing{Node::Map{}};
+  const yaml::Node nothing{yaml::Node::Map{}};
   Catalog catalog(nothing);
   const plugin_test::PluginFolder folder;
   const Overrides changed = {"++plugins.paths=[" + folder.path().string() + "]"};
@@ -180,7 +180,7 @@ TEST_CASE("a default that is not the declared one is a difference of its key") {
       // One that the key takes; no declaration has a map of free keys as a default.
       const std::vector<std::string> others = other_values(key);
       const auto other = std::ranges::find_if(others, [&](const std::string& text) {
-        const Node value = default_value(text);
+        const yaml::Node value = default_value(text);
         return !value.is_map() && !value_problem(key, value, true);
       });
       if (other == others.end()) continue;

@@ -11,7 +11,7 @@
 namespace {
 
 using golden::Json;
-using hexad::config::Node;
+using hexad::yaml::Node;
 
 constexpr const char* kRoot = "@ROOT@";
 

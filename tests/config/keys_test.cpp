@@ -70,7 +70,7 @@ std::vector<Key> leaves(Status status) {
 // named after the plugin.
 std::vector<std::string> keys_of_plugins() {
   std::vector<std::string> result;
-  Catalog catalog{Node(Node::Map{})};
+  Catalog catalog{hexad::yaml::Node(hexad::yaml::Node::Map{})};
   for (const Installed& each : catalog.all()) {
     if (!each.declaration()) continue;
     const std::vector<Key>& keys = each.declaration()->keys;
@@ -102,7 +102,7 @@ bool has_case(const std::string& heading) {
   return text.find(wanted) != std::string::npos || text.find(of_fixture) != std::string::npos;
 }
 
-bool is_off(const Key& key, const Node& value) {
+bool is_off(const Key& key, const hexad::yaml::Node& value) {
   for (const std::string& off : key.off) {
     if (same_value(default_value(off), value)) return true;
   }
@@ -124,7 +124,7 @@ std::string other_value(const Key& key) {
   add(kMap, {"{other: 1}"});
   add(kList, {key.element_kinds & kText ? "[other]" : "[1]"});
   for (const std::string& text : candidates) {
-    const Node value = default_value(text);
+    const hexad::yaml::Node value = default_value(text);
     const bool inside = !value.is_number() || (value.as_double() >= key.minimum && value.as_double() <= key.maximum);
     if (inside && !is_off(key, value)) return text;
   }

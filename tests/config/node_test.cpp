@@ -6,9 +6,9 @@
 #include "tests/config/support.hpp"
 
 using namespace config_test;
-using hexad::config::Node;
-using hexad::config::python_float;
-using hexad::config::read_yaml_text;
+using hexad::yaml::Node;
+using hexad::yaml::python_float;
+using hexad::yaml::read_text;
 
 TEST_CASE("paths go through maps and lists") {
   const Node node = load_text("a: {b: [1, {c: x}]}\n");
@@ -75,13 +75,13 @@ TEST_CASE("YAML output reads back as the same values") {
       "'key with: colon': 'größe'\nescaped: \\${a}\ntemplate: \"{% for m in messages %}\\n{{ m }}\\n{% endfor %}\"\n";
   const Node node = load_text(text);
   const Node again = load_text(node.to_yaml());
-  CHECK(hexad::config::same_value(node, again));
+  CHECK(hexad::yaml::same_value(node, again));
   CHECK(again.as_string("escaped") == "${a}");
 }
 
 TEST_CASE("same_value tells 1 from 1.0 and takes nan for nan") {
-  using hexad::config::same_value;
+  using hexad::yaml::same_value;
   CHECK_FALSE(same_value(Node(int64_t{1}), Node(1.0)));
   CHECK(same_value(Node(std::nan("")), Node(std::nan(""))));
-  CHECK_FALSE(same_value(read_yaml_text("{a: 1}", "x"), read_yaml_text("{b: 1}", "x")));
+  CHECK_FALSE(same_value(hexad::yaml::read_text("{a: 1}", "x"), hexad::yaml::read_text("{b: 1}", "x")));
 }

@@ -86,8 +86,8 @@ TEST_CASE("a plain show reads back to the same values, and names keys that are c
   CHECK(text.find("as the ranks are") == std::string::npos);  // its section is not written
   CHECK(text.find("  # ") == text.find("  # min_lr"));
   const Json shown = Json::parse(probe.show({}, true, false));
-  CHECK(read_yaml_text(text, "shown").to_json() == shown);
-  CHECK(read_yaml_text(probe.show({}, false, true), "shown").to_json() == shown);
+  CHECK(hexad::yaml::read_text(text, "shown").to_json() == shown);
+  CHECK(hexad::yaml::read_text(probe.show({}, false, true), "shown").to_json() == shown);
   CHECK(!shown.at("policy").at("probe_cfg").contains("min_lr"));
 
   CHECK(probe.show({"++policy.probe_cfg.min_lr=0.1"}, false, false).find("auto: a tenth") == std::string::npos);

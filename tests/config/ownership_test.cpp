@@ -32,7 +32,7 @@ class Strangers {
   }
   Resolved resolve(const Overrides& overrides) const { return resolve_text(with_paths(overrides)); }
   std::string error(const Overrides& overrides) const { return resolve_error(with_paths(overrides)); }
-  Node root() const { return load_text("plugins: {paths: [" + folder_.path().string() + "]}\n"); }
+  hexad::yaml::Node root() const { return load_text("plugins: {paths: [" + folder_.path().string() + "]}\n"); }
 
  private:
   Overrides with_paths(Overrides overrides) const {
@@ -62,7 +62,7 @@ TEST_CASE("two chosen plugins that declare one key in the same block are refused
   const Strangers strangers;
   const std::string first = strangers.add("first", section("shared_cfg")),
                     second = strangers.add("second", section("shared_cfg"));
-  const Node root = strangers.root();
+  const hexad::yaml::Node root = strangers.root();
   const auto said = [&](const std::string& block) {
     Selection selection = select_plugins(root, std::make_shared<Catalog>(root));
     selection.problems.clear();

@@ -80,7 +80,7 @@ const char* const kForms = R"json({
 }  // namespace
 
 TEST_CASE("the reference pages are generated from the schema and from what plugins declare") {
-  const Catalog catalog(Node(Node::Map{}));
+  const Catalog catalog(hexad::yaml::Node(hexad::yaml::Node::Map{}));
   const std::vector<const Installed*> plugins = plugins_with_pages(catalog);
   CHECK(!plugins.empty());
   check_page(docs() / "config.md", reference_markdown(plugins));
@@ -96,7 +96,7 @@ TEST_CASE("the reference pages are generated from the schema and from what plugi
 }
 
 TEST_CASE("what plugins of the engine's own folders declare can be read") {
-  const Catalog catalog(Node(Node::Map{}));
+  const Catalog catalog(hexad::yaml::Node(hexad::yaml::Node::Map{}));
   for (const Installed& each : catalog.all()) {
     if (each.candidate().trusted) CHECK_MESSAGE(each.problem().empty(), each.problem());
   }

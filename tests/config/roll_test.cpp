@@ -10,7 +10,7 @@
 #include <sstream>
 
 using namespace config_test;
-using hexad::config::Node;
+using hexad::yaml::Node;
 using hexad::config::Resolved;
 using hexad::config::RunConfig;
 
@@ -143,7 +143,7 @@ TEST_CASE("a DeepSpeed run comes to the dtensor backend, presets included") {
 
 TEST_CASE("the form is recognised by its top level") {
   const auto is_roll = [](const std::string& text) {
-    return hexad::config::roll::is_roll(hexad::config::read_yaml_text(text, "t"));
+    return hexad::config::roll::is_roll(hexad::yaml::read_text(text, "t"));
   };
   CHECK(is_roll("actor_train: {}"));
   CHECK(is_roll("actor_infer: {}"));

@@ -57,7 +57,7 @@ std::string message_of(const Action& action) {
   return "";
 }
 
-inline hexad::config::Node load_text(const std::string& text, const Overrides& overrides = {}) {
+inline hexad::yaml::Node load_text(const std::string& text, const Overrides& overrides = {}) {
   const Files files("a.yaml", text);
   return hexad::config::load(files / "a.yaml", overrides);
 }
@@ -70,7 +70,7 @@ inline std::string load_error(const std::string& text, const Overrides& override
 inline const hexad::config::Schema& every_schema() {
   using namespace hexad::config;
   static const Schema all = [] {
-    const Node root{Node::Map{}};
+    const hexad::yaml::Node root{hexad::yaml::Node::Map{}};
     Selection selection = select_plugins(root, std::make_shared<Catalog>(root));
     return known_schema(selection);
   }();

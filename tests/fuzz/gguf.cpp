@@ -8,8 +8,8 @@ using namespace hexad;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::attempt([&] {
-    const auto gguf = checkpoint::Gguf::parse(std::as_bytes(std::span(data, size)), "file");
-    for (const checkpoint::GgufTensor& tensor : gguf.tensors()) checkpoint::dequantize(tensor);
+    const auto gguf = tensorfile::Gguf::parse(std::as_bytes(std::span(data, size)), "file");
+    for (const tensorfile::GgufTensor& tensor : gguf.tensors()) tensorfile::dequantize(tensor);
     fuzz::attempt([&] {
       const nlohmann::ordered_json config = checkpoint::gguf_config(gguf);
       for (const auto& weight : checkpoint::gguf_weights(gguf, config)) checkpoint::read_gguf_weight(gguf, weight);

@@ -7,10 +7,10 @@ using namespace hexad;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::attempt([&] {
-    const auto header = checkpoint::parse_safetensors_header(std::as_bytes(std::span(data, size)), "file");
-    for (const checkpoint::SafetensorsEntry& entry : header.entries) {
-      fuzz::attempt([&] { checkpoint::to_float32(entry); });
-      fuzz::attempt([&] { checkpoint::require_finite(entry, "file"); });
+    const auto header = tensorfile::parse_safetensors_header(std::as_bytes(std::span(data, size)), "file");
+    for (const tensorfile::SafetensorsEntry& entry : header.entries) {
+      fuzz::attempt([&] { tensorfile::to_float32(entry); });
+      fuzz::attempt([&] { tensorfile::require_finite(entry, "file"); });
     }
   });
   return 0;

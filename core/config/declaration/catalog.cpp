@@ -7,11 +7,11 @@
 namespace hexad::config {
 namespace {
 
-plugin::Options search_options(const Node& root) {
+plugin::Options search_options(const yaml::Node& root) {
   plugin::Options options;
-  const Node* paths = root.find("plugins.paths");
+  const yaml::Node* paths = root.find("plugins.paths");
   if (!paths || !paths->is_list()) return options;
-  for (const Node& path : paths->items()) {
+  for (const yaml::Node& path : paths->items()) {
     if (path.is_string()) options.paths.emplace_back(path.as_string());
   }
   return options;
@@ -59,7 +59,7 @@ const std::string& Installed::problem() const {
   return problem_;
 }
 
-Catalog::Catalog(const Node& root) : options_(search_options(root)) {
+Catalog::Catalog(const yaml::Node& root) : options_(search_options(root)) {
   for (plugin::Candidate& candidate : plugin::discover(options_).candidates) {
     if (candidate.manifest && candidate.shadowed_by.empty()) found_.emplace_back(std::move(candidate));
   }

@@ -40,7 +40,7 @@ class Catalog {
  public:
   // Everything on the search path that `plugins.paths` of the configuration begins. A manifest that cannot be read is
   // left out: `hexad plugin list` names it.
-  explicit Catalog(const Node& root);
+  explicit Catalog(const yaml::Node& root);
 
   const std::deque<Installed>& all() const { return found_; }
   // The plugin of this name, of one of its other names (`named`), or at an absolute path; null if there is none.

@@ -82,7 +82,7 @@ class Exchange {
 };
 
 std::string input_of(const Scope& scope) {
-  const Node* block = scope.root().find(scope.block());
+  const yaml::Node* block = scope.root().find(scope.block());
   Json world = Json::object();
   const auto put = [&](const char* name, const std::optional<int64_t>& value) {
     if (value) world[name] = *value;

@@ -244,7 +244,7 @@ class DeclarationReader {
 };
 
 // Keys whose path stands twice differ in nothing that JSON keeps; YAML's own reader refuses them with their lines.
-Json json_of_yaml(const std::string& text, const std::string& name) { return read_yaml_text(text, name).to_json(); }
+Json json_of_yaml(const std::string& text, const std::string& name) { return yaml::read_text(text, name).to_json(); }
 
 }  // namespace
 
@@ -266,7 +266,7 @@ std::optional<Declaration> read_declaration(const plugin::Manifest& manifest, co
 }
 
 Json compile_declaration(const std::filesystem::path& keys_yaml, plugin::Kind kind, const std::string& plugin) {
-  const Json config = read_yaml_file(keys_yaml).to_json();
+  const Json config = yaml::read_file(keys_yaml).to_json();
   Declaration checked;
   checked.kind = kind;
   checked.plugin = plugin;

@@ -41,7 +41,7 @@ struct Declaration {
   std::string plugin;    // its name
   std::string manifest;  // the file that says so
   std::vector<std::string> named;
-  std::vector<std::pair<std::string, Node>> select;
+  std::vector<std::pair<std::string, yaml::Node>> select;
   std::vector<Key> keys;
   std::vector<std::pair<std::string, expression::Expression>> lets;  // named expressions, each over the ones before it
   std::map<std::string, Fact, std::less<>> facts;

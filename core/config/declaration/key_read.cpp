@@ -220,7 +220,7 @@ std::string yaml_of(const Json& value) {
     const bool word = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
       return std::isalnum(c) || c == '_' || c == '.' || c == '-' || c == '/' || c == '+';
     });
-    return word && std::holds_alternative<std::string>(plain_scalar(text)) ? text : json_text(value);
+    return word && std::holds_alternative<std::string>(yaml::plain_scalar(text)) ? text : json_text(value);
   }
   return json_text(value);
 }

@@ -8,16 +8,16 @@ namespace hexad::config {
 namespace {
 
 // The map that holds the last name of the path, and that name; null if there is no such map.
-std::pair<Node*, std::string> holder(Node& root, const std::string& path) {
+std::pair<yaml::Node*, std::string> holder(yaml::Node& root, const std::string& path) {
   const size_t dot = path.rfind('.');
-  Node* map = dot == path.npos ? &root : root.find(path.substr(0, dot));
+  yaml::Node* map = dot == path.npos ? &root : root.find(path.substr(0, dot));
   return {map && map->is_map() ? map : nullptr, path.substr(dot == path.npos ? 0 : dot + 1)};
 }
 
-std::optional<Node> taken(Node& root, const std::string& path) {
+std::optional<yaml::Node> taken(yaml::Node& root, const std::string& path) {
   const auto [map, name] = holder(root, path);
   if (!map || !map->child(name)) return std::nullopt;
-  Node value = std::move(*map->child(name));
+  yaml::Node value = std::move(*map->child(name));
   std::erase_if(map->entries(), [&](const auto& entry) { return entry.first == name; });
   return value;
 }
@@ -33,13 +33,13 @@ std::vector<const Key*> standing(const Schema& schema) {
 
 }  // namespace
 
-std::vector<Problem> move_renamed(Node& root, const Schema& schema) {
+std::vector<Problem> move_renamed(yaml::Node& root, const Schema& schema) {
   std::vector<Problem> problems;
   for (const Key& key : schema.keys()) {
     for (const std::string& old : key.renamed_from) {
-      std::optional<Node> value = taken(root, old);
+      std::optional<yaml::Node> value = taken(root, old);
       if (!value) continue;
-      const Location place = value->location();
+      const yaml::Location place = value->location();
       if (root.find(key.path)) {
         problems.push_back({Problem::Severity::error, place, old,
                             fmt::format("is the older name of {}, which is there too: give the key once", key.path)});
@@ -52,20 +52,20 @@ std::vector<Problem> move_renamed(Node& root, const Schema& schema) {
   return problems;
 }
 
-void move_beside(Node& root, const std::string& block, const Declaration& declaration) {
+void move_beside(yaml::Node& root, const std::string& block, const Declaration& declaration) {
   for (const Key& key : declaration.keys) {
     if (!key.path.starts_with("plugin_config.") || root.find(block + "." + key.path)) continue;
     const std::string beside = block + key.path.substr(key.path.find('.'));
-    if (std::optional<Node> value = taken(root, beside)) root.set(block + "." + key.path, std::move(*value));
+    if (std::optional<yaml::Node> value = taken(root, beside)) root.set(block + "." + key.path, std::move(*value));
   }
 }
 
-void move_standing(Node& root, const Schema& schema) {
+void move_standing(yaml::Node& root, const Schema& schema) {
   for (const Key* key : standing(schema)) {
-    Node* section = root.find(key->stands_for);
-    Node* map = root.find(key->path);
+    yaml::Node* section = root.find(key->stands_for);
+    yaml::Node* map = root.find(key->path);
     if (!section || !section->is_map() || !map || !map->is_map()) continue;
-    Node::Map lifted;
+    yaml::Node::Map lifted;
     std::erase_if(map->entries(), [&](auto& entry) {
       const std::string path = key->stands_for + "." + entry.first;
       if (!schema.find(path) || path == key->path || section->child(entry.first)) return false;
@@ -77,10 +77,10 @@ void move_standing(Node& root, const Schema& schema) {
   }
 }
 
-std::vector<Problem> check_standing(const Node& root, const Schema& schema) {
+std::vector<Problem> check_standing(const yaml::Node& root, const Schema& schema) {
   std::vector<Problem> problems;
   for (const Key* key : standing(schema)) {
-    const Node* map = root.find(key->path);
+    const yaml::Node* map = root.find(key->path);
     if (!map || !map->is_map() || !key->filled) continue;  // not filled: of a plugin that the run does not use
     for (const auto& [name, value] : map->entries()) {
       const std::string own = key->stands_for + "." + name;

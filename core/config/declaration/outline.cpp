@@ -15,7 +15,7 @@ void add_owned(std::vector<std::string>& owned, std::string_view path) {
   if (name != "plugin_config" && std::ranges::find(owned, name) == owned.end()) owned.emplace_back(name);
 }
 
-SelectingKey selecting_key(const Key* key, const std::string& path, const Node& wanted) {
+SelectingKey selecting_key(const Key* key, const std::string& path, const yaml::Node& wanted) {
   return {path, wanted, key && same_value(default_value(key->default_yaml), wanted)};
 }
 

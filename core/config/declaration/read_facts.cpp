@@ -117,7 +117,7 @@ std::string to_load(const Chosen& chosen) { return chosen.name.starts_with('/') 
 
 }  // namespace
 
-RunFacts read_facts(const Node& root, const Selection& selection, const World& world,
+RunFacts read_facts(const yaml::Node& root, const Selection& selection, const World& world,
                     const nlohmann::ordered_json& model, std::vector<Problem>& problems) {
   RunFacts out;
   out.backend = selection.backend.plugin(), out.backend_to_load = to_load(selection.backend);

@@ -8,7 +8,7 @@ namespace hexad::config {
 
 // Facts that cannot be known for want of a value that is right are left at their defaults: what is wrong is reported by the
 // checks of keys. A fact of a wrong kind is one more of `problems`.
-RunFacts read_facts(const Node& root, const Selection& selection, const World& world,
+RunFacts read_facts(const yaml::Node& root, const Selection& selection, const World& world,
                     const nlohmann::ordered_json& model, std::vector<Problem>& problems);
 
 }  // namespace hexad::config

@@ -63,7 +63,7 @@ expression::Value json_value(const Json& json) {
   return json.is_null() ? expression::Value() : expression::Value(std::move(list));
 }
 
-expression::Value expression_value(const Node& node) {
+expression::Value expression_value(const yaml::Node& node) {
   if (node.is_bool()) return expression::Value(node.as_bool());
   if (node.is_int()) return expression::Value(node.as_int());
   if (node.is_double()) return expression::Value(node.as_double());
@@ -71,7 +71,7 @@ expression::Value expression_value(const Node& node) {
   if (node.is_null()) return expression::Value();
   expression::Value::List list;
   if (node.is_list())
-    for (const Node& item : node.items()) list.push_back(expression_value(item));
+    for (const yaml::Node& item : node.items()) list.push_back(expression_value(item));
   else
     for (const auto& entry : node.entries()) list.push_back(expression::Value(entry.first));
   return expression::Value(std::move(list));
@@ -94,25 +94,25 @@ std::optional<expression::Value> Scope::find(std::string_view path) const {
     return found == model_.end() ? std::nullopt : std::optional(json_value(*found));
   }
   if (take_prefix(path, "written.")) {
-    const Node* node = root_.find(block_ + "." + std::string(path));
+    const yaml::Node* node = root_.find(block_ + "." + std::string(path));
     return expression::Value(node && node->location().file != kDefaultOrigin);
   }
   const bool absolute = take_prefix(path, "run.");
   const std::string full = absolute ? std::string(path) : block_ + "." + std::string(path);
   if (refused_.contains(full)) return std::nullopt;
-  const Node* node = root_.find(full);
+  const yaml::Node* node = root_.find(full);
   return node ? expression_value(*node) : expression::Value();
 }
 
-Json model_names(const Node& root) {
-  const Node* name = root.find("policy.model_name");
+Json model_names(const yaml::Node& root) {
+  const yaml::Node* name = root.find("policy.model_name");
   if (!name || !name->is_string()) return nullptr;
   const std::filesystem::path file = std::filesystem::path(name->as_string()) / "config.json";
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(file, unreadable)) return nullptr;
   Json config = try_parse_json<Json>(read_file(file));
   if (!config.is_object()) return nullptr;
-  const Node* overrides = root.find("policy.hf_config_overrides");
+  const yaml::Node* overrides = root.find("policy.hf_config_overrides");
   if (overrides && overrides->is_map()) config.merge_patch(overrides->to_json());
   const model::ModelShape shape = model::model_shape(config);
   put_parameters(config);

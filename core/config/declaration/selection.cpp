@@ -15,23 +15,23 @@ namespace hexad::config {
 namespace {
 
 // The value at a path with its interpolations resolved; nothing where it is absent, null or cannot be resolved yet.
-std::optional<Node> value_at(const Node& root, const std::string& path) {
-  const Node* plain = root.find(path);
+std::optional<yaml::Node> value_at(const yaml::Node& root, const std::string& path) {
+  const yaml::Node* plain = root.find(path);
   if (plain && !plain->is_string()) return plain->is_null() ? std::nullopt : std::optional(*plain);
-  if (plain && !has_interpolation(plain->as_string())) return *plain;
+  if (plain && !yaml::has_interpolation(plain->as_string())) return *plain;
   try {
-    Evaluator evaluator(root);
-    const Evaluator::Chain chain = evaluator.select({&root}, path, Evaluator::BelowScalar::absent);
+    yaml::Evaluator evaluator(root);
+    const yaml::Evaluator::Chain chain = evaluator.select({&root}, path, yaml::Evaluator::BelowScalar::absent);
     if (chain.empty()) return std::nullopt;
-    Node value = Evaluator(root).evaluate(chain);
+    yaml::Node value = yaml::Evaluator(root).evaluate(chain);
     return value.is_null() ? std::nullopt : std::optional(std::move(value));
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
-std::string text_at(const Node& root, const std::string& path, const std::string& otherwise) {
-  const std::optional<Node> value = value_at(root, path);
+std::string text_at(const yaml::Node& root, const std::string& path, const std::string& otherwise) {
+  const std::optional<yaml::Node> value = value_at(root, path);
   return value && value->is_string() ? value->as_string() : otherwise;
 }
 
@@ -44,17 +44,17 @@ struct Switched {
   Switch state;
 };
 
-Switched switch_of(const Node& root, const Installed& backend) {
+Switched switch_of(const yaml::Node& root, const Installed& backend) {
   const SelectingKey& key = backend.outline().select.front();
   const std::string path = "policy." + key.path;
-  const std::optional<Node> written = value_at(root, path);
+  const std::optional<yaml::Node> written = value_at(root, path);
   if (written) return {&backend, path, same_value(*written, key.wanted) ? Switch::on : Switch::off};
   return {&backend, path, key.by_default ? Switch::by_default : Switch::off};
 }
 
 class Selector {
  public:
-  Selector(const Node& root, std::shared_ptr<Catalog> catalog) : root_(root) { out_.catalog = std::move(catalog); }
+  Selector(const yaml::Node& root, std::shared_ptr<Catalog> catalog) : root_(root) { out_.catalog = std::move(catalog); }
 
   Selection run() {
     choose_backend();
@@ -106,7 +106,7 @@ class Selector {
     for (const DialectSection& section : dialect_sections()) {
       if (section.block != "policy" || out_.catalog->find(plugin::Kind::backend, std::string(section.plugin))) continue;
       const std::string key = fmt::format("policy.{}.{}", section.section, section.key);
-      const std::optional<Node> value = value_at(root_, key);
+      const std::optional<yaml::Node> value = value_at(root_, key);
       if (!value || !value->is_bool() || !value->as_bool()) continue;
       error(key,
             fmt::format("backend {} is not installed: `hexad plugin list` shows what is, and where it is looked for",
@@ -137,7 +137,7 @@ class Selector {
   }
 
   void choose_environments() {
-    const Node* environments = root_.child("env");
+    const yaml::Node* environments = root_.child("env");
     if (!environments || !environments->is_map()) return;
     for (const auto& [name, section] : environments->entries()) {
       if (!section.is_map() || !section.child("plugin")) continue;
@@ -158,10 +158,10 @@ class Selector {
   }
 
   // Of its sections nothing stands there but the switch, as a boolean: the rest of its keys need not be read.
-  static bool has_switch_alone(const Node& block, const Installed& installed) {
+  static bool has_switch_alone(const yaml::Node& block, const Installed& installed) {
     const std::vector<SelectingKey>& select = installed.outline().select;
     return std::ranges::all_of(installed.outline().owned, [&](const std::string& name) {
-      const Node* section = block.child(name);
+      const yaml::Node* section = block.child(name);
       return !section || (section->is_map() && std::ranges::all_of(section->entries(), [&](const auto& entry) {
                             const std::string path = name + "." + entry.first;
                             return entry.second.is_bool() && std::ranges::any_of(select, [&](const SelectingKey& key) {
@@ -172,7 +172,7 @@ class Selector {
   }
 
   void look_for(const Installed& installed, const std::string& block) {
-    const Node* map = root_.find(block);
+    const yaml::Node* map = root_.find(block);
     if (!map || !map->is_map()) return;
     Dormant found{nullptr, block, {}, {}};
     for (const std::string& name : installed.outline().owned) {
@@ -186,7 +186,7 @@ class Selector {
     if (found.declaration) out_.dormant.push_back(std::move(found));
   }
 
-  const Node& root_;
+  const yaml::Node& root_;
   Selection out_;
 };
 
@@ -236,12 +236,12 @@ bool Selection::is_chosens(const std::string& block, const std::string& name) co
   });
 }
 
-Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog) {
+Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog) {
   return Selector(root, std::move(catalog)).run();
 }
 
-void open_check_libraries(const Node& root, Selection& selection) {
-  const std::optional<Node> allowed = value_at(root, "plugins.allow_insecure_dirs");
+void open_check_libraries(const yaml::Node& root, Selection& selection) {
+  const std::optional<yaml::Node> allowed = value_at(root, "plugins.allow_insecure_dirs");
   const bool allow_insecure = allowed && allowed->is_bool() && allowed->as_bool();
   const auto open = [&](Chosen& chosen) {
     if (chosen.installed) chosen.library = CheckLibrary::of(*chosen.installed, allow_insecure);

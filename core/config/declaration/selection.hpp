@@ -53,9 +53,9 @@ std::string choosing_key(plugin::Kind kind, const std::string& block);
 
 // Reads the keys that choose plugins (policy.backend and the switches that manifests declare,
 // policy.generation.backend, loss_fn.plugin, env.<name>.plugin), interpolations included.
-Selection select_plugins(const Node& root, std::shared_ptr<Catalog> catalog);
+Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog);
 
 // Starts the check libraries of the chosen plugins, where plugins.allow_insecure_dirs or their folders permit it.
-void open_check_libraries(const Node& root, Selection& selection);
+void open_check_libraries(const yaml::Node& root, Selection& selection);
 
 }  // namespace hexad::config

@@ -7,7 +7,7 @@ namespace {
 const std::string kRole = "actor_train.";
 
 int64_t setting(const Pass& p, const std::string& path, int64_t otherwise) {
-  const Node* value = p.out.find(path);
+  const yaml::Node* value = p.out.find(path);
   return value && value->is_int() ? value->as_int() : otherwise;
 }
 
@@ -79,7 +79,7 @@ void translate_batching(Pass& p) {
   const bool asked = p.file.flag(kRole + "use_sequence_packing");
   const int64_t cp = ranks(p, "policy.megatron_cfg.context_parallel_size");
   const int64_t tp = ranks(p, "policy.megatron_cfg.tensor_model_parallel_size");
-  const Node* shared = p.out.find("policy.megatron_cfg.sequence_parallel");
+  const yaml::Node* shared = p.out.find("policy.megatron_cfg.sequence_parallel");
   if (asked || cp > 1) set_packing(p, asked);
   if (!asked && cp > 1) {
     p.file.notice(kRole + "use_sequence_packing", "true: context parallelism goes with packing");

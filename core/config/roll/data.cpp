@@ -14,9 +14,9 @@ std::optional<std::string> environment_of(const std::string& worker) {
 }
 
 // Domains that prompts are drawn from: those of domain_interleave_probs, else all.
-std::vector<std::string> used_domains(Pass& p, const Node& rewards) {
+std::vector<std::string> used_domains(Pass& p, const yaml::Node& rewards) {
   std::vector<std::string> result;
-  const Node* shares = p.file.given("actor_train.data_args.domain_interleave_probs");
+  const yaml::Node* shares = p.file.given("actor_train.data_args.domain_interleave_probs");
   for (const auto& [name, value] : shares && shares->is_map() ? shares->entries() : rewards.entries()) {
     if (shares && value.is_number() && value.as_double() == 0) continue;
     result.push_back(name);
@@ -26,7 +26,7 @@ std::vector<std::string> used_domains(Pass& p, const Node& rewards) {
 
 // The one environment of all prompts.
 std::optional<std::string> set_environment(Pass& p) {
-  const Node* rewards = p.file.section("rewards");
+  const yaml::Node* rewards = p.file.section("rewards");
   if (!rewards || !rewards->is_map() || rewards->entries().empty()) {
     p.file.error("rewards",
                  "is missing: name who judges the samples, e.g. rewards: {math_rule: {worker_cls: "
@@ -52,7 +52,7 @@ std::optional<std::string> set_environment(Pass& p) {
       complete = false;
     } else if (std::ranges::find(environments, *name) == environments.end()) {
       environments.push_back(*name);
-      p.set("env." + *name, Node::Map{}, key);
+      p.set("env." + *name, yaml::Node::Map{}, key);
     }
   }
   if (!complete) return std::nullopt;
@@ -65,42 +65,42 @@ std::optional<std::string> set_environment(Pass& p) {
 }
 
 // Keys of Hexad's datasets that stand among data_args.
-bool own_keys(Pass& p, const std::string& at, Node& dataset) {
+bool own_keys(Pass& p, const std::string& at, yaml::Node& dataset) {
   if (!p.file.given(at + "dataset_name")) return false;
   for (const std::string& path : config::core_schema().children("data.train")) {
     const std::string name = path.substr(path.rfind('.') + 1);
-    if (const Node* value = p.file.given(at + name)) dataset.set(name, *value);
+    if (const yaml::Node* value = p.file.given(at + name)) dataset.set(name, *value);
   }
   return true;
 }
 
 void set_rows(Pass& p, const std::string& role, const std::string& path, const std::string& environment) {
   const std::string at = role + ".data_args.";
-  const Location place = p.file.location(at + "file_name");
-  Node base(Node::Map{}, place);
-  const auto finished = [&](Node dataset) {
-    if (!dataset.child("env_name")) dataset.set("env_name", Node(environment, place));
-    if (!dataset.child("processor")) dataset.set("processor", Node(std::string("math_hf_data_processor"), place));
+  const yaml::Location place = p.file.location(at + "file_name");
+  yaml::Node base(yaml::Node::Map{}, place);
+  const auto finished = [&](yaml::Node dataset) {
+    if (!dataset.child("env_name")) dataset.set("env_name", yaml::Node(environment, place));
+    if (!dataset.child("processor")) dataset.set("processor", yaml::Node(std::string("math_hf_data_processor"), place));
     return dataset;
   };
   if (own_keys(p, at, base)) return p.out.set(path, finished(std::move(base)));
-  const Node* files = p.file.given(at + "file_name");
+  const yaml::Node* files = p.file.given(at + "file_name");
   if (!files || (files->is_list() && files->items().empty())) {
     if (role == "actor_train") p.file.error(at + "file_name", "is missing: name the JSONL files of the prompts");
     return;
   }
-  base.set("dataset_name", Node(std::string("ResponseDataset"), place));
-  base.set("data_path", Node());
-  base.set("input_key", Node(p.file.text(at + "prompt").value_or("prompt"), p.file.location(at + "prompt")));
-  base.set("output_key", Node(p.file.text(at + "response").value_or("ground_truth"), p.file.location(at + "response")));
-  Node::List datasets;
-  const Node::List one = {*files};
-  for (const Node& file : files->is_list() ? files->items() : one) {
-    Node dataset = base;
+  base.set("dataset_name", yaml::Node(std::string("ResponseDataset"), place));
+  base.set("data_path", yaml::Node());
+  base.set("input_key", yaml::Node(p.file.text(at + "prompt").value_or("prompt"), p.file.location(at + "prompt")));
+  base.set("output_key", yaml::Node(p.file.text(at + "response").value_or("ground_truth"), p.file.location(at + "response")));
+  yaml::Node::List datasets;
+  const yaml::Node::List one = {*files};
+  for (const yaml::Node& file : files->is_list() ? files->items() : one) {
+    yaml::Node dataset = base;
     dataset.set("data_path", file);
     datasets.push_back(finished(std::move(dataset)));
   }
-  p.out.set(path, Node(std::move(datasets), place));
+  p.out.set(path, yaml::Node(std::move(datasets), place));
 }
 
 void set_template(Pass& p) {

@@ -77,9 +77,9 @@ class MappingParser {
   std::vector<int64_t> devices_;
 };
 
-std::optional<std::vector<int64_t>> listed(const Node& list) {
+std::optional<std::vector<int64_t>> listed(const yaml::Node& list) {
   std::vector<int64_t> devices;
-  for (const Node& item : list.items()) {
+  for (const yaml::Node& item : list.items()) {
     if (!item.is_int() || item.as_int() < 0) return std::nullopt;
     devices.push_back(item.as_int());
   }
@@ -88,7 +88,7 @@ std::optional<std::vector<int64_t>> listed(const Node& list) {
 
 }  // namespace
 
-std::optional<std::vector<int64_t>> device_mapping(const Node& value) {
+std::optional<std::vector<int64_t>> device_mapping(const yaml::Node& value) {
   std::optional<std::vector<int64_t>> devices;
   if (value.is_list()) devices = listed(value);
   if (value.is_string()) devices = MappingParser(value.as_string()).run();

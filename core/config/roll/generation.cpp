@@ -22,7 +22,7 @@ void set_sampling(Pass& p) {
   p.move(kSampling + "temperature", "policy.generation.temperature");
   p.move(kSampling + "top_p", "policy.generation.top_p");
   const int64_t top_k = p.file.integer(kSampling + "top_k").value_or(-1);
-  p.set("policy.generation.top_k", top_k > 0 ? Node::Value(top_k) : Node::Value(), kSampling + "top_k");
+  p.set("policy.generation.top_k", top_k > 0 ? yaml::Node::Value(top_k) : yaml::Node::Value(), kSampling + "top_k");
   p.move_given(p.file, kSampling + "stop_strings", "policy.generation.stop_strings");
   const char* const group = "num_return_sequences_in_group";
   const std::optional<int64_t> samples = p.file.integer(kSampling + "num_return_sequences");
@@ -61,11 +61,11 @@ void translate_generation(Pass& p) {
 
 // The reference policy is the trained model as it was at the start, in the layout of actor_train.
 void translate_reference(Pass& p) {
-  const Node* reference = p.file.given("reference");
+  const yaml::Node* reference = p.file.given("reference");
   if (!reference) return;
   const char* const model = "reference.model_args.model_name_or_path";
   const std::optional<std::string> own = p.file.text(model);
-  const Node* trained = p.out.find("policy.model_name");
+  const yaml::Node* trained = p.out.find("policy.model_name");
   if (own && trained && trained->is_string() && *own != trained->as_string()) {
     p.file.error(model,
                  fmt::format("got '{}': a reference policy other than the trained model is not available in this "

@@ -49,9 +49,9 @@ void set_pipeline(Pass& p, Part& s) {
   }
 }
 
-Node::List modules_of(const Node& value) {
+yaml::Node::List modules_of(const yaml::Node& value) {
   if (value.is_list()) return value.items();
-  Node::List result;
+  yaml::Node::List result;
   std::string name;
   for (const char c : value.as_string() + ",") {
     if (c == ',' && !name.empty()) result.emplace_back(name, value.location());
@@ -63,23 +63,23 @@ Node::List modules_of(const Node& value) {
 
 void set_recompute(Pass& p, Part& s) {
   const bool experts = s.flag("moe_layer_recompute");
-  const Node* granularity = s.given("recompute_granularity");
+  const yaml::Node* granularity = s.given("recompute_granularity");
   p.file.flag("actor_train.model_args.disable_gradient_checkpointing");
   if (!granularity && !experts) return;
   const std::string from = granularity ? "recompute_granularity" : "moe_layer_recompute";
   const bool full = granularity && s.text("recompute_granularity") == "full";
   p.set(kTo + "activation_checkpointing", true, s, from);
   p.set(kTo + "recompute_granularity", std::string(full ? "full" : "selective"), s, from);
-  const Node* modules = s.given("recompute_modules");
+  const yaml::Node* modules = s.given("recompute_modules");
   if (full) {
     const std::string method = s.text("recompute_method").value_or("uniform");
     p.set(kTo + "recompute_method", std::string(method == "recompute" ? "block" : method), s, "recompute_method");
     p.move_given(s, "recompute_num_layers", kTo + "recompute_num_layers");
     return;
   }
-  Node::List names;
+  yaml::Node::List names;
   if (modules && (modules->is_string() || modules->is_list())) names = modules_of(*modules);
-  const bool listed = std::ranges::any_of(names, [](const Node& n) { return n.is_string() && n.as_string() == "moe"; });
+  const bool listed = std::ranges::any_of(names, [](const yaml::Node& n) { return n.is_string() && n.as_string() == "moe"; });
   if (experts && !listed) names.emplace_back(std::string("moe"), s.location("moe_layer_recompute"));
   if (!names.empty()) p.set(kTo + "recompute_modules", std::move(names), s, modules ? "recompute_modules" : from);
 }

@@ -5,10 +5,10 @@
 
 namespace hexad::config::roll {
 
-Part::Part(const Node& node, const Schema& schema, std::string prefix)
+Part::Part(const yaml::Node& node, const Schema& schema, std::string prefix)
     : node_(node), schema_(schema), prefix_(std::move(prefix)), context_(node, schema) {}
 
-const Node* Part::value(const std::string& path) {
+const yaml::Node* Part::value(const std::string& path) {
   read_.insert(path);
   return context_.value(path);
 }
@@ -17,18 +17,18 @@ std::optional<int64_t> Part::integer(const std::string& path) { return read_.ins
 std::optional<double> Part::number(const std::string& path) { return read_.insert(path), context_.number(path); }
 std::optional<std::string> Part::text(const std::string& path) { return read_.insert(path), context_.text(path); }
 
-const Node* Part::given(const std::string& path) {
+const yaml::Node* Part::given(const std::string& path) {
   read_.insert(path);
   return section(path);
 }
 
-const Node* Part::section(const std::string& path) const {
-  const Node* found = node_.find(path);
+const yaml::Node* Part::section(const std::string& path) const {
+  const yaml::Node* found = node_.find(path);
   return found && !found->is_null() ? found : nullptr;
 }
 
-Location Part::location(const std::string& path) const {
-  if (const Node* found = node_.find(path)) return found->location();
+yaml::Location Part::location(const std::string& path) const {
+  if (const yaml::Node* found = node_.find(path)) return found->location();
   return {"ROLL's default of " + prefix_ + path, 0, 0};
 }
 
@@ -50,7 +50,7 @@ bool Part::was_read(const std::string& path) const {
   }
 }
 
-void Part::add_unread(const Node& map, const std::string& path, std::vector<Problem>& out) const {
+void Part::add_unread(const yaml::Node& map, const std::string& path, std::vector<Problem>& out) const {
   for (const auto& [name, value] : map.entries()) {
     const std::string full = path.empty() ? name : path + "." + name;
     const Key* key = schema_.find(full);
@@ -64,11 +64,11 @@ void Part::add_unread(const Node& map, const std::string& path, std::vector<Prob
 }
 
 void Pass::move(Part& part, const std::string& from, const std::string& path) {
-  if (const Node* value = part.value(from)) set(path, value->value(), part, from);
+  if (const yaml::Node* value = part.value(from)) set(path, value->value(), part, from);
 }
 
 void Pass::move_given(Part& part, const std::string& from, const std::string& path) {
-  if (const Node* value = part.given(from)) set(path, value->value(), part, from);
+  if (const yaml::Node* value = part.given(from)) set(path, value->value(), part, from);
 }
 
 }  // namespace hexad::config::roll

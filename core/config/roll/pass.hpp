@@ -13,19 +13,19 @@ namespace hexad::config::roll {
 // A part of the file with a schema of its own: all of it, or one strategy_config. Paths are relative to `prefix`.
 class Part {
  public:
-  Part(const Node& node, const Schema& schema, std::string prefix);
+  Part(const yaml::Node& node, const Schema& schema, std::string prefix);
 
   // The value or its default, of the kind that the schema has checked; nothing where it is null, absent or wrong.
-  const Node* value(const std::string& path);
+  const yaml::Node* value(const std::string& path);
   bool flag(const std::string& path);
   std::optional<int64_t> integer(const std::string& path);
   std::optional<double> number(const std::string& path);
   std::optional<std::string> text(const std::string& path);
   // The value that the file itself holds, null if there is none.
-  const Node* given(const std::string& path);
+  const yaml::Node* given(const std::string& path);
   // The same of a section whose keys are asked for one by one.
-  const Node* section(const std::string& path) const;
-  Location location(const std::string& path) const;
+  const yaml::Node* section(const std::string& path) const;
+  yaml::Location location(const std::string& path) const;
 
   void error(const std::string& path, std::string message);
   void notice(const std::string& path, std::string message);
@@ -35,10 +35,10 @@ class Part {
   std::vector<Problem> problems();
 
  private:
-  void add_unread(const Node& map, const std::string& path, std::vector<Problem>& out) const;
+  void add_unread(const yaml::Node& map, const std::string& path, std::vector<Problem>& out) const;
   bool was_read(const std::string& path) const;
 
-  const Node& node_;
+  const yaml::Node& node_;
   const Schema& schema_;
   std::string prefix_;
   RuleContext context_;
@@ -48,14 +48,14 @@ class Part {
 
 struct Pass {
   Part& file;
-  Node out;
+  yaml::Node out;
   int64_t ranks = 1;  // of actor_train
 
   // Puts a value at a path of NeMo-RL's, with the place of the key of `part` that it comes from.
-  void set(const std::string& path, Node::Value value, const Part& part, const std::string& from) {
-    out.set(path, Node(std::move(value), part.location(from)));
+  void set(const std::string& path, yaml::Node::Value value, const Part& part, const std::string& from) {
+    out.set(path, yaml::Node(std::move(value), part.location(from)));
   }
-  void set(const std::string& path, Node::Value value, const std::string& from) {
+  void set(const std::string& path, yaml::Node::Value value, const std::string& from) {
     set(path, std::move(value), file, from);
   }
   // The value of a key, if there is one.

@@ -4,7 +4,7 @@
 
 namespace hexad::config::roll {
 
-std::optional<Node> deepspeed_preset(const std::string& path) {
+std::optional<yaml::Node> deepspeed_preset(const std::string& path) {
   static const std::pair<const char*, const char*> presets[] = {
       {"deepspeed_zero", "{stage: 0}"},
       {"deepspeed_zero2", "{stage: 2}"},
@@ -14,7 +14,7 @@ std::optional<Node> deepspeed_preset(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   for (const auto& [known, zero] : presets) {
     if (name != known) continue;
-    return read_yaml_text(name + ": {zero_optimization: " + zero + "}", "preset " + name);
+    return yaml::read_text(name + ": {zero_optimization: " + zero + "}", "preset " + name);
   }
   return std::nullopt;
 }

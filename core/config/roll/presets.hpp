@@ -8,6 +8,6 @@
 namespace hexad::config::roll {
 
 // The map {deepspeed_zero3: ...} for the last part of the name, or nothing if it is none of them.
-std::optional<Node> deepspeed_preset(const std::string& name);
+std::optional<yaml::Node> deepspeed_preset(const std::string& name);
 
 }  // namespace hexad::config::roll

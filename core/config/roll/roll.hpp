@@ -9,18 +9,18 @@
 namespace hexad::config::roll {
 
 // True if the top level is ROLL's: roles such as actor_train, and none of NeMo-RL's blocks.
-bool is_roll(const Node& root);
+bool is_roll(const yaml::Node& root);
 
 // What a ROLL file comes to. `problems` name its own keys and places: an error for what cannot run here, a notice for
 // what means something else or nothing.
 struct Translation {
-  Node root;
+  yaml::Node root;
   std::vector<Problem> problems;
 };
 
 // `file` holds the interpolations as text; overrides of ROLL's keys are applied already. Values keep their places, so
 // that what is said later about the translation names file:line:column too. Keys below `hexad` are NeMo-RL's and win.
-Translation translate(Node file);
+Translation translate(yaml::Node file);
 
 // True if an override of this key is of the ROLL file, and not of what it comes to.
 bool is_roll_key(const std::string& path);

@@ -57,7 +57,7 @@ void set_folders(Pass& p) {
         folder ? "checkpoint_config.output_dir" : "output_dir");
   p.set("checkpointing.metric_name", {}, "max_ckpt_to_keep");
   const int64_t kept = p.file.integer("max_ckpt_to_keep").value_or(0);
-  p.set("checkpointing.keep_top_k", kept > 0 ? Node::Value(kept) : Node::Value(), "max_ckpt_to_keep");
+  p.set("checkpointing.keep_top_k", kept > 0 ? yaml::Node::Value(kept) : yaml::Node::Value(), "max_ckpt_to_keep");
 }
 
 void set_model(Pass& p) {
@@ -78,7 +78,7 @@ void set_model(Pass& p) {
 
 std::optional<Devices> devices_of(Pass& p, const std::string& role) {
   const std::string key = role + ".device_mapping";
-  const Node* given = p.file.given(key);
+  const yaml::Node* given = p.file.given(key);
   if (!given) return std::nullopt;
   std::optional<Devices> devices = device_mapping(*given);
   if (devices) {

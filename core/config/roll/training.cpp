@@ -8,18 +8,18 @@ namespace {
 
 const std::string kArgs = "actor_train.training_args.";
 
-Node named(const char* name, Node::Map kwargs, const Location& place) {
-  Node::Map map;
-  map.emplace_back("name", Node(std::string("torch.optim.lr_scheduler.") + name, place));
-  map.emplace_back("kwargs", Node(std::move(kwargs), place));
-  return Node(std::move(map), place);
+yaml::Node named(const char* name, yaml::Node::Map kwargs, const yaml::Location& place) {
+  yaml::Node::Map map;
+  map.emplace_back("name", yaml::Node(std::string("torch.optim.lr_scheduler.") + name, place));
+  map.emplace_back("kwargs", yaml::Node(std::move(kwargs), place));
+  return yaml::Node(std::move(map), place);
 }
 
 void set_optimizer(Pass& p) {
   p.set("policy.optimizer.name", std::string("torch.optim.AdamW"), kArgs + "learning_rate");
   p.move(kArgs + "learning_rate", "policy.optimizer.kwargs.lr");
   p.move(kArgs + "weight_decay", "policy.optimizer.kwargs.weight_decay");
-  Node::List betas;
+  yaml::Node::List betas;
   for (const char* beta : {"adam_beta1", "adam_beta2"}) {
     betas.emplace_back(p.file.number(kArgs + beta).value_or(0.9), p.file.location(kArgs + beta));
   }
@@ -40,10 +40,10 @@ void set_schedule(Pass& p) {
     return p.file.error(kArgs + "warmup_steps", fmt::format("got {}, wanted fewer than max_steps {}; nearest: {}",
                                                             warmup, steps, std::max<int64_t>(steps - 1, 0)));
   }
-  const Location place = p.file.location(key);
-  const auto number = [&](double value) { return Node(value, place); };
-  const auto integer = [&](int64_t value) { return Node(value, place); };
-  Node decay =
+  const yaml::Location place = p.file.location(key);
+  const auto number = [&](double value) { return yaml::Node(value, place); };
+  const auto integer = [&](int64_t value) { return yaml::Node(value, place); };
+  yaml::Node decay =
       type == "linear"
           ? named("LinearLR",
                   {{"start_factor", number(1)}, {"end_factor", number(0)}, {"total_iters", integer(steps - warmup)}},
@@ -52,24 +52,24 @@ void set_schedule(Pass& p) {
           ? named("CosineAnnealingLR", {{"T_max", integer(steps - warmup)}, {"eta_min", number(0)}}, place)
           : named("ConstantLR", {{"factor", number(1)}, {"total_iters", integer(10'000'000'000)}}, place);
   if (warmup == 0) return p.set("policy.scheduler", decay.value(), key);
-  Node::Map milestones;
-  milestones.emplace_back("milestones", Node(Node::List{integer(warmup)}, place));
+  yaml::Node::Map milestones;
+  milestones.emplace_back("milestones", yaml::Node(yaml::Node::List{integer(warmup)}, place));
   p.set("policy.scheduler",
-        Node::List{
+        yaml::Node::List{
             named("LinearLR",
                   {{"start_factor", number(1e-8)}, {"end_factor", number(1)}, {"total_iters", integer(warmup)}}, place),
-            std::move(decay), Node(std::move(milestones), place)},
+            std::move(decay), yaml::Node(std::move(milestones), place)},
         key);
 }
 
 int64_t model_ranks(Pass& p) {
   int64_t ranks = 1;
   for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"}) {
-    const Node* value = p.out.find(std::string("policy.megatron_cfg.") + size);
+    const yaml::Node* value = p.out.find(std::string("policy.megatron_cfg.") + size);
     if (value && value->is_int() && value->as_int() > 0 && value->as_int() <= 1'000'000) ranks *= value->as_int();
     if (ranks > 1'000'000) return 1;
   }
-  const Node* context = p.out.find("policy.dtensor_cfg.context_parallel_size");
+  const yaml::Node* context = p.out.find("policy.dtensor_cfg.context_parallel_size");
   return context && context->is_int() && context->as_int() > 0 ? context->as_int() : ranks;
 }
 

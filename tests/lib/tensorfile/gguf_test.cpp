@@ -10,7 +10,7 @@
 #include "tests/checkpoint/temp_folder.hpp"
 
 using namespace hexad;
-using checkpoint::Gguf;
+using tensorfile::Gguf;
 
 namespace {
 
@@ -20,7 +20,7 @@ std::vector<float> values_of(uint32_t type, std::vector<uint64_t> shape, const s
   TempFolder folder;
   GgufFile file;
   file.tensors = {{"t", std::move(shape), type, data, {}}};
-  return checkpoint::dequantize(*open(folder, file).find("t"));
+  return tensorfile::dequantize(*open(folder, file).find("t"));
 }
 
 constexpr uint16_t kHalf = 0x3800, kQuarter = 0x3400, kMinusOne = 0xbc00;  // 0.5, 0.25, -1 as binary16
@@ -170,8 +170,8 @@ TEST_CASE("tensors: shape outermost first, alignment, versions 2 and 3") {
   REQUIRE(gguf.tensors().size() == 2);
   CHECK(gguf.find("x")->shape == std::vector<int64_t>{2, 3});
   CHECK(gguf.find("x")->elements() == 6);
-  CHECK(checkpoint::dequantize(*gguf.find("x")) == std::vector<float>{0, 1, 2, 3, 4, 5});
-  CHECK(checkpoint::dequantize(*gguf.find("y")) == std::vector<float>(32, 1.5f));
+  CHECK(tensorfile::dequantize(*gguf.find("x")) == std::vector<float>{0, 1, 2, 3, 4, 5});
+  CHECK(tensorfile::dequantize(*gguf.find("y")) == std::vector<float>(32, 1.5f));
   CHECK(gguf.find("z") == nullptr);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a damaged file is read or refused, never anything else") {
     CAPTURE(round);
     try {
       const Gguf gguf = Gguf::open(folder.write("m.gguf", damaged));
-      for (const auto& tensor : gguf.tensors()) CHECK(checkpoint::dequantize(tensor).size() == tensor.elements());
+      for (const auto& tensor : gguf.tensors()) CHECK(tensorfile::dequantize(tensor).size() == tensor.elements());
     } catch (const Error&) {
     }
   }

@@ -13,7 +13,7 @@
 #include "tests/checkpoint/temp_folder.hpp"
 
 using namespace hexad;
-using namespace hexad::checkpoint;
+using namespace hexad::tensorfile;
 using Json = nlohmann::ordered_json;
 using namespace std::string_literals;
 
@@ -35,12 +35,12 @@ Json entry(const char* dtype, const Json& shape, uint64_t begin, uint64_t end) {
 void check_refusal(const std::string& bytes, const std::string& message) {
   TempFolder folder;
   const auto path = folder.write("m.safetensors", bytes);
-  CHECK_THROWS_WITH_AS(Safetensors::open(path), doctest::Contains((path.string() + ": " + message).c_str()), Error);
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(path), doctest::Contains((path.string() + ": " + message).c_str()), Error);
 }
 
 std::span<const std::byte> bytes_of(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
 
-const std::vector<TensorSpec> kThree = {{"a", DType::f32, {2}}, {"b", DType::f32, {2, 2}}, {"c", DType::f32, {}}};
+const std::vector<tensorfile::TensorSpec> kThree = {{"a", tensorfile::DType::f32, {2}}, {"b", tensorfile::DType::f32, {2, 2}}, {"c", tensorfile::DType::f32, {}}};
 
 // kThree with a = 1 2, b = 3 4 5 6, c = 7.
 template <typename Writer>
@@ -51,12 +51,12 @@ void write_three(Writer& writer) {
   writer.finish();
 }
 
-void check_three(const Safetensors& read) {
+void check_three(const tensorfile::Safetensors& read) {
   REQUIRE(read.tensors().size() == 3);
-  CHECK(to_float32(read.at("a")) == std::vector<float>{1, 2});
-  CHECK(to_float32(read.at("b")) == std::vector<float>{3, 4, 5, 6});
+  CHECK(tensorfile::to_float32(read.at("a")) == std::vector<float>{1, 2});
+  CHECK(tensorfile::to_float32(read.at("b")) == std::vector<float>{3, 4, 5, 6});
   CHECK(read.at("b").shape == std::vector<int64_t>{2, 2});
-  CHECK(to_float32(read.at("c")) == std::vector<float>{7});
+  CHECK(tensorfile::to_float32(read.at("c")) == std::vector<float>{7});
 }
 
 }  // namespace
@@ -70,28 +70,28 @@ TEST_CASE("a file made by hand gives its tensors by offset, and its metadata") {
   const auto path =
       folder.write("m.safetensors",
                    file_of(header.dump() + "   ", std::string("\x80\x3f\x00\xc0\x00\x00", 6) + "\7\0\0\0\0\0\0\0"s));
-  const Safetensors read = Safetensors::open(path);
+  const tensorfile::Safetensors read = tensorfile::Safetensors::open(path);
   REQUIRE(read.tensors().size() == 3);
   CHECK(read.tensors()[0].name == "first");
-  CHECK(to_float32(read.at("first")) == std::vector<float>{1, -2, 0});
-  CHECK(read.at("second").dtype == DType::i64);
-  CHECK(to_float32(read.at("none")).empty());
+  CHECK(tensorfile::to_float32(read.at("first")) == std::vector<float>{1, -2, 0});
+  CHECK(read.at("second").dtype == tensorfile::DType::i64);
+  CHECK(tensorfile::to_float32(read.at("none")).empty());
   CHECK(read.metadata().at("note") == "caf\xc3\xa9");
   CHECK(read.find("third") == nullptr);
   CHECK_THROWS_WITH_AS(read.at("secund"), doctest::Contains("has no tensor \"secund\" (there is \"second\")"), Error);
-  CHECK_THROWS_WITH_AS(to_float32(read.at("second")), doctest::Contains("a tensor of dtype I64 cannot be read as fp32"),
+  CHECK_THROWS_WITH_AS(tensorfile::to_float32(read.at("second")), doctest::Contains("a tensor of dtype I64 cannot be read as fp32"),
                        Error);
 }
 
 TEST_CASE("a written file is read again; the header is padded to eight bytes") {
   TempFolder folder;
-  SafetensorsWriter writer(folder / "m.safetensors", kThree, {{"format", "pt"}});
+  tensorfile::SafetensorsWriter writer(folder / "m.safetensors", kThree, {{"format", "pt"}});
   write_three(writer);
-  const Safetensors read = Safetensors::open(folder / "m.safetensors");
+  const tensorfile::Safetensors read = tensorfile::Safetensors::open(folder / "m.safetensors");
   check_three(read);
   CHECK(read.metadata() == std::map<std::string, std::string>{{"format", "pt"}});
   CHECK((reinterpret_cast<uintptr_t>(read.at("a").data.data())) % 8 == 0);
-  const Safetensors same = read;  // copies share the mapping
+  const tensorfile::Safetensors same = read;  // copies share the mapping
   check_three(same);
 }
 
@@ -145,19 +145,19 @@ TEST_CASE("tensors cover the data once") {
 
 TEST_CASE("a cut or damaged file is read or refused, never anything else") {
   TempFolder folder;
-  SafetensorsWriter writer(folder / "m.safetensors", kThree);
+  tensorfile::SafetensorsWriter writer(folder / "m.safetensors", kThree);
   write_three(writer);
   const std::string whole = read_file(folder / "m.safetensors");
   for (size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_THROWS_AS(Safetensors::open(folder.write("cut.safetensors", whole.substr(0, size))), Error);
+    CHECK_THROWS_AS(tensorfile::Safetensors::open(folder.write("cut.safetensors", whole.substr(0, size))), Error);
   }
   std::mt19937 random(1);
   for (int round = 0; round < 1000; ++round) {
     std::string damaged = whole;
     for (int i = 0; i < 3; ++i) damaged[random() % whole.size()] = static_cast<char>(random());
     try {
-      const Safetensors read = Safetensors::open(folder.write("cut.safetensors", damaged));
+      const tensorfile::Safetensors read = tensorfile::Safetensors::open(folder.write("cut.safetensors", damaged));
       for (const auto& tensor : read.tensors()) CHECK(tensor.data.size() == tensor.bytes());
     } catch (const Error&) {
     }
@@ -166,17 +166,17 @@ TEST_CASE("a cut or damaged file is read or refused, never anything else") {
 
 TEST_CASE("a writer wants exactly what was announced") {
   TempFolder folder;
-  SafetensorsWriter writer(folder / "m.safetensors", {{"a", DType::f32, {2}}});
+  tensorfile::SafetensorsWriter writer(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
   CHECK_THROWS_WITH_AS(writer.finish(), doctest::Contains("tensor \"a\" was announced but not written"), Error);
-  SafetensorsWriter wrong(folder / "m.safetensors", {{"a", DType::f32, {2}}});
+  tensorfile::SafetensorsWriter wrong(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
   CHECK_THROWS_WITH_AS(wrong.append(bytes_of({1})), doctest::Contains("tensor \"a\": got 4 bytes, wanted 8"), Error);
-  SafetensorsWriter full(folder / "m.safetensors", {{"a", DType::f32, {2}}});
+  tensorfile::SafetensorsWriter full(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
   full.append(bytes_of({1, 2}));
   CHECK_THROWS_WITH_AS(full.append(bytes_of({1, 2})), doctest::Contains("more tensors than announced"), Error);
-  CHECK_THROWS_WITH_AS(SafetensorsWriter(folder / "no/m.safetensors", {}),
+  CHECK_THROWS_WITH_AS(tensorfile::SafetensorsWriter(folder / "no/m.safetensors", {}),
                        doctest::Contains("no/m.safetensors: cannot be written: No such file"), Error);
   if (std::filesystem::exists("/dev/full")) {
-    CHECK_THROWS_WITH_AS(SafetensorsWriter("/dev/full", kThree),
+    CHECK_THROWS_WITH_AS(tensorfile::SafetensorsWriter("/dev/full", kThree),
                          doctest::Contains("/dev/full: cannot be written: No space left"), Error);
   }
 }
@@ -184,12 +184,12 @@ TEST_CASE("a writer wants exactly what was announced") {
 TEST_CASE("a model that fits is one file; one that does not, shards with an index") {
   TempFolder folder;
   SUBCASE("one file") {
-    ShardedWriter writer(folder.path(), kThree);
+    tensorfile::ShardedWriter writer(folder.path(), kThree);
     write_three(writer);
     CHECK(names_in(folder.path()) == std::vector<std::string>{"model.safetensors"});
   }
   SUBCASE("shards of at most 16 bytes") {
-    ShardedWriter writer(folder.path(), kThree, 16);
+    tensorfile::ShardedWriter writer(folder.path(), kThree, 16);
     write_three(writer);
     CHECK(names_in(folder.path()) ==
           std::vector<std::string>{"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
@@ -199,24 +199,24 @@ TEST_CASE("a model that fits is one file; one that does not, shards with an inde
     CHECK(index["weight_map"] == Json{{"a", "model-00001-of-00003.safetensors"},
                                       {"b", "model-00002-of-00003.safetensors"},
                                       {"c", "model-00003-of-00003.safetensors"}});
-    check_three(Safetensors::open(folder / "model.safetensors.index.json"));
+    check_three(tensorfile::Safetensors::open(folder / "model.safetensors.index.json"));
   }
   SUBCASE("a tensor larger than a shard has one of its own") {
-    ShardedWriter writer(folder.path(), kThree, 10);
+    tensorfile::ShardedWriter writer(folder.path(), kThree, 10);
     write_three(writer);
     CHECK(names_in(folder.path()).size() == 4);
   }
   SUBCASE("what fits together stays together") {
-    ShardedWriter writer(folder.path(), kThree, 24);
+    tensorfile::ShardedWriter writer(folder.path(), kThree, 24);
     write_three(writer);
     CHECK(names_in(folder.path()).size() == 3);
   }
-  check_three(Safetensors::open(folder.path()));
+  check_three(tensorfile::Safetensors::open(folder.path()));
 }
 
 TEST_CASE("an index and its shards must agree") {
   TempFolder folder;
-  ShardedWriter writer(folder.path(), kThree, 24);
+  tensorfile::ShardedWriter writer(folder.path(), kThree, 24);
   write_three(writer);
   const auto index = folder / "model.safetensors.index.json";
   const Json whole = Json::parse(read_file(index));
@@ -224,7 +224,7 @@ TEST_CASE("an index and its shards must agree") {
   REQUIRE(whole["weight_map"]["c"] == second);
   const auto refused = [&](const Json& changed, const std::string& message) {
     folder.write(index.filename(), changed.dump());
-    CHECK_THROWS_WITH_AS(Safetensors::open(folder.path()), doctest::Contains(message.c_str()), Error);
+    CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()), doctest::Contains(message.c_str()), Error);
   };
   Json changed = whole;
   changed["weight_map"]["d"] = first;
@@ -249,22 +249,22 @@ TEST_CASE("an index and its shards must agree") {
   for (const Json& json : {Json::array(), Json{{"weight_map", 1}}, Json::object()}) {
     refused(json, "index.json: not an index of safetensors files: no object \"weight_map\"");
   }
-  SafetensorsWriter twice(folder / second, {{"a", DType::f32, {2}}});
+  tensorfile::SafetensorsWriter twice(folder / second, {{"a", tensorfile::DType::f32, {2}}});
   twice.append(bytes_of({1, 2}));
   twice.finish();
   refused(whole, second + ": tensor \"a\" is in another file too");
-  CHECK_THROWS_WITH_AS(Safetensors::open(folder / "none.json"), doctest::Contains("none.json: cannot be opened"),
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "none.json"), doctest::Contains("none.json: cannot be opened"),
                        Error);
 }
 
 TEST_CASE("a folder without weights, a file that is none") {
   TempFolder folder;
-  CHECK_THROWS_WITH_AS(Safetensors::open(folder.path()),
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()),
                        doctest::Contains("has neither model.safetensors nor model.safetensors.index.json"), Error);
-  CHECK_THROWS_WITH_AS(Safetensors::open(folder / "m.safetensors"), doctest::Contains("cannot be opened: No such file"),
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "m.safetensors"), doctest::Contains("cannot be opened: No such file"),
                        Error);
   std::filesystem::create_directory(folder / "model.safetensors");
-  CHECK_THROWS_WITH_AS(Safetensors::open(folder.path()), doctest::Contains("not a regular file"), Error);
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()), doctest::Contains("not a regular file"), Error);
 }
 
 TEST_CASE("values that are not finite are found wherever they are") {
@@ -272,13 +272,13 @@ TEST_CASE("values that are not finite are found wherever they are") {
   constexpr size_t count = (1 << 16) + 5;  // more than one chunk of the scan
   std::vector<float> values(count, 1);
   const auto scan = [&] {
-    SafetensorsWriter writer(folder / "m.safetensors", {{"t", DType::f32, {count}}, {"i", DType::i32, {1}}});
+    tensorfile::SafetensorsWriter writer(folder / "m.safetensors", {{"t", tensorfile::DType::f32, {count}}, {"i", tensorfile::DType::i32, {1}}});
     writer.append(bytes_of(values));
     writer.append(bytes_of({std::numeric_limits<float>::quiet_NaN()}));
     writer.finish();
-    const Safetensors read = Safetensors::open(folder / "m.safetensors");
-    require_finite(read.at("i"), "model");  // bits of an integer are no nan
-    require_finite(read.at("t"), "model");
+    const tensorfile::Safetensors read = tensorfile::Safetensors::open(folder / "m.safetensors");
+    tensorfile::require_finite(read.at("i"), "model");  // bits of an integer are no nan
+    tensorfile::require_finite(read.at("t"), "model");
   };
   scan();
   values[count - 1] = std::numeric_limits<float>::infinity();
@@ -291,44 +291,44 @@ TEST_CASE("values that are not finite are found wherever they are") {
 TEST_CASE("binary16 and bfloat16: every value comes back, what lies between rounds to the even neighbour") {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
-    const float f16 = f16_to_float(half), bf16 = bf16_to_float(half);
-    if (std::isnan(f16) ? !std::isnan(f16_to_float(float_to_f16(f16))) : float_to_f16(f16) != half)
+    const float f16 = tensorfile::f16_to_float(half), bf16 = tensorfile::bf16_to_float(half);
+    if (std::isnan(f16) ? !std::isnan(tensorfile::f16_to_float(tensorfile::float_to_f16(f16))) : tensorfile::float_to_f16(f16) != half)
       FAIL_CHECK("f16 " << bits);
-    if (std::isnan(bf16) ? !std::isnan(bf16_to_float(float_to_bf16(bf16))) : float_to_bf16(bf16) != half)
+    if (std::isnan(bf16) ? !std::isnan(tensorfile::bf16_to_float(tensorfile::float_to_bf16(bf16))) : tensorfile::float_to_bf16(bf16) != half)
       FAIL_CHECK("bf16 " << bits);
     // Halfway to the next value, and a little to either side.
     if ((bits & 0x7fff) < 0x7bff) {
-      const float middle = (f16 + f16_to_float(half + 1)) / 2, next = f16_to_float(half + 1);
-      if (float_to_f16(middle) != (bits % 2 ? half + 1 : half)) FAIL_CHECK("middle of f16 " << bits);
-      if (float_to_f16(std::nextafter(middle, f16)) != half) FAIL_CHECK("below the middle of f16 " << bits);
-      if (float_to_f16(std::nextafter(middle, next)) != half + 1) FAIL_CHECK("above the middle of f16 " << bits);
+      const float middle = (f16 + tensorfile::f16_to_float(half + 1)) / 2, next = tensorfile::f16_to_float(half + 1);
+      if (tensorfile::float_to_f16(middle) != (bits % 2 ? half + 1 : half)) FAIL_CHECK("middle of f16 " << bits);
+      if (tensorfile::float_to_f16(std::nextafter(middle, f16)) != half) FAIL_CHECK("below the middle of f16 " << bits);
+      if (tensorfile::float_to_f16(std::nextafter(middle, next)) != half + 1) FAIL_CHECK("above the middle of f16 " << bits);
     }
   }
-  CHECK(float_to_bf16(1 + 0x1p-8f) == 0x3f80);
-  CHECK(float_to_bf16(1 + 3 * 0x1p-8f) == 0x3f82);
-  CHECK(float_to_bf16(3.4e38f) == 0x7f80);
-  CHECK(float_to_f16(65519) == 0x7bff);
-  CHECK(float_to_f16(65520) == 0x7c00);
-  CHECK(float_to_f16(1e-9f) == 0);
+  CHECK(tensorfile::float_to_bf16(1 + 0x1p-8f) == 0x3f80);
+  CHECK(tensorfile::float_to_bf16(1 + 3 * 0x1p-8f) == 0x3f82);
+  CHECK(tensorfile::float_to_bf16(3.4e38f) == 0x7f80);
+  CHECK(tensorfile::float_to_f16(65519) == 0x7bff);
+  CHECK(tensorfile::float_to_f16(65520) == 0x7c00);
+  CHECK(tensorfile::float_to_f16(1e-9f) == 0);
 }
 
 TEST_CASE("dtypes: names both ways, conversion only of floating ones") {
   for (const char* name : {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F8_E4M3", "F8_E5M2", "F16",
                            "BF16", "F32", "F64"}) {
-    const auto dtype = dtype_from_name(name);
+    const auto dtype = tensorfile::dtype_from_name(name);
     REQUIRE(dtype);
-    CHECK(dtype_name(*dtype) == name);
-    CHECK(dtype_from_torch_name(torch_name(*dtype)) == dtype);
+    CHECK(tensorfile::dtype_name(*dtype) == name);
+    CHECK(tensorfile::dtype_from_torch_name(tensorfile::torch_name(*dtype)) == dtype);
   }
-  CHECK(dtype_from_torch_name("torch.bfloat16") == DType::bf16);
-  CHECK_FALSE(dtype_from_torch_name("half"));
+  CHECK(tensorfile::dtype_from_torch_name("torch.bfloat16") == tensorfile::DType::bf16);
+  CHECK_FALSE(tensorfile::dtype_from_torch_name("half"));
   const std::vector<float> values = {0.1f, -2};
   std::vector<std::byte> bytes(16);
   std::vector<float> back(2);
-  from_float32(values, DType::f64, bytes);
-  to_float32(DType::f64, bytes, back);
+  tensorfile::from_float32(values, tensorfile::DType::f64, bytes);
+  tensorfile::to_float32(tensorfile::DType::f64, bytes, back);
   CHECK(back == values);
-  CHECK_THROWS_WITH_AS(from_float32(values, DType::i8, bytes),
+  CHECK_THROWS_WITH_AS(tensorfile::from_float32(values, tensorfile::DType::i8, bytes),
                        doctest::Contains("weights cannot be stored as int8: choose float32, bfloat16 or float16"),
                        Error);
 }

@@ -1,0 +1,51 @@
+// hexad eval CONFIG [key=value ...]
+#include <filesystem>
+#include <iostream>
+
+#include "core/algorithm/evaluate.hpp"
+#include "core/algorithm/preflight.hpp"
+#include "app/commands.hpp"
+#include "core/config/run_config.hpp"
+
+namespace hexad::cli {
+namespace {
+
+void print(const config::EvalConfig& eval, const algorithm::Evaluation& result) {
+  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", algorithm::metric_name(eval),
+                           result.prompts, eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s",
+                           result.score);
+  if (result.unscored > 0)
+    std::cout << fmt::format("  {} prompts have no score: fewer than {} of their samples could be scored\n",
+                             result.unscored, eval.k_value);
+  for (const auto& [name, value] : result.metrics) std::cout << fmt::format("  {:28} {:.4f}\n", name, value);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& exit_code) {
+  struct Arguments {
+    std::string config;
+    std::vector<std::string> overrides;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("eval", "How good a model is at a data set");
+  command->add_option("CONFIG", arguments->config, "YAML file, of an evaluation or of a run")->required();
+  command->add_option("OVERRIDES", arguments->overrides, "key=value, e.g. policy.model_name=DIR eval.k_value=4");
+  command->add_flag("--json", arguments->json, "One JSON object");
+  command->callback([arguments, &exit_code] {
+    config::Resolved resolved = config::resolve(arguments->config, arguments->overrides);
+    algorithm::require_ready(resolved, /*launched=*/true);
+    cluster::Spawner spawner;
+    const algorithm::Evaluation result =
+        algorithm::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
+    if (arguments->json) {
+      std::cout << algorithm::to_json(result) << '\n';
+    } else {
+      print(config::run_config(resolved).eval, result);
+    }
+    exit_code = 0;
+  });
+}
+
+}  // namespace hexad::cli

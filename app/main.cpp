@@ -1,0 +1,96 @@
+// The `hexad` program: parses the command line and hands over to one function a command.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "lib/base/error.hpp"
+#include "lib/base/suggest.hpp"
+#include "app/commands.hpp"
+#include "core/config/trl_names.hpp"
+
+namespace {
+
+// What is wrong with the words that should name a command; empty if they do.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  std::string path;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> names;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+      if (command->get_name() == argv[i]) next = command;
+      if (!command->get_group().empty()) names.push_back(path + command->get_name());
+    }
+    if (names.empty()) break;  // what follows are the command's arguments
+    if (!next) {
+      const std::string word = path + argv[i];
+      const std::optional<std::string> near = hexad::nearest(word, names);
+      return fmt::format("unknown command '{}'; {}", word,
+                         near ? fmt::format("did you mean '{}'?", *near) : "`hexad --help` lists the commands");
+    }
+    path += next->get_name() + " ";
+    at = next;
+  }
+  return "";
+}
+
+// TRL's and argparse's form: an override behind dashes. Empty where the command takes no overrides or has none such.
+std::string dashed_override(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (!command->get_option_no_throw("OVERRIDES")) return "";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t dashes = std::min(argument.find_first_not_of('-'), argument.size());
+    const std::string text = argument.substr(dashes), name = text.substr(0, text.find('='));
+    if (dashes == 0 || name.empty() || command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
+    const hexad::config::TrlName* trl = hexad::config::trl_name(name);
+    const std::string value = name.size() < text.size() ? text.substr(name.size() + 1) : "VALUE";
+    return fmt::format("overrides have no dashes: key=value, here {}={}", trl ? trl->key : name, value);
+  }
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
+  CLI::App app{"Hexad: RL post-training for LLMs. Backends, generators and losses are plugins, chosen in YAML."};
+  app.set_version_flag("--version", HEXAD_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  int exit_code = 0;
+  hexad::cli::add_train(app, exit_code);
+  hexad::cli::add_config(app, exit_code);
+  hexad::cli::add_plugin(app, exit_code);
+  hexad::cli::add_eval(app, exit_code);
+  hexad::cli::add_generate(app, exit_code);
+  hexad::cli::add_score(app, exit_code);
+  hexad::cli::add_tokenize(app, exit_code);
+  hexad::cli::add_convert(app, exit_code);
+  hexad::cli::add_report(app, exit_code);
+  hexad::cli::add_worker(app, exit_code);
+  hexad::cli::add_plugin_process(app, exit_code);
+  if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
+    std::fprintf(stderr, "hexad: %s\n", problem.c_str());
+    return 2;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    if (const std::string hint = code == 0 ? "" : dashed_override(app, argc, argv); !hint.empty())
+      std::fprintf(stderr, "%s\n", hint.c_str());
+    return code == 0 ? 0 : 2;
+  } catch (const hexad::Error& error) {
+    std::fprintf(stderr, "hexad: %s\n", error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hexad: internal error: %s\n", error.what());
+    return 1;
+  }
+  return exit_code;
+}

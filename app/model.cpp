@@ -1,0 +1,105 @@
+// hexad generate|score|tokenize|convert: a model directory without training.
+#include <filesystem>
+#include <iostream>
+
+#include "core/algorithm/inference.hpp"
+#include "core/checkpoint/convert.hpp"
+#include "app/commands.hpp"
+#include "core/rollout/model_text.hpp"
+#include "lib/text/tokenizer/command.hpp"
+
+namespace hexad::cli {
+namespace {
+
+struct Model {
+  std::string directory, input;
+  std::vector<std::string> overrides;
+
+  algorithm::InferenceOptions options(cluster::Spawner* spawner) const {
+    return {std::filesystem::read_symlink("/proc/self/exe"), spawner, directory, overrides};
+  }
+};
+
+void add_model_options(CLI::App* command, const std::shared_ptr<Model>& model) {
+  command->add_option("MODEL_DIR", model->directory, "Hugging Face model directory")->required();
+  command->add_option("OVERRIDES", model->overrides, "key=value of the config, e.g. policy.precision=bfloat16");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, int& exit_code) {
+  auto model = std::make_shared<Model>();
+  auto input = std::make_shared<algorithm::GenerateInput>();
+  auto prompt = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("generate", "Text or token ids in; text, ids and log-probs out");
+  add_model_options(command, model);
+  CLI::Option* text =
+      command->add_option("--prompt", *prompt, "One prompt (a user's message if the model has a chat template)");
+  command->add_option("--input", model->input, "JSONL with text, prompt, messages or token_ids")->excludes(text);
+  command->add_flag("--raw", input->raw, "Take --prompt as it is, without the chat template");
+  command->add_flag("--greedy", input->greedy, "Most likely token at every position");
+  command->add_option("--samples", input->samples, "Samples a prompt")->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--json", *json, "One JSON object a sample, also for --prompt");
+  command->callback([=, &exit_code] {
+    if (prompt->empty() && model->input.empty()) throw CLI::ValidationError("generate", "needs --prompt or --input");
+    if (!prompt->empty()) input->prompt = *prompt;
+    input->file = model->input;
+    cluster::Spawner spawner;
+    algorithm::generate(model->options(&spawner), *input, *json, std::cout);
+    exit_code = 0;
+  });
+}
+
+void add_score(CLI::App& app, int& exit_code) {
+  auto model = std::make_shared<Model>();
+  CLI::App* command = app.add_subcommand("score", "{\"token_ids\"} a line in, {\"logprobs\"} a line out");
+  add_model_options(command, model);
+  command->add_option("--input", model->input, "JSONL with token_ids")->required();
+  command->callback([=, &exit_code] {
+    cluster::Spawner spawner;
+    algorithm::score_file(model->options(&spawner), model->input, std::cout);
+    exit_code = 0;
+  });
+}
+
+void add_tokenize(CLI::App& app, int& exit_code) {
+  auto model = std::make_shared<Model>();
+  auto decode = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("tokenize", "Text or messages to token ids, or back");
+  command->add_option("MODEL_DIR", model->directory, "Directory with tokenizer.json")->required();
+  command->add_option("--input", model->input, "JSONL with text, messages or (--decode) token_ids")->required();
+  command->add_flag("--decode", *decode, "Token ids to text");
+  command->callback([=, &exit_code] {
+    std::optional<rollout::ModelText> text;  // only messages need the chat template
+    const auto render = [&](const nlohmann::ordered_json& line) {
+      if (!text) text = rollout::load_model_text(model->directory, {});
+      return text->tools().render(line.at("messages"), {line.value("add_generation_prompt", false),
+                                                        line.value("tools", nlohmann::ordered_json())});
+    };
+    text::tokenize_file(model->directory, model->input, std::cout, *decode, render);
+    exit_code = 0;
+  });
+}
+
+void add_convert(CLI::App& app, int& exit_code) {
+  struct Arguments {
+    std::string source, destination, dtype;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("convert", "GGUF or Hugging Face directory to a Hugging Face directory");
+  command->add_option("SRC", arguments->source, ".gguf file or model directory")->required();
+  command->add_option("DST", arguments->destination, "Directory to make")->required();
+  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+  command->callback([=, &exit_code] {
+    checkpoint::ConvertOptions options;
+    if (!arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
+    const checkpoint::ConvertResult result = checkpoint::convert(arguments->source, arguments->destination, options);
+    std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
+                             result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
+    exit_code = 0;
+  });
+}
+
+}  // namespace hexad::cli
