@@ -1,9 +1,10 @@
 // hexad config check|show CONFIG [key=value ...]
 #include <iostream>
 
-#include "core/algorithm/preflight.hpp"
+#include "core/algorithm/run/preflight.hpp"
 #include "lib/base/error.hpp"
 #include "app/commands.hpp"
+#include "compat/compat.hpp"
 #include "core/config/commands.hpp"
 
 namespace hexad::cli {
@@ -31,7 +32,7 @@ int check(const Arguments& arguments) {
   try {
     // Left to the end of the process, which is near: freeing it in pieces takes a tenth of the command's own time.
     static const auto* const loaded =
-        new config::Loaded(config::load_with_defaults(arguments.config, arguments.overrides));
+        new config::Loaded(config::load_with_defaults(arguments.config, arguments.overrides, compat::all()));
     bytes = loaded->facts.bytes;
     problems = algorithm::check_all(*loaded);
   } catch (const Error& error) {
@@ -52,7 +53,7 @@ void add_config(CLI::App& app, int& exit_code) {
   show->add_flag("--origin", arguments->origins, "With the file, override or default that each value comes from");
   show->callback([arguments, &exit_code] {
     exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr,
-                                    arguments->origins);
+                                    arguments->origins, compat::all());
   });
 }
 

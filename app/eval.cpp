@@ -3,9 +3,10 @@
 #include <iostream>
 
 #include "core/algorithm/evaluate.hpp"
-#include "core/algorithm/preflight.hpp"
+#include "core/algorithm/run/preflight.hpp"
 #include "app/commands.hpp"
-#include "core/config/run_config.hpp"
+#include "compat/compat.hpp"
+#include "core/config/typed/run_config.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -34,7 +35,7 @@ void add_eval(CLI::App& app, int& exit_code) {
   command->add_option("OVERRIDES", arguments->overrides, "key=value, e.g. policy.model_name=DIR eval.k_value=4");
   command->add_flag("--json", arguments->json, "One JSON object");
   command->callback([arguments, &exit_code] {
-    config::Resolved resolved = config::resolve(arguments->config, arguments->overrides);
+    config::Resolved resolved = config::resolve(arguments->config, arguments->overrides, compat::all());
     algorithm::require_ready(resolved, /*launched=*/true);
     cluster::Spawner spawner;
     const algorithm::Evaluation result =

@@ -9,7 +9,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/suggest.hpp"
 #include "app/commands.hpp"
-#include "core/config/trl_names.hpp"
+#include "compat/trl/names.hpp"
 
 namespace {
 
@@ -47,9 +47,10 @@ std::string dashed_override(const CLI::App& app, int argc, char** argv) {
     const size_t dashes = std::min(argument.find_first_not_of('-'), argument.size());
     const std::string text = argument.substr(dashes), name = text.substr(0, text.find('='));
     if (dashes == 0 || name.empty() || command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
-    const hexad::config::TrlName* trl = hexad::config::trl_name(name);
+    const auto names = hexad::compat::trl_names();
+    const auto trl = std::ranges::find(names, name, &hexad::config::OtherName::name);
     const std::string value = name.size() < text.size() ? text.substr(name.size() + 1) : "VALUE";
-    return fmt::format("overrides have no dashes: key=value, here {}={}", trl ? trl->key : name, value);
+    return fmt::format("overrides have no dashes: key=value, here {}={}", trl != names.end() ? trl->key : name, value);
   }
   return "";
 }

@@ -5,6 +5,7 @@
 #include "core/algorithm/inference.hpp"
 #include "core/checkpoint/convert.hpp"
 #include "app/commands.hpp"
+#include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
 
@@ -16,7 +17,7 @@ struct Model {
   std::vector<std::string> overrides;
 
   algorithm::InferenceOptions options(cluster::Spawner* spawner) const {
-    return {std::filesystem::read_symlink("/proc/self/exe"), spawner, directory, overrides};
+    return {std::filesystem::read_symlink("/proc/self/exe"), spawner, directory, overrides, compat::all()};
   }
 };
 

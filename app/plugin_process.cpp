@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "app/commands.hpp"
-#include "core/plugin/confined/server.hpp"
+#include "core/plugin/confined/serve/server.hpp"
 
 namespace hexad::cli {
 

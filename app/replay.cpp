@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "core/config/declaration/declaration.hpp"
-#include "core/plugin/loss_plugin.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "core/plugin/recording.hpp"
 
 namespace hexad::plugin {

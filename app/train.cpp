@@ -6,14 +6,15 @@
 #include <iostream>
 #include <optional>
 
-#include "core/algorithm/preflight.hpp"
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/run/preflight.hpp"
+#include "core/algorithm/run/train_run.hpp"
 #include "lib/base/error.hpp"
 #include "core/checkpoint/store.hpp"
 #include "app/commands.hpp"
+#include "compat/compat.hpp"
 #include "app/presses.hpp"
-#include "core/cluster/meeting.hpp"
-#include "core/config/run_config.hpp"
+#include "core/cluster/process/meeting.hpp"
+#include "core/config/typed/run_config.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -98,7 +99,7 @@ int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   constexpr double kMeetS = 120;
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
-  const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   check_world(resolved, launch);
   cluster::run_worker(cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS),
                       /*own_process=*/true);
@@ -116,7 +117,7 @@ int run(const TrainArguments& arguments) {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  config::Resolved resolved = config::resolve(arguments.config, arguments.overrides);
+  config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   if (launch) check_world(resolved, *launch);
   algorithm::require_ready(resolved, launch.has_value());
   return run_with_restarts(arguments, resolved,

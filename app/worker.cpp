@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "app/commands.hpp"
-#include "core/cluster/worker.hpp"
+#include "core/cluster/worker/worker.hpp"
 
 namespace hexad::cli {
 namespace {

@@ -16,8 +16,8 @@
 #include <random>
 
 #include "benchmarks/device_time.hpp"
-#include "modeling/op/cuda/cudnn_graph.hpp"
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/cuda/attention/cudnn_graph.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
 
 namespace {

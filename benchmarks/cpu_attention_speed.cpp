@@ -14,7 +14,7 @@
 #include <functional>
 #include <limits>
 
-#include "modeling/op/cpu_attention.hpp"
+#include "modeling/op/attention/cpu_attention.hpp"
 
 namespace {
 

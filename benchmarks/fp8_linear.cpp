@@ -21,8 +21,8 @@
 #include <functional>
 
 #include "benchmarks/device_time.hpp"
-#include "modeling/op/fp8_blocks.hpp"
-#include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/fp8/blocks.hpp"
+#include "modeling/op/fp8/linear.hpp"
 #include "modeling/op/linear.hpp"
 
 namespace {

@@ -26,7 +26,7 @@
 #include "benchmarks/generate/ranks.hpp"
 #include "benchmarks/generate/trace.hpp"
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 #include "plugins/native/generator.hpp"

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/native/generator.hpp"
 

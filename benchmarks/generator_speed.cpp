@@ -12,7 +12,7 @@
 #include <ctime>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/op/cpu/parallel.hpp"

@@ -10,8 +10,8 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/plugin/host_table.hpp"
-#include "core/plugin/loss_plugin.hpp"
+#include "core/plugin/host/table.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "core/plugin/sha256.hpp"
 
 namespace {

@@ -17,11 +17,11 @@
 
 #include "benchmarks/random_rollouts.hpp"
 #include "core/algorithm/inference.hpp"
-#include "core/algorithm/model_directory.hpp"
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/run/model_directory.hpp"
+#include "core/algorithm/run/train_run.hpp"
 #include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
-#include "core/cluster/start_workers.hpp"
+#include "core/cluster/process/start_workers.hpp"
 
 namespace {
 

@@ -15,7 +15,7 @@
 
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
-#include "runtime/process_group.hpp"
+#include "runtime/group/process_group.hpp"
 
 namespace hexad::runtime {
 namespace {

@@ -10,7 +10,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "runtime/runtime.h"
-#include "runtime/waits.hpp"
+#include "runtime/group/waits.hpp"
 
 // A process group as the C table hands it out. One-rank groups do not exist: callers see NULL.
 struct hexad_comm {

@@ -5,7 +5,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "app/verify/child.hpp"
-#include "sdk/verify/cuda_device.hpp"
+#include "sdk/verify/cuda/device.hpp"
 
 namespace hexad::plugin {
 namespace {

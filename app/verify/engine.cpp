@@ -2,7 +2,7 @@
 
 #include "lib/base/json.hpp"
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 
 namespace hexad::plugin {

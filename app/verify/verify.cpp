@@ -13,8 +13,8 @@
 #include "app/verify/engine.hpp"
 #include "app/verify/file_level.hpp"
 #include "core/plugin/verified_record.hpp"
-#include "sdk/verify/cuda_engine.hpp"
-#include "sdk/verify/levels.hpp"
+#include "sdk/verify/cuda/engine.hpp"
+#include "sdk/verify/level/levels.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "benchmarks/bridge_overhead/outcome.hpp"
 #include "core/plugin/call.hpp"
-#include "core/plugin/generator_plugin.hpp"
+#include "core/plugin/kind/generator_plugin.hpp"
 #include "core/plugin/loader.hpp"
 
 namespace hexad::bridge_overhead {

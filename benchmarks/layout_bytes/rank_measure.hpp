@@ -2,7 +2,7 @@
 #pragma once
 #include "benchmarks/layout_bytes/cases.hpp"
 #include "benchmarks/layout_bytes/counting_group.hpp"
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory/meter.hpp"
 #include "tests/plugins/backend/harness.hpp"
 
 namespace layout_bytes {

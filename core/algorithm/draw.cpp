@@ -1,6 +1,6 @@
 #include "core/algorithm/draw.hpp"
 
-#include "core/algorithm/reward_dynamic_sampling.hpp"
+#include "core/algorithm/reward/dynamic_sampling.hpp"
 
 namespace hexad::algorithm {
 namespace {

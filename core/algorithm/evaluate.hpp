@@ -2,9 +2,9 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "core/cluster/spawner.hpp"
+#include "core/cluster/process/spawner.hpp"
 #include "core/config/check.hpp"
-#include "core/config/system_config.hpp"
+#include "core/config/typed/system_config.hpp"
 #include "core/telemetry/run_log.hpp"
 
 namespace hexad::algorithm {

@@ -1,6 +1,6 @@
 // Group Relative Policy Optimization (Shao et al. 2024, DeepSeekMath): the loop, and what it works on.
 #pragma once
-#include "core/algorithm/run.hpp"
+#include "core/algorithm/run/run.hpp"
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
 

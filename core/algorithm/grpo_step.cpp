@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "core/algorithm/advantage.hpp"
-#include "core/algorithm/baseline.hpp"
-#include "core/algorithm/metrics.hpp"
-#include "core/algorithm/removed_tokens.hpp"
-#include "core/algorithm/reward.hpp"
-#include "core/algorithm/reward_penalty.hpp"
-#include "core/algorithm/sample_log.hpp"
+#include "core/algorithm/advantage/advantage.hpp"
+#include "core/algorithm/advantage/baseline.hpp"
+#include "core/algorithm/run/metrics.hpp"
+#include "core/algorithm/advantage/removed_tokens.hpp"
+#include "core/algorithm/reward/reward.hpp"
+#include "core/algorithm/reward/penalty.hpp"
+#include "core/algorithm/run/sample_log.hpp"
 #include "lib/base/error.hpp"
 
 namespace hexad::algorithm {

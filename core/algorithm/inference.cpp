@@ -5,11 +5,11 @@
 #include <fstream>
 #include <ostream>
 
-#include "core/algorithm/model_directory.hpp"
+#include "core/algorithm/run/model_directory.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
-#include "core/cluster/start_workers.hpp"
+#include "core/cluster/process/start_workers.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
 
@@ -108,7 +108,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
   ::close(fd);
   std::ofstream(path) << "policy:\n  model_name: " << json_text(Json(options.model_dir)) << "\n  precision: float32\n";
   try {
-    config::Resolved resolved = config::resolve(path, options.overrides);
+    config::Resolved resolved = config::resolve(path, options.overrides, options.compat);
     fs::remove(path);
     return resolved;
   } catch (...) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/worker_group.hpp"
+#include "core/cluster/process/worker_group.hpp"
 #include "core/config/check.hpp"
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 
 namespace hexad::algorithm {
 
@@ -17,6 +17,7 @@ struct InferenceOptions {
   cluster::Spawner* spawner = nullptr;
   std::string model_dir;
   std::vector<std::string> overrides;  // of the configuration: policy.precision=float32 ...
+  config::Compat compat = {};          // names of other systems that an override may have
 };
 
 // One worker for each rank of the configuration, without a log; on a thread of this process where there is no spawner.

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/algorithm/sample_log.hpp"
+#include "core/algorithm/run/sample_log.hpp"
 
 namespace hexad::algorithm {
 

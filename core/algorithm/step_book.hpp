@@ -1,7 +1,7 @@
 // What a training step shares between the loops: learning from a rollout, and the books that are kept of it.
 #pragma once
 #include "core/algorithm/grpo_step.hpp"
-#include "core/algorithm/run_book.hpp"
+#include "core/algorithm/run/book.hpp"
 
 namespace hexad::algorithm {
 

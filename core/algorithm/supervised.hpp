@@ -2,7 +2,7 @@
 // the loss, and what it makes of validation.
 #pragma once
 #include "core/algorithm/examples.hpp"
-#include "core/algorithm/run_book.hpp"
+#include "core/algorithm/run/book.hpp"
 
 namespace hexad::algorithm {
 

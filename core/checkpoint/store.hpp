@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/checkpoint/directory_lock.hpp"
-#include "core/config/system_config.hpp"
+#include "core/config/typed/system_config.hpp"
 
 namespace hexad::checkpoint {
 

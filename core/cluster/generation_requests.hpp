@@ -6,7 +6,7 @@
 
 #include <hexad/abi.h>
 
-#include "core/cluster/message.hpp"
+#include "core/cluster/message/message.hpp"
 
 namespace hexad::cluster {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/cluster/tensor_view.hpp"
-#include "core/cluster/worker_state.hpp"
+#include "core/cluster/worker/state.hpp"
 
 namespace hexad::cluster {
 

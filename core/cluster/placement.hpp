@@ -1,6 +1,6 @@
 // Which ranks train and which generate: the same ones (colocated), or the first and the last ones.
 #pragma once
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 
 namespace hexad::cluster {
 

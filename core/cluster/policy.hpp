@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/worker_group.hpp"
-#include "core/config/policy_config.hpp"
+#include "core/cluster/process/worker_group.hpp"
+#include "core/config/typed/policy_config.hpp"
 #include "core/data/batch.hpp"
 
 namespace hexad::cluster {

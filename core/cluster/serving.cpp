@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "lib/base/error.hpp"
-#include "core/cluster/completion_columns.hpp"
-#include "core/cluster/worker_state.hpp"
+#include "core/cluster/worker/completion_columns.hpp"
+#include "core/cluster/worker/state.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/cluster/generation_requests.hpp"
-#include "core/plugin/generator_plugin.hpp"
+#include "core/plugin/kind/generator_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
 
 namespace hexad::cluster {

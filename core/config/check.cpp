@@ -3,23 +3,20 @@
 #include <functional>
 #include <set>
 
-#include "lib/base/error.hpp"
-#include "core/config/check_keys.hpp"
-#include "core/config/declaration/check_library.hpp"
+#include "core/config/declaration/check/library.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/moved_keys.hpp"
 #include "core/config/declaration/read_facts.hpp"
 #include "core/config/declaration/run_schema.hpp"
-#include "core/config/defaults.hpp"
-#include "core/config/eval_form.hpp"
-#include "core/config/inherit.hpp"
-#include "core/config/load.hpp"
-#include "core/config/override_apply.hpp"
-#include "core/config/roll/roll.hpp"
-#include "core/config/roll/schema.hpp"
-#include "core/config/rules.hpp"
+#include "core/config/load/defaults.hpp"
+#include "core/config/load/inherit.hpp"
+#include "core/config/load/load.hpp"
+#include "core/config/load/override_apply.hpp"
+#include "core/config/load/synonyms.hpp"
+#include "core/config/rules/check_keys.hpp"
+#include "core/config/rules/rules.hpp"
 #include "core/config/schema/schema.hpp"
-#include "core/config/synonyms.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::config {
 
@@ -146,30 +143,23 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   return problems;
 }
 
-// What a file in another form comes to: overrides of its own keys come before the translation, those of NeMo-RL's keys
-// after it.
-Loaded load_translated(yaml::Node file, const std::vector<std::string>& overrides,
-                       const std::function<bool(const std::string& key)>& is_own, const Schema& own,
-                       const Schema& known, const std::function<Loaded(yaml::Node file)>& translate) {
+// What a file in another form comes to: overrides of its own keys come before the translation, those of our keys after it.
+Loaded load_translated(yaml::Node file, const std::vector<std::string>& overrides, const OtherForm& form,
+                       const Schema& known) {
   std::vector<yaml::Override> later;
   for (const std::string& text : overrides) {
     yaml::Override parsed = yaml::parse_override(text);
-    if (is_own(parsed.key)) {
-      apply_override(file, parsed, &own);
+    if (form.is_own_key(parsed.key)) {
+      apply_override(file, parsed, form.keys ? &form.keys() : &known);
     } else {
       later.push_back(std::move(parsed));
     }
   }
-  Loaded result = translate(std::move(file));
-  for (const yaml::Override& override : later) apply_override(result.root, override, &known);
-  return result;
-}
-
-Loaded from_roll(yaml::Node file) {
-  roll::Translation translation = roll::translate(std::move(file));
+  Translation translation = form.translate(std::move(file));
   Loaded result;
   result.root = std::move(translation.root);
   result.problems = std::move(translation.problems);
+  for (const yaml::Override& override : later) apply_override(result.root, override, &known);
   return result;
 }
 
@@ -209,29 +199,27 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
 
 }  // namespace
 
-Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  yaml::Node file = read_with_parents(path);
+Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                          const Compat& compat) {
+  yaml::Node file = read_with_parents(path, compat.absent_parent);
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
   Schema of_all;  // an override may name a key of any plugin
   if (!overrides.empty()) {
     Selection before = select_plugins(file, catalog);
     of_all = known_schema(before);
+    of_all.know(compat.names);
   }
   const Schema& known = overrides.empty() ? core_schema() : of_all;
   Loaded loaded;
-  if (roll::is_roll(file)) {
-    loaded = load_translated(std::move(file), overrides, roll::is_roll_key, roll::roll_schema(), known, from_roll);
-  } else if (is_eval_form(file)) {
-    loaded = load_translated(std::move(file), overrides, is_eval_form_key, known, known, [](yaml::Node form) {
-      Loaded result;
-      result.root = from_eval_form(std::move(form));
-      return result;
-    });
+  const auto form = std::ranges::find_if(compat.forms, [&](const OtherForm& each) { return each.is_it(file); });
+  if (form != compat.forms.end()) {
+    loaded = load_translated(std::move(file), overrides, *form, known);
   } else {
     for (const std::string& text : overrides) apply_override(file, yaml::parse_override(text), &known);
     loaded.root = std::move(file);
   }
   complete(loaded, catalog);
+  loaded.schema.know(compat.names);
   return loaded;
 }
 
@@ -250,8 +238,8 @@ std::vector<Problem> check(const Loaded& loaded) {
   return problems;
 }
 
-Resolved resolve(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Loaded loaded = load_with_defaults(path, overrides);
+Resolved resolve(const std::filesystem::path& path, const std::vector<std::string>& overrides, const Compat& compat) {
+  Loaded loaded = load_with_defaults(path, overrides, compat);
   Resolved result;
   std::string errors;
   for (Problem& problem : check(loaded)) {

@@ -55,9 +55,9 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
 }
 
 int config_show(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
-                std::ostream& out, std::ostream& errors, bool origins) {
+                std::ostream& out, std::ostream& errors, bool origins, const Compat& compat) {
   try {
-    const Loaded loaded = load_with_defaults(path, overrides);
+    const Loaded loaded = load_with_defaults(path, overrides, compat);
     bool valid = true;
     for (const Problem& problem : check(loaded)) {
       if (!problem.is_error()) continue;

@@ -18,6 +18,6 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
 // Prints the resolved configuration as YAML (config/origin.hpp), or with `json` as one JSON object; with `origins` each
 // value with where it comes from, or with `json` a list of them. An invalid one is listed on `errors` and returns 2.
 int config_show(const std::filesystem::path& path, const std::vector<std::string>& overrides, bool json,
-                std::ostream& out, std::ostream& errors, bool origins = false);
+                std::ostream& out, std::ostream& errors, bool origins = false, const Compat& compat = {});
 
 }  // namespace hexad::config

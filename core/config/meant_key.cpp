@@ -5,7 +5,6 @@
 #include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
 #include "core/config/algorithm.hpp"
-#include "core/config/trl_names.hpp"
 
 namespace hexad::config {
 namespace {
@@ -72,16 +71,17 @@ class Search {
     return one_of(found);
   }
 
-  std::string of_trl() const {
-    const TrlName* trl = trl_name(word_);
-    if (!trl) return "";
-    std::string key(trl->key);
+  std::string of_another_system() const {
+    const OtherName* other = schema_.other_name(word_);
+    if (!other) return "";
+    std::string key(other->key);
     // Where each algorithm has one of its own, that of this one.
     const std::string own = algorithm_ + "." + last_name(key);
     if (algorithm_ != "grpo" && schema_.find(own)) key = own;
     if (!takes(schema_, key)) return "";
     if (last_name(key) == word_) return one_of({key});
-    return fmt::format("TRL's {} is {}{}", word_, key, trl->note.empty() ? "" : fmt::format(" ({})", trl->note));
+    return fmt::format("{}'s {} is {}{}", other->system, word_, key,
+                       other->note.empty() ? "" : fmt::format(" ({})", other->note));
   }
 
   // "generation.top_p" is the end of policy.generation.top_p.
@@ -144,7 +144,7 @@ MeantKey meant_key(const std::string& key, const yaml::Node& root, const Schema*
     if (std::string hint = search.beginning_beside(b); !hint.empty()) return {b.missing(), hint, ""};
     if (near && !b.rest.empty() && schema->find(schema_path(key_below(corrected, b.rest))))
       return {b.missing(), Search::one_of({corrected}), ""};
-    for (const std::string& hint : {search.of_trl(), search.ending(), search.named(), search.beginning()}) {
+    for (const std::string& hint : {search.of_another_system(), search.ending(), search.named(), search.beginning()}) {
       if (!hint.empty()) return {key, hint, ""};
     }
   }

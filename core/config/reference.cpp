@@ -1,7 +1,7 @@
 #include "core/config/reference.hpp"
 
 #include "lib/base/joined.hpp"
-#include "core/config/check_value.hpp"
+#include "core/config/rules/check_value.hpp"
 #include "core/config/reference_plugin.hpp"
 #include "core/config/schema/schema.hpp"
 

@@ -6,7 +6,7 @@
 #include "lib/base/joined.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/run_schema.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 #include "core/config/reference.hpp"
 #include "lib/yaml/file.hpp"
 

@@ -1,6 +1,6 @@
 #include "core/config/world.hpp"
 
-#include "core/config/rules.hpp"
+#include "core/config/rules/rules.hpp"
 
 namespace hexad::config {
 namespace {

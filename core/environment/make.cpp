@@ -5,8 +5,8 @@
 #include "lib/base/json.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/plugin_environment.hpp"
-#include "core/environment/program_environment.hpp"
-#include "core/environment/program_settings.hpp"
+#include "core/environment/program/environment.hpp"
+#include "core/environment/program/settings.hpp"
 #include "core/environment/weighted_sum.hpp"
 
 namespace hexad::environment {

@@ -6,7 +6,7 @@
 #include "lib/base/json.hpp"
 #include "core/config/declaration/declaration.hpp"
 #include "core/environment/patience.hpp"
-#include "core/plugin/environment_plugin.hpp"
+#include "core/plugin/kind/environment_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
 
 namespace hexad::environment {

@@ -7,7 +7,7 @@
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
 #include "core/config/declaration/section_defaults.hpp"
-#include "core/plugin/host_keys.hpp"
+#include "core/plugin/host/keys.hpp"
 
 namespace hexad::plugin {
 namespace {

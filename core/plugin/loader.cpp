@@ -10,9 +10,9 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "lib/base/error.hpp"
-#include "core/plugin/confined/proxy.hpp"
+#include "core/plugin/confined/proxy/proxy.hpp"
 #include "core/plugin/descriptor.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/precheck.hpp"
 
 namespace hexad::plugin {

@@ -5,7 +5,7 @@
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
 #include "core/config/declaration/section_defaults.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/plugin/staging.hpp"
+#include "core/plugin/host/staging.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/cluster/refit.hpp"
-#include "core/cluster/worker_group.hpp"
-#include "core/config/policy_config.hpp"
+#include "core/cluster/refit/refit.hpp"
+#include "core/cluster/process/worker_group.hpp"
+#include "core/config/typed/policy_config.hpp"
 #include "core/data/batch.hpp"
 #include "core/plugin/metric_sum.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/policy_config.hpp"
+#include "core/config/typed/policy_config.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "lib/text/template/chat_template.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"

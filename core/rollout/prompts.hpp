@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "core/data/dataset/contents.hpp"
 #include "core/data/dataset/dataset.hpp"
 #include "core/data/dataset/loader.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/data_config.hpp"
+#include "core/config/typed/data_config.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "core/environment/make.hpp"
 #include "core/rollout/generation.hpp"

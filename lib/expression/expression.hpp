@@ -1,4 +1,4 @@
-// Expressions over values that a caller looks up: `world.ranks % megatron_cfg.tp == 0 and has(optimizer.name)`.
+// Expressions over values that a caller looks up: `world.ranks % my_cfg.tp == 0 and has(optimizer.name)`.
 //
 //   a if c else b | or | and | not | == != < <= > >= in, not in | + - | * / // % | - |
 //   1, 0.5, 1e-8, 'text', true, null, [a, b], (a), path.to.0, has(path), known(path), min(a, ...), max(a, ...), gcd(a, b), len(a)

@@ -40,10 +40,10 @@ struct LayerPlacement {
   Place place_of(int64_t layer) const;
 };
 
-// Megatron-Core: transformer_block.py:get_num_layers_to_build, transformer_layer.py:get_transformer_layer_offset, the
-// checks of transformer_config.py, pipeline_parallel_layer_layout.py. The stages of virtual stage 0 come first, then
-// those of 1: layers run over ranks, then over virtual stages. Throws Error for sizes below 1, counts that do not
-// divide, and layouts that break Megatron's rules.
+// Source: NVIDIA's transformer_block.py (get_num_layers_to_build), transformer_layer.py (get_transformer_layer_offset),
+// the checks of transformer_config.py, pipeline_parallel_layer_layout.py. The stages of virtual stage 0 come first,
+// then those of 1: layers run over ranks, then over virtual stages. Throws Error for sizes below 1, counts that do not
+// divide, and layouts that break its rules.
 LayerPlacement place_layers(const PlacementOptions& options);
 
 }  // namespace hexad::model

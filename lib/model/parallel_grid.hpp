@@ -28,7 +28,7 @@ struct RankCoordinates {
   bool word_embedding, position_embedding;  // the stage is one that holds them: first or last, first
 };
 
-// Sizes and rules of Megatron-Core (parallel_state.py:initialize_model_parallel).
+// Sizes and rules of NVIDIA's parallel_state.py (initialize_model_parallel).
 class ParallelGrid {
  public:
   // DP = world / (TP PP CP), EDP = world / (ETP EP PP). Throws Error when one of them is not whole, for interleaving

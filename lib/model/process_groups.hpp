@@ -37,7 +37,7 @@ struct ProcessGroup {
   GroupKind kind;
   int64_t level = 0;  // of hierarchical_cp
   RankList ranks;     // the place in the list is the rank in the group
-  // Megatron-Core's name, for logs and communicator options: "DATA_PARALLEL_GROUP_WITH_CP".
+  // NVIDIA's name, for logs and communicator options: "DATA_PARALLEL_GROUP_WITH_CP".
   std::string description() const;
 };
 

@@ -21,9 +21,9 @@ struct AxisSizes {
 };
 
 // rank = first_rank + sum over the axes of coordinate * stride; the stride of an axis is the product of the sizes of
-// those before it in the order, so the first axis joins neighbours. Megatron-Core's RankGenerator
-// (parallel_state.py:RankGenerator, generate_masked_orthogonal_rank_groups): dense layers use a grid with ep = 1,
-// expert layers one with cp = 1.
+// those before it in the order, so the first axis joins neighbours. Dense layers use a grid with ep = 1,
+// expert layers one with cp = 1. Source: Narayanan et al. 2021, and NVIDIA's parallel_state.py (RankGenerator,
+// generate_masked_orthogonal_rank_groups).
 class RankGrid {
  public:
   // `order`: axes joined by "-", the fastest first; axes of size 1 may be left out. Throws Error for a size below 1, an

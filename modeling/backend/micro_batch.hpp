@@ -8,7 +8,7 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/op/rope.hpp"
-#include "modeling/parallel/context_attention.hpp"
+#include "modeling/parallel/context/attention.hpp"
 
 namespace hexad::modeling {
 

@@ -6,7 +6,7 @@
 
 #include "modeling/backend/micro_batch.hpp"
 #include "modeling/op/logprob_head.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 

@@ -1,6 +1,6 @@
 #include "modeling/family/batch_attention.hpp"
 
-#include "modeling/op/row_gather.hpp"
+#include "modeling/op/row/gather.hpp"
 
 namespace hexad::modeling {
 

@@ -1,7 +1,7 @@
 // Attention over whole sequences, without a cache: packed rows and right-padded batches.
 #pragma once
 #include "modeling/family/transformer.hpp"
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 
 namespace hexad::modeling {
 

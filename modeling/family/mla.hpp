@@ -7,7 +7,7 @@
 
 #include "modeling/family/config_fields.hpp"
 #include "modeling/op/rope.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 

@@ -12,7 +12,7 @@
 #include "modeling/moe/moe_layer.hpp"
 #include "modeling/op/checkpoint.hpp"
 #include "modeling/op/rope.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 

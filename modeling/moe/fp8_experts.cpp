@@ -4,10 +4,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/moe/grouped_products.hpp"
-#include "modeling/moe/permutation.hpp"
-#include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
+#include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8/fp8.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/fp8_casts.hpp"
+#include "modeling/op/fp8/casts.hpp"
 
 namespace hexad::modeling {
 

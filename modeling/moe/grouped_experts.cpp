@@ -6,9 +6,9 @@
 
 #include "modeling/moe/fp8_experts.hpp"
 #include "modeling/moe/grouped_products.hpp"
-#include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8/fp8.hpp"
 #include "modeling/op/function.hpp"
 
 namespace hexad::modeling {

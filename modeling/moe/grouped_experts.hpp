@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/experts.hpp"
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
 
 namespace hexad::modeling {
 

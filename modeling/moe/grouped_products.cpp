@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "modeling/op/adjacent.hpp"
-#include "modeling/op/aligned.hpp"
-#include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/op/row/adjacent.hpp"
+#include "modeling/op/row/aligned.hpp"
+#include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/linear.hpp"
 

@@ -5,7 +5,7 @@
 #include "modeling/moe/grouped_experts.hpp"
 #include "modeling/moe/router_linear.hpp"
 #include "modeling/op/linear.hpp"
-#include "modeling/op/row_tiles.hpp"
+#include "modeling/op/row/tiles.hpp"
 #include "modeling/op/swiglu.hpp"
 
 namespace hexad::modeling {

@@ -6,10 +6,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/experts.hpp"
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
 #include "modeling/moe/router.hpp"
 #include "modeling/op/checkpoint.hpp"
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 

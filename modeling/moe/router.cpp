@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/error.hpp"
-#include "modeling/moe/assignment.hpp"
+#include "modeling/moe/dispatch/assignment.hpp"
 
 namespace hexad::modeling {
 namespace {

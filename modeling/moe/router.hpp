@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/balancing.hpp"
-#include "modeling/moe/capacity.hpp"
+#include "modeling/moe/dispatch/capacity.hpp"
 #include "modeling/moe/topk_routing.hpp"
 #include "modeling/parallel/group.hpp"
 

@@ -3,13 +3,13 @@
 #include <ATen/Functions.h>
 
 #include "modeling/error.hpp"
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
-#include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/fp8/linear.hpp"
 #include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
-#include "modeling/op/row_tiles.hpp"
+#include "modeling/op/row/tiles.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8/fp8.hpp"
 
 namespace hexad::modeling {
 

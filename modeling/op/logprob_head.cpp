@@ -12,8 +12,8 @@
 #include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
 #include "modeling/op/on_device.hpp"
-#include "modeling/op/softmax_rows.hpp"
-#include "modeling/op/token_filter.hpp"
+#include "modeling/op/row/softmax_rows.hpp"
+#include "modeling/op/row/token_filter.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/parallel/vocab_shard.hpp"
+#include "modeling/parallel/tensor/vocab_shard.hpp"
 
 namespace hexad::modeling {
 

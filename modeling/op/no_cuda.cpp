@@ -2,8 +2,8 @@
 // and the questions what fits.
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
-#include "modeling/op/cuda/cudnn_attention.hpp"
-#include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/op/cuda/attention/cudnn_attention.hpp"
+#include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling::cuda {

@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "modeling/parallel/state_tensor.hpp"
+#include "modeling/parallel/tensor/state_tensor.hpp"
 
 namespace hexad::modeling {
 

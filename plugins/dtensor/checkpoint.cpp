@@ -4,9 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/abi.h>
 
-#include "modeling/backend/checkpoint_files.hpp"
-#include "modeling/backend/weight_source.hpp"
-#include "modeling/parallel/tensor_gather.hpp"
+#include "modeling/backend/weight/checkpoint_files.hpp"
+#include "modeling/backend/weight/source.hpp"
+#include "modeling/parallel/tensor/gather.hpp"
 #include "modeling/weight/validate.hpp"
 
 namespace hexad::dtensor {

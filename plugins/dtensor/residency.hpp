@@ -10,8 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "modeling/backend/memory_room.hpp"
-#include "modeling/op/fp8_casts.hpp"
+#include "modeling/backend/memory/room.hpp"
+#include "modeling/op/fp8/casts.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {

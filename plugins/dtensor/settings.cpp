@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "modeling/backend/fp8_settings.hpp"
-#include "modeling/parallel/tensor_plan.hpp"
+#include "modeling/backend/settings/fp8_settings.hpp"
+#include "modeling/parallel/tensor/plan.hpp"
 
 namespace hexad::dtensor {
 namespace {

@@ -13,7 +13,7 @@
 #include "modeling/op/offered_sums.hpp"
 #include "modeling/parallel/placement.hpp"
 #include "modeling/parallel/side_stream.hpp"
-#include "modeling/parallel/tensor_plan.hpp"
+#include "modeling/parallel/tensor/plan.hpp"
 
 namespace hexad::dtensor {
 

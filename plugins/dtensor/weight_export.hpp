@@ -3,7 +3,7 @@
 // beside the copies that the receiver makes of this one; in memory are the units of a bucket and the next. With one
 // rank they are the weights that training reads, without a copy.
 #pragma once
-#include "modeling/backend/weight_bucket.hpp"
+#include "modeling/backend/weight/bucket.hpp"
 #include "plugins/dtensor/sharded_model.hpp"
 
 namespace hexad::dtensor {

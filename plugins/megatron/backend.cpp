@@ -3,13 +3,13 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/backend/batch_invariant.hpp"
+#include "modeling/backend/settings/batch_invariant.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
-#include "modeling/backend/router_rows.hpp"
+#include "modeling/backend/router/rows.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/training_calls.hpp"
-#include "modeling/backend/weight_source.hpp"
+#include "modeling/backend/weight/source.hpp"
 #include "plugins/megatron/checkpoint.hpp"
 
 namespace hexad::megatron {

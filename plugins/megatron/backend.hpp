@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "modeling/backend/device_scope.hpp"
-#include "modeling/backend/memory_report.hpp"
-#include "plugins/megatron/cast_residency.hpp"
+#include "modeling/backend/memory/report.hpp"
+#include "plugins/megatron/optimizer/cast_residency.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"
 

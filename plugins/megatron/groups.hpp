@@ -4,7 +4,7 @@
 
 #include "lib/model/parallel_grid.hpp"
 #include "modeling/parallel/group.hpp"
-#include "plugins/megatron/settings.hpp"
+#include "plugins/megatron/settings/settings.hpp"
 
 namespace hexad::megatron {
 

@@ -12,9 +12,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "lib/model/layer_placement.hpp"
-#include "modeling/parallel/tensor_plan.hpp"
+#include "modeling/parallel/tensor/plan.hpp"
 #include "plugins/megatron/groups.hpp"
-#include "plugins/megatron/settings.hpp"
+#include "plugins/megatron/settings/settings.hpp"
 #include "plugins/megatron/weight_version.hpp"
 
 namespace hexad::megatron {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "modeling/backend/model_settings.hpp"
+#include "modeling/backend/settings/model_settings.hpp"
 
 namespace hexad::megatron {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "lib/model/layer_placement.hpp"
 #include "modeling/backend/model_ends.hpp"
-#include "modeling/moe/expert_dispatcher.hpp"
-#include "modeling/op/fp8_casts.hpp"
+#include "modeling/moe/dispatch/expert_dispatcher.hpp"
+#include "modeling/op/fp8/casts.hpp"
 #include "modeling/op/offered_sums.hpp"
-#include "plugins/megatron/gradient_buckets.hpp"
+#include "plugins/megatron/optimizer/gradient_buckets.hpp"
 #include "plugins/megatron/routers.hpp"
 
 namespace hexad::megatron {

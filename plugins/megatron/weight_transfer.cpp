@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <hexad/services.hpp>
 
-#include "modeling/parallel/tensor_gather.hpp"
+#include "modeling/parallel/tensor/gather.hpp"
 
 namespace hexad::megatron {
 

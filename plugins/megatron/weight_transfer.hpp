@@ -6,9 +6,9 @@
 
 #include <hexad/abi.h>
 
-#include "modeling/backend/weight_bucket.hpp"
+#include "modeling/backend/weight/bucket.hpp"
 #include "plugins/megatron/local_weights.hpp"
-#include "plugins/megatron/sharded_optimizer.hpp"
+#include "plugins/megatron/optimizer/sharded_optimizer.hpp"
 
 namespace hexad::megatron {
 

@@ -1,9 +1,9 @@
 // Builds without CUDA: everything runs elsewhere.
 #include <stdexcept>
 
-#include "plugins/native/cuda/cuda_executor.hpp"
-#include "plugins/native/cuda/fp8_linear.hpp"
-#include "plugins/native/cuda/pool.hpp"
+#include "plugins/native/cuda/decode/cuda_executor.hpp"
+#include "plugins/native/cuda/fp8/fp8_linear.hpp"
+#include "plugins/native/cuda/decode/pool.hpp"
 
 namespace hexad::native {
 namespace {

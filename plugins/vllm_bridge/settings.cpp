@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/vllm_bridge/process/arguments.hpp"
-#include "plugins/vllm_bridge/refit/nccl_library.hpp"
+#include "plugins/vllm_bridge/refit/nccl/library.hpp"
 
 namespace hexad::vllm {
 namespace {

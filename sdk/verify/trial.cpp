@@ -1,9 +1,9 @@
 #include "sdk/verify/trial.hpp"
 
-#include "sdk/verify/backend_case.hpp"
-#include "sdk/verify/environment_case.hpp"
-#include "sdk/verify/generator_case.hpp"
-#include "sdk/verify/loss_case.hpp"
+#include "sdk/verify/case/backend_case.hpp"
+#include "sdk/verify/case/environment_case.hpp"
+#include "sdk/verify/case/generator_case.hpp"
+#include "sdk/verify/case/loss_case.hpp"
 
 namespace hexad::verify {
 

@@ -1,4 +1,4 @@
-#include "core/plugin/environment_plugin.hpp"
+#include "core/plugin/kind/environment_plugin.hpp"
 #include "tests/abi/script_support.hpp"
 
 namespace abi_test {

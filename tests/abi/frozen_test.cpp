@@ -2,7 +2,7 @@
 // and take the configuration that they took.
 #include <algorithm>
 
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "tests/abi/built_plugin.hpp"
 #include "tests/abi/scripts.hpp"
 #include "tests/config/support.hpp"

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "tests/abi/built_plugin.hpp"
 #include "tests/abi/scripts.hpp"
 

@@ -1,8 +1,8 @@
-#include "core/algorithm/advantage.hpp"
+#include "core/algorithm/advantage/advantage.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/algorithm/baseline.hpp"
+#include "core/algorithm/advantage/baseline.hpp"
 #include "lib/base/error.hpp"
 #include "tests/support/golden.hpp"
 

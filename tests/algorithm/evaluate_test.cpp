@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "core/algorithm/consensus_at_k.hpp"
-#include "core/algorithm/pass_at_k.hpp"
+#include "core/algorithm/reward/consensus_at_k.hpp"
+#include "core/algorithm/reward/pass_at_k.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -198,54 +198,4 @@ TEST_CASE("temperature 0 is the most likely token") {
   const Evaluated greedy({"policy.generation.temperature=0", "~grpo"}),
       again({"policy.generation.temperature=0", "~grpo", "++eval.seed=9"});
   CHECK(greedy.samples == again.samples);
-}
-
-TEST_CASE("NeMo-RL's form of an evaluation comes to that of a run") {
-  const toy::TempDir dir;
-  const auto file = dir.write("eval.yaml", R"(
-eval: {metric: "pass@k", num_tests_per_prompt: 1, seed: 42, k_value: 1, save_path: null}
-generation:
-  backend: vllm
-  max_new_tokens: ${generation.vllm_cfg.max_model_len}
-  temperature: 0.0
-  top_p: 1.0
-  top_k: -1
-  val_temperature: ${.temperature}
-  num_prompts_per_step: -1
-  model_name: some/model
-  vllm_cfg: {precision: bfloat16, max_model_len: 96}
-tokenizer: {name: "${generation.model_name}", chat_template: default}
-data: {max_input_seq_length: "${generation.vllm_cfg.max_model_len}", dataset_name: AIME2024, processor: math_hf_data_processor}
-env: {math: {num_workers: 8}}
-cluster: {gpus_per_node: 1, num_nodes: 1}
-)");
-  const config::Resolved resolved =
-      config::resolve(file, {"generation.model_name=other/model", "policy.precision=float32"});
-  const yaml::Node& root = resolved.root;
-  CHECK(root.as_string("policy.model_name") == "other/model");
-  CHECK(root.as_string("policy.tokenizer.name") == "other/model");
-  CHECK(root.as_int("policy.generation.max_new_tokens") == 96);
-  CHECK(root.as_int("policy.max_total_sequence_length") == 96);
-  CHECK(root.as_string("policy.precision") == "float32");
-  CHECK(root.as_int("eval.num_prompts_per_step") == -1);
-  CHECK_FALSE(root.child("generation"));
-  const auto old = dir.write("old.yaml", R"(
-defaults: eval.yaml
-eval: {num_tests_per_prompt: 4, pass_k_value: 2}
-generation: {temperature: 0.5}
-data: {dataset_name: local, problem_key: Question, solution_key: Answer, data_paths: math.csv, file_format: csv}
-)");
-  const yaml::Node older = config::resolve(old, {"~eval.k_value"}).root;
-  CHECK(older.as_int("eval.k_value") == 2);
-  CHECK(older.as_string("data.input_key") == "Question");
-  CHECK(older.as_string("data.output_key") == "Answer");
-  CHECK(older.as_string("data.data_path") == "math.csv");
-  CHECK(older.as_string("data.dataset_name") == "ResponseDataset");
-  CHECK(contains(error_of([&] { config::resolve(file, {"eval.k_value=2"}); }),
-                 "eval.k_value: got 2, wanted at most eval.num_tests_per_prompt, which is 1"));
-  CHECK(contains(error_of([&] { config::resolve(file, {"eval.num_tests_per_prompt=2"}); }),
-                 "eval.num_tests_per_prompt: got 2, and with temperature 0 or top_k 1 all samples of a prompt are the "
-                 "same; nearest: 1"));
-  CHECK(config::resolve(file, {"eval.metric=cons@k"}).root.as_string("eval.metric") == "cons@k");
-  CHECK(contains(error_of([&] { config::resolve(file, {"generation.temperatur=1"}); }), "temperatur"));
 }

@@ -2,8 +2,8 @@
 #include "core/algorithm/grpo.hpp"
 
 #include "core/algorithm/grpo_step.hpp"
-#include "core/algorithm/model_directory.hpp"
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/run/model_directory.hpp"
+#include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;

@@ -1,4 +1,4 @@
-#include "core/algorithm/kl.hpp"
+#include "core/algorithm/advantage/kl.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "core/algorithm/lr_schedule_annealed.hpp"
+#include "core/algorithm/schedule/lr_schedule_annealed.hpp"
 
 #include <doctest/doctest.h>
 

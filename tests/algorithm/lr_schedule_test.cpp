@@ -1,4 +1,4 @@
-#include "core/algorithm/lr_schedule.hpp"
+#include "core/algorithm/schedule/lr_schedule.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "core/algorithm/metrics.hpp"
+#include "core/algorithm/run/metrics.hpp"
 
 #include <doctest/doctest.h>
 

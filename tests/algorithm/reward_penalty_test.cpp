@@ -1,5 +1,5 @@
 // Faults of responses that make a reward 0.
-#include "core/algorithm/reward_penalty.hpp"
+#include "core/algorithm/reward/penalty.hpp"
 
 #include "tests/support/toy/toy.hpp"
 

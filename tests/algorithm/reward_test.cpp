@@ -1,8 +1,8 @@
-#include "core/algorithm/reward.hpp"
+#include "core/algorithm/reward/reward.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/algorithm/reward_dynamic_sampling.hpp"
+#include "core/algorithm/reward/dynamic_sampling.hpp"
 #include "lib/base/error.hpp"
 #include "tests/support/golden.hpp"
 

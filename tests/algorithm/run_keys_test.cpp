@@ -2,7 +2,7 @@
 // runs in this process on the toy plugins; what a key means exactly is for the tests of the part that reads it.
 #include <regex>
 
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/supervised.hpp"
 
 using namespace hexad;

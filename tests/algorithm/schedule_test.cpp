@@ -1,5 +1,5 @@
 // Which schedule a run gets.
-#include "core/algorithm/schedule.hpp"
+#include "core/algorithm/schedule/schedule.hpp"
 
 #include <fmt/format.h>
 

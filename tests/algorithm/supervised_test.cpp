@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/algorithm/train_run.hpp"
+#include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/supervised.hpp"
 
 using namespace hexad;

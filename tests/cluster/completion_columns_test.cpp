@@ -1,4 +1,4 @@
-#include "core/cluster/completion_columns.hpp"
+#include "core/cluster/worker/completion_columns.hpp"
 
 #include <doctest/doctest.h>
 

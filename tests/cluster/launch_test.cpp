@@ -1,5 +1,5 @@
 // What launchers' environments say, and how their processes meet.
-#include "core/cluster/launch.hpp"
+#include "core/cluster/process/launch.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/cluster/meeting.hpp"
-#include "core/cluster/socket.hpp"
+#include "core/cluster/process/meeting.hpp"
+#include "core/cluster/message/socket.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;

@@ -1,4 +1,4 @@
-#include "core/cluster/message.hpp"
+#include "core/cluster/message/message.hpp"
 
 #include <doctest/doctest.h>
 

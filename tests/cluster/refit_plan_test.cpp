@@ -1,5 +1,5 @@
 // Weights from one layout to another: every element once, from one who has it, and nobody sends much more than others.
-#include "core/cluster/refit_plan.hpp"
+#include "core/cluster/refit/plan.hpp"
 
 #include <doctest/doctest.h>
 #include <hexad/abi.h>

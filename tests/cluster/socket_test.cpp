@@ -1,4 +1,4 @@
-#include "core/cluster/socket.hpp"
+#include "core/cluster/message/socket.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "core/cluster/spawner.hpp"
+#include "core/cluster/process/spawner.hpp"
 
 #include <doctest/doctest.h>
 #include "tests/support/toy/program.hpp"

@@ -2,9 +2,9 @@
 // up in the `start` message, absent and with other values than its default.
 #include <doctest/doctest.h>
 
-#include "core/cluster/start_workers.hpp"
-#include "core/config/check_value.hpp"
-#include "core/config/defaults.hpp"
+#include "core/cluster/process/start_workers.hpp"
+#include "core/config/rules/check_value.hpp"
+#include "core/config/load/defaults.hpp"
 #include "tests/config/support.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

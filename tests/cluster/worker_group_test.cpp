@@ -1,5 +1,5 @@
 // Real worker processes that host plugins in C: what a rank that dies, hangs or fails does to the call.
-#include "core/cluster/worker_group.hpp"
+#include "core/cluster/process/worker_group.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <sstream>
 
-#include "core/config/defaults.hpp"
-#include "core/config/run_config.hpp"
+#include "core/config/load/defaults.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;

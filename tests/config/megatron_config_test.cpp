@@ -1,5 +1,5 @@
 // policy.megatron_cfg: which backend trains, model_overrides, sections that are not read.
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "tests/config/megatron_support.hpp"
 
 using namespace config_test;

@@ -1,24 +1,9 @@
 // Names and forms of NeMo-RL's, of any version, that mean something here.
-#include "core/config/duration.hpp"
+#include "core/config/typed/duration.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;
 using hexad::config::duration_seconds;
-
-TEST_CASE("multichoice is the letter of a choice, in English or in the language of the data") {
-  const std::string key = "env.math.verifier_type";
-  const auto verifier = [&](const std::string& dataset) {
-    const auto resolved = resolve_text({}, "eval: {}\ngeneration: {model_name: m}\ndata: {dataset_name: " + dataset +
-                                               "}\nenv: {math: {verifier_type: multichoice}}\n");
-    const std::string means = resolved.root.as_string(key);
-    CHECK(has_notice(resolved, key, "'multichoice' means " + means + " here"));
-    return means;
-  };
-  CHECK(verifier("gpqa") == "english_multichoice");
-  CHECK(verifier("mmlu") == "english_multichoice");
-  CHECK(verifier("mmlu_pro") == "english_multichoice");
-  CHECK(verifier("mmlu_ZH-CN") == "multilingual_multichoice");
-}
 
 TEST_CASE("a generator that does not run here is native, beside settings of its own") {
   const auto resolved = resolve_text({"++policy.generation.backend=sglang", "++policy.generation.sglang_cfg={a: 1}"});

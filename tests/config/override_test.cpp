@@ -1,6 +1,5 @@
 // Messages about overrides.
 #include "core/config/meant_key.hpp"
-#include "core/config/trl_names.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;
@@ -78,35 +77,11 @@ TEST_CASE("a known key may be set though no file has it") {
         "policy.generation.temperature?");
 }
 
-TEST_CASE("what TRL calls a setting is answered with its key here, and every such key is one") {
-  for (const hexad::config::TrlName& trl : hexad::config::trl_names()) {
-    INFO(trl.name);
-    CHECK(hexad::config::takes(every_schema(), std::string(trl.key)));
-    CHECK(hexad::config::trl_name(trl.name) == &trl);
-    if (every_schema().find(trl.name)) continue;
-    check_says(resolve_error({std::string(trl.name) + "=1"}), std::string(trl.key));
-  }
-  CHECK(hexad::config::trl_name("kl_coef") == nullptr);
-  CHECK(resolve_error({"learning_rate=1e-3"}) ==
-        "override 'learning_rate=1e-3': there is no key learning_rate; TRL's learning_rate is "
-        "policy.optimizer.kwargs.lr");
-  CHECK(resolve_error({"loss_fn.beta=0"}) ==
-        "override 'loss_fn.beta=0': there is no key loss_fn.beta; TRL's beta is loss_fn.reference_policy_kl_penalty");
-  check_says(resolve_error({"+learning_rate=1e-3"}),
-             "learning_rate: unknown key; TRL's learning_rate is policy.optimizer.kwargs.lr");
-  check_says(resolve_error({"fp16=true"}), "TRL's fp16 is policy.precision (float32 or bfloat16)");
-  check_says(resolve_error({"top_p=1"}), "there is no key top_p; did you mean policy.generation.top_p?");
-  const std::string dpo = "policy: {model_name: m}\ndata: {train: {dataset_name: d}}\ndpo: {max_num_steps: 3}\n";
-  check_says(resolve_error({"beta=0.1"}, dpo), "TRL's beta is dpo.reference_policy_kl_penalty");
-  check_says(resolve_error({"max_steps=1"}, dpo), "TRL's max_steps is dpo.max_num_steps");
-}
-
 TEST_CASE("a key is looked for in other sections, by its end, its name and its beginning") {
   const auto says = [](const std::string& override, const std::string& words) {
     check_says(resolve_error({override}), words);
   };
   says("lr=1", "there is no key lr; did you mean policy.optimizer.kwargs.lr?");
-  says("num_generations=4", "TRL's num_generations is grpo.num_generations_per_prompt");
   says("grpo.num_generations=4", "there is no key grpo.num_generations; did you mean grpo.num_generations_per_prompt?");
   says("colocated.sleep_level=1",
        "no key colocated.sleep_level; did you mean policy.generation.colocated.sleep_level?");

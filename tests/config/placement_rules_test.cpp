@@ -1,5 +1,5 @@
 // Where generation runs, and what asynchronous GRPO asks for: messages, and a valid neighbour of each.
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;

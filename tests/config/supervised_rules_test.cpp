@@ -1,5 +1,5 @@
 // sft, dpo and rm: which algorithm a configuration is of, its defaults, and the rules between its keys.
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;

@@ -12,7 +12,7 @@
 #include "lib/base/error.hpp"
 #include "core/config/check.hpp"
 #include "core/config/declaration/run_schema.hpp"
-#include "core/config/load.hpp"
+#include "core/config/load/load.hpp"
 
 namespace config_test {
 
@@ -82,14 +82,16 @@ inline const std::string kValid =
     "policy: {model_name: m}\ndata: {train: {dataset_name: arithmetic}}\ngrpo: {num_prompts_per_step: 32}\n";
 
 // What resolve() says: every error, or "".
-inline std::string resolve_error(const Overrides& overrides, const std::string& text = kValid) {
+inline std::string resolve_error(const Overrides& overrides, const std::string& text = kValid,
+                                 const hexad::config::Compat& compat = {}) {
   const Files files("a.yaml", text);
-  return message_of([&] { hexad::config::resolve(files / "a.yaml", overrides); });
+  return message_of([&] { hexad::config::resolve(files / "a.yaml", overrides, compat); });
 }
 
-inline hexad::config::Resolved resolve_text(const Overrides& overrides, const std::string& text = kValid) {
+inline hexad::config::Resolved resolve_text(const Overrides& overrides, const std::string& text = kValid,
+                                            const hexad::config::Compat& compat = {}) {
   const Files files("a.yaml", text);
-  return hexad::config::resolve(files / "a.yaml", overrides);
+  return hexad::config::resolve(files / "a.yaml", overrides, compat);
 }
 
 // True if one of the notices is about the key and holds the words.

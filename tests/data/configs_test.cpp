@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/config/check.hpp"
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "core/data/dataset/dataset.hpp"
 
 using namespace hexad;

@@ -1,12 +1,12 @@
 // Rewards by a program: what it is asked, and what becomes of each way in which it can fail.
-#include "core/environment/program_environment.hpp"
+#include "core/environment/program/environment.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <thread>
 
 #include "lib/base/json.hpp"
-#include "core/environment/exchange.hpp"
+#include "core/environment/program/exchange.hpp"
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/processes.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "core/config/check.hpp"
 #include "core/config/commands.hpp"
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;

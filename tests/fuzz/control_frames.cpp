@@ -1,8 +1,8 @@
 // A message of the control plane as its frames: the header up to the first newline, then each tensor's bytes behind one
 // that counts them. What is read from it is what controller and workers read.
 #include "core/cluster/generation_requests.hpp"
-#include "core/cluster/message.hpp"
-#include "core/cluster/refit_part.hpp"
+#include "core/cluster/message/message.hpp"
+#include "core/cluster/refit/part.hpp"
 #include "core/plugin/metric_sum.hpp"
 #include "tests/fuzz/input.hpp"
 

@@ -1,8 +1,8 @@
 // Backend and generator instances over toys written with the C++ wrapper.
 #include <hexad/plugin.hpp>
 
-#include "core/plugin/host_table.hpp"
-#include "core/plugin/instance.hpp"
+#include "core/plugin/host/table.hpp"
+#include "core/plugin/kind/instance.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

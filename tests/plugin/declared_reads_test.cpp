@@ -5,8 +5,8 @@
 
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_keys.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/keys.hpp"
+#include "core/plugin/host/table.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

@@ -1,4 +1,4 @@
-#include "sdk/verify/device_arena.hpp"
+#include "sdk/verify/cuda/device_arena.hpp"
 
 #include <doctest/doctest.h>
 

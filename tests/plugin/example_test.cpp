@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/plugin/instance.hpp"
+#include "core/plugin/kind/instance.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

@@ -1,4 +1,4 @@
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 
 #include <atomic>
 #include <thread>

@@ -1,9 +1,9 @@
 // Instances over plugins written with the C++ wrapper, compiled into this test: calls, errors, staging.
-#include "core/plugin/instance.hpp"
+#include "core/plugin/kind/instance.hpp"
 
 #include <hexad/plugin.hpp>
 
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "tests/plugin/fake_runtime.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

@@ -1,8 +1,8 @@
 // A refit between ranks: what the generators hold is what the trainers hand out, bit for bit, from every layout.
-#include "core/cluster/refit.hpp"
+#include "core/cluster/refit/refit.hpp"
 
 #include "core/cluster/policy.hpp"
-#include "core/cluster/start_workers.hpp"
+#include "core/cluster/process/start_workers.hpp"
 #include "core/config/check.hpp"
 #include "tests/run/first_party.hpp"
 

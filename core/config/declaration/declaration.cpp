@@ -10,7 +10,7 @@
 #include "lib/base/suggest.hpp"
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/declaration/selection.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 #include "lib/yaml/file.hpp"
 
 namespace hexad::config {

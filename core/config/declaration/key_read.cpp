@@ -4,8 +4,8 @@
 #include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/config/check_value.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/rules/check_value.hpp"
+#include "core/config/load/defaults.hpp"
 #include "lib/yaml/scalar.hpp"
 
 namespace hexad::config {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/config/declaration/key_read.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 #include "core/manifest/bounded_json.hpp"
 #include "core/manifest/members.hpp"
 

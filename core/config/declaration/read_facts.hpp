@@ -2,7 +2,7 @@
 #pragma once
 #include "core/config/declaration/scope.hpp"
 #include "core/config/declaration/selection.hpp"
-#include "core/config/run_facts.hpp"
+#include "core/config/typed/run_facts.hpp"
 
 namespace hexad::config {
 

@@ -4,7 +4,7 @@
 
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 #include "lib/model/model_shape.hpp"
 #include "lib/model/parameter_count.hpp"
 

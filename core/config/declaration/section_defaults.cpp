@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/config/defaults.hpp"
+#include "core/config/load/defaults.hpp"
 
 namespace hexad::config {
 namespace {

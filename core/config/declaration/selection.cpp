@@ -6,8 +6,8 @@
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
 #include "core/config/algorithm.hpp"
-#include "core/config/declaration/check_library.hpp"
-#include "core/config/defaults.hpp"
+#include "core/config/declaration/check/library.hpp"
+#include "core/config/load/defaults.hpp"
 #include "core/config/dialect.hpp"
 #include "lib/yaml/interpolation.hpp"
 

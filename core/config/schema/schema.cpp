@@ -98,6 +98,11 @@ const Key* Schema::find(std::string_view path) const {
   return found == patterns_.end() ? nullptr : keys_[*found].get();
 }
 
+const OtherName* Schema::other_name(std::string_view name) const {
+  const auto found = std::ranges::find(names_, name, &OtherName::name);
+  return found == names_.end() ? nullptr : &*found;
+}
+
 bool Schema::is_free(std::string_view path) const {
   for (std::string_view above = parent(path); !above.empty(); above = parent(above)) {
     const Key* key = find(above);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,14 @@ struct Key {
   std::string plugin, plugin_file;  // whose key it is, and its manifest; empty: the engine's
 };
 
+// What another system calls a setting of ours.
+struct OtherName {
+  std::string_view system;     // "TRL"
+  std::string_view name;       // there
+  std::string_view key;        // of the schema; of GRPO where each algorithm has one of its own
+  std::string_view note = {};  // where the value is another one
+};
+
 // The keys in the order in which they were added, which is that of the reference page. A copy shares the keys: there are
 // hundreds, and the schema of a run is core's with a few more.
 class Schema {
@@ -112,6 +121,10 @@ class Schema {
   }
   // The key at a path (list indexes left out), or null.
   const Key* find(std::string_view path) const;
+  // Names for those who type them; of static storage.
+  void know(std::span<const OtherName> names) { names_ = names; }
+  // Null for a name that no other system has.
+  const OtherName* other_name(std::string_view name) const;
   // True if the path lies inside a map with free keys.
   bool is_free(std::string_view path) const;
   // The paths of the keys directly below a path; none of them has a `*`.
@@ -128,6 +141,7 @@ class Schema {
   std::vector<std::shared_ptr<const Key>> keys_;
   std::vector<Place> index_;      // in the order of the paths
   std::vector<size_t> patterns_;  // keys whose path has a *
+  std::span<const OtherName> names_;
 };
 
 // The keys of the engine itself.

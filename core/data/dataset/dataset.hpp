@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/data_config.hpp"
+#include "core/config/typed/data_config.hpp"
 
 namespace hexad::data {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/environment/math/rewrite.hpp"
-#include "core/environment/math/wide.hpp"
+#include "core/environment/math/latex/rewrite.hpp"
+#include "core/environment/math/number/wide.hpp"
 
 namespace hexad::environment::math {
 namespace {

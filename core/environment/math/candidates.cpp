@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/environment/math/environments.hpp"
-#include "core/environment/math/plain_numbers.hpp"
-#include "core/environment/math/wide.hpp"
+#include "core/environment/math/number/plain_numbers.hpp"
+#include "core/environment/math/number/wide.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/environment/math/rewrite.hpp"
-#include "core/environment/math/wide.hpp"
+#include "core/environment/math/latex/rewrite.hpp"
+#include "core/environment/math/number/wide.hpp"
 #include "lib/text/unicode.hpp"
 
 namespace hexad::environment::math {

@@ -1,6 +1,6 @@
 #include "core/environment/math/environments.hpp"
 
-#include "core/environment/math/wide.hpp"
+#include "core/environment/math/number/wide.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/environment/math/real_set.hpp"
+#include "core/environment/math/number/real_set.hpp"
 
 namespace hexad::environment::math {
 namespace {

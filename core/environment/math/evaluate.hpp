@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/environment/math/exact.hpp"
+#include "core/environment/math/number/exact.hpp"
 
 namespace hexad::environment::math {
 

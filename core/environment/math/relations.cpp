@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/environment/math/equality.hpp"
-#include "core/environment/math/polynomial.hpp"
+#include "core/environment/math/number/polynomial.hpp"
 
 namespace hexad::environment::math {
 namespace {

@@ -1,12 +1,12 @@
 #include "core/environment/math/verify.hpp"
 
-#include "core/environment/math/arithmetic.hpp"
+#include "core/environment/math/number/arithmetic.hpp"
 #include "core/environment/math/candidates.hpp"
 #include "core/environment/math/equality.hpp"
-#include "core/environment/math/latex.hpp"
-#include "core/environment/math/normalize.hpp"
-#include "core/environment/math/rewrite.hpp"
-#include "core/environment/math/wide.hpp"
+#include "core/environment/math/latex/latex.hpp"
+#include "core/environment/math/latex/normalize.hpp"
+#include "core/environment/math/latex/rewrite.hpp"
+#include "core/environment/math/number/wide.hpp"
 
 namespace hexad::environment::math {
 namespace {

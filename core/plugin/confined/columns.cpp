@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/plugin/confined/wire.hpp"
-#include "core/plugin/staging.hpp"
+#include "core/plugin/host/staging.hpp"
 
 namespace hexad::plugin::confined {
 namespace {

@@ -5,7 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 
 namespace hexad::plugin::confined {
 namespace {

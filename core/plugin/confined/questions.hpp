@@ -6,7 +6,7 @@
 #include <hexad/abi.h>
 
 #include "core/plugin/confined/channel.hpp"
-#include "core/plugin/confined/request.hpp"
+#include "core/plugin/confined/proxy/request.hpp"
 
 namespace hexad::plugin::confined {
 

@@ -2,8 +2,8 @@
 
 #include "lib/base/error.hpp"
 #include "lib/text/template/evaluator.hpp"
-#include "lib/text/template/parser.hpp"
-#include "lib/text/template/text_split.hpp"
+#include "lib/text/template/syntax/parser.hpp"
+#include "lib/text/template/value/text_split.hpp"
 
 namespace hexad::text {
 namespace {

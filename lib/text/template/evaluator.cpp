@@ -1,7 +1,7 @@
 #include "lib/text/template/evaluator.hpp"
 
 #include "lib/base/error.hpp"
-#include "lib/text/template/builtins.hpp"
+#include "lib/text/template/function/builtins.hpp"
 #include "lib/text/template/loop.hpp"
 
 namespace hexad::text::jinja {

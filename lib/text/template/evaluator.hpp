@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/text/template/budget.hpp"
-#include "lib/text/template/statement.hpp"
+#include "lib/text/template/syntax/statement.hpp"
 
 namespace hexad::text::jinja {
 

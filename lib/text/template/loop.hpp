@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/text/template/value.hpp"
+#include "lib/text/template/value/value.hpp"
 
 namespace hexad::text::jinja {
 

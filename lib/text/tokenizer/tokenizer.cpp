@@ -4,11 +4,11 @@
 #include <mutex>
 
 #include "lib/base/json.hpp"
-#include "lib/text/tokenizer/added_tokens.hpp"
-#include "lib/text/tokenizer/decoder.hpp"
-#include "lib/text/tokenizer/model.hpp"
-#include "lib/text/tokenizer/post_processor.hpp"
-#include "lib/text/tokenizer/pre_tokenizer.hpp"
+#include "lib/text/tokenizer/step/added_tokens.hpp"
+#include "lib/text/tokenizer/step/decoder.hpp"
+#include "lib/text/tokenizer/model/model.hpp"
+#include "lib/text/tokenizer/step/post_processor.hpp"
+#include "lib/text/tokenizer/step/pre_tokenizer.hpp"
 #include "lib/text/unicode.hpp"
 
 namespace hexad::text {

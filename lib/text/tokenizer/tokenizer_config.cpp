@@ -2,7 +2,7 @@
 
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "lib/text/tokenizer/component.hpp"
+#include "lib/text/tokenizer/step/component.hpp"
 
 namespace hexad::text {
 namespace {

@@ -1,7 +1,7 @@
 // SwiGLU and rotary embedding.
 #include <ATen/Functions.h>
 
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/cuda/rope_kernel.hpp"

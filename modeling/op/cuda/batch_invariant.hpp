@@ -5,7 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 
 namespace hexad::modeling::cuda {
 

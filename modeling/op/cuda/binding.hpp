@@ -4,7 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "modeling/op/aligned.hpp"
+#include "modeling/op/row/aligned.hpp"
 #include "modeling/op/cuda/element.hpp"
 
 namespace hexad::modeling::cuda {

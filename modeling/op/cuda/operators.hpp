@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8/fp8.hpp"
 #include "modeling/op/rope.hpp"
 
 namespace hexad::modeling::cuda {

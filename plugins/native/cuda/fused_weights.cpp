@@ -2,7 +2,7 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/family/weight_table.hpp"
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::native::cuda {
 namespace {

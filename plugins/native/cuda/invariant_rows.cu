@@ -1,6 +1,6 @@
 #include "plugins/native/cuda/check.hpp"
 #include "plugins/native/cuda/invariant_rows.hpp"
-#include "plugins/native/cuda/is_filtered.cuh"
+#include "plugins/native/cuda/sample/is_filtered.cuh"
 
 namespace hexad::native::cuda {
 namespace {

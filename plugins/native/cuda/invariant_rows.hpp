@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "plugins/native/cuda/rope_append.hpp"
-#include "plugins/native/cuda/sample.hpp"
+#include "plugins/native/cuda/attention/rope_append.hpp"
+#include "plugins/native/cuda/sample/sample.hpp"
 
 namespace hexad::native::cuda {
 

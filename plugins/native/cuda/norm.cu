@@ -1,5 +1,5 @@
 #include "plugins/native/cuda/early_launch.cuh"
-#include "plugins/native/cuda/fp8_row.cuh"
+#include "plugins/native/cuda/fp8/fp8_row.cuh"
 #include "plugins/native/cuda/norm.hpp"
 
 namespace hexad::native::cuda {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "plugins/native/cuda/fp8_rows.hpp"
+#include "plugins/native/cuda/fp8/fp8_rows.hpp"
 
 namespace hexad::native::cuda {
 

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "modeling/op/aligned.hpp"
-#include "plugins/native/cuda/fp8_linear.hpp"
+#include "modeling/op/row/aligned.hpp"
+#include "plugins/native/cuda/fp8/fp8_linear.hpp"
 
 namespace hexad::native {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <ATen/Functions.h>
 
-#include "plugins/native/cuda/pool.hpp"
+#include "plugins/native/cuda/decode/pool.hpp"
 #include "plugins/native/model/large_pages.hpp"
 
 namespace hexad::native {

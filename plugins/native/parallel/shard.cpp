@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "modeling/family/weight_table.hpp"
-#include "modeling/parallel/tensor_plan.hpp"
+#include "modeling/parallel/tensor/plan.hpp"
 
 namespace hexad::native {
 

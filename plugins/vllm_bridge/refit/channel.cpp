@@ -1,7 +1,7 @@
 #include "plugins/vllm_bridge/refit/channel.hpp"
 
-#include "plugins/vllm_bridge/refit/ipc_channel.hpp"
-#include "plugins/vllm_bridge/refit/nccl_channel.hpp"
+#include "plugins/vllm_bridge/refit/ipc/channel.hpp"
+#include "plugins/vllm_bridge/refit/nccl/channel.hpp"
 
 namespace hexad::vllm {
 

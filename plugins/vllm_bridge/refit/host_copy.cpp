@@ -1,6 +1,6 @@
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
 
-#include "plugins/vllm_bridge/refit/cuda_driver.hpp"
+#include "plugins/vllm_bridge/refit/ipc/cuda_driver.hpp"
 
 namespace hexad::vllm {
 

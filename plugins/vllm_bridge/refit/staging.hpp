@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "plugins/vllm_bridge/refit/cuda_driver.hpp"
+#include "plugins/vllm_bridge/refit/ipc/cuda_driver.hpp"
 #include "plugins/vllm_bridge/refit/weight_names.hpp"
 
 namespace hexad::vllm {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/environment/math/equality.hpp"
-#include "core/environment/math/latex.hpp"
+#include "core/environment/math/latex/latex.hpp"
 
 using namespace hexad::environment::math;
 

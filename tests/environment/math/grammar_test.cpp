@@ -1,10 +1,10 @@
-#include "core/environment/math/grammar.hpp"
+#include "core/environment/math/latex/grammar.hpp"
 
 #include <doctest/doctest.h>
 
 #include "lib/base/error.hpp"
-#include "core/environment/math/latex.hpp"
-#include "core/environment/math/parse_tree.hpp"
+#include "core/environment/math/latex/latex.hpp"
+#include "core/environment/math/latex/parse_tree.hpp"
 
 using namespace hexad::environment::math;
 

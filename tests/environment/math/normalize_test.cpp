@@ -1,10 +1,10 @@
-#include "core/environment/math/normalize.hpp"
+#include "core/environment/math/latex/normalize.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/environment/math/boxes.hpp"
-#include "core/environment/math/rewrite.hpp"
-#include "core/environment/math/units.hpp"
+#include "core/environment/math/latex/rewrite.hpp"
+#include "core/environment/math/latex/units.hpp"
 
 using namespace hexad::environment::math;
 

@@ -1,9 +1,9 @@
-#include "core/environment/math/real_set.hpp"
+#include "core/environment/math/number/real_set.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/environment/math/latex.hpp"
-#include "core/environment/math/polynomial.hpp"
+#include "core/environment/math/latex/latex.hpp"
+#include "core/environment/math/number/polynomial.hpp"
 
 using namespace hexad::environment::math;
 

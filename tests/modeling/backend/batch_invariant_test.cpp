@@ -1,5 +1,5 @@
 // What stands in the way of batch-invariant training and generation.
-#include "modeling/backend/batch_invariant.hpp"
+#include "modeling/backend/settings/batch_invariant.hpp"
 
 #include <doctest/doctest.h>
 

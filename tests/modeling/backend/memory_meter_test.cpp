@@ -1,5 +1,5 @@
 // What the meter counts on a CPU is what tensors are allocated, at its peak and after, on every thread.
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory/meter.hpp"
 
 #include <ATen/Functions.h>
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // Room for what stays: of what calls have needed, and of what a GPU has.
-#include "modeling/backend/memory_room.hpp"
+#include "modeling/backend/memory/room.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>

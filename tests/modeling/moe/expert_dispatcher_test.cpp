@@ -1,5 +1,5 @@
 // Experts over ranks equal experts on one: values, and gradients of tokens, router probabilities and weights.
-#include "modeling/moe/expert_dispatcher.hpp"
+#include "modeling/moe/dispatch/expert_dispatcher.hpp"
 
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "modeling/moe/expert_bias.hpp"
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
 #include "modeling/moe/router.hpp"
 #include "tests/modeling/support/golden_tensor.hpp"
 #include "tests/modeling/support/thread_group.hpp"

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "modeling/error.hpp"
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
 #include "tests/modeling/support/compare.hpp"
 
 namespace hexad::modeling {

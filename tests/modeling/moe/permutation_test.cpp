@@ -1,5 +1,5 @@
 // Tokens sorted by expert, and back.
-#include "modeling/moe/permutation.hpp"
+#include "modeling/moe/dispatch/permutation.hpp"
 
 #include "tests/modeling/moe/routings.hpp"
 #include "tests/modeling/support/compare.hpp"

@@ -1,4 +1,4 @@
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 #include "tests/modeling/support/compare.hpp"
 

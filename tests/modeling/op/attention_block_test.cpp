@@ -1,10 +1,10 @@
 // Blocks of attention, alone and joined, equal attention over all scores: values and gradients.
-#include "modeling/op/attention_block.hpp"
+#include "modeling/op/attention/block.hpp"
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "modeling/op/attention_pieces.hpp"
-#include "modeling/op/chunk_attention.hpp"
+#include "modeling/op/attention/pieces.hpp"
+#include "modeling/op/attention/chunk_attention.hpp"
 #include "tests/modeling/support/compare.hpp"
 
 namespace hexad::modeling {

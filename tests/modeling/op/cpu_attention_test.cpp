@@ -1,11 +1,11 @@
 // The CPU's attention kernels against attention over all scores in fp64, and what they promise besides.
-#include "modeling/op/cpu_attention.hpp"
+#include "modeling/op/attention/cpu_attention.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/op/checkpoint.hpp"
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 #include "tests/modeling/support/allocated_bytes.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
 #include "tests/modeling/support/compare.hpp"

@@ -1,6 +1,6 @@
 // FP8 by strips and blocks of 128: scales and values by hand, the layouts that cuBLASLt takes, products; on GPUs the
 // same bits as on the CPU.
-#include "modeling/op/fp8_blocks.hpp"
+#include "modeling/op/fp8/blocks.hpp"
 
 #include "modeling/op/linear.hpp"
 #include "tests/modeling/support/compare.hpp"

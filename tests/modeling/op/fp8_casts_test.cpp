@@ -1,6 +1,6 @@
 // Casts that stay: the bits of casts that are made every time, read in place of the weights, within the bytes that are
 // given, until they are cleared.
-#include "modeling/op/fp8_casts.hpp"
+#include "modeling/op/fp8/casts.hpp"
 
 #include <limits>
 

@@ -3,7 +3,7 @@
 // Bounds: rounding to e4m3 (3 bits of mantissa) leaves errors of at most 2^-4, spread evenly: 0.026 in the root of
 // their mean square. Both operands have them, independently, and in a sum over K of random signs errors grow like the
 // sum itself: sqrt(2) * 0.026 = 0.037 of the norm. With e5m2 (2 bits) on one side: sqrt(0.026^2 + 0.053^2) = 0.059.
-#include "modeling/op/fp8_linear.hpp"
+#include "modeling/op/fp8/linear.hpp"
 
 #include "modeling/op/linear.hpp"
 #include "tests/modeling/support/compare.hpp"

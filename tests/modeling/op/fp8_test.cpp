@@ -1,5 +1,5 @@
 // FP8 copies: the nearest numbers, their transposed copies, ranges; on GPUs the same bits as on the CPU.
-#include "modeling/op/fp8.hpp"
+#include "modeling/op/fp8/fp8.hpp"
 
 #include "modeling/op/linear.hpp"
 #include "tests/modeling/support/compare.hpp"

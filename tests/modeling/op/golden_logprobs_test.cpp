@@ -1,8 +1,8 @@
 // logprobs.json: what NeMo-RL's workers return for given logits. The head's weight is the identity here.
-#include "core/algorithm/removed_tokens.hpp"
+#include "core/algorithm/advantage/removed_tokens.hpp"
 #include "modeling/op/logprob_head.hpp"
-#include "modeling/op/packed_attention.hpp"
-#include "modeling/op/token_filter.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
+#include "modeling/op/row/token_filter.hpp"
 #include "tests/modeling/support/compare.hpp"
 #include "tests/modeling/support/golden_tensor.hpp"
 

@@ -1,4 +1,4 @@
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 
 #include "modeling/error.hpp"
 #include "tests/modeling/support/allocated_bytes.hpp"

@@ -1,4 +1,4 @@
-#include "modeling/op/ragged_rows.hpp"
+#include "modeling/op/row/ragged_rows.hpp"
 
 #include <ATen/Functions.h>
 #include <doctest/doctest.h>

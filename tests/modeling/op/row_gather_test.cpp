@@ -1,4 +1,4 @@
-#include "modeling/op/row_gather.hpp"
+#include "modeling/op/row/gather.hpp"
 
 #include "modeling/error.hpp"
 #include "tests/modeling/support/compare.hpp"

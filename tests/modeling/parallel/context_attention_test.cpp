@@ -1,5 +1,5 @@
 // Every form of context parallelism equals packed attention over whole rows: values and gradients.
-#include "modeling/parallel/context_attention.hpp"
+#include "modeling/parallel/context/attention.hpp"
 
 #include "modeling/error.hpp"
 #include "modeling/family/batch_attention.hpp"

@@ -1,4 +1,4 @@
-#include "modeling/parallel/state_tensor.hpp"
+#include "modeling/parallel/tensor/state_tensor.hpp"
 
 #include <limits>
 

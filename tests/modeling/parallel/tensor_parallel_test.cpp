@@ -1,5 +1,5 @@
 // A pair of parallel linears, the embedding and the head equal the undivided ones: values and gradients.
-#include "modeling/parallel/tensor_parallel.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 #include "modeling/op/linear.hpp"
 #include "modeling/op/logprob_head.hpp"

@@ -1,6 +1,6 @@
 // A checkpoint goes on under another mesh and under the megatron backend, and back: the same weights bit for bit, the
 // same next step; slices are boxes of the whole weights. More layouts: tests/plugins/layouts/checkpoints_test.cpp.
-#include "modeling/parallel/tensor_gather.hpp"
+#include "modeling/parallel/tensor/gather.hpp"
 #include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/config/check.hpp"
-#include "core/config/run_config.hpp"
+#include "core/config/typed/run_config.hpp"
 #include "core/environment/make.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "tests/plugins/environment/fake_server.hpp"

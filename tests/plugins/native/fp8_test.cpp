@@ -1,7 +1,7 @@
 // Precision fp8 as far as a CPU goes: the cast, how weights are kept and arrive in it, and who refuses it.
 #include <cmath>
 
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "plugins/native/model/weight_store.hpp"
 #include "plugins/native/model/weight_sums.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"

@@ -1,5 +1,5 @@
 // Sleep and wake, many times: all memory goes and comes again, and what is generated between is the same.
-#include "modeling/backend/memory_meter.hpp"
+#include "modeling/backend/memory/meter.hpp"
 #include "tests/plugins/native/support/harness.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
 

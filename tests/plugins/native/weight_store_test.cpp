@@ -2,7 +2,7 @@
 // an update that goes there at once because no set is in force.
 #include "plugins/native/model/weight_store.hpp"
 
-#include "modeling/op/adjacent.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "plugins/native/model/weight_sums.hpp"
 #include "tests/plugins/native/support/ranks.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"

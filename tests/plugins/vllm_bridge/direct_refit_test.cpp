@@ -1,8 +1,8 @@
 // Weights from GPU to GPU. Without a GPU: the driver is support/fake_cuda.c, and a server maps its memory as an address.
 #include <dlfcn.h>
 
-#include "plugins/vllm_bridge/refit/ipc_pickle.hpp"
-#include "plugins/vllm_bridge/refit/unique_id_pickle.hpp"
+#include "plugins/vllm_bridge/refit/ipc/pickle.hpp"
+#include "plugins/vllm_bridge/refit/nccl/unique_id_pickle.hpp"
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;

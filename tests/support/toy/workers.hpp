@@ -1,6 +1,6 @@
 // Workers that host the toy plugins, for tests of what is built on them.
 #pragma once
-#include "core/cluster/worker_group.hpp"
+#include "core/cluster/process/worker_group.hpp"
 #include "tests/support/free_port.hpp"
 #include "tests/support/toy/toy.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "plugins/native/cuda/attention.hpp"
+#include "plugins/native/cuda/attention/attention.hpp"
 #include "plugins/native/cuda/check.hpp"
 
 namespace hexad::native::cuda {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "lib/base/error.hpp"
-#include "lib/text/tokenizer/stream_decoder.hpp"
+#include "lib/text/tokenizer/step/stream_decoder.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"
 #include "tests/support/golden.hpp"
 

@@ -5,7 +5,7 @@
 #include "modeling/moe/grouped_experts.hpp"
 #include "modeling/moe/grouped_products.hpp"
 #include "modeling/moe/moe_layer.hpp"
-#include "modeling/op/cuda/expert_operators.hpp"
+#include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "tests/modeling/support/compare.hpp"
 #include "tests/modeling/support/poison.hpp"
 #include "tests/support/under_sanitizer.hpp"

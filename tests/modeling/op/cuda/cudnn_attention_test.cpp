@@ -1,5 +1,5 @@
 // On a GPU (suite "gpu"): packed attention through cuDNN and ATen against fp64, forward and backward.
-#include "modeling/op/cuda/cudnn_attention.hpp"
+#include "modeling/op/cuda/attention/cudnn_attention.hpp"
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <doctest/doctest.h>
@@ -8,8 +8,8 @@
 #include <random>
 
 #include "modeling/error.hpp"
-#include "modeling/op/cuda/cudnn_graph.hpp"
-#include "modeling/op/packed_attention.hpp"
+#include "modeling/op/cuda/attention/cudnn_graph.hpp"
+#include "modeling/op/attention/packed_attention.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
 
 namespace hexad::modeling {

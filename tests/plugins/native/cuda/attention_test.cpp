@@ -3,9 +3,9 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "plugins/native/cuda/attention.hpp"
-#include "plugins/native/cuda/pass_arrays.hpp"
-#include "plugins/native/cuda/rope_append.hpp"
+#include "plugins/native/cuda/attention/attention.hpp"
+#include "plugins/native/cuda/decode/pass_arrays.hpp"
+#include "plugins/native/cuda/attention/rope_append.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 #include "tests/plugins/native/cuda/support.hpp"
 

@@ -1,6 +1,6 @@
 // Casts to FP8, norms and SwiGLU that end in one, and products in FP8, against plain ATen.
 #include "plugins/native/cuda/elementwise.hpp"
-#include "plugins/native/cuda/fp8_linear.hpp"
+#include "plugins/native/cuda/fp8/fp8_linear.hpp"
 #include "plugins/native/cuda/norm.hpp"
 #include "plugins/native/model/fp8_rows.hpp"
 #include "tests/plugins/native/cuda/support.hpp"

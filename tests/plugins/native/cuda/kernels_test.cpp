@@ -1,8 +1,8 @@
 // Norms, rope with cache append, SwiGLU and block copies against plain ATen in double precision.
 #include "plugins/native/cuda/elementwise.hpp"
 #include "plugins/native/cuda/norm.hpp"
-#include "plugins/native/cuda/pool.hpp"
-#include "plugins/native/cuda/rope_append.hpp"
+#include "plugins/native/cuda/decode/pool.hpp"
+#include "plugins/native/cuda/attention/rope_append.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 #include "tests/plugins/native/cuda/support.hpp"
 

@@ -1,6 +1,6 @@
 // Draws from parts of rows on the GPU, one part after the other, against the kernel that sees whole rows and against the
 // CPU's steps.
-#include "plugins/native/cuda/sample_parts.hpp"
+#include "plugins/native/cuda/sample/sample_parts.hpp"
 
 #include "modeling/parallel/placement.hpp"
 #include "plugins/native/sample/philox.hpp"

@@ -1,5 +1,5 @@
 // The sampling kernel against the CPU's sampler, with the same chance.
-#include "plugins/native/cuda/sample.hpp"
+#include "plugins/native/cuda/sample/sample.hpp"
 
 #include "plugins/native/sample/philox.hpp"
 #include "plugins/native/sample/sampler.hpp"

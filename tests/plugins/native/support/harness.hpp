@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/native/generator.hpp"
 #include "tests/plugins/native/support/device_runtime.hpp"

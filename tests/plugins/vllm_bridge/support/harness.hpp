@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/host_table.hpp"
+#include "core/plugin/host/table.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "plugins/vllm_bridge/generator.hpp"
 #include "tests/plugins/vllm_bridge/support/fake_vllm.hpp"

@@ -1,0 +1,10 @@
+// All that is known of other systems' configurations, for the commands that read one.
+#pragma once
+#include "core/config/compat.hpp"
+
+namespace hexad::compat {
+
+// ROLL's files, NeMo-RL's evaluations, TRL's names. Lives as long as the program.
+const config::Compat& all();
+
+}  // namespace hexad::compat

@@ -1,0 +1,79 @@
+// One translation under way: the file, what came out so far, what is to be said.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/config/check.hpp"
+#include "lib/yaml/node.hpp"
+#include "core/config/rules/rules.hpp"
+
+namespace hexad::config::roll {
+
+// A part of the file with a schema of its own: all of it, or one strategy_config. Paths are relative to `prefix`.
+class Part {
+ public:
+  Part(const yaml::Node& node, const Schema& schema, std::string prefix);
+
+  // The value or its default, of the kind that the schema has checked; nothing where it is null, absent or wrong.
+  const yaml::Node* value(const std::string& path);
+  bool flag(const std::string& path);
+  std::optional<int64_t> integer(const std::string& path);
+  std::optional<double> number(const std::string& path);
+  std::optional<std::string> text(const std::string& path);
+  // The value that the file itself holds, null if there is none.
+  const yaml::Node* given(const std::string& path);
+  // The same of a section whose keys are asked for one by one.
+  const yaml::Node* section(const std::string& path) const;
+  yaml::Location location(const std::string& path) const;
+
+  void error(const std::string& path, std::string message);
+  void notice(const std::string& path, std::string message);
+
+  // What the schema says about this part, what was said while it was translated, and a notice for each key that was
+  // never asked for.
+  std::vector<Problem> problems();
+
+ private:
+  void add_unread(const yaml::Node& map, const std::string& path, std::vector<Problem>& out) const;
+  bool was_read(const std::string& path) const;
+
+  const yaml::Node& node_;
+  const Schema& schema_;
+  std::string prefix_;
+  RuleContext context_;
+  std::vector<Problem> said_;
+  std::set<std::string> read_;
+};
+
+struct Pass {
+  Part& file;
+  yaml::Node out;
+  int64_t ranks = 1;  // of actor_train
+
+  // Puts a value at a path of NeMo-RL's, with the place of the key of `part` that it comes from.
+  void set(const std::string& path, yaml::Node::Value value, const Part& part, const std::string& from) {
+    out.set(path, yaml::Node(std::move(value), part.location(from)));
+  }
+  void set(const std::string& path, yaml::Node::Value value, const std::string& from) {
+    set(path, std::move(value), file, from);
+  }
+  // The value of a key, if there is one.
+  void move(const std::string& from, const std::string& path) { move(file, from, path); }
+  void move(Part& part, const std::string& from, const std::string& path);
+  // Only where the file holds the key.
+  void move_given(Part& part, const std::string& from, const std::string& path);
+};
+
+void translate_run(Pass& pass);        // steps, lengths, folders
+void translate_devices(Pass& pass);    // cluster
+void translate_algorithm(Pass& pass);  // grpo, loss_fn
+void translate_training(Pass& pass);   // optimizer, batches
+void translate_batching(Pass& pass);   // packing, dynamic batching
+void translate_strategy(Pass& pass, Part& settings, const std::string& name);
+void translate_megatron(Pass& pass, Part& settings);
+void translate_generation(Pass& pass);
+void translate_data(Pass& pass);  // data, env
+void translate_reference(Pass& pass);
+
+}  // namespace hexad::config::roll

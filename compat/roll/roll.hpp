@@ -1,0 +1,20 @@
+// ROLL's configuration form (Alibaba's RLVR pipeline), translated to NeMo-RL's keys.
+#pragma once
+#include <string>
+
+#include "core/config/compat.hpp"
+#include "lib/yaml/node.hpp"
+
+namespace hexad::config::roll {
+
+// True if the top level is ROLL's: roles such as actor_train, and none of NeMo-RL's blocks.
+bool is_roll(const yaml::Node& root);
+
+// `file` holds the interpolations as text; overrides of ROLL's keys are applied already. Values keep their places, so
+// that what is said later about the translation names file:line:column too. Keys below `hexad` are NeMo-RL's and win.
+Translation translate(yaml::Node file);
+
+// True if an override of this key is of the ROLL file, and not of what it comes to.
+bool is_roll_key(const std::string& path);
+
+}  // namespace hexad::config::roll

@@ -1,0 +1,188 @@
+// The run itself: steps, lengths, folders, model, devices.
+#include <filesystem>
+
+#include "lib/base/joined.hpp"
+#include "compat/roll/device_mapping.hpp"
+#include "compat/roll/pass.hpp"
+
+namespace hexad::config::roll {
+namespace {
+
+using Devices = std::vector<int64_t>;
+
+void set_validation(Pass& p) {
+  const bool validates = p.file.section("validation") || p.file.given("actor_train.data_args.dataset_name");
+  const int64_t batch = p.file.integer("val_batch_size").value_or(128);
+  p.set("grpo.val_period", validates ? p.file.integer("eval_steps").value_or(10) : int64_t{0}, "eval_steps");
+  p.set("grpo.val_at_start", validates, "eval_steps");
+  p.set("grpo.val_batch_size", batch, "val_batch_size");
+  // ROLL validates on all rows: as many whole batches as there may be.
+  p.set("grpo.max_val_samples", std::max<int64_t>(1'000'000 / std::max<int64_t>(batch, 1), 1) * batch,
+        "val_batch_size");
+  p.move_given(p.file, "val_n_sample", "grpo.val_num_generations_per_prompt");
+}
+
+void set_lengths(Pass& p) {
+  const int64_t prompt = p.file.integer("prompt_length").value_or(1024);
+  const std::optional<int64_t> response = p.file.integer("response_length"), both = p.file.integer("sequence_length");
+  if (!response && !both) {
+    return p.file.error("response_length", "is missing: give it, or sequence_length for prompt and response together");
+  }
+  const char* from = both ? "sequence_length" : "response_length";
+  const int64_t total = both ? *both : prompt + *response;
+  if (total <= prompt) {
+    return p.file.error(
+        from, fmt::format("got {}, wanted more than prompt_length {}; nearest: {}", total, prompt, prompt + 1));
+  }
+  p.set("policy.max_total_sequence_length", total, from);
+  p.set("policy.generation.max_new_tokens", total - prompt, from);
+  p.set("data.max_input_seq_length", prompt, "prompt_length");
+}
+
+void set_folders(Pass& p) {
+  const std::string name = p.file.text("exp_name").value_or("roll");
+  const auto below = [&](const std::string& folder) {
+    return (std::filesystem::path(folder) / name).lexically_normal().string();
+  };
+  p.set("logger.log_dir", below(p.file.text("logging_dir").value_or("./output/logs")), "logging_dir");
+  const std::string tracker = p.file.text("track_with").value_or("stdout");
+  p.set("logger.tensorboard_enabled", tracker == "tensorboard", "track_with");
+  if (tracker != "tensorboard" && tracker != "stdout") {
+    p.file.notice("track_with", fmt::format("'{}' is a Python client; metrics.jsonl holds the same metrics", tracker));
+  }
+  const std::optional<std::string> folder = p.file.text("checkpoint_config.output_dir");
+  p.file.text("checkpoint_config.type");
+  const std::string otherwise = below(p.file.text("output_dir").value_or("./output"));
+  p.set("checkpointing.checkpoint_dir", folder ? *folder : otherwise,
+        folder ? "checkpoint_config.output_dir" : "output_dir");
+  p.set("checkpointing.metric_name", {}, "max_ckpt_to_keep");
+  const int64_t kept = p.file.integer("max_ckpt_to_keep").value_or(0);
+  p.set("checkpointing.keep_top_k", kept > 0 ? yaml::Node::Value(kept) : yaml::Node::Value(), "max_ckpt_to_keep");
+}
+
+void set_model(Pass& p) {
+  const char* const own = "actor_train.model_args.model_name_or_path";
+  const bool named = p.file.text(own).has_value();
+  if (!named && !p.file.text("pretrain")) {
+    return p.file.error("pretrain", "is missing: give the Hugging Face directory of the model");
+  }
+  p.move(named ? own : "pretrain", "policy.model_name");
+  p.move_given(p.file, "actor_train.model_args.model_config_kwargs", "policy.hf_config_overrides");
+  const std::string type = p.file.text("actor_train.model_args.dtype").value_or("bf16");
+  p.set("policy.precision",
+        std::string(type == "fp32"   ? "float32"
+                    : type == "fp16" ? "float16"
+                                     : "bfloat16"),
+        "actor_train.model_args.dtype");
+}
+
+std::optional<Devices> devices_of(Pass& p, const std::string& role) {
+  const std::string key = role + ".device_mapping";
+  const yaml::Node* given = p.file.given(key);
+  if (!given) return std::nullopt;
+  std::optional<Devices> devices = device_mapping(*given);
+  if (devices) {
+    std::ranges::sort(*devices);
+  } else if (given->is_string() || given->is_list()) {
+    p.file.error(key, fmt::format("got {}, wanted different device ids: list(range(0,8)), [0, 1], or a sum of those",
+                                  given->describe()));
+  }
+  return devices;
+}
+
+const char* const kInferKey = "actor_infer.device_mapping";
+
+// The devices of the generator where it has its own; nothing where it shares those of actor_train.
+std::optional<Devices> own_devices(Pass& p, const Devices& train) {
+  const std::optional<Devices> infer = devices_of(p, "actor_infer");
+  if (!infer || *infer == train) return std::nullopt;
+  if (std::ranges::includes(train, *infer)) {
+    p.file.notice(kInferKey, fmt::format("every one of the {} ranks of actor_train generates, not only {} of them",
+                                         train.size(), infer->size()));
+    return std::nullopt;
+  }
+  Devices both;
+  std::ranges::set_intersection(train, *infer, std::back_inserter(both));
+  if (both.empty()) return infer;
+  p.file.error(kInferKey,
+               fmt::format("{} of the {} devices are actor_train's and the others are not, wanted all of them or none; "
+                           "nearest: those of actor_train",
+                           both.size(), infer->size()));
+  return std::nullopt;
+}
+
+// How many nodes the devices take up: whole ones where they are several.
+int64_t nodes_of(Pass& p, const char* key, const Devices& devices, int64_t per_node) {
+  const auto count = static_cast<int64_t>(devices.size());
+  if (devices.back() / per_node == devices.front() / per_node) return 1;
+  const int64_t nodes = (count + per_node - 1) / per_node;
+  if (devices.front() % per_node != 0 || count % per_node != 0 || devices.back() - devices.front() + 1 != count) {
+    p.file.error(key, fmt::format("{} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; nearest: "
+                                  "list(range(0,{}))",
+                                  count, per_node, nodes * per_node));
+  }
+  return nodes;
+}
+
+// Generation on devices of its own: the last ranks of the run.
+void set_apart(Pass& p, const Devices& train, const Devices& infer, int64_t per_node) {
+  const char* const train_key = "actor_train.device_mapping";
+  const auto ranks = static_cast<int64_t>(train.size() + infer.size());
+  const std::string resources = "policy.generation.colocated.resources.";
+  p.set("policy.generation.colocated.enabled", false, kInferKey);
+  if (std::max(train.back(), infer.back()) / per_node == std::min(train.front(), infer.front()) / per_node) {
+    p.set("cluster.num_nodes", int64_t{1}, train_key);
+    p.set("cluster.gpus_per_node", ranks, train_key);
+    p.set(resources + "gpus_per_node", static_cast<int64_t>(infer.size()), kInferKey);
+    return;
+  }
+  const int64_t train_nodes = nodes_of(p, train_key, train, per_node),
+                infer_nodes = nodes_of(p, kInferKey, infer, per_node);
+  if (static_cast<int64_t>(train.size()) % per_node != 0 || static_cast<int64_t>(infer.size()) % per_node != 0) {
+    p.file.error(kInferKey, fmt::format("{} devices that train and {} that generate lie on several nodes of "
+                                        "num_gpus_per_node {}, wanted whole nodes for both",
+                                        train.size(), infer.size(), per_node));
+  }
+  p.set("cluster.num_nodes", train_nodes + infer_nodes, train_key);
+  p.set("cluster.gpus_per_node", per_node, train_key);
+  p.set(resources + "num_nodes", infer_nodes, kInferKey);
+}
+
+}  // namespace
+
+void translate_run(Pass& p) {
+  p.move("seed", "grpo.seed");
+  p.move("max_steps", "grpo.max_num_steps");
+  const std::optional<double> epochs = p.file.number("actor_train.training_args.num_train_epochs");
+  // ROLL starts the data anew until max_steps.
+  p.set("grpo.max_num_epochs", epochs ? std::max<int64_t>(static_cast<int64_t>(*epochs), 1) : int64_t{1'000'000},
+        "actor_train.training_args.num_train_epochs");
+  p.move("rollout_batch_size", "grpo.num_prompts_per_step");
+  p.move("num_return_sequences_in_group", "grpo.num_generations_per_prompt");
+  p.set("checkpointing.enabled", true, "save_steps");
+  p.move("save_steps", "checkpointing.save_period");
+  p.move("rpc_timeout", "cluster.worker_timeout_s");
+  set_validation(p);
+  set_lengths(p);
+  set_folders(p);
+  set_model(p);
+}
+
+void translate_devices(Pass& p) {
+  const char* const key = "actor_train.device_mapping";
+  const std::optional<Devices> train = devices_of(p, "actor_train");
+  const int64_t per_node = std::max<int64_t>(p.file.integer("num_gpus_per_node").value_or(8), 1);
+  if (!train) {
+    p.ranks = std::max<int64_t>(p.file.integer("actor_train.world_size").value_or(1), 1);
+    p.set("cluster.gpus_per_node", p.ranks, "actor_train.world_size");
+    if (!p.file.given(key)) p.set("cluster.device", std::string("cpu"), key);
+    return;
+  }
+  p.ranks = static_cast<int64_t>(train->size());
+  if (const std::optional<Devices> infer = own_devices(p, *train)) return set_apart(p, *train, *infer, per_node);
+  const int64_t nodes = nodes_of(p, key, *train, per_node);
+  p.set("cluster.num_nodes", nodes, key);
+  p.set("cluster.gpus_per_node", nodes == 1 ? p.ranks : per_node, key);
+}
+
+}  // namespace hexad::config::roll

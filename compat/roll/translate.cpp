@@ -1,0 +1,101 @@
+#include "lib/base/error.hpp"
+#include "core/config/load/load.hpp"
+#include "lib/yaml/merge.hpp"
+#include "compat/roll/pass.hpp"
+#include "compat/roll/roll.hpp"
+#include "compat/roll/schema.hpp"
+
+namespace hexad::config::roll {
+namespace {
+
+// Pipelines of ROLL's, of which RLVR is translated.
+const std::vector<std::string> kMarks = {"actor_train",   "actor_infer", "sft_train",
+                                         "student_train", "student",     "train_env_manager"};
+
+// Adds the first key of every reference in a value: `a` of "${a}" and of "${a.b}".
+void add_referred(const yaml::Node& node, std::set<std::string>& keys) {
+  if (node.is_string()) {
+    const std::string_view text = node.as_string();
+    for (size_t at = text.find("${"); at != text.npos; at = text.find("${", at + 2))
+      keys.emplace(text.substr(at + 2, text.find_first_of(".}", at + 2) - (at + 2)));
+  } else if (node.is_list()) {
+    for (const yaml::Node& item : node.items()) add_referred(item, keys);
+  } else if (node.is_map()) {
+    for (const auto& [name, value] : node.entries()) add_referred(value, keys);
+  }
+}
+
+// Top-level names of a file's own that values refer to, DeepSpeed presets among them.
+std::set<std::string> variables(const yaml::Node& file) {
+  std::set<std::string> referred, result;
+  add_referred(file, referred);
+  for (const auto& [name, value] : file.entries()) {
+    if (!roll_schema().find(name) && (name.starts_with("deepspeed_zero") || referred.contains(name)))
+      result.insert(name);
+  }
+  return result;
+}
+
+// strategy_config, with its additional_configs beside the other keys.
+yaml::Node settings_of(const yaml::Node& file) {
+  const yaml::Node* config = file.find("actor_train.strategy_args.strategy_config");
+  yaml::Node settings = config && config->is_map() ? *config : yaml::Node(yaml::Node::Map{}, file.location());
+  const yaml::Node* found = settings.child("additional_configs");
+  if (!found || !found->is_map()) return settings;
+  const yaml::Node more = *found;
+  for (const auto& [name, value] : more.entries()) {
+    if (!settings.child(name)) settings.set(name, value);
+  }
+  std::erase_if(settings.entries(), [](const auto& entry) { return entry.first == "additional_configs"; });
+  return settings;
+}
+
+void run(Pass& p, Part& settings, const std::string& strategy) {
+  translate_run(p);
+  translate_devices(p);
+  translate_algorithm(p);
+  translate_strategy(p, settings, strategy);
+  translate_training(p);
+  translate_batching(p);
+  translate_generation(p);
+  translate_reference(p);
+  translate_data(p);
+}
+
+}  // namespace
+
+bool is_roll(const yaml::Node& root) {
+  if (!root.is_map() || root.child("policy") || root.child("grpo")) return false;
+  return std::ranges::any_of(kMarks, [&](const std::string& mark) { return root.child(mark); });
+}
+
+bool is_roll_key(const std::string& path) {
+  const std::string first = path.substr(0, path.find('.'));
+  return first == "hexad" || !config::core_schema().find(first);
+}
+
+Translation translate(yaml::Node file) {
+  const std::set<std::string> own = variables(file);
+  resolve_interpolations(file);
+  std::erase_if(file.entries(), [&](const auto& entry) { return own.contains(entry.first); });
+
+  const char* const strategy_key = "actor_train.strategy_args.strategy_name";
+  const char* const settings_key = "actor_train.strategy_args.strategy_config";
+  Part part(file, roll_schema(), "");
+  const std::string strategy = part.text(strategy_key).value_or("");
+  part.value(settings_key);
+  const yaml::Node settings_node = settings_of(file);
+  const Schema* schema = strategy_schema(strategy);
+  static const Schema none;
+  Part settings(settings_node, schema ? *schema : none, std::string(settings_key) + ".");
+  Pass pass{part, yaml::Node(yaml::Node::Map{}, file.location()), 1};
+  run(pass, settings, strategy);
+
+  const yaml::Node* hexad = part.given("hexad");
+  if (hexad && hexad->is_map()) merge(pass.out, {}, *hexad);
+  Translation result{std::move(pass.out), part.problems()};
+  if (schema) std::ranges::move(settings.problems(), std::back_inserter(result.problems));
+  return result;
+}
+
+}  // namespace hexad::config::roll

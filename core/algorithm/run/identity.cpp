@@ -1,0 +1,60 @@
+#include "core/algorithm/run/identity.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "lib/base/fingerprint.hpp"
+#include "lib/base/json.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::streamoff kEnd = 1 << 16;  // bytes of either end of a file of weights
+
+std::string weights_of(const fs::path& model_dir) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(model_dir))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  std::ranges::sort(files);
+  Fingerprint fingerprint;
+  for (const fs::path& file : files) {
+    fingerprint.add(file.filename().string());
+    const auto size = static_cast<std::streamoff>(fs::file_size(file));
+    fingerprint.add(std::to_string(size));
+    std::ifstream in(file, std::ios::binary);
+    std::string bytes(static_cast<size_t>(std::min(size, kEnd)), '\0');
+    for (const std::streamoff begin : {std::streamoff{0}, size - static_cast<std::streamoff>(bytes.size())}) {
+      in.seekg(begin);
+      in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+      fingerprint.add(bytes);
+    }
+  }
+  return files.empty() ? "" : fingerprint.hex();
+}
+
+}  // namespace
+
+Json identity_of(const config::RunConfig& run, const std::string& model_dir, const data::Contents& data) {
+  const auto model = read_json<Json>(fs::path(model_dir) / "config.json");
+  const bool samples = run.algorithm == config::Algorithm::grpo;
+  Json identity = {
+      {"model", Json::object()}, {"data", Json::array()}, {samples ? "train_prompts" : "train_examples", data.size}};
+  if (!samples) identity["algorithm"] = name_of(run.algorithm);
+  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                          "num_key_value_heads", "vocab_size", "intermediate_size"}) {
+    if (model.contains(key)) identity["model"][key] = model.at(key);
+  }
+  const std::string weights = weights_of(model_dir);
+  if (!weights.empty()) identity["model"]["weights"] = weights;
+  if (weights.empty() && run.policy.random_init_seed)
+    identity["model"]["random_init_seed"] = *run.policy.random_init_seed;
+  for (const config::DatasetConfig& dataset : run.data.train) identity["data"].push_back(dataset.dataset_name);
+  identity["data_contents"] = data.fingerprint;
+  return identity;
+}
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,89 @@
+#include "core/algorithm/run/saver.hpp"
+
+#include <filesystem>
+
+#include <spdlog/spdlog.h>
+
+#include "lib/base/error.hpp"
+#include "core/telemetry/timer.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+using std::chrono::milliseconds;
+
+// With them a checkpoint is a model that anyone can use: hexad convert.
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::filesystem::create_directories(to);
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
+    if (std::filesystem::exists(from / name))
+      std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
+}  // namespace
+
+Saver::~Saver() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    spdlog::warn("the checkpoint under way was given up: {}", error.what());
+  }
+}
+
+void Saver::begin(const data::LoaderState& position) {
+  finish();
+  checkpoint::TrainingInfo& info = run_.progress;
+  info.loader = nlohmann::ordered_json(position);
+  info.identity = run_.identity;
+  info_ = info;
+  step_ = info.total_steps;
+  try {
+    const std::filesystem::path directory = run_.checkpoints->begin(*step_);
+    copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer");
+    run_.policy.save(directory / "policy/weights",
+                     run_.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+  } catch (...) {
+    run_.checkpoints->abandon(*std::exchange(step_, std::nullopt));
+    throw;
+  }
+}
+
+std::optional<int64_t> Saver::advance(milliseconds patience) {
+  if (!step_) return std::nullopt;
+  try {
+    if (!commit_.valid()) {
+      if (!run_.policy.saved(patience)) return std::nullopt;
+      commit_ =
+          std::async(std::launch::async, [this] { run_.checkpoints->commit(*step_, info_, run_.resolved_config); });
+    }
+    if (commit_.wait_for(patience) != std::future_status::ready) return std::nullopt;
+    commit_.get();
+  } catch (...) {
+    run_.checkpoints->abandon(*std::exchange(step_, std::nullopt));
+    throw;
+  }
+  return std::exchange(step_, std::nullopt);
+}
+
+std::optional<int64_t> Saver::finish() {
+  constexpr double kLongestS = 3600, kToldEveryS = 30;
+  double told = 0;
+  for (const telemetry::Stopwatch waited; step_;) {
+    const int64_t step = *step_;
+    if (const auto committed = advance(milliseconds(500))) return committed;
+    if (waited.seconds() > kLongestS) {
+      // Its files stay: the store removes them when it is opened next.
+      step_.reset();
+      fail(ErrorKind::data, "checkpoint: step {} has not reached the disk of {} within {:.0f} s", step,
+           run_.config.checkpointing.checkpoint_dir, kLongestS);
+    }
+    if (waited.seconds() - told < kToldEveryS) continue;
+    told = waited.seconds();
+    run_.console.line(fmt::format("step {}: its checkpoint is on the way to the disk for {:.0f} s", step, told));
+  }
+  return std::nullopt;
+}
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,271 @@
+#include "core/algorithm/run/train_run.hpp"
+
+#include <filesystem>
+#include <functional>
+
+#include "core/algorithm/grpo.hpp"
+#include "core/algorithm/grpo_async.hpp"
+#include "core/algorithm/run/identity.hpp"
+#include "core/algorithm/run/model_directory.hpp"
+#include "core/algorithm/run/saver.hpp"
+#include "core/algorithm/supervised.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "core/checkpoint/differences.hpp"
+#include "core/cluster/process/start_workers.hpp"
+#include "lib/yaml/file.hpp"
+#include "core/telemetry/report.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> environment_names_of(const config::RunConfig& run) {
+  std::vector<std::string> names;
+  for (const auto* list : {&run.data.train, &run.data.validation}) {
+    for (const config::DatasetConfig& dataset : *list) names.push_back(dataset.env_name);
+  }
+  return names;
+}
+
+// What the resolved configuration says otherwise than the checkpoint's, a line each: it goes on all the same.
+void tell_changes(const Run& run, const fs::path& checkpoint) {
+  constexpr size_t kShown = 20;
+  const fs::path saved = checkpoint / "config.yaml";
+  if (!fs::exists(saved)) return;
+  const std::vector<std::string> changes = checkpoint::differences(
+      yaml::read_file(saved).to_json(), yaml::read_text(run.resolved_config, "config.yaml").to_json());
+  for (size_t i = 0; i < std::min(changes.size(), kShown); ++i) run.console.line("changed since: " + changes[i]);
+  if (changes.size() > kShown)
+    run.console.line(fmt::format("changed since: {} more keys, see {}", changes.size() - kShown, saved.string()));
+}
+
+// Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
+template <typename Data>
+void resume(Run& run, Data& data) {
+  const auto found = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
+  if (!found) return;
+  checkpoint::Store::require_same(*found, run.identity);
+  const fs::path policy = found->directory / "policy";
+  const bool optimizer = fs::exists(policy / "optimizer");
+  run.policy.load(policy / "weights", optimizer ? (policy / "optimizer").string() : "");
+  run.progress = found->info;
+  run.schedule.advance_to(found->info.total_steps);
+  data.restore(found->info.loader.get<data::LoaderState>());
+  run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
+                               optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
+  tell_changes(run, found->directory);
+}
+
+// One worker on a thread of this process.
+cluster::Placement in_process(const config::RunConfig& run) {
+  if (config::generation_ranks(run) > 0)
+    fail(ErrorKind::config,
+         "--in-process has one worker, and policy.generation.colocated.enabled is false: generation needs ranks of its "
+         "own. Set it to true, or leave --in-process out");
+  return cluster::colocated(1);
+}
+
+// Rewards that take too long after an interruption: their step is given up, and the steps before it are saved.
+Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment::Interrupted& why) {
+  run.console.line(why.what());
+  const int64_t steps = run.progress.total_steps;
+  const auto newest = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
+  if (run.checkpoints && steps > resumed_at && (!newest || newest->step < steps)) {
+    run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
+    Saver saver(run);
+    saver.begin(run.progress.loader.get<data::LoaderState>());
+    saver.finish();
+  }
+  return Ending::interrupted;
+}
+
+// A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
+Ending train_and_report(Run& run, const std::function<Ending()>& train) {
+  const auto report = [&] {
+    try {
+      if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
+    } catch (const Error& error) {
+      run.console.line(error.what());  // a page is no reason to lose what was trained
+    }
+  };
+  Ending ending;
+  try {
+    ending = train();
+  } catch (...) {
+    report();
+    throw;
+  }
+  report();
+  return ending;
+}
+
+}  // namespace
+
+plugin::Options plugin_options(const yaml::Node& root) {
+  const yaml::Node* section = root.find("plugins");
+  return plugin::options_from(section ? section->to_json() : Json::object());
+}
+
+plugin::Locate locator(const yaml::Node& root) {
+  return [&root](std::string_view path) {
+    const yaml::Node* node = root.find(path);
+    return node ? node->location().text() : std::string();
+  };
+}
+
+namespace {
+
+// What a run of any algorithm has, in the order in which it is made.
+struct RunParts {
+  RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+
+  // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
+  void start(bool generates, int64_t rows_per_unit);
+  void tell_too_long(const data::Contents& data, const char* what, int64_t limit);
+  // Of parts that are started.
+  Run run(const Json& identity);
+
+  const config::Resolved& resolved;
+  const std::atomic<int>& interrupted;
+  config::RunConfig config;
+  std::string yaml, model_dir;
+  telemetry::Console console;
+  telemetry::RunLog log;
+  rollout::ModelText text;
+  std::optional<checkpoint::Store> checkpoints;
+  cluster::Placement placement;
+  std::optional<cluster::WorkerGroup> workers;
+  std::optional<cluster::Policy> policy;
+  std::unique_ptr<Schedule> schedule;
+
+ private:
+  const TrainOptions& options_;
+};
+
+RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
+    : resolved(resolved),
+      interrupted(interrupted),
+      config(config::run_config(resolved)),
+      yaml(resolved.root.to_yaml()),
+      model_dir(find_model(config.policy.model_name)),
+      log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled),
+      options_(options) {
+  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
+  text = rollout::load_model_text(model_dir, config.policy.tokenizer);
+}
+
+void RunParts::start(bool generates, int64_t rows_per_unit) {
+  if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
+  placement = options_.spawner ? cluster::placement_of(config) : in_process(config);
+  cluster::WorkerGroupOptions worker_options;
+  worker_options.world_size = placement.world();
+  worker_options.program = options_.program;
+  worker_options.log_dir = fs::absolute(log.directory()).string();
+  worker_options.call_timeout_s = config.cluster.worker_timeout_s;
+  worker_options.launch = options_.launch;
+  worker_options.meeting_dir = config.logger.log_dir;
+  workers.emplace(options_.spawner, worker_options);
+  workers->on_event([this](int, const Json& event) {
+    console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
+                     fmt::format("{} tokens", event.value("tokens", int64_t{0})));
+  });
+  const cluster::Roles roles{config.policy.backend, config.loss_fn.plugin,
+                             generates ? config.policy.generation.plugin : ""};
+  std::vector<Json> started =
+      cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
+  for (const char* role : {"backend", "loss", "generator"}) {
+    const bool of_generators = role == std::string("generator");
+    if (of_generators && !generates) continue;
+    const Json& plugin = started[static_cast<size_t>(of_generators ? placement.generators.first : 0)].at(role);
+    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""),
+                             plugin.value("version", ""), plugin.value("path", ""),
+                             plugin.value("sha256", "").substr(0, 8)));
+  }
+  if (placement.apart())
+    console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
+                             placement.generators.first, placement.generators.end() - 1));
+  started.resize(static_cast<size_t>(placement.trainers.count));
+  policy.emplace(*workers, config.policy, started, rows_per_unit);
+  schedule = make_schedule(config);
+}
+
+void RunParts::tell_too_long(const data::Contents& data, const char* what, int64_t limit) {
+  const std::string line = data::tell_too_long(data, what, limit);
+  if (!line.empty()) console.line("note: " + line);
+}
+
+Run RunParts::run(const Json& identity) {
+  return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
+          log,    console, interrupted, placement, {}};
+}
+
+// Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
+template <typename Data>
+TrainOutcome finish(RunParts& parts, Run& run, Data& data, const std::function<Ending()>& train) {
+  resume(run, data);
+  const int64_t resumed_at = run.progress.total_steps;
+  const Ending ending = train_and_report(run, train);
+  parts.workers->stop();
+  if (run.progress.total_steps == resumed_at && ending != Ending::interrupted) {
+    parts.console.line(
+        fmt::format("nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
+                    "{1}.max_num_epochs, or start another run with a checkpointing.checkpoint_dir of its own",
+                    resumed_at, name_of(run.config.algorithm)));
+  }
+  return {run.log.directory().string(), run.progress.total_steps, ending == Ending::interrupted,
+          parts.checkpoints.has_value() && run.progress.total_steps > 0};
+}
+
+TrainOutcome train_on_rollouts(RunParts& parts) {
+  const config::RunConfig& config = parts.config;
+  rollout::Prompts prompts(config, parts.text.tools());
+  plugin::Registry plugins(plugin_options(parts.resolved.root), /*runtime=*/nullptr);
+  const rollout::Environments environments = rollout::make_environments(
+      config.env, environment_names_of(config), {plugins, locator(parts.resolved.root), &parts.interrupted});
+  parts.tell_too_long(prompts.train(), "prompts", rollout::input_limit(config) - 1);  // room for a token
+  const Json identity = identity_of(config, parts.model_dir, prompts.train());
+  parts.start(/*generates=*/true, /*rows_per_unit=*/1);
+  rollout::Generation generation(*parts.workers, parts.placement);
+  Grpo run{parts.run(identity), generation, prompts, environments,
+           rollout::sampling_from(config.policy, parts.text.eos_ids)};
+  if (parts.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
+    parts.policy->keep(cluster::Weights::reference);
+  return finish(parts, run, prompts, [&] {
+    const int64_t resumed_at = run.progress.total_steps;
+    try {
+      return config.grpo.async_grpo.enabled ? grpo_train_async(run, *parts.workers) : grpo_train(run);
+    } catch (const environment::Interrupted& why) {
+      return save_after_interruption(run, resumed_at, why);
+    }
+  });
+}
+
+TrainOutcome train_on_examples(RunParts& parts) {
+  const config::Algorithm algorithm = parts.config.algorithm;
+  Examples examples(parts.config, parts.text);
+  parts.tell_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations",
+                      rollout::input_limit(parts.config));
+  const Json identity = identity_of(parts.config, parts.model_dir, examples.train());
+  parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
+  Supervised run{parts.run(identity), examples};
+  if (parts.policy->loss_needs().reference_logprobs) parts.policy->keep(cluster::Weights::reference);
+  return finish(parts, run, examples, [&] {
+    switch (algorithm) {
+      case config::Algorithm::dpo: return dpo_train(run);
+      case config::Algorithm::rm: return rm_train(run);
+      default: return sft_train(run);
+    }
+  });
+}
+
+}  // namespace
+
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
+  RunParts parts(resolved, options, interrupted);
+  return parts.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(parts) : train_on_examples(parts);
+}
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,137 @@
+#include "core/cluster/process/start_workers.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/error.hpp"
+#include "core/cluster/worker/check_facts.hpp"
+
+namespace hexad::cluster {
+namespace {
+
+bool port_is_free(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return free;
+}
+
+// A port of [low, high), begun at a place that differs between runs so that two that start together rarely meet.
+int rendezvous_port(int64_t low, int64_t high) {
+  const int64_t count = high - low;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t port = low + (::getpid() + i) % count;
+    if (port_is_free(static_cast<int>(port))) return static_cast<int>(port);
+  }
+  fail(ErrorKind::worker,
+       "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
+}
+
+void collect_locations(const yaml::Node& node, const std::string& path, Json& out) {
+  const std::string place = node.location().text();
+  if (!path.empty() && !place.empty()) out[path] = place;
+  if (!node.is_map()) return;
+  for (const auto& [key, child] : node.entries()) collect_locations(child, path.empty() ? key : path + "." + key, out);
+}
+
+// Whether the generator must tell where its tokens were routed.
+bool replays_rollout_routes(const yaml::Node& root) {
+  const std::string at = "policy.router_replay.";
+  if (!root.has(at + "enabled") || !root.at(at + "enabled").as_bool()) return false;
+  return !root.has(at + "source") || root.as_string(at + "source") == "rollout";
+}
+
+// The section that the loss reads. A plugin's own keys stand in loss_fn, whatever holds those of NeMo-RL.
+Json loss_section(const yaml::Node& root, const config::RunConfig& run) {
+  const yaml::Node* found = root.find(run.loss_fn.section);
+  Json section = found && found->is_map() ? found->to_json() : Json::object();
+  if (!run.loss_fn.plugin_config.is_null()) section["plugin_config"] = run.loss_fn.plugin_config;
+  return section;
+}
+
+// A reward model's head is the backend's to make, whether the configuration names it or only the algorithm.
+Json policy_section(const yaml::Node& root, const config::RunConfig& run, const std::string& model_dir) {
+  Json policy = root.at("policy").to_json();
+  policy["model_name"] = model_dir;
+  if (run.algorithm == config::Algorithm::rm) policy["reward_model_cfg"]["enabled"] = true;
+  return policy;
+}
+
+}  // namespace
+
+Json start_sections(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
+                    const std::string& model_dir, const std::string& tokenizer_dir) {
+  Json header;
+  const Json policy = policy_section(root, run, model_dir);
+  Json generation = policy.value("generation", Json::object());
+  generation["model_name"] = model_dir;
+  generation["precision"] = run.policy.precision;
+  generation["batch_invariant"] = run.policy.batch_invariant;
+  generation["weights_follow"] = !roles.backend.empty();  // a generator need not read its own first
+  generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
+  const config::GenerationConfig& sampling = run.policy.generation;
+
+  header["device"] = run.cluster.device;
+  header["deterministic"] = run.policy.deterministic;
+  header["master_address"] = "127.0.0.1";
+  header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
+  header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
+  header["replay_routes"] = replays_rollout_routes(root);
+  header["policy"] = policy;
+  header["generation"] = generation;
+  header["loss_section"] = run.loss_fn.section;
+  header["loss_fn"] = loss_section(root, run);
+  header["tokenizer"] = tokenizer_dir;
+  // Training log-probs pass the same temperature and filters as the sampled tokens did; examples pass none.
+  if (run.algorithm == config::Algorithm::grpo)
+    header["transform"] = {
+        {"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
+  Json locations = Json::object();
+  collect_locations(root, "", locations);
+  header["locations"] = locations;
+  return header;
+}
+
+std::vector<Json> start_workers(WorkerGroup& workers, const yaml::Node& root, const config::RunConfig& run,
+                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
+  return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
+}
+
+std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const yaml::Node& root,
+                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
+                                const std::string& tokenizer_dir) {
+  Message message;
+  message.header = start_sections(root, run, roles, model_dir, tokenizer_dir);
+  message.header["world_size"] = workers.size();
+  message.header["local_world"] = workers.local_world();
+  message.header["master_port"] =
+      workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
+
+  const auto make = [&](int rank) {
+    const bool trains = placement.trainers.contains(rank), generates = placement.generators.contains(rank);
+    const RankRange block = placement.block_of(rank);
+    Message of_rank = message;
+    of_rank.header["block"] = {block.first, block.count};
+    // Replicas are worlds of their own, and share a machine, a log folder and a list of servers all the same.
+    if (generates) {
+      of_rank.header["generation"]["replica_index"] = placement.replica_of(rank);
+      of_rank.header["generation"]["replica_count"] = placement.replicas();
+    }
+    of_rank.header["roles"] = {{"backend", trains ? roles.backend : ""},
+                               {"loss", trains ? roles.loss : ""},
+                               {"generator", generates ? roles.generator : ""}};
+    return of_rank;
+  };
+  std::vector<Json> started;
+  for (const Message& answer : workers.call_all("start", make)) started.push_back(answer.header);
+  if (!roles.backend.empty()) check_facts(started, placement.trainers, run.facts);
+  return started;
+}
+
+}  // namespace hexad::cluster

@@ -1,0 +1,114 @@
+#include "core/config/declaration/check/child.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <hexad/check.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
+#include "core/manifest/sha256.hpp"
+
+namespace hexad::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr rlim_t kMostMemory = rlim_t{256} << 20;
+constexpr size_t kMostFindings = 100, kLongestFinding = 4096;
+
+struct Said {
+  Json findings = Json::array(), names = Json::object();
+
+  static std::string bounded(const char* text) { return std::string(text, ::strnlen(text, kLongestFinding)); }
+  static void finding(void* ctx, int32_t severity, const char* key, const char* message) {
+    Json& list = static_cast<Said*>(ctx)->findings;
+    if (key && message && list.size() < kMostFindings) list.push_back({severity, bounded(key), bounded(message)});
+  }
+  static void name(void* ctx, const char* name, const char* value) {
+    Json& names = static_cast<Said*>(ctx)->names;
+    if (name && value && names.size() < kMostFindings) names[bounded(name)] = try_parse_json<Json>(bounded(value));
+  }
+};
+
+// Room for so much more than the program has.
+void limit_memory() {
+  char statm[128] = "";  // pages of all kinds come first
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) (void)!::read(file, statm, sizeof statm - 1);
+  ::close(file);
+  const rlim_t pages = std::strtoull(statm, nullptr, 10);
+  const rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kMostMemory;
+  const rlimit memory{most, most}, none{0, 0};
+  ::setrlimit(RLIMIT_AS, &memory);
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
+void write_all(int fd, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t written = ::write(fd, text.data() + at, text.size() - at);
+    if (written <= 0) return;
+    at += static_cast<size_t>(written);
+  }
+}
+
+// All that comes until the other side has ended.
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[16384];
+  for (ssize_t size; (size = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(size));
+  return text;
+}
+
+// Why the file is not to be opened; "" if it is what the manifest says.
+std::string refusal(const std::filesystem::path& file, const std::string& sha256) {
+  try {
+    const std::string bytes = read_file(file);
+    if (plugin::sha256_hex(std::as_bytes(std::span(bytes))) == sha256) return "";
+    return "its digest is not the manifest's: build or copy the plugin, its check library and its manifest together";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+Json called(hexad_check_fn check, const std::string& input) {
+  Said said;
+  const hexad_check_host host{sizeof(hexad_check_host), 0, &said, Said::finding, Said::name};
+  const int32_t code = check(&host, input.c_str());
+  Json answer{{"findings", std::move(said.findings)}, {"names", std::move(said.names)}};
+  if (code != 0) answer["problem"] = fmt::format("failed: hexad_plugin_check_v1 returned {}", code);
+  return answer;
+}
+
+// The library is looked at and opened while the parent still makes the input.
+Json answer_of(const std::filesystem::path& library, const std::string& sha256, int parent) {
+  if (const std::string why = refusal(library, sha256); !why.empty()) return {{"problem", "is refused: " + why}};
+  void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const symbol = opened ? ::dlsym(opened, "hexad_plugin_check_v1") : nullptr;
+  if (symbol) return called(reinterpret_cast<hexad_check_fn>(symbol), read_all(parent));
+  const char* const error = ::dlerror();
+  return {{"problem", fmt::format("failed: {}", error ? error : "it has no hexad_plugin_check_v1")}};
+}
+
+}  // namespace
+
+void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT}) ::signal(signal, SIG_DFL);
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
+  limit_memory();
+  write_all(parent, json_text(answer_of(library, sha256, parent)));
+  ::shutdown(parent, SHUT_WR);  // the parent does not wait until this process is gone
+  ::_exit(0);
+}
+
+}  // namespace hexad::config

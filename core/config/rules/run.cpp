@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
+#include "core/config/load/defaults.hpp"
+#include "core/config/typed/duration.hpp"
+#include "core/config/rules/rules.hpp"
+
+namespace hexad::config {
+namespace {
+
+// A validation set that says neither would be read from the folder that hexad is started in.
+void check_validation_names(RuleContext& c) {
+  const yaml::Node* validation = c.root().find("data.validation");
+  const auto named = [&](const char* key, const yaml::Node& set) {
+    return set.has(key) || c.root().has(std::string("data.default.") + key);
+  };
+  const auto check = [&](const yaml::Node& set, const std::string& path) {
+    if (set.is_map() && !named("dataset_name", set) && !named("data_path", set) && !c.root().has("data.data_path"))
+      c.error(path, "has no dataset_name; null is no validation set");
+  };
+  if (!validation) return;
+  check(*validation, "data.validation");
+  for (size_t i = 0; validation->is_list() && i < validation->items().size(); ++i)
+    check(validation->items()[i], fmt::format("data.validation.{}", i));
+}
+
+void check_data(RuleContext& c) {
+  check_validation_names(c);
+  const yaml::Node* train = c.root().find("data.train");
+  if (train && !train->is_null()) {
+    const yaml::Node::List one = {*train};
+    const yaml::Node::List& sets = train->is_list() ? train->items() : one;
+    if (sets.empty()) c.error("data.train", "an empty list; wanted at least one dataset");
+    for (const yaml::Node& set : sets) {
+      if (set.is_map() && !set.has("dataset_name") && !c.root().has("data.default.dataset_name")) {
+        c.error("data.train", "a dataset has no dataset_name");
+      }
+    }
+    return;
+  }
+  if (!c.text("data.dataset_name")) {
+    c.error("data.train", "there is no training data: give data.train with a dataset_name (or data.dataset_name)");
+  }
+}
+
+void check_checkpointing(RuleContext& c) {
+  const std::string metric_key = "checkpointing.metric_name";
+  const std::optional<std::string> metric = c.text(metric_key);
+  if (metric && !metric->starts_with("val:") && !metric->starts_with("train:")) {
+    c.notice(metric_key,
+             fmt::format("a name without val: or train: is NeMo-RL 0.3's; it means {} here", ranked_metric(*metric)));
+  }
+  const std::string limit_key = "checkpointing.checkpoint_must_save_by";
+  if (const std::optional<std::string> limit = c.text(limit_key); limit && !duration_seconds(*limit)) {
+    c.error(limit_key, fmt::format("got '{}', wanted \"DD:HH:MM:SS\"", *limit));
+  }
+  if (c.integer("checkpointing.ft_keep_latest_k") && !c.integer("checkpointing.ft_save_period")) {
+    c.error("checkpointing.ft_keep_latest_k", "needs checkpointing.ft_save_period");
+  }
+}
+
+void check_cluster(RuleContext& c) {
+  const std::optional<int64_t> low = c.integer("cluster.master_port_range_low");
+  const std::optional<int64_t> high = c.integer("cluster.master_port_range_high");
+  if (low && high && *low >= *high) {
+    c.error("cluster.master_port_range_low",
+            fmt::format("got {}, wanted less than cluster.master_port_range_high, which is {}", *low, *high));
+  }
+}
+
+void check_pins(RuleContext& c) {
+  const yaml::Node* pins = c.root().find("plugins.pin");
+  if (!pins || !pins->is_map()) return;
+  for (const auto& [name, hash] : pins->entries()) {
+    const std::string text = hash.is_string() ? hash.as_string() : "";
+    const bool hex = text.size() == 71 && text.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
+    if (!hex || !text.starts_with("sha256:")) {
+      c.error("plugins.pin." + name, fmt::format("got {}, wanted sha256: and 64 hexadecimal digits", hash.describe()));
+    }
+  }
+}
+
+// The name of the plugin that a value stands for: a path's is that of its file, libNAME.so.
+std::string plugin_name(const std::string& value) {
+  if (!value.starts_with('/')) return value;
+  const std::string stem = std::filesystem::path(value).stem().string();
+  return stem.starts_with("lib") ? stem.substr(3) : stem;
+}
+
+// The plugins of this run that may have a process of their own.
+std::vector<std::string> confinable_plugins(const RuleContext& c) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::optional<std::string>& value) {
+    if (value) names.push_back(plugin_name(*value));
+  };
+  add(c.text("loss_fn.plugin"));
+  if (c.algorithm() == Algorithm::grpo) add(c.facts().generator);
+  const yaml::Node* environments = c.root().find("env");
+  if (!environments || !environments->is_map()) return names;
+  for (const auto& [name, environment] : environments->entries()) {
+    const yaml::Node* plugin = environment.child("plugin");
+    if (plugin && plugin->is_string()) add(plugin->as_string());
+  }
+  return names;
+}
+
+void check_own_process(RuleContext& c) {
+  const std::string key = "plugins.own_process";
+  const yaml::Node* list = c.root().find(key);
+  if (!list || !list->is_list() || list->items().empty()) return;
+  const std::vector<std::string> names = confinable_plugins(c);
+  for (const yaml::Node& item : list->items()) {
+    if (!item.is_string()) continue;
+    const std::string name = plugin_name(item.as_string());
+    if (name == plugin_name(c.backend())) {
+      c.error(key, fmt::format("'{}' is this run's backend, which already has the worker process of its rank. Confine "
+                               "its other plugins instead: {}",
+                               name, joined(names)));
+    } else if (std::ranges::find(names, name) == names.end()) {
+      c.error(key, fmt::format("no plugin of this run is '{}'{} Its plugins that can have a process of their own: {}",
+                               name, nearest(name, names) ? did_you_mean(name, names) : ".", joined(names)));
+    }
+  }
+}
+
+}  // namespace
+
+void check_run_rules(RuleContext& c) {
+  if (!c.root().find("policy.model_name")) {
+    c.error("policy.model_name", "is missing: give the Hugging Face directory of the model");
+  }
+  if (trains(c.root())) check_data(c);
+  check_checkpointing(c);
+  check_cluster(c);
+  check_pins(c);
+  check_own_process(c);
+}
+
+}  // namespace hexad::config

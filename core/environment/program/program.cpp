@@ -1,0 +1,205 @@
+#include "core/environment/program/program.hpp"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "core/environment/program/descendants.hpp"
+#include "core/environment/program/start.hpp"
+
+namespace hexad::environment {
+namespace {
+
+constexpr size_t kMostAnswer = size_t{4} << 20;  // bytes of a line
+constexpr size_t kMostNote = 400, kMostTail = 1500;
+constexpr auto kEndingTakes = std::chrono::milliseconds(300);
+constexpr auto kReapingTakes = std::chrono::seconds(2);  // unless a process sits in the kernel
+constexpr auto kTick = std::chrono::milliseconds(50);
+
+// Bytes that a person can read in a line of the log.
+std::string readable(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return result;
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr size_t kShown = 200;
+  return "'" + readable(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
+}
+
+}  // namespace
+
+Program::Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines)
+    : who_(std::move(who)), log_lines_(log_lines) {
+  const StartedProgram started = start_program(command);
+  pid_ = started.leader;
+  input_ = started.input, output_ = started.output, notes_ = started.notes, life_ = started.life;
+}
+
+void Program::close_input() {
+  if (input_ >= 0) ::close(std::exchange(input_, -1));
+}
+
+// By what the leader says, or by the leader's own end.
+bool Program::ended() {
+  if (status_ >= 0) return true;
+  char bytes[64];
+  for (ssize_t count; (count = ::read(life_, bytes, sizeof bytes)) > 0;)
+    told_.append(bytes, static_cast<size_t>(count));
+  const size_t first = told_.find('\n');
+  if (first != told_.npos) {
+    watcher_ = std::atoi(told_.c_str());
+    if (told_.find('\n', first + 1) != told_.npos) status_ = std::atoi(told_.c_str() + first + 1);
+  }
+  siginfo_t how = {};
+  const bool gone = ::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (status_ < 0 && gone && how.si_pid == pid_)
+    status_ = how.si_code == CLD_EXITED ? how.si_status : 128 + how.si_status;
+  return status_ >= 0;
+}
+
+Program::~Program() {
+  close_input();
+  // A healthy one ends by itself at the end of its input.
+  const Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
+  while (!ended() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  kill_all();
+  for (const int end : {output_, notes_, life_}) {
+    if (end >= 0) ::close(end);
+  }
+}
+
+void Program::kill_all() {
+  ::kill(pid_, SIGCONT);  // it has to wait for what is killed; else that would be left to us where we are PID 1
+  const Clock::time_point until = Clock::now() + kReapingTakes;
+  while (kill_below(pid_, watcher_) > 0 && Clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(pid_, SIGKILL);   // the numbers are ours until it is waited for
+  ::kill(-pid_, SIGKILL);  // the watcher; all of the group where the leader was killed by others
+  ::waitpid(pid_, nullptr, 0);
+  // As PID 1 we are the parent of those now.
+  for (int tries = 0; tries < 300 && ::waitpid(-pid_, nullptr, WNOHANG) != -1; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// False when the input is full for now; an input that is closed is left to read_answer, which sees the end.
+bool Program::write_some(std::string_view& rest) {
+  const ssize_t count = ::write(input_, rest.data(), rest.size());
+  if (count > 0) return rest.remove_prefix(static_cast<size_t>(count)), true;
+  if (count < 0 && errno == EPIPE) return rest = {}, true;
+  return false;
+}
+
+// True at the end of its output.
+bool Program::read_answer() {
+  char bytes[65536];
+  for (;;) {
+    const ssize_t count = ::read(output_, bytes, sizeof bytes);
+    if (count == 0) return true;
+    if (count < 0) return false;
+    answer_.append(bytes, static_cast<size_t>(count));
+    if (answer_.size() > kMostAnswer)
+      throw ProgramFailed(with_notes(fmt::format("answered more than {} MiB", kMostAnswer >> 20)));
+  }
+}
+
+void Program::read_notes() {
+  char bytes[4096];
+  for (int i = 0; i < 16 && notes_ >= 0; ++i) {  // one that never stops writing must not keep us here
+    const ssize_t count = ::read(notes_, bytes, sizeof bytes);
+    if (count <= 0) return;
+    log_notes({bytes, static_cast<size_t>(count)});
+  }
+}
+
+// Whatever it writes is read, so that it never waits; little of it is kept.
+void Program::log_notes(std::string_view text) {
+  tail_.append(text);
+  if (tail_.size() > kMostTail) tail_.erase(0, tail_.size() - kMostTail);
+  for (const char c : text) {
+    if (c != '\n') {
+      if (note_.size() < kMostNote) note_ += c;
+      continue;
+    }
+    const int64_t left = log_lines_--;
+    if (left > 0) spdlog::info("{}: {}", who_, readable(note_));
+    if (left == 1) spdlog::info("{}: the next lines of this step are left out", who_);
+    note_.clear();
+  }
+}
+
+std::string Program::with_notes(std::string what) const {
+  std::string tail = tail_;
+  while (!tail.empty() && std::isspace(static_cast<unsigned char>(tail.back()))) tail.pop_back();
+  return tail.empty() ? what : what + ". Its standard error ends: " + readable(tail);
+}
+
+// After the end of its output.
+std::string Program::how_it_ended() {
+  const Clock::time_point until = Clock::now() + kEndingTakes;
+  do {
+    if (ended()) {
+      read_notes();
+      if (status_ <= 128) return fmt::format("ended with exit status {}", status_);
+      return fmt::format("was killed by signal {} ({})", status_ - 128, ::strsignal(status_ - 128));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  } while (Clock::now() < until);
+  read_notes();
+  return "closed its standard output";
+}
+
+std::string Program::why_gone() { return read_answer() || ended() ? with_notes(how_it_ended()) : ""; }
+
+std::string Program::ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop) {
+  const Clock::time_point began = Clock::now();
+  healthy_ = false;
+  if (read_answer()) throw ProgramFailed(with_notes(how_it_ended()));
+  if (!answer_.empty()) throw ProgramFailed(with_notes("wrote without being asked: " + excerpt(answer_)));
+  const std::string request = std::string(line) + "\n";
+  std::string_view rest = request;
+  for (;;) {
+    pollfd waited[4] = {
+        {output_, POLLIN, 0}, {notes_, POLLIN, 0}, {rest.empty() ? -1 : input_, POLLOUT, 0}, {life_, POLLIN, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      throw ProgramFailed(with_notes(fmt::format("did not answer within {:.3g} s", seconds)));
+    }
+    ::poll(waited, 4, static_cast<int>(std::min(left, kTick).count()));
+    if (stop) throw ProgramStopped();
+    if (waited[2].revents) write_some(rest);
+    if (waited[1].revents) {
+      read_notes();
+      if (!(waited[1].revents & POLLIN)) ::close(std::exchange(notes_, -1));  // it closed it
+    }
+    // Its end is also what the leader says: a child that it leaves may keep its output open.
+    const bool gone = ended();
+    if (!waited[0].revents && !gone) continue;
+    const bool at_end = read_answer() || gone;
+    const size_t end = answer_.find('\n');
+    if (end == answer_.npos) {
+      if (!at_end) continue;
+      throw ProgramFailed(with_notes(how_it_ended()));
+    }
+    if (!rest.empty()) throw ProgramFailed(with_notes("answered before it had read the request: " + excerpt(answer_)));
+    if (end + 1 != answer_.size()) throw ProgramFailed(with_notes("answered more than one line: " + excerpt(answer_)));
+    answered_ = healthy_ = true;
+    answer_.pop_back();
+    return std::exchange(answer_, {});
+  }
+}
+
+}  // namespace hexad::environment

@@ -1,0 +1,188 @@
+#include "core/environment/program/scoring.hpp"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <thread>
+
+#include "lib/base/json.hpp"
+#include "core/environment/patience.hpp"
+
+namespace hexad::environment {
+namespace {
+
+constexpr size_t kLoggedFailures = 5;  // of a call
+constexpr auto kLookEvery = std::chrono::milliseconds(50);
+
+Clock::duration seconds(double count) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+}
+
+// A program that is gone must not end this process.
+void block_sigpipe() {
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+}  // namespace
+
+ProgramScoring::ProgramScoring(const ProgramSettings& settings, ProgramPool& pool, std::span<const Sample> samples,
+                               int64_t step)
+    : settings_(settings), pool_(pool), samples_(samples), step_(step) {
+  pool.open_log();
+  scores_.rewards.resize(samples.size());
+  scores_.invalid.resize(samples.size());
+  scores_.replies.resize(samples.size());
+  scores_.states.resize(samples.size());
+  for (const std::string& name : settings.components) scores_.components[name].resize(samples.size());
+  for (int64_t id = 0; id < static_cast<int64_t>(samples.size()); ++id) {
+    if (jobs_.empty() || static_cast<int64_t>(jobs_.back().ids.size()) == settings.batch_size) jobs_.emplace_back();
+    jobs_.back().ids.push_back(id);
+  }
+}
+
+Scores ProgramScoring::run(const std::atomic<int>* interrupted) {
+  std::vector<std::jthread> threads;
+  threads_ = std::min(pool_.size(), jobs_.size());
+  for (size_t i = threads_; i > 0; --i) threads.emplace_back([this] { work(); });
+  wait_for_all(interrupted);
+  threads.clear();
+  if (error_) std::rethrow_exception(error_);
+  if (failures_ > kLoggedFailures)
+    spdlog::warn("{}: {} more failures in step {}", settings_.path, failures_ - kLoggedFailures, step_);
+  if (failures_ > 0) scores_.metrics["num_reward_failures"] = static_cast<double>(failures_);
+  return std::move(scores_);
+}
+
+void ProgramScoring::wait_for_all(const std::atomic<int>* interrupted) {
+  const Patience patience(interrupted);
+  std::unique_lock lock(mutex_);
+  while (threads_ > 0) {
+    changed_.wait_for(lock, kLookEvery);
+    if (!patience.over() || stop_) continue;
+    stop_ = true;
+    error_ = std::make_exception_ptr(
+        Interrupted(fmt::format("{}: interrupted, and {} of {} rewards of step {} have not come", settings_.path,
+                                samples_.size() - answered_ - failed_, samples_.size(), step_)));
+  }
+}
+
+void ProgramScoring::work() {
+  block_sigpipe();
+  try {
+    while (const std::optional<Job> job = next_job()) {
+      std::optional<ProgramPool::Lease> lease = pool_.lease(stop_);
+      if (!lease) break;
+      try {
+        keep(*job, ask(*lease, *job));
+      } catch (const ProgramStopped&) {
+        lease->drop();
+      } catch (const BadAnswer& error) {
+        lease->drop();  // what it would write next may belong to another request
+        fail_once(*job, std::string("gave no answer: ") + error.what());
+      } catch (const ProgramFailed& error) {
+        lease->drop();
+        fail_once(*job, error.what());
+      }
+    }
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+    stop_ = true;
+  }
+  const std::scoped_lock lock(mutex_);
+  --threads_;
+  changed_.notify_all();
+}
+
+// Waits while others may still give one back; nothing when all is done.
+std::optional<ProgramScoring::Job> ProgramScoring::next_job() {
+  std::unique_lock lock(mutex_);
+  while (jobs_.empty() && running_jobs_ > 0 && !stop_) changed_.wait_for(lock, kLookEvery);
+  if (jobs_.empty() || stop_) return std::nullopt;
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  ++running_jobs_;
+  return job;
+}
+
+// One that ended while nobody asked it, which is no sample's fault and costs none an attempt.
+void ProgramScoring::replace_if_gone(ProgramPool::Lease& lease) {
+  const std::string why = lease.program().why_gone();
+  if (why.empty()) return;
+  lease.drop();
+  const std::scoped_lock lock(mutex_);
+  note_failure(why, "before it was asked, and is started again");
+}
+
+std::vector<Answer> ProgramScoring::ask(ProgramPool::Lease& lease, const Job& job) {
+  using Json = nlohmann::ordered_json;
+  const bool batched = settings_.batch_size > 1;
+  Json request = Json::array();
+  for (const int64_t id : job.ids) request.push_back(request_of(samples_[static_cast<size_t>(id)], id, step_));
+  replace_if_gone(lease);
+  Program& program = lease.program();
+  const double more = program.fresh() ? settings_.startup_timeout_s : 0;
+  const auto deadline = Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
+  const std::string line = program.ask(json_text(batched ? request : request[0]), deadline, stop_);
+  return answers_of(line, job.ids, batched, settings_.components);
+}
+
+void ProgramScoring::keep(const Job& job, const std::vector<Answer>& answers) {
+  const std::scoped_lock lock(mutex_);
+  for (size_t i = 0; i < job.ids.size(); ++i) {
+    const auto at = static_cast<size_t>(job.ids[i]);
+    scores_.rewards[at] = answers[i].reward;
+    scores_.replies[at] = answers[i].reply;
+    scores_.states[at] = answers[i].state;
+    if (answers[i].answer) {
+      scores_.answers.resize(samples_.size());
+      scores_.answers[at] = *answers[i].answer;
+    }
+    for (size_t c = 0; c < settings_.components.size(); ++c)
+      scores_.components[settings_.components[c]][at] = answers[i].components[c];
+    if (answers[i].invalid) set_invalid(job.ids[i], "the program says that it cannot score it: " + answers[i].reason);
+  }
+  answered_ += job.ids.size();
+  --running_jobs_;
+  changed_.notify_all();
+}
+
+// Under mutex_.
+void ProgramScoring::set_invalid(int64_t id, const std::string& why) {
+  scores_.invalid[static_cast<size_t>(id)] = 1;
+  if (scores_.why_invalid.empty()) scores_.why_invalid = why;
+}
+
+// Under mutex_.
+void ProgramScoring::note_failure(const std::string& what, const std::string& when) {
+  if (++failures_ <= kLoggedFailures)
+    spdlog::warn("{}: `{}` {} (step {}, {})", settings_.path, settings_.shown, what, step_, when);
+}
+
+void ProgramScoring::fail_once(const Job& job, const std::string& what) {
+  const std::scoped_lock lock(mutex_);
+  note_failure(what, fmt::format("attempt {} of {}", job.attempt + 1, settings_.retries + 1));
+  for (const int64_t id : job.ids) {
+    if (job.attempt < settings_.retries) {
+      // One by one: a bad one of a batch is not the others' fault. First, so that a reward that never works is soon known.
+      jobs_.push_front({{id}, job.attempt + 1});
+    } else {
+      set_invalid(id, what);
+      ++failed_;
+    }
+  }
+  --running_jobs_;
+  if (answered_ == 0 && failed_ >= std::max<size_t>(8, 2 * pool_.size())) {
+    for (const Job& left : std::exchange(jobs_, {})) {
+      for (const int64_t id : left.ids) set_invalid(id, what);
+      failed_ += left.ids.size();
+    }
+  }
+  changed_.notify_all();
+}
+
+}  // namespace hexad::environment

@@ -1,0 +1,54 @@
+// One call of score(): its samples are asked of the programs of a pool, by a thread for each program that is wanted.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "core/environment/environment.hpp"
+#include "core/environment/program/exchange.hpp"
+#include "core/environment/program/pool.hpp"
+#include "core/environment/program/settings.hpp"
+
+namespace hexad::environment {
+
+class ProgramScoring {
+ public:
+  // Borrows everything.
+  ProgramScoring(const ProgramSettings& settings, ProgramPool& pool, std::span<const Sample> samples, int64_t step);
+
+  // Once. Throws Interrupted.
+  Scores run(const std::atomic<int>* interrupted);
+  size_t answered() const { return answered_; }  // samples, invalid ones of the program's own among them
+  size_t failed() const { return failed_; }      // those that no program answered
+
+ private:
+  struct Job {
+    std::vector<int64_t> ids;  // places of samples
+    int64_t attempt = 0;
+  };
+  void wait_for_all(const std::atomic<int>* interrupted);
+  void work();
+  std::optional<Job> next_job();
+  // Throws ProgramFailed, BadAnswer or ProgramStopped.
+  std::vector<Answer> ask(ProgramPool::Lease& lease, const Job& job);
+  void replace_if_gone(ProgramPool::Lease& lease);
+  void note_failure(const std::string& what, const std::string& when);
+  void keep(const Job& job, const std::vector<Answer>& answers);
+  void fail_once(const Job& job, const std::string& what);
+  void set_invalid(int64_t id, const std::string& why);
+
+  const ProgramSettings& settings_;
+  ProgramPool& pool_;
+  std::span<const Sample> samples_;
+  const int64_t step_;
+  std::atomic<bool> stop_ = false;
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  size_t running_jobs_ = 0, threads_ = 0, answered_ = 0, failed_ = 0, failures_ = 0;
+  std::exception_ptr error_;
+  Scores scores_;
+};
+
+}  // namespace hexad::environment

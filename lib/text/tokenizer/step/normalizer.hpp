@@ -1,0 +1,39 @@
+// The `normalizer` of a tokenizer.json: text to text, before it is split.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/text/tokenizer/step/component.hpp"
+
+namespace hexad::text {
+
+// A text on its way through the normalizers. The view is the input itself until something changes.
+struct NormalizedText {
+  std::string_view text;
+  // Bytes at the front that come from the first character of the whole input (0: the input's start is elsewhere).
+  // Metaspace with prepend_scheme "first" asks for it.
+  size_t from_start = 0;
+  std::string buffers[2];
+  int next_buffer = 0;
+
+  // An empty buffer to write the next text to; `text` stays valid until the call after.
+  std::string& fresh() {
+    std::string& buffer = buffers[next_buffer];
+    next_buffer ^= 1;
+    buffer.clear();
+    return buffer;
+  }
+};
+
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  // Valid UTF-8 in and out; any thread.
+  virtual void apply(NormalizedText& text) const = 0;
+};
+
+std::unique_ptr<Normalizer> make_normalizer(const Component& component);
+
+}  // namespace hexad::text

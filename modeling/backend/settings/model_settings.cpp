@@ -1,0 +1,61 @@
+#include "modeling/backend/settings/model_settings.hpp"
+
+#include <fstream>
+
+#include "modeling/error.hpp"
+
+namespace hexad::modeling {
+namespace {
+
+using nlohmann::json;
+
+at::ScalarType parse_precision(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "float16") return at::kHalf;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.precision is '%s', wanted float32, bfloat16 or float16", name.c_str());
+}
+
+json read_document(const std::filesystem::path& dir, const json& overrides) {
+  const std::filesystem::path file = dir / "config.json";
+  std::ifstream in(file);
+  if (!in)
+    fail("policy.model_name '{}': {} cannot be read; wanted a local Hugging Face directory", dir.string(),
+         file.string());
+  json document = json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) fail("{} is not a JSON object", file.string());
+  if (!overrides.is_null()) {
+    if (!overrides.is_object()) fail("policy.hf_config_overrides must be a mapping, got {}", overrides.dump());
+    document.merge_patch(overrides);
+  }
+  return document;
+}
+
+}  // namespace
+
+json model_document(const sdk::Config& config) {
+  return read_document(config.get("model_name", ""), json_at(config, "hf_config_overrides"));
+}
+
+json json_at(const sdk::Config& config, const char* path) {
+  const std::optional<std::string> text = config.json(path);
+  return text ? json::parse(*text) : json();
+}
+
+ModelSettings read_model_settings(const sdk::Config& config) {
+  ModelSettings settings;
+  settings.model_dir = config.get("model_name", "");
+  if (settings.model_dir.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "policy.model_name is missing");
+  settings.model = parse_model_config(model_document(config), (settings.model_dir / "config.json").string());
+  if (config.get("reward_model_cfg.enabled", false)) {
+    settings.model.reward_head = true;
+    settings.model.tie_word_embeddings = false;
+  }
+  settings.compute_dtype = parse_precision(config.get("precision", "bfloat16"));
+  settings.batch_invariant = config.get("batch_invariant", false);
+  settings.random_init_seed = config.find<int64_t>("random_init_seed");
+  settings.logprob_chunk_tokens = config.get<int64_t>("logprob_chunk_size", 0);
+  return settings;
+}
+
+}  // namespace hexad::modeling
