@@ -75,6 +75,8 @@ struct SlowRun {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a run with its loss and generator in processes of their own measures and learns the same") {
   const TempDir own, here;
   const Ended confined = toy::run(train(own, {kBoth}));
@@ -152,3 +154,5 @@ TEST_CASE("plugin-process is hidden and says that it is not for the command line
   CHECK(run.code == 2);
   CHECK(contains(run.err, "it is not for the command line"));
 }
+
+TEST_SUITE_END();

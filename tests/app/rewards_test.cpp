@@ -64,6 +64,8 @@ void touch(const TempDir& dir, const char* name) { dir.write(name, ""); }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a program's rewards train as the built-in's do; its processes end with the run") {
   const TempDir dir, built_in;
   const Ended run = toy::run(train(dir));
@@ -158,3 +160,5 @@ TEST_CASE("Ctrl-C twice, or kill -9, while a reward hangs: nothing of it is left
     CHECK(toy::eventually([&] { return all_gone(dir); }));
   }
 }
+
+TEST_SUITE_END();

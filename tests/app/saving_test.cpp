@@ -46,6 +46,8 @@ std::string weights(const TempDir& dir, int step) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("training goes on while a checkpoint is on the way to a slow disk, unless it is told to wait") {
   const TempDir beside, before;
   const std::string slow = "150";
@@ -84,3 +86,5 @@ TEST_CASE("a checkpoint that the disk refuses to sync is none, and those before 
   CHECK(train(dir, "TOY_DISK_MS", "0", newest).code == 0);
   CHECK(weights(dir, 6).size() > 0);
 }
+
+TEST_SUITE_END();

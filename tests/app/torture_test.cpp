@@ -52,6 +52,8 @@ void check_rewards_killed(const Arguments& environment, Arguments overrides,
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE(
     "killed reward programs: in every named phase, the run goes on and ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
@@ -132,3 +134,5 @@ TEST_CASE("killed at any moment, again and again, the run ends like the undistur
     CHECK(last(dir) == wanted);
   }
 }
+
+TEST_SUITE_END();

@@ -1,6 +1,7 @@
 // `hexad train` from the outside: a whole run on three plugins of another folder, its ends, and what it leaves.
 #include <doctest/doctest.h>
 
+#include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
 #include "tests/support/toy/program.hpp"
 
@@ -37,6 +38,8 @@ bool all_gone(const std::vector<pid_t>& pids) {
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and checkpoints") {
   const TempDir dir;
@@ -333,7 +336,7 @@ TEST_CASE("a log disk that fills up ends no run: what was trained is saved, and 
         std::system(fmt::format("unshare {} mount -t tmpfs none /mnt 2> /dev/null", tried).c_str()) == 0)
       mount = tried;
   if (mount.empty()) {
-    MESSAGE("left out: no mount of its own here");
+    test_report::skipped("a mount of its own is not allowed");
     return;
   }
   const TempDir dir;
@@ -465,3 +468,5 @@ TEST_CASE("a run that asks for a GPU where there is none says so in one line and
   }
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
+
+TEST_SUITE_END();

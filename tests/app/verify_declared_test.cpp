@@ -72,6 +72,8 @@ Json keys(const Json& more = Json::object(), const Json& scale = kScale) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a loss that declares what it reads has no finding, and one that declares nothing a line") {
   const VerifyReport declared = verified("", keys());
   CHECK_MESSAGE(lines(declared) == "", lines(declared));
@@ -152,3 +154,5 @@ TEST_CASE("a declared key that a plugin of the engine's own never reads is an er
       verified_as_own("n = 8; c = host->config_i64(call, config, \"window\", &n); if (c) return c;", keys(window));
   CHECK_MESSAGE(read.code == 0, read.text);
 }
+
+TEST_SUITE_END();

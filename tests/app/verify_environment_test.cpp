@@ -86,6 +86,8 @@ struct Broken {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a good environment passes every level") { CHECK(findings("", {}) == ""); }
 
 TEST_CASE("so does one of several turns") {
@@ -134,3 +136,5 @@ TEST_CASE("every broken environment is caught at its level, with its line") {
     CHECK_MESSAGE(contains(lines, broken.line), lines);
   }
 }
+
+TEST_SUITE_END();

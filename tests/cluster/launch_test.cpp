@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/cluster/process/meeting.hpp"
 #include "core/cluster/message/socket.hpp"
+#include "core/cluster/process/meeting.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -34,6 +34,8 @@ struct Environment {
 cluster::Launch two_of(int rank) { return {"torchrun", rank, 2, rank, 2, "127.0.0.1-1-x/y-0"}; }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("torchrun, srun and mpirun are known by their variables") {
   CHECK_FALSE(launched());
@@ -140,3 +142,5 @@ TEST_CASE("a rank that finds nobody says what it lacked") {
   CHECK(contains(error_of([&] { cluster::Meeting(two_of(0), "/proc/nowhere", endpoint, "key"); }),
                  ", by which the other processes of torchrun find this one"));
 }
+
+TEST_SUITE_END();

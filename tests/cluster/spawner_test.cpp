@@ -12,6 +12,8 @@ constexpr int kPatienceMs = static_cast<int>(1000 * toy::kPatienceS);
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("children get input, variables and a log, and their ends are reported") {
   TempDir dir;
   cluster::Spawner spawner;
@@ -62,3 +64,5 @@ TEST_CASE("no child outlives a parent that was killed") {
   ::waitpid(parent, nullptr, 0);
   CHECK(toy::eventually([&] { return !toy::alive(child); }));
 }
+
+TEST_SUITE_END();

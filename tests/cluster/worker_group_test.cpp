@@ -68,6 +68,8 @@ class Stopwatch {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("two workers start, answer in rank order, and stop() leaves no process") {
   Two two;
   CHECK(two.group.size() == 2);
@@ -311,3 +313,5 @@ TEST_CASE("a rank's own failure comes before what its peers missed") {
   CHECK_MESSAGE(error.starts_with(fmt::format("rank 1 on {}: ", two.group.host(1))), error);
   CHECK_MESSAGE(contains(error, "the toy was told to fail"), error);
 }
+
+TEST_SUITE_END();

@@ -5,6 +5,7 @@
 
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/processes.hpp"
+#include "tests/support/report.hpp"
 
 using namespace scripted;
 using Flags = std::vector<uint8_t>;
@@ -30,6 +31,8 @@ std::vector<pid_t> zombies_of(pid_t parent) {
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("a hanging program is killed with children that made groups and sessions, and with orphans") {
   Script script;
@@ -96,7 +99,7 @@ TEST_CASE("as PID 1: programs that die leave no zombies" * doctest::skip()) {
 TEST_CASE("a controller without an init collects no zombies of reward programs") {
   std::vector<std::string> command = {"unshare", "--fork", "--pid", "--mount-proc", "--kill-child"};
   if (toy::Program(command, {"true"}, "").wait().code != 0) {
-    MESSAGE("skipped: unshare cannot make a pid namespace here");
+    test_report::skipped("unshare cannot make a pid namespace");
     return;
   }
   command.push_back(toy::fs::read_symlink("/proc/self/exe"));
@@ -105,3 +108,5 @@ TEST_CASE("a controller without an init collects no zombies of reward programs")
   CHECK_MESSAGE(ended.code == 0, ended.out, ended.err);
   CHECK_MESSAGE(toy::contains(ended.out, "1 passed"), ended.out);
 }
+
+TEST_SUITE_END();

@@ -5,8 +5,8 @@
 #include <functional>
 #include <thread>
 
-#include "lib/base/json.hpp"
 #include "core/environment/program/exchange.hpp"
+#include "lib/base/json.hpp"
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/processes.hpp"
 
@@ -33,6 +33,8 @@ std::string why(const std::string& bad, Json section = Json::object()) {
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("a program sees the whole sample, whatever its bytes, and its answer comes back") {
   Script script;
@@ -329,3 +331,5 @@ TEST_CASE("wrong keys of a program are refused") {
   SAYS(refuses({{"command", {"x"}}, {"plugin", "countdown"}}), "env.mine: has both command and plugin: keep one");
   SAYS(refuses({{"plugin", "countdown"}, {"type", "math"}}), "env.mine: has plugin, type and command: keep one");
 }
+
+TEST_SUITE_END();

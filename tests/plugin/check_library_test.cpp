@@ -77,6 +77,8 @@ const std::string kHead = "int32_t hexad_plugin_check_v1(const hexad_check_host*
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a stranger's backend is checked by its manifest alone") {
   const Stranger stranger;
   CHECK(stranger.said({}) == "");
@@ -160,3 +162,5 @@ TEST_CASE("a check library that is not the manifest's is not opened") {
   std::ofstream(stranger.folder().path() / "libmine_check.so") << "not it";
   CHECK(contains(stranger.said({}), "its digest is not the manifest's"));
 }
+
+TEST_SUITE_END();

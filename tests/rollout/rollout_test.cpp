@@ -55,6 +55,8 @@ std::vector<int64_t> ids(const Rollout& rollout) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("rows hold prompt and response, masks and log-probs, the samples of a prompt together") {
   Fixture fixture;
   const Rollout rollout = fixture.run(sampling());
@@ -264,3 +266,5 @@ TEST_CASE("new weights carry their version, and a failed refit is an error of it
   CHECK(contains(error_of([&] { generation.refit(); }), "generator 'toy_generator' 1.2.0"));
   CHECK(generation.stale());
 }
+
+TEST_SUITE_END();

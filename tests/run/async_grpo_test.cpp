@@ -184,6 +184,8 @@ void check_updates_in_flight(const Overrides& overrides) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("with samples of age 0 it is the synchronous run") {
   const std::vector<Json> want = train(alone({steps(4), "grpo.async_grpo.enabled=false"}));
   const std::vector<Json> got = train(alone({steps(4), age(0)}));
@@ -419,3 +421,5 @@ TEST_CASE("a generator that is killed ends the run in time and by name") {
   CHECK(contains(run.err, "rank 1 on "));
   CHECK(contains(run.err, fmt::format("(pid {}) ended: killed by signal 9", generator)));
 }
+
+TEST_SUITE_END();

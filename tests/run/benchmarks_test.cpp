@@ -10,6 +10,8 @@
 
 using Json = nlohmann::json;
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("grpo_step measures whole steps of the lengths that it imposes") {
   const toy::TempDir dir;
   const std::string out = (dir / "result.json").string(), log = (dir / "log").string();
@@ -134,3 +136,5 @@ TEST_CASE("bridge_overhead sees what is lost, doubled or changed") {
   tokens[0] ^= 1;
   CHECK(different() == "token 0 is not what was sent");
 }
+
+TEST_SUITE_END();

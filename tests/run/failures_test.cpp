@@ -83,6 +83,8 @@ const std::vector<std::string> kMegatron = {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a rank that is killed in a step of TP2 and PP2 ends the run at once") {
   const std::string error = end_of(kMegatron, 4, 1, SIGKILL);
   CHECK_MESSAGE(contains(error, "hexad: rank 1 on "), error);
@@ -105,3 +107,5 @@ TEST_CASE("a rank that is stopped in a step of dtensor ends the run in time") {
   CHECK_MESSAGE(contains(error, " gave no sign of life for "), error);
   CHECK_MESSAGE(contains(error, "reduce-scatter over group 'world' of ranks [0, 1] failed; missing: rank 1 ("), error);
 }
+
+TEST_SUITE_END();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/run/faults/faulty_run.hpp"
+#include "tests/support/report.hpp"
 
 using namespace faults;
 
@@ -38,7 +39,7 @@ Json schedule(int64_t count) {
     if (point.phase == std::string("start")) return 0;
     return kind == "stop" || kind == "hang" ? 2000 : 300;
   };
-  if (!FaultyRun::can_fill_disks()) MESSAGE("no disk can be mounted here: faults disk_full are left out");
+  if (!FaultyRun::can_fill_disks()) test_report::skipped("no disk can be mounted: faults disk_full");
   Json faults = Json::array();
   for (int round = 0; static_cast<int64_t>(faults.size()) < count; ++round) {
     for (const Point& point : kPoints) {

@@ -29,6 +29,8 @@ const std::vector<std::string> kMegatron = {"policy.megatron_cfg.enabled=true",
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("samples that filters chose train, and the first ones are no step away from the reference") {
   for (const auto& backend : {std::vector<std::string>{}, kMegatron}) {
     // One update a rollout: the first one's policy is that of the samples and of the reference.
@@ -56,3 +58,5 @@ TEST_CASE("several updates of filtered samples stay finite, also where the polic
         CHECK_MESSAGE(std::isfinite(step.at(metric).get<double>()), metric);
   }
 }
+
+TEST_SUITE_END();

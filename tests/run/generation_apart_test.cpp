@@ -55,6 +55,8 @@ const Overrides kMegatron = {"policy.megatron_cfg.enabled=true", "++policy.megat
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("dtensor: generation apart draws and trains as generation colocated does") {
   const std::vector<Json> want = trained({"cluster.gpus_per_node=2"});
   CHECK(want[0].at("samples") != want[1].at("samples"));
@@ -81,3 +83,5 @@ TEST_CASE("generation apart is refused where there is one worker, and where rank
   CHECK(run.code == 2);
   CHECK_MESSAGE(run.err.find("at least one must be left to train; nearest: 1") != std::string::npos, run.err);
 }
+
+TEST_SUITE_END();

@@ -83,6 +83,8 @@ class PrivateSlurm {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("two processes in torchrun's environment are one run of two ranks") {
   const TempDir dir;
   const int port = test_support::free_port();
@@ -147,3 +149,5 @@ TEST_CASE("the first process ends, and says why, when a rank of its launcher is 
   CHECK(run.code == 4);
   CHECK_MESSAGE(contains(run.err, "rank 1"), run.err);
 }
+
+TEST_SUITE_END();

@@ -61,6 +61,8 @@ std::string dataset(const toy::fs::path& path) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("quickstart goes from under 0.2 to 0.9 on prompts that training never saw, and leaves a report") {
   const TempDir dir;
   const toy::Ended run = train(source() + "/configs/quickstart.yaml", dir);
@@ -146,3 +148,5 @@ TEST_CASE("a generator that gives memory back while the policy computes draws th
   CHECK(losses[1] == losses[0]);
   CHECK(losses[2] == losses[0]);
 }
+
+TEST_SUITE_END();

@@ -63,6 +63,8 @@ std::vector<double> values(const toy::fs::path& experiment, const std::string& m
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("the page for those who know TRL runs as it stands, and its model learns") {
   const toy::TempDir dir;
   const std::string printed = run_page(dir, "docs/from_trl.md", 5);
@@ -126,3 +128,5 @@ TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
   CHECK(contains(printed, "\nf\n"));  // the letter after the last of fade
   CHECK(contains(printed, "pass@1 over 128 prompts, 4 samples each: "));
 }
+
+TEST_SUITE_END();

@@ -62,6 +62,8 @@ int64_t total(const std::vector<int64_t>& numbers) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("weights arrive bit for bit from every layout, and every trainer sends its share") {
   const std::string megatron = "policy.megatron_cfg.enabled=true";
   const std::vector<std::vector<std::string>> layouts = {
@@ -107,3 +109,5 @@ TEST_CASE("weights arrive bit for bit from every layout, and every trainer sends
     for (int rank = 0; rank < 2; ++rank) CHECK(sent[static_cast<size_t>(rank)] > bytes / 2);
   }
 }
+
+TEST_SUITE_END();

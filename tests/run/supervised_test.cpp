@@ -63,6 +63,8 @@ Strings by_tensor(const std::string& algorithm) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("sft teaches the answers, and its checkpoint gives them") {
   const TempDir dir;
   const auto lines = train("sft", dir, {});
@@ -169,3 +171,5 @@ TEST_CASE("what a supervised run refuses, it refuses before it trains, with the 
   CHECK(error_of("dpo", {"data.train.dataset_name=PreferenceDataset", "data.train.data_path=" + tie.string()})
             .find("tie.jsonl:1: both completions have rank 0") != std::string::npos);
 }
+
+TEST_SUITE_END();

@@ -36,6 +36,8 @@ std::vector<Json> trained(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("two replicas of two ranks draw what four of one do, before and after refits, and training takes it") {
   const std::vector<std::string> megatron = {"policy.megatron_cfg.enabled=true",
                                              "++policy.megatron_cfg.tensor_model_parallel_size=2"};
@@ -62,3 +64,5 @@ TEST_CASE("replicas that the ranks of the run, or the model, cannot make are ref
                      "the 4 ranks of a node") != std::string::npos,
       ranks.err);
 }
+
+TEST_SUITE_END();

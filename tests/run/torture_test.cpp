@@ -23,6 +23,8 @@ std::vector<std::string> rewarded(const TempDir& dir, const torture::Rewards& re
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a quickstart with reward programs killed at any moment ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
   const torture::Rewards rewards(undisturbed);
@@ -58,3 +60,5 @@ TEST_CASE("a quickstart that is killed at any moment ends like the undisturbed o
     CHECK(torture::contents(dir / "checkpoints/step_6/policy") == wanted);
   }
 }
+
+TEST_SUITE_END();

@@ -220,6 +220,8 @@ const rank_process::Scenarios scenarios = {{"collectives", collectives},
 
 HEXAD_RANK_PROCESS(scenarios)
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("collectives on 2, 3 and 4 ranks") {
   for (int world : {2, 3, 4}) rank_process::run("collectives", world);
 }
@@ -276,3 +278,5 @@ TEST_CASE("memory") {
   CHECK(runtime().alloc(kDLCUDA, 99, 16, &pointer) != HEXAD_OK);
   CHECK(runtime().stream(kDLCPU, 0) == nullptr);
 }
+
+TEST_SUITE_END();

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/sdk/sdk.hpp"
+#include "tests/support/report.hpp"
 
 using namespace sdk_test;
 using plugin_test::Json;
@@ -41,6 +42,8 @@ std::string cached(const std::string& name) {
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("the table backend, its generator and a loss in C solve the quickstart without LibTorch") {
   const TempDir dir;
@@ -94,7 +97,7 @@ TEST_CASE("the three losses are one: the same run to the last bit in C and in C+
 
 TEST_CASE("the LibTorch backend trains with the same generator and loss") {
   const std::string torch = cached("HEXAD_TORCH_DIR");
-  if (torch.empty()) return;  // a build without LibTorch
+  if (torch.empty()) return test_report::skipped("a build without LibTorch");
   const TempDir dir;
   build_template(dir, "backend_torch", "my_backend", "-DTORCH_DIR=" + torch);
   must(dir, "ctest --test-dir my_backend/build --output-on-failure");
@@ -105,3 +108,5 @@ TEST_CASE("the LibTorch backend trains with the same generator and loss") {
   REQUIRE(run.code == 0);
   CHECK(metrics(dir).back().contains("train/logit_range"));
 }
+
+TEST_SUITE_END();

@@ -5,6 +5,7 @@
 
 #include "core/telemetry/report.hpp"
 #include "core/telemetry/run_log.hpp"
+#include "tests/support/report.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -46,7 +47,7 @@ const std::string kHostile =
 
 bool has_browser() {
   const bool has = std::system("command -v chromium > /dev/null 2>&1") == 0;
-  if (!has) MESSAGE("left out: this machine has no chromium");
+  if (!has) test_report::skipped("there is no chromium");
   return has;
 }
 

@@ -49,16 +49,16 @@ struct WorkerState {
 
 // The commands, one file each group. Each takes the command's message and returns its answer.
 namespace command {
-Message start(WorkerState& state, const Message& message);    // worker_start.cpp
-Message forward(WorkerState& state, const Message& message);  // worker_training.cpp
+Message start(WorkerState& state, const Message& message);    // start.cpp
+Message forward(WorkerState& state, const Message& message);  // training.cpp
 Message train(WorkerState& state, const Message& message);
 Message step(WorkerState& state, const Message& message);
-Message evaluate(WorkerState& state, const Message& message);  // worker_evaluation.cpp
-Message generate(WorkerState& state, const Message& message);  // worker_generation.cpp
-Message submit(WorkerState& state, const Message& message);    // worker_serving.cpp
+Message evaluate(WorkerState& state, const Message& message);  // evaluation.cpp
+Message generate(WorkerState& state, const Message& message);  // generation.cpp
+Message submit(WorkerState& state, const Message& message);    // serving.cpp
 Message cancel(WorkerState& state, const Message& message);
-Message refit(WorkerState& state, const Message& message);         // worker_weights.cpp
-Message refit_layout(WorkerState& state, const Message& message);  // worker_refit.cpp
+Message refit(WorkerState& state, const Message& message);         // weights.cpp
+Message refit_layout(WorkerState& state, const Message& message);  // refit.cpp
 Message refit_connect(WorkerState& state, const Message& message);
 Message refit_apart(WorkerState& state, const Message& message);
 Message weight_sums(WorkerState& state, const Message& message);
@@ -70,7 +70,7 @@ Message offload(WorkerState& state, const Message& message);
 Message onload(WorkerState& state, const Message& message);
 Message sleep(WorkerState& state, const Message& message);
 Message wake(WorkerState& state, const Message& message);
-Message trace(WorkerState& state, const Message& message);  // worker_trace.cpp
+Message trace(WorkerState& state, const Message& message);  // trace.cpp
 }  // namespace command
 
 }  // namespace hexad::cluster

@@ -2,7 +2,7 @@
 
 namespace hexad::config {
 
-// `generation` and `tokenizer` at the top level are of NeMo-RL's form and come to `policy` (config/eval_form.hpp).
+// `generation` and `tokenizer` at the top level are of NeMo-RL's form and come to `policy` (compat/nemo_rl).
 void add_eval(Schema& s) {
   s.section("eval", "`hexad eval`: how good a model is at a data set");
   s.add("eval.metric", kText, "pass@k",

@@ -50,7 +50,7 @@ struct Key {
   std::vector<std::string> choices;    // texts that it takes; empty: any
   std::vector<std::string> not_built;  // texts that NeMo-RL takes and that are not available here
   std::vector<std::string> off;        // unavailable: as YAML, the values that leave the feature off
-  std::vector<std::string> synonyms;   // texts of NeMo-RL's that are read as `synonym_of` (config/synonyms.hpp)
+  std::vector<std::string> synonyms;   // texts of NeMo-RL's that are read as `synonym_of` (load/synonyms.hpp)
   std::string synonym_of;
   std::string synonym_note;  // why
   bool open = false;         // a map whose keys are free, but for those that are declared below it

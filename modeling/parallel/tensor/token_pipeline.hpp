@@ -1,5 +1,5 @@
 // Products of sharded tokens in runs, so that one run travels while another is multiplied (Megatron's pipelined
-// tp_comm_overlap). Without autograd; the parallel linears of tensor_parallel.hpp are made of them.
+// tp_comm_overlap). Without autograd; the parallel linears of tensor/parallel.hpp are made of them.
 #pragma once
 #include <vector>
 

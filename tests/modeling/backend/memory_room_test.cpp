@@ -1,5 +1,6 @@
 // Room for what stays: of what calls have needed, and of what a GPU has.
 #include "modeling/backend/memory/room.hpp"
+#include "tests/support/report.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
@@ -84,7 +85,7 @@ TEST_CASE(
 
 // Unused is what the system has free and what the allocator holds without use, less at least the margin of 4 GiB.
 TEST_CASE("what is in use on a GPU is no room") {
-  if (!at::globalContext().hasCUDA()) return;
+  if (!at::globalContext().hasCUDA()) return test_report::skipped("needs a GPU");
   const at::Device device(at::kCUDA, 0);
   at::empty({1}, device);  // the allocator is there
   const MemoryMeter meter(device);

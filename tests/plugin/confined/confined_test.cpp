@@ -29,6 +29,8 @@ void check_alike(Run&& run) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a confined loss runs in another process and gives the same bits") {
   LossPlugin own(loss_plugin(true), {}, section({{"scale", 0.1}})),
       here(loss_plugin(false), {}, section({{"scale", 0.1}}));
@@ -195,3 +197,5 @@ TEST_CASE("a plugin that is confined in one registry runs in process in another"
   CHECK(&loss_plugin(true) != &loss_plugin(false));
   CHECK(&loss_plugin(true) == &plugins().again(Kind::loss, loss_plugin(true).manifest.name, true));
 }
+
+TEST_SUITE_END();

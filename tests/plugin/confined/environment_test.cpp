@@ -75,6 +75,8 @@ std::string scores(EnvironmentPlugin& environment, uint64_t group = 1) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a confined environment scores as in process, and its crash is an error") {
   const auto section_of = [] { return PluginConfig("env.mine", {{"plugin_config", {{"scale", 0.1}}}}); };
   const LoadedPlugin& own = plugins().load(Kind::environment, kEnvironment, true);
@@ -87,3 +89,5 @@ TEST_CASE("a confined environment scores as in process, and its crash is an erro
   CHECK(contains(scores(confined), "four:tool:9 none:user:4 none:user:4 "));
   CHECK(contains(error_of([&] { scores(confined, 99); }), "was killed by signal 6 (Aborted) during score"));
 }
+
+TEST_SUITE_END();

@@ -36,6 +36,8 @@ Fault fail_with(const std::string& mode, double deadline_s = 20) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a crash is an error that names plugin, function, signal and last words") {
   const Fault fault = fail_with("crash");
   CHECK(contains(fault.first, "was killed by signal 11 (Segmentation fault) during compute. It last wrote:\n"));
@@ -94,3 +96,5 @@ TEST_CASE("a crash in create is told, and so are errors that are no crash") {
   CHECK_MESSAGE(contains(text, "was killed by signal 11 (Segmentation fault) during create"), text);
   CHECK(contains(error_of([&] { LossCall().run(fine); }), "during create"));
 }
+
+TEST_SUITE_END();

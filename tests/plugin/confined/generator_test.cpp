@@ -101,6 +101,8 @@ std::string transcript(const LoadedPlugin& plugin) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a confined generator says the same as in process: layout, refit, completions, texts") {
   const std::string own = transcript(generator_plugin(true));
   CHECK(own == transcript(generator_plugin(false)));
@@ -165,3 +167,5 @@ TEST_CASE("a generator that takes no host memory stays in process") {
   CHECK(contains(error_of([&] { Registry(options, nullptr).load(Kind::generator, plugin.manifest.name); }),
                  "takes CUDA memory alone (its manifest says so), and a process of its own has host memory only"));
 }
+
+TEST_SUITE_END();

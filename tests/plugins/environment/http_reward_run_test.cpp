@@ -59,6 +59,8 @@ Json metrics(const TempDir& dir) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("http_reward: a server's rewards train as the built-in's do, whatever libcurl's calls return") {
   const TempDir built_in, plain, failing;
   const auto config = built_in.write("toy.yaml", toy::config_text(built_in.path()));
@@ -111,3 +113,5 @@ TEST_CASE("http_reward: deadlines hold while the name of the server cannot be re
   CHECK_MESSAGE(contains(ended.err, "not one of the 64 samples of step 1 could be scored"), ended.err);
   CHECK(ended.seconds < 200);
 }
+
+TEST_SUITE_END();

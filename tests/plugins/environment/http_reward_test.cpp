@@ -75,6 +75,8 @@ Json judge(const Json& more = Json::object()) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("http_reward: the server gets the request of a program, and its answer is the reward") {
   const Server server(
       [](const Request& request, int) { return reward(request, Json::parse(request.body).at("response") == "4"); });
@@ -475,3 +477,5 @@ TEST_CASE("http_reward: wrong keys are refused") {
   batched["batch_size"] = 2;
   SAYS(refuses(with(batched)), "batch_size: want 1 for a judge, which sees one response at a time, got 2");
 }
+
+TEST_SUITE_END();

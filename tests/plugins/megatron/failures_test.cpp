@@ -162,6 +162,8 @@ struct Run {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 // Two at a time: most of it is waiting.
 TEST_CASE("a rank that throws, dies or hangs in a schedule: its peer ends in time and names group and rank") {
   if (test_device::is_gpu()) return test_device::leave_out("a rank that fails in a schedule", "as NCCL names no rank");
@@ -173,3 +175,5 @@ TEST_CASE("a rank that throws, dies or hangs in a schedule: its peer ends in tim
     for (Run& run : runs) run.check();
   }
 }
+
+TEST_SUITE_END();

@@ -9,6 +9,7 @@
 #include "modeling/weight/safetensors_reader.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
 #include "tests/plugins/native/support/harness.hpp"
+#include "tests/support/report.hpp"
 
 using namespace native_test;
 
@@ -33,7 +34,7 @@ struct RealModel {
 // The model's directory, or null after saying that the test was skipped.
 const char* model_dir() {
   const char* dir = std::getenv("HEXAD_SMOLLM2_DIR");
-  if (!dir) MESSAGE("SKIPPED: set HEXAD_SMOLLM2_DIR to a directory with SmolLM2-135M-Instruct to run this test");
+  if (!dir) test_report::skipped("HEXAD_SMOLLM2_DIR names no directory with SmolLM2-135M-Instruct");
   return dir;
 }
 

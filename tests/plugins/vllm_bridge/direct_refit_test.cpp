@@ -39,6 +39,8 @@ int64_t place(const FakeVllm& server, const std::string& call) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("servers on this GPU take each bucket from its memory, paused from the first to the last") {
   use_fake_cuda();
   FakeVllm first(offers("ipc")), second(offers("ipc"));
@@ -224,3 +226,5 @@ TEST_CASE("what vLLM unpickles") {
   CHECK(id_pickle.size() == 247);
   CHECK(id_pickle.substr(111, 128) == std::string(128, 'i'));
 }
+
+TEST_SUITE_END();

@@ -35,6 +35,8 @@ const Case kCases[] = {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a sample goes on from its tokens after each kind of failure") {
   for (const Case& c : kCases) {
     CAPTURE(c.log);
@@ -363,3 +365,5 @@ TEST_CASE("a storm of faults over three servers leaves every sample as it should
   auto& samples = bridge.run(wishes, 60);
   for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
 }
+
+TEST_SUITE_END();

@@ -3,8 +3,11 @@
 #include <sys/resource.h>
 
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
+#include "tests/support/report.hpp"
 
 using namespace vllm_test;
+
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("samples come with tokens, log-probs and the version of the weights") {
   for (const bool tokens_api : {true, false}) {
@@ -148,7 +151,7 @@ TEST_CASE("a server gets no more requests at once than it may") {
 TEST_CASE("more requests at once than this process may have open files are warned of") {
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  if (limit.rlim_max > 1'000'000'000) return;
+  if (limit.rlim_max > 1'000'000'000) return test_report::skipped("the limit of open files is too high to be reached");
   const std::string warning = fmt::format("this process may have {} open files, and 1 vLLM servers", limit.rlim_max);
   FakeVllm server;
   Harness(std::vector<const FakeVllm*>{&server});
@@ -240,3 +243,5 @@ TEST_CASE("log-probs that are not of the distribution drawn from are refused") {
   other.run({Wish{.id = 1, .top_k = 5}});
   CHECK(LogLines::all().has("does not say its logprobs_mode"));
 }
+
+TEST_SUITE_END();

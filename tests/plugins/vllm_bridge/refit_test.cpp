@@ -38,6 +38,8 @@ std::string error_on_small_disk(rlim_t bytes, const Function& function) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("an update pauses, loads, resets, resumes, in this order, on every server") {
   FakeVllm first, second;
   Harness bridge({&first, &second});
@@ -476,3 +478,5 @@ TEST_CASE("a folder of weights stays while a server is starting from it") {
   CHECK(!there(3));
   CHECK(there(4));
 }
+
+TEST_SUITE_END();

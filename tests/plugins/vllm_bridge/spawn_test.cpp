@@ -33,6 +33,8 @@ std::vector<std::string> writer(const std::filesystem::path& dir) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a child and its helpers end with us, with the object, and when it is killed") {
   const ModelDir dir;
   const auto start = [&] {
@@ -246,3 +248,5 @@ TEST_CASE("a generator that cannot be made leaves no thread behind what it has d
     CHECK_THROWS(make({{"server_log_dir", "/dev/null/logs"}}, Json::object()));
   }
 }
+
+TEST_SUITE_END();

@@ -41,6 +41,8 @@ struct Client {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // processes that must answer in time
+
 TEST_CASE("a handle that is used again sends what its new request says") {
   FakeVllm server;
   Client client;
@@ -75,3 +77,5 @@ TEST_CASE("connections of many requests at once are used again, and closed when 
   REQUIRE(client.wait_for(kMany + 2));
   CHECK(client.good == kMany + 2);
 }
+
+TEST_SUITE_END();

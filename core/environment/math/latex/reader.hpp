@@ -1,4 +1,4 @@
-// The walk over a parse tree that makes the expression; split over latex_sets.cpp, latex_terms.cpp, latex_calls.cpp.
+// The walk over a parse tree that makes the expression; split over sets.cpp, terms.cpp, calls.cpp.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ class LatexReader {
  private:
   using Elements = std::vector<std::vector<Expression>>;  // by semicolons, then by commas
 
-  // latex_sets.cpp: lists, sets, relations
+  // sets.cpp: lists, sets, relations
   Expression set_or_tuple(const Elements& elements) const;
   Elements elements(const ParseNode& semicolons) const;
   std::vector<Expression> element(const ParseNode& node) const;
@@ -36,7 +36,7 @@ class LatexReader {
   Expression interval(const ParseNode& node) const;
   Expression literal_set(const ParseNode& node) const;
 
-  // latex_terms.cpp: arithmetic and atoms
+  // terms.cpp: arithmetic and atoms
   Expression expr(const ParseNode& node) const;
   Expression mp(const ParseNode& node) const;
   Expression unary(const ParseNode& node) const;
@@ -55,7 +55,7 @@ class LatexReader {
   // The expression or atom of x_{..} and x^{..}.
   Expression script(const ParseNode& node) const;
 
-  // latex_calls.cpp: functions
+  // calls.cpp: functions
   Expression func(const ParseNode& node) const;
   Expression call_one(const ParseNode& node) const;
   Expression call_many(const ParseNode& node) const;
