@@ -3,19 +3,19 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/algorithm/reward/consensus_at_k.hpp"
 #include "core/algorithm/inference.hpp"
-#include "core/algorithm/run/model_directory.hpp"
+#include "core/algorithm/reward/consensus_at_k.hpp"
 #include "core/algorithm/reward/pass_at_k.hpp"
+#include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
-#include "lib/base/error.hpp"
-#include "lib/base/file.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "core/plugin/metric_sum.hpp"
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
 #include "core/telemetry/console.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -6,12 +6,12 @@
 #include <ostream>
 
 #include "core/algorithm/run/model_directory.hpp"
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace hexad::telemetry {
 
@@ -19,16 +20,25 @@ class Stopwatch {
 // Sums seconds by name; scopes may nest and repeat. One thread.
 class Timer {
  public:
-  // Adds the time until its end to `name`.
+  // Adds the time until its end to `name`. Phases that follow each other are assigned to one scope, which ends the one
+  // before: `phase = timer.measure("policy_training")`.
   class Scope {
    public:
-    Scope(Timer& timer, std::string name) : timer_(timer), name_(std::move(name)) {}
-    ~Scope() { timer_.add(name_, watch_.seconds()); }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
+    Scope(Timer& timer, std::string name) : timer_(&timer), name_(std::move(name)) {}
+    ~Scope() { end(); }
+    Scope(Scope&& other) noexcept
+        : timer_(std::exchange(other.timer_, nullptr)), name_(std::move(other.name_)), watch_(other.watch_) {}
+    Scope& operator=(Scope&& other) noexcept {
+      end();
+      timer_ = std::exchange(other.timer_, nullptr), name_ = std::move(other.name_), watch_ = other.watch_;
+      return *this;
+    }
+    void end() {
+      if (Timer* const timer = std::exchange(timer_, nullptr)) timer->add(name_, watch_.seconds());
+    }
 
    private:
-    Timer& timer_;
+    Timer* timer_;  // null: it has ended
     std::string name_;
     Stopwatch watch_;
   };

@@ -1,5 +1,5 @@
 // Keys of data by what comes of them: the prompts of a GRPO run, or the examples of a supervised one.
-#include "core/algorithm/examples.hpp"
+#include "core/algorithm/supervised/examples.hpp"
 #include "core/config/check.hpp"
 #include "core/rollout/prompts.hpp"
 #include "tests/support/toy/toy.hpp"

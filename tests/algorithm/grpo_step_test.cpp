@@ -1,5 +1,8 @@
 // The parts of a GRPO step, on batches made by hand.
-#include "core/algorithm/grpo_step.hpp"
+#include "core/algorithm/grpo/advantages.hpp"
+#include "core/algorithm/grpo/batch_reward.hpp"
+#include "core/algorithm/grpo/logprobs.hpp"
+#include "core/algorithm/grpo/shaping.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // Groups come in any order and leave whole, in theirs, once, and never too old.
-#include "core/algorithm/replay_buffer.hpp"
+#include "core/algorithm/grpo/replay_buffer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Estimators relative to the other responses of a prompt: GRPO, and GDPO over several rewards.
 #include <cmath>
 
-#include "core/algorithm/advantage/internal.hpp"
 #include "core/algorithm/advantage/baseline.hpp"
+#include "core/algorithm/advantage/internal.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
 

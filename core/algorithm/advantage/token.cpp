@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/algorithm/advantage/internal.hpp"
 #include "core/algorithm/advantage/baseline.hpp"
+#include "core/algorithm/advantage/internal.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {

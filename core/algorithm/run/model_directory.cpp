@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/checkpoint/convert.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/checkpoint/convert.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -4,19 +4,19 @@
 
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/config/load/defaults.hpp"
 #include "core/config/rules/rules.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "core/environment/make.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::algorithm {
 namespace {
 
-using yaml::Node;
 using config::Problem;
+using yaml::Node;
 
 // A dataset's env_name, and where it is written.
 struct EnvName {

@@ -1,6 +1,6 @@
 // What a step drew, sample by sample, in the run's log folder.
 #pragma once
-#include "core/algorithm/grpo.hpp"
+#include "core/algorithm/grpo/grpo.hpp"
 #include "core/rollout/rollout.hpp"
 
 namespace hexad::algorithm {

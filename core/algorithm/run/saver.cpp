@@ -4,8 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "lib/base/error.hpp"
 #include "core/telemetry/timer.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
 namespace {

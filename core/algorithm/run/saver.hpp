@@ -4,7 +4,7 @@
 #include <future>
 #include <optional>
 
-#include "core/algorithm/run/run.hpp"
+#include "core/algorithm/run/training.hpp"
 #include "core/data/dataset/loader.hpp"
 
 namespace hexad::algorithm {
@@ -14,7 +14,7 @@ namespace hexad::algorithm {
 // checkpoint is the one before. One thread.
 class Saver {
  public:
-  explicit Saver(Run& run) : run_(run) {}
+  explicit Saver(Training& run) : run_(run) {}
   // Waits for what is under way; a checkpoint that fails then is given up with a line of the log.
   ~Saver();
   Saver(const Saver&) = delete;
@@ -34,7 +34,7 @@ class Saver {
   std::optional<int64_t> finish();
 
  private:
-  Run& run_;
+  Training& run_;
   std::optional<int64_t> step_;
   checkpoint::TrainingInfo info_;
   std::future<void> commit_;  // valid when the workers have synced

@@ -3,18 +3,17 @@
 #include <filesystem>
 #include <functional>
 
-#include "core/algorithm/grpo.hpp"
-#include "core/algorithm/grpo_async.hpp"
+#include "core/algorithm/grpo/grpo.hpp"
 #include "core/algorithm/run/identity.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/saver.hpp"
-#include "core/algorithm/supervised.hpp"
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
+#include "core/algorithm/supervised/supervised.hpp"
 #include "core/checkpoint/differences.hpp"
 #include "core/cluster/process/start_workers.hpp"
-#include "lib/yaml/file.hpp"
 #include "core/telemetry/report.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/yaml/file.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -31,7 +30,7 @@ std::vector<std::string> environment_names_of(const config::RunConfig& run) {
 }
 
 // What the resolved configuration says otherwise than the checkpoint's, a line each: it goes on all the same.
-void tell_changes(const Run& run, const fs::path& checkpoint) {
+void tell_changes(const Training& run, const fs::path& checkpoint) {
   constexpr size_t kShown = 20;
   const fs::path saved = checkpoint / "config.yaml";
   if (!fs::exists(saved)) return;
@@ -44,7 +43,7 @@ void tell_changes(const Run& run, const fs::path& checkpoint) {
 
 // Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
 template <typename Data>
-void resume(Run& run, Data& data) {
+void resume(Training& run, Data& data) {
   const auto found = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
   if (!found) return;
   checkpoint::Store::require_same(*found, run.identity);
@@ -83,7 +82,7 @@ Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment:
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
-Ending train_and_report(Run& run, const std::function<Ending()>& train) {
+Ending train_and_report(Training& run, const std::function<Ending()>& train) {
   const auto report = [&] {
     try {
       if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
@@ -126,7 +125,7 @@ struct RunParts {
   void start(bool generates, int64_t rows_per_unit);
   void tell_too_long(const data::Contents& data, const char* what, int64_t limit);
   // Of parts that are started.
-  Run run(const Json& identity);
+  Training run(const Json& identity);
 
   const config::Resolved& resolved;
   const std::atomic<int>& interrupted;
@@ -197,14 +196,14 @@ void RunParts::tell_too_long(const data::Contents& data, const char* what, int64
   if (!line.empty()) console.line("note: " + line);
 }
 
-Run RunParts::run(const Json& identity) {
+Training RunParts::run(const Json& identity) {
   return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
           log,    console, interrupted, placement, {}};
 }
 
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
-TrainOutcome finish(RunParts& parts, Run& run, Data& data, const std::function<Ending()>& train) {
+TrainOutcome finish(RunParts& parts, Training& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data);
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, train);
@@ -236,7 +235,7 @@ TrainOutcome train_on_rollouts(RunParts& parts) {
   return finish(parts, run, prompts, [&] {
     const int64_t resumed_at = run.progress.total_steps;
     try {
-      return config.grpo.async_grpo.enabled ? grpo_train_async(run, *parts.workers) : grpo_train(run);
+      return config.grpo.async_grpo.enabled ? train_grpo_async(run, *parts.workers) : train_grpo(run);
     } catch (const environment::Interrupted& why) {
       return save_after_interruption(run, resumed_at, why);
     }
@@ -252,13 +251,7 @@ TrainOutcome train_on_examples(RunParts& parts) {
   parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
   Supervised run{parts.run(identity), examples};
   if (parts.policy->loss_needs().reference_logprobs) parts.policy->keep(cluster::Weights::reference);
-  return finish(parts, run, examples, [&] {
-    switch (algorithm) {
-      case config::Algorithm::dpo: return dpo_train(run);
-      case config::Algorithm::rm: return rm_train(run);
-      default: return sft_train(run);
-    }
-  });
+  return finish(parts, run, examples, [&] { return train_supervised(run); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/algorithm/replay_buffer.hpp"
+#include "core/algorithm/grpo/replay_buffer.hpp"
 
 #include <utility>
 

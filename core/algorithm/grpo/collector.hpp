@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "core/algorithm/grpo.hpp"
-#include "core/algorithm/replay_buffer.hpp"
+#include "core/algorithm/grpo/grpo.hpp"
+#include "core/algorithm/grpo/replay_buffer.hpp"
 #include "core/rollout/group_stream.hpp"
 #include "core/rollout/scorer.hpp"
 #include "core/rollout/scoring.hpp"

@@ -1,10 +1,10 @@
-#include "core/algorithm/examples.hpp"
+#include "core/algorithm/supervised/examples.hpp"
 
 #include <algorithm>
 #include <span>
 
-#include "lib/base/error.hpp"
 #include "core/rollout/prompts.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/algorithm/collector.hpp"
+#include "core/algorithm/grpo/collector.hpp"
 
 #include <set>
 

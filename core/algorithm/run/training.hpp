@@ -13,7 +13,7 @@
 
 namespace hexad::algorithm {
 
-struct Run {
+struct Training {
   const config::RunConfig& config;
   const std::string& resolved_config;  // YAML text, for checkpoints
   const nlohmann::ordered_json& identity;

@@ -1,0 +1,29 @@
+// A step of a loop over rollouts: what both loops have in common of it.
+#pragma once
+#include "core/algorithm/grpo/grpo.hpp"
+#include "core/algorithm/run/loop.hpp"
+
+namespace hexad::algorithm {
+
+struct GrpoStep : Step {
+  explicit GrpoStep(int64_t number) { this->number = number; }
+  rollout::Rollout rollout;
+};
+
+// What the block `grpo` says of the loop.
+LoopSettings loop_settings(const Grpo& run);
+
+// Adds what the rollout and the training tell to the metrics, and "reward" where nothing else gave it.
+void add_step_metrics(GrpoStep& step);
+
+// Log-probs are known where something asked for them.
+Metrics add_advantages(const Grpo& run, rollout::Rollout& rollout);
+
+// Loop::save and Loop::finish, with the version of the generators' weights.
+void save(Grpo& run, Loop& loop);
+void finish(Grpo& run, Loop& loop);
+
+// The samples' log, and the loop's.
+void report(const Grpo& run, Loop& loop, const GrpoStep& step);
+
+}  // namespace hexad::algorithm

@@ -1,0 +1,61 @@
+#include "core/algorithm/grpo/validation.hpp"
+
+#include "core/algorithm/grpo/batch_reward.hpp"
+#include "core/algorithm/run/sample_log.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+// The share of prompts with a sample that has a reward, of those with samples that could be scored; `k` samples each.
+double pass_rate(const data::Batch& batch, int64_t k) {
+  const auto rewards = batch.at("rewards").span<float>();
+  const std::vector<float> valid = scored(batch);
+  double prompts = 0, passed = 0;
+  for (int64_t begin = 0; begin < batch.size(); begin += k) {
+    bool any_valid = false, any_passed = false;
+    for (int64_t i = begin; i < begin + k; ++i) {
+      any_valid |= valid[i] != 0;
+      any_passed |= valid[i] != 0 && rewards[i] > 0;
+    }
+    prompts += any_valid, passed += any_passed;
+  }
+  return prompts > 0 ? passed / prompts : 0;
+}
+
+}  // namespace
+
+int64_t validation_prompts(const Grpo& run) {
+  const config::GrpoConfig& grpo = run.config.grpo;
+  const auto& all = run.prompts.validation();
+  // Whole batches, as NeMo-RL runs max_val_samples // val_batch_size of them; one that is larger than that is cut.
+  const int64_t most = grpo.max_val_samples.value_or(static_cast<int64_t>(all.size()));
+  const int64_t batch_size = std::min(grpo.val_batch_size.value_or(most), most);
+  return batch_size == 0 ? 0 : std::min(most / batch_size * batch_size, static_cast<int64_t>(all.size()));
+}
+
+Metrics validate(Grpo& run) {
+  const config::GrpoConfig& grpo = run.config.grpo;
+  const auto& all = run.prompts.validation();
+  const int64_t count = validation_prompts(run);
+  std::vector<const data::Datum*> prompts;
+  for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
+  // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
+  const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
+  const rollout::Plan plan{run.sampling,          count, grpo.val_num_generations_per_prompt, seed, 0, 0,
+                           grpo.max_rollout_turns};
+  const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
+  run.generation.sleep(
+      std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights
+  Metrics metrics = rollout.metrics;
+  const auto rewards = rollout.batch.at("rewards").span<float>();
+  metrics["accuracy"] = mean_reward(rollout.batch);
+  metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
+  if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) metrics["pass_k"] = pass_rate(rollout.batch, k);
+  log_validation(run, rollout, run.progress.total_steps);
+  for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
+    run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text,
+                                 rollout.responses[i], rewards[i]));
+  }
+  return metrics;
+}
+}  // namespace hexad::algorithm

@@ -1,0 +1,77 @@
+#include "core/algorithm/supervised/supervised.hpp"
+
+#include "core/algorithm/run/loop.hpp"
+#include "core/algorithm/supervised/validation.hpp"
+
+namespace hexad::algorithm {
+namespace {
+
+LoopSettings loop_settings(const Supervised& run) {
+  const config::SupervisedConfig& config = run.config.supervised;
+  LoopSettings settings;
+  settings.block = name_of(run.config.algorithm);
+  settings.steps_per_epoch = run.examples.steps_per_epoch();
+  settings.last_step = config.max_num_epochs * settings.steps_per_epoch;
+  if (config.max_num_steps >= 0) settings.last_step = std::min(settings.last_step, config.max_num_steps);
+  settings.examples_per_step = run.config.policy.train_global_batch_size;
+  settings.val_period = config.val_period;
+  settings.val_at_start = config.val_at_start;
+  settings.val_at_end = config.val_at_end;
+  settings.max_nonfinite_steps = config.max_nonfinite_steps;
+  return settings;
+}
+
+void validate_if_due(Supervised& run, Loop& loop) {
+  if (!loop.is_validation_due() || run.examples.validation().empty()) return;
+  const auto phase = loop.timer().measure("validation");
+  loop.validated(validate(run));
+}
+
+}  // namespace
+
+Ending train_supervised(Supervised& run) {
+  Loop loop(run, loop_settings(run));
+  telemetry::Timer& timer = loop.timer();
+  validate_if_due(run, loop);
+  while (!loop.is_over()) {
+    Step step;
+    step.number = loop.begin();
+    auto total = timer.measure("total_step_time");
+    auto phase = timer.measure("data_processing");
+    data::Batch batch = run.examples.next();
+    if (batch.size() == 0) {
+      loop.end_early(run.examples.state());
+      break;
+    }
+    // DPO's pi_ref below: the policy that the run began with.
+    if (run.config.algorithm == config::Algorithm::dpo) {
+      phase = timer.measure("policy_and_reference_logprobs");
+      add_reference_logprobs(run, batch);
+    }
+    // The loss plugin's gradient, in micro-batches, and the optimizer's step.
+    // SFT  L = -sum over the assistant's tokens of log pi(token | what came before) / their number
+    // DPO  L = -log sigmoid(r(chosen) - r(rejected)) over pairs of answers to one prompt, with the implicit reward
+    //      r(y) = beta * (log pi(y) - log pi_ref(y))
+    // RM   L = -log sigmoid(s(chosen) - s(rejected)); s is the score that the model's reward head gives a sequence
+    phase = timer.measure("policy_training");
+    step.trained = run.policy.train(batch, run.schedule.rate(), run.schedule.weight_decay());
+    phase.end();
+    step.metrics["total_num_tokens"] = static_cast<double>(batch.tokens());
+    loop.count(step, run.examples.state());
+    validate_if_due(run, loop);
+    if (loop.is_checkpoint_due()) {
+      phase = timer.measure("checkpointing");
+      loop.save();
+      phase.end();
+    }
+    total.end();
+    telemetry::StepSize size;
+    size.samples = batch.size(), size.total_tokens = batch.tokens();
+    loop.report(step, size);
+  }
+  if (loop.ending() == Ending::finished) validate_if_due(run, loop);
+  loop.finish();
+  return loop.ending();
+}
+
+}  // namespace hexad::algorithm
