@@ -7,10 +7,10 @@
 #include <limits>
 #include <set>
 
+#include "core/checkpoint/differences.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/checkpoint/differences.hpp"
 
 namespace hexad::checkpoint {
 namespace {
@@ -186,7 +186,12 @@ void Store::retain() const {
   const size_t latest = static_cast<size_t>(config_.ft_keep_latest_k.value_or(0));
   for (size_t i = 0; i < steps.size() && i < latest; ++i) kept.insert(steps[steps.size() - 1 - i].first);
   for (const auto& [step, directory] : steps) {
-    if (!kept.contains(step)) fs::remove_all(directory);
+    if (kept.contains(step)) continue;
+    // Under the name of one that is not finished: a process that dies now leaves no step_N with a part of its files.
+    const fs::path leaving = step_directory(root_, step, "tmp_");
+    fs::remove_all(leaving);
+    fs::rename(directory, leaving);
+    fs::remove_all(leaving);
   }
 }
 

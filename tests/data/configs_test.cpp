@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "compat/compat.hpp"
 #include "core/config/check.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "core/data/dataset/dataset.hpp"
@@ -16,7 +17,7 @@ TEST_CASE("configs ask for data that exists, as much as they say") {
   for (const auto& entry : std::filesystem::directory_iterator(root / "configs")) {
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(entry.path().string());
-    const config::RunConfig run = config::run_config(config::resolve(entry.path()));
+    const config::RunConfig run = config::run_config(config::resolve(entry.path(), {}, compat::all()));
     for (const config::DatasetConfig& dataset : run.data.train) {
       const data::DatasetSplit split = data::load_dataset(dataset, root.string());
       CHECK(std::ssize(split.train.records) >= run.grpo.num_prompts_per_step);
