@@ -12,7 +12,7 @@
 #include "lib/base/json.hpp"
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/kind/loss_plugin.hpp"
-#include "core/plugin/sha256.hpp"
+#include "core/manifest/sha256.hpp"
 
 namespace {
 
