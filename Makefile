@@ -29,14 +29,10 @@ smollm2: build
 
 # Ends with what was skipped and why, and which cases held only when they were run again: those of the suite "timing" are
 # (tests/support/main.cpp), for a busy machine may not let processes answer in time.
-smollm2_dir = $(CURDIR)/build/$(PRESET)/SmolLM2-135M-Instruct
 test: build lint
 	@tools/setup.sh --tests
 	@rm -rf build/$(PRESET)/test-report
-	@test -e $(smollm2_dir) || { gguf=$$(tools/fetch_smollm2.sh) && $(HEXAD) convert "$$gguf" $(smollm2_dir); } || \
-	  echo "SmolLM2 cannot be had here: its tests are skipped"
-	@test ! -e $(smollm2_dir) || export HEXAD_SMOLLM2_DIR=$(smollm2_dir); \
-	  ctest --preset $(PRESET) -j $(JOBS); code=$$?; tools/test_report.sh build/$(PRESET)/test-report; exit $$code
+	@ctest --preset $(PRESET) -j $(JOBS); code=$$?; tools/test_report.sh build/$(PRESET)/test-report; exit $$code
 
 # Every layout of tests/plugins/layouts/matrix.txt against one rank, a line each; HEXAD_LAYOUTS=REGEX runs some of them.
 test-layouts: build
