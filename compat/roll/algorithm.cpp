@@ -114,7 +114,8 @@ void translate_algorithm(Pass& p) {
   p.set("loss_fn.sequence_level_importance_ratios", p.file.text("importance_sampling") == "seq", "importance_sampling");
   p.move("max_len_mask", "grpo.overlong_filtering");
   p.set("policy.max_grad_norm",
-        p.file.number("max_grad_norm") ? yaml::Node::Value(*p.file.number("max_grad_norm")) : yaml::Node::Value(), "max_grad_norm");
+        p.file.number("max_grad_norm") ? yaml::Node::Value(*p.file.number("max_grad_norm")) : yaml::Node::Value(),
+        "max_grad_norm");
   for (const char* same : {"use_policy_loss_type", "pg_variant", "actor_train.pg_variant"}) p.file.text(same);
   for (const char* detail : {"difficulty_low_threshold", "difficulty_high_threshold"}) p.file.number(detail);
 }

@@ -92,7 +92,8 @@ void set_rows(Pass& p, const std::string& role, const std::string& path, const s
   base.set("dataset_name", yaml::Node(std::string("ResponseDataset"), place));
   base.set("data_path", yaml::Node());
   base.set("input_key", yaml::Node(p.file.text(at + "prompt").value_or("prompt"), p.file.location(at + "prompt")));
-  base.set("output_key", yaml::Node(p.file.text(at + "response").value_or("ground_truth"), p.file.location(at + "response")));
+  base.set("output_key",
+           yaml::Node(p.file.text(at + "response").value_or("ground_truth"), p.file.location(at + "response")));
   yaml::Node::List datasets;
   const yaml::Node::List one = {*files};
   for (const yaml::Node& file : files->is_list() ? files->items() : one) {

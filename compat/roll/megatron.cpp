@@ -79,7 +79,8 @@ void set_recompute(Pass& p, Part& s) {
   }
   yaml::Node::List names;
   if (modules && (modules->is_string() || modules->is_list())) names = modules_of(*modules);
-  const bool listed = std::ranges::any_of(names, [](const yaml::Node& n) { return n.is_string() && n.as_string() == "moe"; });
+  const bool listed =
+      std::ranges::any_of(names, [](const yaml::Node& n) { return n.is_string() && n.as_string() == "moe"; });
   if (experts && !listed) names.emplace_back(std::string("moe"), s.location("moe_layer_recompute"));
   if (!names.empty()) p.set(kTo + "recompute_modules", std::move(names), s, modules ? "recompute_modules" : from);
 }

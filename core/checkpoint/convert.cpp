@@ -18,12 +18,15 @@ using Json = nlohmann::ordered_json;
 
 void require_storable(tensorfile::DType dtype) {
   if (dtype == tensorfile::DType::f32 || dtype == tensorfile::DType::bf16 || dtype == tensorfile::DType::f16) return;
-  fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16", tensorfile::torch_name(dtype));
+  fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16",
+       tensorfile::torch_name(dtype));
 }
 
 // The least magnitude that `dtype` would round to infinity: halfway from its largest value to the next power of two.
 float infinite_from(tensorfile::DType dtype) {
-  return dtype == tensorfile::DType::f16 ? 65520 : dtype == tensorfile::DType::bf16 ? 0x1.ffp127f : std::numeric_limits<float>::infinity();
+  return dtype == tensorfile::DType::f16    ? 65520
+         : dtype == tensorfile::DType::bf16 ? 0x1.ffp127f
+                                            : std::numeric_limits<float>::infinity();
 }
 
 // Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after the conversion.
@@ -37,7 +40,8 @@ void encode(std::span<const float> values, tensorfile::DType dtype, const std::s
            values[i], i);
     }
     fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}, too large for {}: choose {}", source.string(),
-         tensor, values[i], i, tensorfile::torch_name(dtype), dtype == tensorfile::DType::f16 ? "bfloat16 or float32" : "float32");
+         tensor, values[i], i, tensorfile::torch_name(dtype),
+         dtype == tensorfile::DType::f16 ? "bfloat16 or float32" : "float32");
   }
   out.resize(values.size() * tensorfile::dtype_size(dtype));
   tensorfile::from_float32(values, dtype, out);
@@ -109,8 +113,9 @@ ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokeni
   ConvertResult result{tokenizer.empty() ? "huggingface" : "checkpoint"};
   std::vector<tensorfile::TensorSpec> specs;
   for (const tensorfile::SafetensorsEntry& entry : weights.tensors()) {
-    specs.push_back(
-        {entry.name, tensorfile::is_floating(entry.dtype) ? options.dtype.value_or(entry.dtype) : entry.dtype, entry.shape});
+    specs.push_back({entry.name,
+                     tensorfile::is_floating(entry.dtype) ? options.dtype.value_or(entry.dtype) : entry.dtype,
+                     entry.shape});
     ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
   }
   tensorfile::ShardedWriter writer(output.directory(), specs, options.max_shard_bytes);

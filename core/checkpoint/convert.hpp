@@ -9,7 +9,7 @@
 namespace hexad::checkpoint {
 
 struct ConvertOptions {
-  std::optional<tensorfile::DType> dtype;                // of the weights; absent: float32 from GGUF, unchanged from a HF directory
+  std::optional<tensorfile::DType> dtype;    // of the weights; absent: float32 from GGUF, unchanged from a HF directory
   uint64_t max_shard_bytes = 5'000'000'000;  // a larger model is split into shards with an index
 };
 

@@ -39,7 +39,8 @@ int64_t vocabulary_size(const tensorfile::Gguf& gguf) {
 // Llama 3.x: llama.cpp stores the divisors of the rotary frequencies as a tensor instead of the parameters that they
 // were made from (transformers' rope_type "llama3"). Every published model has low_freq_factor 1 and high_freq_factor 4
 // over 8192 positions; the factor is the largest divisor. The divisors are recomputed and must agree.
-Json llama3_scaling(const tensorfile::Gguf& gguf, const tensorfile::GgufTensor& tensor, int64_t head_dim, double theta) {
+Json llama3_scaling(const tensorfile::Gguf& gguf, const tensorfile::GgufTensor& tensor, int64_t head_dim,
+                    double theta) {
   const std::vector<float> divisors = tensorfile::dequantize(tensor);
   if (divisors.size() != static_cast<size_t>(head_dim / 2)) {
     fail(ErrorKind::data, "{}: tensor \"rope_freqs.weight\" has {} elements, heads of size {} want {}",

@@ -27,8 +27,9 @@ const std::vector<float> kRounded = {0.1f, 1 + 0x1p-12f, 3.14159f, -1e-3f};  // 
 void write_model(const fs::path& folder, const Json& config, const std::vector<float>& second = kRounded) {
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
-  tensorfile::SafetensorsWriter writer(folder / "model.safetensors",
-                           {{"a", tensorfile::DType::f32, {2, 2}}, {"b", tensorfile::DType::f32, {4}}, {"ids", tensorfile::DType::i64, {1}}});
+  tensorfile::SafetensorsWriter writer(folder / "model.safetensors", {{"a", tensorfile::DType::f32, {2, 2}},
+                                                                      {"b", tensorfile::DType::f32, {4}},
+                                                                      {"ids", tensorfile::DType::i64, {1}}});
   writer.append(std::as_bytes(std::span(kExact)));
   writer.append(std::as_bytes(std::span(second)));
   const int64_t id = 77;
@@ -80,7 +81,8 @@ TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are")
   CHECK(convert(folder / "half", folder / "back", {.dtype = tensorfile::DType::f32}).bytes == 40);
   CHECK(Json::parse(read_file(folder / "half/config.json"))["torch_dtype"] == tensorfile::torch_name(dtype));
   CHECK(Json::parse(read_file(folder / "back/config.json")) == kConfig);
-  const tensorfile::Safetensors half = tensorfile::Safetensors::open(folder / "half"), back = tensorfile::Safetensors::open(folder / "back");
+  const tensorfile::Safetensors half = tensorfile::Safetensors::open(folder / "half"),
+                                back = tensorfile::Safetensors::open(folder / "back");
   CHECK(half.at("a").dtype == dtype);
   CHECK(half.at("ids").dtype == tensorfile::DType::i64);
   CHECK(*reinterpret_cast<const int64_t*>(back.at("ids").data.data()) == 77);
@@ -89,8 +91,9 @@ TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are")
     const float value = tensorfile::to_float32(back.at("b"))[i];
     CHECK(value != kRounded[i]);
     CHECK(value == doctest::Approx(kRounded[i]).epsilon(dtype == tensorfile::DType::bf16 ? 0x1p-8 : 0x1p-11));
-    CHECK(value ==
-          (dtype == tensorfile::DType::bf16 ? tensorfile::bf16_to_float(tensorfile::float_to_bf16(kRounded[i])) : tensorfile::f16_to_float(tensorfile::float_to_f16(kRounded[i]))));
+    CHECK(value == (dtype == tensorfile::DType::bf16
+                        ? tensorfile::bf16_to_float(tensorfile::float_to_bf16(kRounded[i]))
+                        : tensorfile::f16_to_float(tensorfile::float_to_f16(kRounded[i]))));
   }
   CHECK(convert(folder / "half", folder / "same").bytes == 8 * 2 + 8);  // no dtype asked for: unchanged
   CHECK(read_file(folder / "same/model.safetensors") == read_file(folder / "half/model.safetensors"));
@@ -208,7 +211,8 @@ TEST_CASE("dtypes that weights are not stored in") {
   write_model(folder / "in", kConfig);
   for (const tensorfile::DType dtype : {tensorfile::DType::f64, tensorfile::DType::i8, tensorfile::DType::f8_e4m3}) {
     check_refusal(folder / "in", folder / "out",
-                  fmt::format("weights cannot be stored as {}: choose float32, bfloat16 or float16", tensorfile::torch_name(dtype)),
+                  fmt::format("weights cannot be stored as {}: choose float32, bfloat16 or float16",
+                              tensorfile::torch_name(dtype)),
                   {.dtype = dtype});
   }
 }

@@ -6,7 +6,7 @@
 namespace hexad::algorithm {
 
 struct GrpoStep : Step {
-  explicit GrpoStep(int64_t number) { this->number = number; }
+  using Step::Step;
   rollout::Rollout rollout;
 };
 

@@ -35,7 +35,9 @@ struct Validation {
 };
 
 struct Step {
-  int64_t number = 0;  // from 1
+  explicit Step(int64_t number) : number(number) {}
+
+  int64_t number;  // from 1
   cluster::TrainResult trained;
   Metrics metrics;
 };

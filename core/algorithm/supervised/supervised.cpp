@@ -34,8 +34,7 @@ Ending train_supervised(Supervised& run) {
   telemetry::Timer& timer = loop.timer();
   validate_if_due(run, loop);
   while (!loop.is_over()) {
-    Step step;
-    step.number = loop.begin();
+    Step step(loop.begin());
     auto total = timer.measure("total_step_time");
     auto phase = timer.measure("data_processing");
     data::Batch batch = run.examples.next();

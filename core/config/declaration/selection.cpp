@@ -54,7 +54,9 @@ Switched switch_of(const yaml::Node& root, const Installed& backend) {
 
 class Selector {
  public:
-  Selector(const yaml::Node& root, std::shared_ptr<Catalog> catalog) : root_(root) { out_.catalog = std::move(catalog); }
+  Selector(const yaml::Node& root, std::shared_ptr<Catalog> catalog) : root_(root) {
+    out_.catalog = std::move(catalog);
+  }
 
   Selection run() {
     choose_backend();

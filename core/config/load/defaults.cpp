@@ -60,7 +60,9 @@ yaml::Node::Value value_of(const std::string& default_yaml) {
 
 }  // namespace
 
-bool trains(const yaml::Node& root) { return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval")); }
+bool trains(const yaml::Node& root) {
+  return !algorithm_blocks(root).empty() || (root.child("data") && !root.child("eval"));
+}
 
 yaml::Node default_value(const std::string& default_yaml) {
   if (default_yaml.empty()) return yaml::Node();

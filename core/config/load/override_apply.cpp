@@ -113,7 +113,9 @@ void set(yaml::Node& root, const yaml::Override& override, bool create, const Sc
 
 // Python's ==: 1 equals 1.0 and True.
 bool python_equal(const yaml::Node& a, const yaml::Node& b) {
-  const auto number = [](const yaml::Node& n) { return n.is_bool() ? static_cast<double>(n.as_bool()) : n.as_double(); };
+  const auto number = [](const yaml::Node& n) {
+    return n.is_bool() ? static_cast<double>(n.as_bool()) : n.as_double();
+  };
   const auto numeric = [](const yaml::Node& n) { return n.is_number() || n.is_bool(); };
   if (numeric(a) && numeric(b)) return number(a) == number(b);
   if (a.is_list() && b.is_list()) return std::ranges::equal(a.items(), b.items(), python_equal);
@@ -135,9 +137,9 @@ void remove(yaml::Node& root, const yaml::Override& override) {
   }
   const size_t dot = override.key.rfind('.');
   const std::string last = dot == std::string::npos ? override.key : override.key.substr(dot + 1);
-  const yaml::Evaluator::Chain parent = dot == std::string::npos
-                                      ? yaml::Evaluator::Chain{&root}
-                                      : yaml::Evaluator(root).dereference(select(root, override.key.substr(0, dot)));
+  const yaml::Evaluator::Chain parent =
+      dot == std::string::npos ? yaml::Evaluator::Chain{&root}
+                               : yaml::Evaluator(root).dereference(select(root, override.key.substr(0, dot)));
   yaml::Node* map = parent.empty() ? nullptr : const_cast<yaml::Node*>(parent.back());
   if (!map || !map->is_map()) refuse(override, "elements of a list cannot be deleted; set the whole list");
   std::erase_if(map->entries(), [&](const auto& entry) { return entry.first == last; });

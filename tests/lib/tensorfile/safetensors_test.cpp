@@ -35,12 +35,14 @@ Json entry(const char* dtype, const Json& shape, uint64_t begin, uint64_t end) {
 void check_refusal(const std::string& bytes, const std::string& message) {
   TempFolder folder;
   const auto path = folder.write("m.safetensors", bytes);
-  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(path), doctest::Contains((path.string() + ": " + message).c_str()), Error);
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(path), doctest::Contains((path.string() + ": " + message).c_str()),
+                       Error);
 }
 
 std::span<const std::byte> bytes_of(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
 
-const std::vector<tensorfile::TensorSpec> kThree = {{"a", tensorfile::DType::f32, {2}}, {"b", tensorfile::DType::f32, {2, 2}}, {"c", tensorfile::DType::f32, {}}};
+const std::vector<tensorfile::TensorSpec> kThree = {
+    {"a", tensorfile::DType::f32, {2}}, {"b", tensorfile::DType::f32, {2, 2}}, {"c", tensorfile::DType::f32, {}}};
 
 // kThree with a = 1 2, b = 3 4 5 6, c = 7.
 template <typename Writer>
@@ -79,8 +81,8 @@ TEST_CASE("a file made by hand gives its tensors by offset, and its metadata") {
   CHECK(read.metadata().at("note") == "caf\xc3\xa9");
   CHECK(read.find("third") == nullptr);
   CHECK_THROWS_WITH_AS(read.at("secund"), doctest::Contains("has no tensor \"secund\" (there is \"second\")"), Error);
-  CHECK_THROWS_WITH_AS(tensorfile::to_float32(read.at("second")), doctest::Contains("a tensor of dtype I64 cannot be read as fp32"),
-                       Error);
+  CHECK_THROWS_WITH_AS(tensorfile::to_float32(read.at("second")),
+                       doctest::Contains("a tensor of dtype I64 cannot be read as fp32"), Error);
 }
 
 TEST_CASE("a written file is read again; the header is padded to eight bytes") {
@@ -253,16 +255,16 @@ TEST_CASE("an index and its shards must agree") {
   twice.append(bytes_of({1, 2}));
   twice.finish();
   refused(whole, second + ": tensor \"a\" is in another file too");
-  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "none.json"), doctest::Contains("none.json: cannot be opened"),
-                       Error);
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "none.json"),
+                       doctest::Contains("none.json: cannot be opened"), Error);
 }
 
 TEST_CASE("a folder without weights, a file that is none") {
   TempFolder folder;
   CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()),
                        doctest::Contains("has neither model.safetensors nor model.safetensors.index.json"), Error);
-  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "m.safetensors"), doctest::Contains("cannot be opened: No such file"),
-                       Error);
+  CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "m.safetensors"),
+                       doctest::Contains("cannot be opened: No such file"), Error);
   std::filesystem::create_directory(folder / "model.safetensors");
   CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()), doctest::Contains("not a regular file"), Error);
 }
@@ -272,7 +274,8 @@ TEST_CASE("values that are not finite are found wherever they are") {
   constexpr size_t count = (1 << 16) + 5;  // more than one chunk of the scan
   std::vector<float> values(count, 1);
   const auto scan = [&] {
-    tensorfile::SafetensorsWriter writer(folder / "m.safetensors", {{"t", tensorfile::DType::f32, {count}}, {"i", tensorfile::DType::i32, {1}}});
+    tensorfile::SafetensorsWriter writer(folder / "m.safetensors",
+                                         {{"t", tensorfile::DType::f32, {count}}, {"i", tensorfile::DType::i32, {1}}});
     writer.append(bytes_of(values));
     writer.append(bytes_of({std::numeric_limits<float>::quiet_NaN()}));
     writer.finish();
@@ -292,16 +295,19 @@ TEST_CASE("binary16 and bfloat16: every value comes back, what lies between roun
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const float f16 = tensorfile::f16_to_float(half), bf16 = tensorfile::bf16_to_float(half);
-    if (std::isnan(f16) ? !std::isnan(tensorfile::f16_to_float(tensorfile::float_to_f16(f16))) : tensorfile::float_to_f16(f16) != half)
+    if (std::isnan(f16) ? !std::isnan(tensorfile::f16_to_float(tensorfile::float_to_f16(f16)))
+                        : tensorfile::float_to_f16(f16) != half)
       FAIL_CHECK("f16 " << bits);
-    if (std::isnan(bf16) ? !std::isnan(tensorfile::bf16_to_float(tensorfile::float_to_bf16(bf16))) : tensorfile::float_to_bf16(bf16) != half)
+    if (std::isnan(bf16) ? !std::isnan(tensorfile::bf16_to_float(tensorfile::float_to_bf16(bf16)))
+                         : tensorfile::float_to_bf16(bf16) != half)
       FAIL_CHECK("bf16 " << bits);
     // Halfway to the next value, and a little to either side.
     if ((bits & 0x7fff) < 0x7bff) {
       const float middle = (f16 + tensorfile::f16_to_float(half + 1)) / 2, next = tensorfile::f16_to_float(half + 1);
       if (tensorfile::float_to_f16(middle) != (bits % 2 ? half + 1 : half)) FAIL_CHECK("middle of f16 " << bits);
       if (tensorfile::float_to_f16(std::nextafter(middle, f16)) != half) FAIL_CHECK("below the middle of f16 " << bits);
-      if (tensorfile::float_to_f16(std::nextafter(middle, next)) != half + 1) FAIL_CHECK("above the middle of f16 " << bits);
+      if (tensorfile::float_to_f16(std::nextafter(middle, next)) != half + 1)
+        FAIL_CHECK("above the middle of f16 " << bits);
     }
   }
   CHECK(tensorfile::float_to_bf16(1 + 0x1p-8f) == 0x3f80);
