@@ -27,8 +27,8 @@ smollm2: build
 	@test -e results/SmolLM2-135M-Instruct || $(HEXAD) convert "$$(tools/fetch_smollm2.sh)" results/SmolLM2-135M-Instruct
 	$(HEXAD) train configs/smollm2_arithmetic$(if $(filter cuda,$(PRESET)),_gpu).yaml
 
-# Ends with what was skipped and why, and which cases held only when they were run again: those of the suite "timing" are
-# (tests/support/main.cpp), for a busy machine may not let processes answer in time.
+# Ends with what was skipped and why, and which cases held only when they were run again: those of the suite "timing"
+# are (tests/support/main.cpp), for a busy machine may not let processes answer in time.
 test: build lint
 	@tools/setup.sh --tests
 	@rm -rf build/$(PRESET)/test-report

@@ -17,8 +17,8 @@ function(hexad_control_code target)
 endfunction()
 
 # hexad_library(TARGET FOLDER [HOT] deps...): a static library from FOLDER/**.cpp; control code unless HOT. Sources are
-# globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it. Files in the list hexad_alone stay out of
-# unity batches.
+# globbed, so that a new file needs no edit here; CONFIGURE_DEPENDS notices it. Files in the list hexad_alone stay out
+# of unity batches.
 function(hexad_library target folder)
   cmake_parse_arguments(arg "HOT" "" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The arrows of dependency (docs/architecture.md): lib <- core <- compat <- app; sdk, lib <- modeling <- plugins; runtime
-# stands alone. No plugin's name in lib, core and app. No file over 800 lines, no folder of more than 25 source files.
+# The arrows of dependency (docs/architecture.md): lib <- core <- compat <- app; sdk, lib <- modeling <- plugins;
+# runtime stands alone. No plugin's name in lib, core and app. No file over 800 lines, no folder of more than 25 source
+# files.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bad=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the test programs have noted in a folder (tests/support/report.hpp): cases that could not run, with the reason, and
-# cases that held only when they were run again. By name, for the end of `make test`.
+# What the test programs have noted in a folder (tests/support/report.hpp): cases that could not run, with the reason,
+# and cases that held only when they were run again. By name, for the end of `make test`.
 #
 #   tools/test_report.sh FOLDER
 set -euo pipefail

@@ -143,7 +143,8 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   return problems;
 }
 
-// What a file in another form comes to: overrides of its own keys come before the translation, those of our keys after it.
+// What a file in another form comes to: overrides of its own keys come before the translation, those of our keys after
+// it.
 Loaded load_translated(yaml::Node file, const std::vector<std::string>& overrides, const OtherForm& form,
                        const Schema& known) {
   std::vector<yaml::Override> later;

@@ -13,9 +13,9 @@
 
 namespace hexad::config {
 
-// A configuration with the defaults of the engine and of the plugins that it chooses, before it is checked. A file in a form
-// of `compat` is translated, keys that have other names now are moved, and texts that mean another one here are replaced
-// (config/load/synonyms.hpp); `problems` is what is said about all that.
+// A configuration with the defaults of the engine and of the plugins that it chooses, before it is checked. A file in a
+// form of `compat` is translated, keys that have other names now are moved, and texts that mean another one here are
+// replaced (config/load/synonyms.hpp); `problems` is what is said about all that.
 struct Loaded {
   yaml::Node root;
   std::vector<Problem> problems;

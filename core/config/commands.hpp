@@ -9,9 +9,10 @@
 
 namespace hexad::config {
 
-// Prints every error and notice of a configuration, a line each, then a verdict; with `json` one object {"valid", "errors",
-// "notices"}. A valid configuration of a large model gets a line about the memory of a rank that trains, and the object
-// "bytes" {"parameters", "gradients", "optimizer"} wherever that is known. Returns the exit code: 0 valid, 2 not.
+// Prints every error and notice of a configuration, a line each, then a verdict; with `json` one object {"valid",
+// "errors", "notices"}. A valid configuration of a large model gets a line about the memory of a rank that trains, and
+// the object "bytes" {"parameters", "gradients", "optimizer"} wherever that is known. Returns the exit code: 0 valid, 2
+// not.
 int print_problems(const std::vector<Problem>& problems, const std::filesystem::path& path, bool json,
                    std::ostream& out, const std::optional<BytesFact>& bytes = std::nullopt);
 

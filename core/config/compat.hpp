@@ -30,7 +30,8 @@ struct OtherForm {
 struct Compat {
   std::vector<OtherForm> forms = {};
   std::span<const OtherName> names = {};
-  // A file that `defaults` names (`name@_here_`) and that is not there; nothing if the name is not known. Null: none is.
+  // A file that `defaults` names (`name@_here_`) and that is not there; nothing if the name is not known. Null: none
+  // is.
   std::optional<yaml::Node> (*absent_parent)(const std::string& name) = nullptr;
 };
 

@@ -19,8 +19,8 @@ struct MeantKey {
   std::string list;  // the list that stands where the key wants a mapping; "": none does
 };
 
-// In this order: keys beside it that begin with the word, other systems' names, keys of the schema that end as the key does, a
-// section misspelt, keys elsewhere of that name or beginning with it, and names beside it by edit distance.
+// In this order: keys beside it that begin with the word, other systems' names, keys of the schema that end as the key
+// does, a section misspelt, keys elsewhere of that name or beginning with it, and names beside it by edit distance.
 MeantKey meant_key(const std::string& key, const yaml::Node& root, const Schema* schema);
 
 }  // namespace hexad::config

@@ -129,8 +129,8 @@ function(hexad_compile_keys name kind keys out)
   set(${out} ${compiled} PARENT_SCOPE)
 endfunction()
 
-# hexad_add_check(NAME SOURCES LIBS SHARED_CXX OUT): the target hexad_check_NAME, and the name of the library that it makes; ""
-# without sources.
+# hexad_add_check(NAME SOURCES LIBS SHARED_CXX OUT): the target hexad_check_NAME, and the name of the library that it
+# makes; "" without sources.
 function(hexad_add_check name sources libs shared_cxx out)
   set(${out} "" PARENT_SCOPE)
   if(NOT sources)
@@ -166,8 +166,8 @@ function(hexad_declare_unbuilt name config)
       -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/write_manifest.cmake)
 endfunction()
 
-# hexad_declare_plugin(NAME n KIND k CONFIG keys.yaml [CHECK ...] [CHECK_LIBS ...] [SHARED_CXX]): the manifest, and the check
-# library, of a plugin that this build does not build.
+# hexad_declare_plugin(NAME n KIND k CONFIG keys.yaml [CHECK ...] [CHECK_LIBS ...] [SHARED_CXX]): the manifest, and the
+# check library, of a plugin that this build does not build.
 function(hexad_declare_plugin)
   cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;CONFIG" "CHECK;CHECK_LIBS" ${ARGN})
   hexad_compile_keys(${arg_NAME} ${arg_KIND} ${arg_CONFIG} config)

@@ -1,5 +1,5 @@
-// Every test program: doctest, a second try for cases whose outcome depends on how fast processes are, and a word about what
-// a run on a GPU left out.
+// Every test program: doctest, a second try for cases whose outcome depends on how fast processes are, and a word about
+// what a run on a GPU left out.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -17,8 +17,8 @@ struct Grpo : Training {
 // Trains until max_num_steps, the end of the data, an early stop or an interruption. Throws Error.
 Ending train_grpo(Grpo& run);
 
-// The same with generators that go on while the policy trains (grpo.async_grpo): a step is trained on samples whose tokens
-// are at most max_trajectory_age_steps old.
+// The same with generators that go on while the policy trains (grpo.async_grpo): a step is trained on samples whose
+// tokens are at most max_trajectory_age_steps old.
 Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers);
 
 }  // namespace hexad::algorithm

@@ -4,8 +4,8 @@
 
 namespace hexad::algorithm {
 
-// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`. Where rewards are shaped,
-// adds `unshaped_rewards` (f32 [B]).
+// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`. Where rewards are
+// shaped, adds `unshaped_rewards` (f32 [B]).
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
 
 // Penalties of responses (grpo.reward_penalties), then shape().

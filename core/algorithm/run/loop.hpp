@@ -1,4 +1,5 @@
-// What a training loop has beside the algorithm: the number of the step, when to validate and to save, logs, and the end.
+// What a training loop has beside the algorithm: the number of the step, when to validate and to save, logs, and the
+// end.
 #pragma once
 #include <functional>
 #include <optional>
@@ -42,9 +43,9 @@ struct Step {
   Metrics metrics;
 };
 
-// A loop calls, in this order: is_validation_due; while not is_over: begin, count, is_validation_due, is_checkpoint_due,
-// report; then end_early where the data ended, is_validation_due, finish. Where validation is due it calls validated, and
-// where a checkpoint is due, save.
+// A loop calls, in this order: is_validation_due; while not is_over: begin, count, is_validation_due,
+// is_checkpoint_due, report; then end_early where the data ended, is_validation_due, finish. Where validation is due it
+// calls validated, and where a checkpoint is due, save.
 class Loop {
  public:
   Loop(Training& run, LoopSettings settings);

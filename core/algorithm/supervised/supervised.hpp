@@ -12,8 +12,8 @@ struct Supervised : Training {
 
 // Trains until max_num_steps, the end of the data or an interruption. Throws Error.
 //
-// SFT, supervised fine-tuning: the likelihood of the assistant's tokens. DPO, direct preference optimization (Rafailov et
-// al. 2023). RM, a reward model of pairwise preferences (Bradley and Terry 1952; Ouyang et al. 2022).
+// SFT, supervised fine-tuning: the likelihood of the assistant's tokens. DPO, direct preference optimization (Rafailov
+// et al. 2023). RM, a reward model of pairwise preferences (Bradley and Terry 1952; Ouyang et al. 2022).
 Ending train_supervised(Supervised& run);
 
 }  // namespace hexad::algorithm

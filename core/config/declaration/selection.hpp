@@ -47,8 +47,8 @@ struct Selection {
 // The block that holds the keys of a plugin; empty for environments, whose blocks have the user's names.
 std::string usual_block(plugin::Kind kind, const std::string& plugin);
 
-// The key that names a plugin: policy.backend, policy.generation.backend, loss_fn.plugin, and of an environment `plugin` in
-// its block.
+// The key that names a plugin: policy.backend, policy.generation.backend, loss_fn.plugin, and of an environment
+// `plugin` in its block.
 std::string choosing_key(plugin::Kind kind, const std::string& block);
 
 // Reads the keys that choose plugins (policy.backend and the switches that manifests declare,

@@ -76,8 +76,8 @@ struct OtherName {
   std::string_view note = {};  // where the value is another one
 };
 
-// The keys in the order in which they were added, which is that of the reference page. A copy shares the keys: there are
-// hundreds, and the schema of a run is core's with a few more.
+// The keys in the order in which they were added, which is that of the reference page. A copy shares the keys: there
+// are hundreds, and the schema of a run is core's with a few more.
 class Schema {
  public:
   // Sets one property of the key that was added last, so that a key is one readable statement.

@@ -19,8 +19,8 @@ struct Checked {
 };
 
 // The library in a child process, which opens it while the configuration is still read. A library that is not the
-// manifest's (by its digest), that others could have changed, that crashes, hangs or says nonsense is one error that names
-// it. Forks: make one before any thread exists.
+// manifest's (by its digest), that others could have changed, that crashes, hangs or says nonsense is one error that
+// names it. Forks: make one before any thread exists.
 class CheckLibrary {
  public:
   // Null where the manifest names no library. `allow_insecure`: plugins.allow_insecure_dirs.
