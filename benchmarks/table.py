@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The rows of docs/performance.md's table, each by its own script, one after the other; results as JSON files.
 
-    benchmarks/table.py --build build/cuda --out results/table [--rows train-1.5b,train-8b] [--peers FOLDER] [--vllm SITE] [--read] [--list]
+    benchmarks/table.py --build build/cuda --out results/table [--rows train-1.5b,train-8b] [--peers FOLDER] [--vllm SITE] [--weights FOLDER]
+        [--read] [--list]
 
 --peers: folder of peer_hf_train.py and peer_vllm.py, which then run beside ours; --vllm: folder with vLLM, put on PYTHONPATH.
 Prints a line for each measure: value, mark to beat (the peer's of the same run, or of a better one before), target; and whether the row's
@@ -80,7 +81,7 @@ ROWS = {
         Measure("GRPO step, 8B, 4 GPUs", "GPU s/sample", at("gpu_seconds_per_sample"), 0.4375, 0.2, absolute=True, less=True)]),
     "scaling-1.5b": (4, script("scaling.py", "--gpus", "1,4"), [
         Measure("Qwen2.5-1.5B, 1 to 4 GPUs", "of one GPU", lambda result: result["efficiency"][-1], 0, 0.97, absolute=True)]),
-    "train-moe": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--rows", "packed,packed-fp8", "--fp8", "hybrid", "--tokens", "65536", "--steps", "4",
+    "train-moe": (4, train("--model", "qwen3-30b-a3b", "--layers", "24", "--gpus", "4", "--micro-batch", "8192", "--rows", "packed,packed-fp8", "--fp8", "hybrid", "--tokens", "65536", "--steps", "4",
                            peer=False), [
         Measure("Qwen3-30B-A3B, 24 layers, 4 GPUs", "TFLOP/s/GPU", at("packed", "tflops_per_gpu"), 203, 320, absolute=True),
         Measure("the same in fp8", "TFLOP/s/GPU", at("packed-fp8", "tflops_per_gpu"), 203, 320, absolute=True)]),
@@ -123,6 +124,9 @@ def run(name, args):
     out = args.out / f"{name}.json"
     out.unlink(missing_ok=True)
     full = [sys.executable, *ROWS[name][1](args), "--out", str(out)]
+    default_model = {"train_step.py": "qwen2.5-1.5b", "scaling.py": "qwen2.5-1.5b", "grpo_step.py": "llama-8b"}.get(full[1])
+    if args.weights and default_model:
+        full += ["--weights", str(args.weights / (full[full.index("--model") + 1] if "--model" in full else default_model))]
     full[1] = str(HERE / full[1])
     started = time.time()
     done = subprocess.run(full, capture_output=True, text=True)
@@ -150,6 +154,7 @@ def main():
     parser.add_argument("--rows", default="", help="all of them by default")
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--vllm", default="")
+    parser.add_argument("--weights", type=pathlib.Path, help="folder for random weights, which rows of one model share")
     parser.add_argument("--read", action="store_true", help="nothing runs: read the results that are there")
     parser.add_argument("--list", action="store_true", help="rows, GPUs and measures, and nothing runs")
     args = parser.parse_args()

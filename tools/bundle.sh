@@ -29,10 +29,13 @@ done | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"
 done
 strip --strip-unneeded "${programs[@]/#/$dest/}" "$dest"/lib/*.so*
-# A manifest carries the digest and the size of its library, which stripping changes.
-for plugin in "$dest"/lib/hexad/plugins/*.so; do
-  strip --strip-unneeded "$plugin"
-  digest=$(sha256sum "$plugin" | cut -d' ' -f1)
-  sed -i "s/\"sha256\": \"[0-9a-f]*\"/\"sha256\": \"$digest\"/; s/\"size\": [0-9]*/\"size\": $(stat -c %s "$plugin")/" "${plugin%.so}.hexad.json"
+# A manifest carries the digest and the size of its library, and the digest of its check library; stripping changes them.
+digest_of() { sha256sum "$1" | cut -d' ' -f1; }
+for library in "$dest"/lib/hexad/plugins/*.so; do
+  before=$(digest_of "$library")
+  strip --strip-unneeded "$library"
+  sed -i "s/$before/$(digest_of "$library")/" "$dest"/lib/hexad/plugins/*.hexad.json
+  manifest=${library%.so}.hexad.json
+  [ ! -e "$manifest" ] || sed -i "s/\"size\": [0-9]*/\"size\": $(stat -c %s "$library")/" "$manifest"
 done
 du -sh "$dest"
