@@ -4,11 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
 #include "core/checkpoint/convert_gguf.hpp"
 #include "core/checkpoint/convert_output.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "lib/tensorfile/safetensors.hpp"
+#include "lib/tensorfile/safetensors_writer.hpp"
 
 namespace hexad::checkpoint {
 namespace fs = std::filesystem;
@@ -66,11 +67,11 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
     specs.push_back({weight.name, dtype, weight.shape});
     ++result.tensors, result.parameters += specs.back().elements(), result.bytes += specs.back().bytes();
   }
-  tensorfile::ShardedWriter writer(output.directory(), std::move(specs), options.max_shard_bytes);
+  tensorfile::ShardedWriter writer(output.directory(), specs, options.max_shard_bytes);
   std::vector<std::byte> bytes;
   for (const GgufWeight& weight : weights) {
     encode(read_gguf_weight(gguf, weight), dtype, weight.gguf_name, source, bytes);
-    writer.append(bytes);
+    writer.write(weight.name, bytes);
   }
   writer.finish();
   output.commit();
@@ -124,10 +125,10 @@ ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokeni
     const tensorfile::SafetensorsEntry& entry = weights.tensors()[i];
     if (specs[i].dtype == entry.dtype) {
       tensorfile::require_finite(entry, source);
-      writer.append(entry.data);
+      writer.write(entry.name, entry.data);
     } else {
       encode(tensorfile::to_float32(entry), specs[i].dtype, entry.name, source, bytes);
-      writer.append(bytes);
+      writer.write(entry.name, bytes);
     }
   }
   writer.finish();

@@ -1,6 +1,5 @@
 #include "core/checkpoint/convert_output.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,17 +8,11 @@
 #include <fstream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 
 namespace hexad::checkpoint {
 namespace fs = std::filesystem;
 namespace {
-
-void sync(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
-}
 
 void require_free(const fs::path& destination) {
   const fs::file_status status = fs::symlink_status(destination);
@@ -58,14 +51,13 @@ void ConvertOutput::write_text(std::string_view file, std::string_view text) con
 }
 
 void ConvertOutput::commit() {
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) sync(entry.path());
-  sync(directory_);
+  sync_tree(directory_);
   require_free(destination_);
   if (::rename(directory_.c_str(), destination_.c_str()) != 0) {
     fail(ErrorKind::data, "{}: cannot be given its name: {}", destination_.string(), std::strerror(errno));
   }
   directory_.clear();
-  sync(destination_.parent_path());
+  sync_path(destination_.parent_path());
 }
 
 }  // namespace hexad::checkpoint

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "lib/tensorfile/safetensors_mapping.hpp"
+#include "lib/tensorfile/mapped_file.hpp"
 
 namespace hexad::tensorfile {
 

@@ -33,8 +33,8 @@ std::map<std::string, std::string> read_weight_map(const fs::path& index) {
 
 fs::path resolve(const fs::path& path) {
   if (!fs::is_directory(path)) return path;
-  if (fs::exists(path / "model.safetensors.index.json")) return path / "model.safetensors.index.json";
   if (fs::exists(path / "model.safetensors")) return path / "model.safetensors";
+  if (fs::exists(path / "model.safetensors.index.json")) return path / "model.safetensors.index.json";
   fail(ErrorKind::data, "{}: has neither model.safetensors nor model.safetensors.index.json", path.string());
 }
 
@@ -46,11 +46,11 @@ uint64_t TensorSpec::elements() const {
   return count;
 }
 
-Safetensors Safetensors::open(const fs::path& path) {
+Safetensors Safetensors::open(const fs::path& path, Pages pages) {
   Safetensors result;
   result.path_ = resolve(path);
   if (result.path_.extension() != ".json") {
-    result.add_file(result.path_);
+    result.add_file(result.path_, pages);
     return result;
   }
   const std::map<std::string, std::string> weight_map = read_weight_map(result.path_);
@@ -58,7 +58,7 @@ Safetensors Safetensors::open(const fs::path& path) {
   for (const auto& [name, file] : weight_map) files.insert(file);
   for (const std::string& file : files) {
     const size_t before = result.entries_.size();
-    result.add_file(result.path_.parent_path() / file);
+    result.add_file(result.path_.parent_path() / file, pages);
     for (size_t i = before; i < result.entries_.size(); ++i) {
       const auto mapped = weight_map.find(result.entries_[i].name);
       if (mapped == weight_map.end() || mapped->second != file) {
@@ -75,11 +75,11 @@ Safetensors Safetensors::open(const fs::path& path) {
   return result;
 }
 
-void Safetensors::add_file(const fs::path& path) {
-  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+void Safetensors::add_file(const fs::path& path, Pages pages) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path, pages);
   SafetensorsHeader header = parse_safetensors_header(file->bytes(), path.string());
-  files_.push_back(std::move(file));
   for (SafetensorsEntry& entry : header.entries) {
+    entry.file = file;
     if (!by_name_.emplace(entry.name, entries_.size()).second) {
       fail(ErrorKind::data, "{}: tensor \"{}\" is in another file too", path.string(), entry.name);
     }

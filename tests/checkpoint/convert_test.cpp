@@ -9,7 +9,7 @@
 
 #include "lib/base/error.hpp"
 #include "core/checkpoint/convert_output.hpp"
-#include "lib/tensorfile/safetensors.hpp"
+#include "lib/tensorfile/safetensors_writer.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 #include "tests/checkpoint/tiny_gguf.hpp"
 
@@ -30,10 +30,10 @@ void write_model(const fs::path& folder, const Json& config, const std::vector<f
   tensorfile::SafetensorsWriter writer(folder / "model.safetensors", {{"a", tensorfile::DType::f32, {2, 2}},
                                                                       {"b", tensorfile::DType::f32, {4}},
                                                                       {"ids", tensorfile::DType::i64, {1}}});
-  writer.append(std::as_bytes(std::span(kExact)));
-  writer.append(std::as_bytes(std::span(second)));
+  writer.write("a", std::as_bytes(std::span(kExact)));
+  writer.write("b", std::as_bytes(std::span(second)));
   const int64_t id = 77;
-  writer.append(std::as_bytes(std::span(&id, 1)));
+  writer.write("ids", std::as_bytes(std::span(&id, 1)));
   writer.finish();
 }
 

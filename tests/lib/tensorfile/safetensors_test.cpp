@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/error.hpp"
-#include "tests/checkpoint/temp_folder.hpp"
+#include "tests/lib/tensorfile/three_tensors.hpp"
 
 using namespace hexad;
 using namespace hexad::tensorfile;
@@ -37,28 +37,6 @@ void check_refusal(const std::string& bytes, const std::string& message) {
   const auto path = folder.write("m.safetensors", bytes);
   CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(path), doctest::Contains((path.string() + ": " + message).c_str()),
                        Error);
-}
-
-std::span<const std::byte> bytes_of(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
-
-const std::vector<tensorfile::TensorSpec> kThree = {
-    {"a", tensorfile::DType::f32, {2}}, {"b", tensorfile::DType::f32, {2, 2}}, {"c", tensorfile::DType::f32, {}}};
-
-// kThree with a = 1 2, b = 3 4 5 6, c = 7.
-template <typename Writer>
-void write_three(Writer& writer) {
-  writer.append(bytes_of({1, 2}));
-  writer.append(bytes_of({3, 4, 5, 6}));
-  writer.append(bytes_of({7}));
-  writer.finish();
-}
-
-void check_three(const tensorfile::Safetensors& read) {
-  REQUIRE(read.tensors().size() == 3);
-  CHECK(tensorfile::to_float32(read.at("a")) == std::vector<float>{1, 2});
-  CHECK(tensorfile::to_float32(read.at("b")) == std::vector<float>{3, 4, 5, 6});
-  CHECK(read.at("b").shape == std::vector<int64_t>{2, 2});
-  CHECK(tensorfile::to_float32(read.at("c")) == std::vector<float>{7});
 }
 
 }  // namespace
@@ -95,6 +73,7 @@ TEST_CASE("a written file is read again; the header is padded to eight bytes") {
   CHECK((reinterpret_cast<uintptr_t>(read.at("a").data.data())) % 8 == 0);
   const tensorfile::Safetensors same = read;  // copies share the mapping
   check_three(same);
+  CHECK(read.at("a").file->path() == folder / "m.safetensors");
 }
 
 TEST_CASE("headers that cannot be") {
@@ -166,56 +145,6 @@ TEST_CASE("a cut or damaged file is read or refused, never anything else") {
   }
 }
 
-TEST_CASE("a writer wants exactly what was announced") {
-  TempFolder folder;
-  tensorfile::SafetensorsWriter writer(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
-  CHECK_THROWS_WITH_AS(writer.finish(), doctest::Contains("tensor \"a\" was announced but not written"), Error);
-  tensorfile::SafetensorsWriter wrong(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
-  CHECK_THROWS_WITH_AS(wrong.append(bytes_of({1})), doctest::Contains("tensor \"a\": got 4 bytes, wanted 8"), Error);
-  tensorfile::SafetensorsWriter full(folder / "m.safetensors", {{"a", tensorfile::DType::f32, {2}}});
-  full.append(bytes_of({1, 2}));
-  CHECK_THROWS_WITH_AS(full.append(bytes_of({1, 2})), doctest::Contains("more tensors than announced"), Error);
-  CHECK_THROWS_WITH_AS(tensorfile::SafetensorsWriter(folder / "no/m.safetensors", {}),
-                       doctest::Contains("no/m.safetensors: cannot be written: No such file"), Error);
-  if (std::filesystem::exists("/dev/full")) {
-    CHECK_THROWS_WITH_AS(tensorfile::SafetensorsWriter("/dev/full", kThree),
-                         doctest::Contains("/dev/full: cannot be written: No space left"), Error);
-  }
-}
-
-TEST_CASE("a model that fits is one file; one that does not, shards with an index") {
-  TempFolder folder;
-  SUBCASE("one file") {
-    tensorfile::ShardedWriter writer(folder.path(), kThree);
-    write_three(writer);
-    CHECK(names_in(folder.path()) == std::vector<std::string>{"model.safetensors"});
-  }
-  SUBCASE("shards of at most 16 bytes") {
-    tensorfile::ShardedWriter writer(folder.path(), kThree, 16);
-    write_three(writer);
-    CHECK(names_in(folder.path()) ==
-          std::vector<std::string>{"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
-                                   "model-00003-of-00003.safetensors", "model.safetensors.index.json"});
-    const Json index = Json::parse(read_file(folder / "model.safetensors.index.json"));
-    CHECK(index["metadata"]["total_size"] == 28);
-    CHECK(index["weight_map"] == Json{{"a", "model-00001-of-00003.safetensors"},
-                                      {"b", "model-00002-of-00003.safetensors"},
-                                      {"c", "model-00003-of-00003.safetensors"}});
-    check_three(tensorfile::Safetensors::open(folder / "model.safetensors.index.json"));
-  }
-  SUBCASE("a tensor larger than a shard has one of its own") {
-    tensorfile::ShardedWriter writer(folder.path(), kThree, 10);
-    write_three(writer);
-    CHECK(names_in(folder.path()).size() == 4);
-  }
-  SUBCASE("what fits together stays together") {
-    tensorfile::ShardedWriter writer(folder.path(), kThree, 24);
-    write_three(writer);
-    CHECK(names_in(folder.path()).size() == 3);
-  }
-  check_three(tensorfile::Safetensors::open(folder.path()));
-}
-
 TEST_CASE("an index and its shards must agree") {
   TempFolder folder;
   tensorfile::ShardedWriter writer(folder.path(), kThree, 24);
@@ -252,7 +181,7 @@ TEST_CASE("an index and its shards must agree") {
     refused(json, "index.json: not an index of safetensors files: no object \"weight_map\"");
   }
   tensorfile::SafetensorsWriter twice(folder / second, {{"a", tensorfile::DType::f32, {2}}});
-  twice.append(bytes_of({1, 2}));
+  twice.write("a", bytes_of({1, 2}));
   twice.finish();
   refused(whole, second + ": tensor \"a\" is in another file too");
   CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder / "none.json"),
@@ -269,6 +198,26 @@ TEST_CASE("a folder without weights, a file that is none") {
   CHECK_THROWS_WITH_AS(tensorfile::Safetensors::open(folder.path()), doctest::Contains("not a regular file"), Error);
 }
 
+TEST_CASE("of a folder with both, the single file is read, as transformers does") {
+  TempFolder folder;
+  tensorfile::SafetensorsWriter writer(folder / "model.safetensors", kThree);
+  write_three(writer);
+  folder.write("model.safetensors.index.json", R"({"weight_map": {"a": "gone.safetensors"}})");
+  check_three(tensorfile::Safetensors::open(folder.path()));
+}
+
+TEST_CASE("what is written to copy-on-write pages stays in memory, and data outlives the reader") {
+  TempFolder folder;
+  tensorfile::SafetensorsWriter writer(folder / "m.safetensors", kThree);
+  write_three(writer);
+  const auto open = [&] { return tensorfile::Safetensors::open(folder / "m.safetensors", Pages::copy_on_write); };
+  const tensorfile::SafetensorsEntry entry = open().at("a");
+  const float changed = 8;
+  std::memcpy(const_cast<std::byte*>(entry.data.data()), &changed, sizeof changed);
+  CHECK(tensorfile::to_float32(entry) == std::vector<float>{8, 2});
+  check_three(open());
+}
+
 TEST_CASE("values that are not finite are found wherever they are") {
   TempFolder folder;
   constexpr size_t count = (1 << 16) + 5;  // more than one chunk of the scan
@@ -276,8 +225,8 @@ TEST_CASE("values that are not finite are found wherever they are") {
   const auto scan = [&] {
     tensorfile::SafetensorsWriter writer(folder / "m.safetensors",
                                          {{"t", tensorfile::DType::f32, {count}}, {"i", tensorfile::DType::i32, {1}}});
-    writer.append(bytes_of(values));
-    writer.append(bytes_of({std::numeric_limits<float>::quiet_NaN()}));
+    writer.write("t", bytes_of(values));
+    writer.write("i", bytes_of({std::numeric_limits<float>::quiet_NaN()}));
     writer.finish();
     const tensorfile::Safetensors read = tensorfile::Safetensors::open(folder / "m.safetensors");
     tensorfile::require_finite(read.at("i"), "model");  // bits of an integer are no nan

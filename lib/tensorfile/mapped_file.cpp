@@ -1,4 +1,4 @@
-#include "lib/tensorfile/safetensors_mapping.hpp"
+#include "lib/tensorfile/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 namespace hexad::tensorfile {
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path, Pages pages) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(ErrorKind::data, "{}: cannot be opened: {}", path.string(), std::strerror(errno));
   struct stat status {};
@@ -21,11 +21,14 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     fail(ErrorKind::data, "{}: not a regular file", path.string());
   }
   const auto size = static_cast<size_t>(status.st_size);
-  void* address = size ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
+  const bool writable = pages == Pages::copy_on_write;
+  const int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  const int flags = writable ? MAP_PRIVATE | MAP_NORESERVE : MAP_PRIVATE;  // few pages are ever written to
+  void* address = size ? ::mmap(nullptr, size, access, flags, descriptor, 0) : nullptr;
   const int reason = errno;
   ::close(descriptor);
   if (address == MAP_FAILED) fail(ErrorKind::data, "{}: cannot be mapped: {}", path.string(), std::strerror(reason));
-  return std::shared_ptr<const MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, {static_cast<const std::byte*>(address), size}));
 }
 
 MappedFile::~MappedFile() {
