@@ -1,27 +1,36 @@
-// Weights of a Hugging Face directory by name, through mmap: nothing is read before it is touched.
+// Weights of a Hugging Face directory by name, as LibTorch tensors: views of what lib/tensorfile has mapped and
+// checked. Nothing is read before it is touched.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-namespace hexad::modeling {
-
+namespace hexad::tensorfile {
 class MappedFile;
+}
+
+namespace hexad::modeling {
 
 struct StoredTensor {
   std::vector<int64_t> shape;
   at::ScalarType dtype;
-  std::string file;             // path, for messages
-  uint64_t begin = 0, end = 0;  // bytes in the file
+  std::string file;                 // path, for messages
+  std::span<const std::byte> data;  // in `mapping`
+  std::shared_ptr<const tensorfile::MappedFile> mapping;
 };
 
+// Does `dir` hold safetensors (model.safetensors or model.safetensors.index.json)?
+bool has_weights(const std::filesystem::path& dir);
+
 // Reads a .safetensors file, or a directory with model.safetensors or model.safetensors.index.json and its shards.
-// Throws Error naming the file: missing, truncated, malformed header, unknown dtype, shard lacking a tensor.
+// Throws Error with the text of tensorfile::Safetensors::open, and for a dtype that no model here is made of.
 // Tensors keep the mapping alive; the reader may be destroyed first. Thread-safe after construction.
 class SafetensorsReader {
  public:
@@ -36,12 +45,10 @@ class SafetensorsReader {
   at::Tensor rows(const std::string& name, int64_t begin, int64_t end) const;
 
  private:
-  void add_file(const std::filesystem::path& file, const std::vector<std::string>* expected);
   const StoredTensor& entry(const std::string& name) const;
 
   std::string origin_;
   std::map<std::string, StoredTensor> entries_;
-  std::map<std::string, std::shared_ptr<MappedFile>> files_;
 };
 
 }  // namespace hexad::modeling

@@ -1,13 +1,16 @@
-// Writes weights as Hugging Face safetensors, one tensor at a time, in shards of bounded size with an index.
+// Writes LibTorch tensors as Hugging Face safetensors, one at a time, in shards of bounded size with an index.
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+namespace hexad::tensorfile {
+class ShardedWriter;
+}
 
 namespace hexad::modeling {
 
@@ -17,9 +20,7 @@ struct TensorSpec {
   at::ScalarType dtype;
 };
 
-// The layout is fixed by `specs` (in order), so tensors may be written in any order and only one need be in memory.
-// Files appear under temporary names and are renamed by finish(): a directory that had weights keeps them, whole, until
-// then. Destroyed without finish(): the temporary files are removed. Not thread-safe.
+// tensorfile::ShardedWriter, fed with tensors: its order, its temporary names, its texts as Error of modeling.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::filesystem::path& dir, const std::vector<TensorSpec>& specs,
@@ -30,26 +31,13 @@ class SafetensorsWriter {
 
   // Any device and dtype: converted to the spec's. Throws Error on a wrong shape, unknown or repeated name, full disk.
   void write(const std::string& name, const at::Tensor& tensor);
-  // Every tensor must have been written. Renames (whoever asked has them synced, beside other work); removes weight files of an earlier save that the
-  // new ones do not replace.
+  // Every tensor must have been written. Gives the files their names, and syncs nothing: whoever asked for the save has
+  // it synced, beside other work.
   void finish();
 
  private:
-  struct Shard;
-  struct Place {
-    size_t shard;
-    uint64_t begin;  // byte in the file
-    TensorSpec spec;
-    bool written = false;
-  };
-  void open_shard(const std::string& name, const std::vector<TensorSpec>& specs);
-  void write_index() const;
-  void remove_older(const std::set<std::string>& kept) const;
-
   std::filesystem::path dir_;
-  std::vector<Shard> shards_;
-  std::map<std::string, Place> places_;
-  uint64_t total_bytes_ = 0;
+  std::unique_ptr<tensorfile::ShardedWriter> files_;
 };
 
 }  // namespace hexad::modeling

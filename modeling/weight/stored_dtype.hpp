@@ -1,27 +1,29 @@
-// The header of a .safetensors file: 8 bytes little-endian length, JSON, then the tensors' bytes.
-// Format: huggingface/safetensors README, "Format".
+// What lib/tensorfile says, in terms of LibTorch and of modeling.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
+#include <optional>
 
 #include <c10/core/ScalarType.h>
 
+#include "lib/base/error.hpp"
+#include "lib/tensorfile/safetensors_dtype.hpp"
+#include "modeling/error.hpp"
+
 namespace hexad::modeling {
 
-struct HeaderEntry {
-  std::vector<int64_t> shape;
-  at::ScalarType dtype;
-  uint64_t begin, end;  // bytes in the file
-};
+// Nothing for what no model here is made of: unsigned integers of 16 bits and more, and eight-bit floats, which mean
+// nothing without their scales.
+std::optional<at::ScalarType> scalar_type(tensorfile::DType dtype);
+// Throws Error for a dtype of which scalar_type makes none.
+tensorfile::DType stored_dtype(at::ScalarType dtype);
 
-// `data` holds the whole file; `origin` names it in errors. Throws Error: too short, header beyond the file, malformed
-// JSON, unknown dtype, a tensor whose bytes lie outside the file (truncated) or do not fit its shape.
-std::map<std::string, HeaderEntry> parse_safetensors_header(const uint8_t* data, uint64_t size,
-                                                            const std::string& origin);
-
-// "F32" and so on; throws Error for a dtype that safetensors lacks.
-const char* safetensors_dtype(at::ScalarType dtype);
+// body(), whose hexad::Error leaves as the Error of modeling.
+template <typename Body>
+decltype(auto) with_tensorfile(Body&& body) {
+  try {
+    return body();
+  } catch (const hexad::Error& error) {
+    throw Error(error.what());
+  }
+}
 
 }  // namespace hexad::modeling

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "modeling/weight/safetensors_reader.hpp"
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/generator_table.hpp"
 #include "plugins/native/memory.hpp"
@@ -52,7 +53,7 @@ void Generator::create(const sdk::Call& call) {
                                 .batch_invariant = settings_.batch_invariant,
                                 .replica = replica};
   std::unique_ptr<Executor> executor = make_executor(model_, options);
-  ever_had_weights_ = !settings_.weights_follow && has_weights(settings_.model_name);
+  ever_had_weights_ = !settings_.weights_follow && modeling::has_weights(settings_.model_name);
   if (ever_had_weights_) {
     executor->set_weights(load_weights(settings_.model_name, model_, settings_.dtype, settings_.device,
                                        executor->places(), replica.shard()));

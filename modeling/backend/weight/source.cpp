@@ -22,11 +22,6 @@ uint64_t generator_seed(int64_t seed, std::string_view name) {
 
 }  // namespace
 
-bool has_weights(const std::filesystem::path& dir) {
-  return std::filesystem::exists(dir / "model.safetensors") ||
-         std::filesystem::exists(dir / "model.safetensors.index.json");
-}
-
 at::Tensor random_weight(const ModelConfig& config, const WeightInfo& info, int64_t seed) {
   return initial_weight(config, info, at::detail::createCPUGenerator(generator_seed(seed, info.hf_name)));
 }

@@ -16,9 +16,6 @@
 
 namespace hexad::modeling {
 
-// Does `dir` hold safetensors (model.safetensors or model.safetensors.index.json)?
-bool has_weights(const std::filesystem::path& dir);
-
 // The whole weight as transformers initialises it: norms 1, biases 0, matrices normal(0, initializer_range). Its values
 // depend on `seed` and its name alone, so any layout makes the same model.
 at::Tensor random_weight(const ModelConfig& config, const WeightInfo& info, int64_t seed);

@@ -57,11 +57,6 @@ modeling::Range overlap(const hexad_weight_slice& slice, const WeightPart& part,
 
 }  // namespace
 
-bool has_weights(const std::filesystem::path& dir) {
-  return std::filesystem::exists(dir / "model.safetensors") ||
-         std::filesystem::exists(dir / "model.safetensors.index.json");
-}
-
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
                        at::Device device, WeightMap places, const Shard& shard) {
   const modeling::SafetensorsReader reader(dir);

@@ -17,8 +17,6 @@ namespace hexad::native {
 
 using WeightMap = std::map<std::string, at::Tensor>;
 
-// Whether a Hugging Face directory has weights beside its config.json; otherwise they arrive with the first update.
-bool has_weights(const std::filesystem::path& dir);
 // Reads the shard's part of every weight of it, checked, in `dtype` on `device`, or into `places` where there are any
 // (in FP8, with scales, where a place is so). Throws modeling::Error.
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,

@@ -187,5 +187,5 @@ TEST_CASE("a missing or truncated checkpoint is refused") {
   CHECK(saved.error_of_load(*saved.backend, HEXAD_CHECKPOINT_OPTIMIZER).find("truncated") != std::string::npos);
   std::filesystem::remove(file);
   CHECK(saved.error_of_load(*saved.backend, HEXAD_CHECKPOINT_OPTIMIZER) ==
-        file.parent_path().string() + ": found neither model.safetensors nor model.safetensors.index.json");
+        file.parent_path().string() + ": has neither model.safetensors nor model.safetensors.index.json");
 }
