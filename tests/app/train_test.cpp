@@ -129,7 +129,7 @@ TEST_CASE(
   const Ended none =
       toy::run({"plugin", "replay", "ppo_clip_c", (dir / "toy.yaml").string(), "--path", toy::plugins().string()});
   CHECK(none.code == 2);
-  CHECK(contains(none.err, "toy.yaml: not a recorded loss call"));
+  CHECK(contains(none.err, "toy.yaml: not a safetensors file"));
 }
 
 TEST_CASE("a loss is told whether its micro-batch ran padded or packed") {
