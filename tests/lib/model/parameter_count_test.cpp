@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "lib/tensorfile/safetensors.hpp"
 #include "tests/support/golden.hpp"
 
 using namespace hexad::model;
@@ -32,18 +33,10 @@ ParameterCount count_of(const Json& config) {
 
 // Elements of a file's tensors, by name.
 std::map<std::string, int64_t> elements_in(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  uint64_t length = 0;
-  REQUIRE(in.read(reinterpret_cast<char*>(&length), sizeof length));
-  std::string header(length, ' ');
-  REQUIRE(in.read(header.data(), static_cast<std::streamsize>(length)));
   std::map<std::string, int64_t> elements;
-  const Json tensors = Json::parse(header);
-  for (const auto& [name, entry] : tensors.items()) {
-    if (name == "__metadata__") continue;
-    int64_t& product = elements[name] = 1;
-    for (const Json& extent : entry.at("shape")) product *= extent.get<int64_t>();
-  }
+  const hexad::tensorfile::Safetensors stored = hexad::tensorfile::Safetensors::open(file);
+  for (const hexad::tensorfile::SafetensorsEntry& entry : stored.tensors())
+    elements[entry.name] = static_cast<int64_t>(entry.elements());
   return elements;
 }
 
