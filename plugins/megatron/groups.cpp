@@ -9,15 +9,14 @@ namespace {
 
 using model::RankList;
 
-// Every list cut in `parts` runs; or, with `across`, the ranks at the same place of the runs.
-std::vector<RankList> cut(const std::vector<RankList>& lists, int64_t parts, bool across) {
+// Of every list, cut in `parts` runs, the ranks at the same place of the runs.
+std::vector<RankList> across(const std::vector<RankList>& lists, int64_t parts) {
   std::vector<RankList> result;
   for (const RankList& ranks : lists) {
-    const size_t count = static_cast<size_t>(parts), size = ranks.size() / count;
-    for (size_t i = 0; i < (across ? size : count); ++i) {
-      RankList part;
-      for (size_t j = 0; j < (across ? count : size); ++j) part.push_back(ranks[across ? j * size + i : i * size + j]);
-      result.push_back(std::move(part));
+    const size_t size = ranks.size() / static_cast<size_t>(parts);
+    for (size_t i = 0; i < size; ++i) {
+      RankList& same = result.emplace_back();
+      for (size_t at = i; at < ranks.size(); at += size) same.push_back(ranks[at]);
     }
   }
   return result;
@@ -47,12 +46,11 @@ Groups make_groups(const sdk::Call& call, const model::ParallelGrid& grid, const
   groups.edp = make(GroupKind::edp, "edp");
   groups.dp_cp_part = groups.dp_cp, groups.edp_part = groups.edp;
   if (const int64_t instances = grid.sizes().optimizer_instances; instances > 1) {
-    const auto dense = model::groups_of_kind(all, GroupKind::dp_cp),
-               experts = model::groups_of_kind(all, GroupKind::edp);
-    groups.dp_cp_part = host.make(cut(dense, instances, false), "dp_cp_part");
-    groups.dp_cp_replicas = host.make(cut(dense, instances, true), "dp_cp_replicas");
-    groups.edp_part = host.make(cut(experts, instances, false), "edp_part");
-    groups.edp_replicas = host.make(cut(experts, instances, true), "edp_replicas");
+    groups.dp_cp_part = make(GroupKind::intra_dp_cp, "dp_cp_part");
+    groups.dp_cp_replicas =
+        host.make(across(model::groups_of_kind(all, GroupKind::dp_cp), instances), "dp_cp_replicas");
+    groups.edp_part = make(GroupKind::intra_edp, "edp_part");
+    groups.edp_replicas = make(GroupKind::inter_edp, "edp_replicas");
   }
   if (settings.model.moe) groups.tp_cp = make(GroupKind::tp_cp, "tp_cp");
   if (settings.model.moe) groups.tp_dp_cp = make(GroupKind::tp_dp_cp, "tp_dp_cp");
