@@ -1,48 +1,42 @@
-// Starts and watches child processes from a small process that was forked before this one had any thread.
+// The process that starts and watches the ranks.
 #pragma once
-#include <sys/types.h>
-
-#include <map>
 #include <optional>
-#include <string>
-#include <vector>
+
+#include "lib/base/error.hpp"
+#include "lib/process/spawner.hpp"
 
 namespace hexad::cluster {
 
-struct SpawnRequest {
-  std::vector<std::string> command;              // command[0] is an absolute path
-  std::map<std::string, std::string> variables;  // added to the environment
-  std::string input;                             // what the child reads on its standard input; at most 64 KiB
-  std::string log_path;                          // its output goes to this file (appended); empty: to ours
-};
-
-struct ChildExit {
-  pid_t pid = 0;
-  int status = 0;  // exit status, or -signal
-};
-
-// Children end when the spawner ends, and the spawner ends when this process does: `kill -9` leaves no orphan.
-// One thread uses a Spawner at a time. Throws Error(worker).
+// process::Spawner, whose errors are Error(worker) here. Make it first in main, before any thread exists.
 class Spawner {
  public:
-  // Forks. Call it first in main, before any thread exists.
-  Spawner();
-  ~Spawner();
-  Spawner(const Spawner&) = delete;
-  Spawner& operator=(const Spawner&) = delete;
-
-  pid_t spawn(const SpawnRequest& request);
-  void kill(pid_t pid, int signal);
-  // The next child that has ended, waiting up to timeout_ms for one.
-  std::optional<ChildExit> next_exit(int timeout_ms);
+  Spawner() {
+    try {
+      spawner_.emplace("hexad-spawner");
+    } catch (const std::runtime_error& error) {
+      fail(ErrorKind::worker, "spawner: {}", error.what());
+    }
+  }
+  pid_t spawn(const process::SpawnRequest& request) {
+    return saying_worker([&] { return spawner_->spawn(request); });
+  }
+  void kill(pid_t pid, int signal) {
+    saying_worker([&] { spawner_->kill(pid, signal); });
+  }
+  std::optional<process::ChildExit> next_exit(int timeout_ms) {
+    return saying_worker([&] { return spawner_->next_exit(timeout_ms); });
+  }
 
  private:
-  pid_t pid_ = 0;
-  int socket_ = -1;
-  std::vector<ChildExit> exits_;
+  template <typename Act>
+  static auto saying_worker(const Act& act) -> decltype(act()) {
+    try {
+      return act();
+    } catch (const std::runtime_error& error) {
+      fail(ErrorKind::worker, "{}", error.what());
+    }
+  }
+  std::optional<process::Spawner> spawner_;
 };
-
-// "exit status 3", "killed by signal 9 (Killed)".
-std::string describe_exit(int status);
 
 }  // namespace hexad::cluster

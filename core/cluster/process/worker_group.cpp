@@ -218,14 +218,14 @@ bool WorkerGroup::receive_one(int timeout_ms) {
 
 void WorkerGroup::check_exits() {
   if (!spawner_) return;
-  while (const std::optional<ChildExit> exit = spawner_->next_exit(0)) {
+  while (const std::optional<process::ChildExit> exit = spawner_->next_exit(0)) {
     for (int rank = 0; rank < size(); ++rank) {
       if (!workers_[rank].is_child || workers_[rank].pid != exit->pid) continue;
       workers_[rank].exited = true;
       // Its answer may still be under way; an error that it could report says more than its exit status.
       for (int i = 0; i < 5 && !workers_[rank].answered; ++i) receive_one(20);
       if (!stopped_ && !(workers_[rank].answered && workers_[rank].answer.header.contains("error"))) {
-        lost(rank, "ended: " + describe_exit(exit->status));
+        lost(rank, "ended: " + process::words(exit->exit));
       }
     }
   }

@@ -2,19 +2,13 @@
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
-
-#include "core/environment/program/descendants.hpp"
-#include "core/environment/program/start.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -22,7 +16,6 @@ namespace {
 constexpr size_t kMostAnswer = size_t{4} << 20;  // bytes of a line
 constexpr size_t kMostNote = 400, kMostTail = 1500;
 constexpr auto kEndingTakes = std::chrono::milliseconds(300);
-constexpr auto kReapingTakes = std::chrono::seconds(2);  // unless a process sits in the kernel
 constexpr auto kTick = std::chrono::milliseconds(50);
 
 // Bytes that a person can read in a line of the log.
@@ -43,60 +36,30 @@ std::string excerpt(std::string_view text) {
 
 Program::Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines)
     : who_(std::move(who)), log_lines_(log_lines) {
-  const StartedProgram started = start_program(command);
-  pid_ = started.leader;
-  input_ = started.input, output_ = started.output, notes_ = started.notes, life_ = started.life;
-}
-
-void Program::close_input() {
-  if (input_ >= 0) ::close(std::exchange(input_, -1));
-}
-
-// By what the leader says, or by the leader's own end.
-bool Program::ended() {
-  if (status_ >= 0) return true;
-  char bytes[64];
-  for (ssize_t count; (count = ::read(life_, bytes, sizeof bytes)) > 0;)
-    told_.append(bytes, static_cast<size_t>(count));
-  const size_t first = told_.find('\n');
-  if (first != told_.npos) {
-    watcher_ = std::atoi(told_.c_str());
-    if (told_.find('\n', first + 1) != told_.npos) status_ = std::atoi(told_.c_str() + first + 1);
+  try {
+    auto [input, input_end] = process::make_pipe();
+    auto [output, output_end] = process::make_pipe();
+    auto [notes, notes_end] = process::make_pipe();
+    for (const process::Descriptor* ours : {&input_end, &output, &notes}) ours->never_wait();
+    tree_.emplace("reward", command, input.get(), output_end.get(), notes_end.get());
+    input_ = std::move(input_end), output_ = std::move(output), notes_ = std::move(notes);
+  } catch (const std::system_error& error) {
+    throw ProgramFailed("cannot be started: " + error.code().message());
   }
-  siginfo_t how = {};
-  const bool gone = ::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
-  if (status_ < 0 && gone && how.si_pid == pid_)
-    status_ = how.si_code == CLD_EXITED ? how.si_status : 128 + how.si_status;
-  return status_ >= 0;
 }
+
+void Program::close_input() { input_.close(); }
 
 Program::~Program() {
   close_input();
   // A healthy one ends by itself at the end of its input.
   const Clock::time_point until = Clock::now() + (healthy_ ? kEndingTakes : Clock::duration::zero());
-  while (!ended() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  kill_all();
-  for (const int end : {output_, notes_, life_}) {
-    if (end >= 0) ::close(end);
-  }
-}
-
-void Program::kill_all() {
-  ::kill(pid_, SIGCONT);  // it has to wait for what is killed; else that would be left to us where we are PID 1
-  const Clock::time_point until = Clock::now() + kReapingTakes;
-  while (kill_below(pid_, watcher_) > 0 && Clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(pid_, SIGKILL);   // the numbers are ours until it is waited for
-  ::kill(-pid_, SIGKILL);  // the watcher; all of the group where the leader was killed by others
-  ::waitpid(pid_, nullptr, 0);
-  // As PID 1 we are the parent of those now.
-  for (int tries = 0; tries < 300 && ::waitpid(-pid_, nullptr, WNOHANG) != -1; ++tries)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!tree_->ended() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 // False when the input is full for now; an input that is closed is left to read_answer, which sees the end.
 bool Program::write_some(std::string_view& rest) {
-  const ssize_t count = ::write(input_, rest.data(), rest.size());
+  const ssize_t count = ::write(input_.get(), rest.data(), rest.size());
   if (count > 0) return rest.remove_prefix(static_cast<size_t>(count)), true;
   if (count < 0 && errno == EPIPE) return rest = {}, true;
   return false;
@@ -106,7 +69,7 @@ bool Program::write_some(std::string_view& rest) {
 bool Program::read_answer() {
   char bytes[65536];
   for (;;) {
-    const ssize_t count = ::read(output_, bytes, sizeof bytes);
+    const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
     if (count == 0) return true;
     if (count < 0) return false;
     answer_.append(bytes, static_cast<size_t>(count));
@@ -117,8 +80,8 @@ bool Program::read_answer() {
 
 void Program::read_notes() {
   char bytes[4096];
-  for (int i = 0; i < 16 && notes_ >= 0; ++i) {  // one that never stops writing must not keep us here
-    const ssize_t count = ::read(notes_, bytes, sizeof bytes);
+  for (int i = 0; i < 16 && notes_; ++i) {  // one that never stops writing must not keep us here
+    const ssize_t count = ::read(notes_.get(), bytes, sizeof bytes);
     if (count <= 0) return;
     log_notes({bytes, static_cast<size_t>(count)});
   }
@@ -150,10 +113,9 @@ std::string Program::with_notes(std::string what) const {
 std::string Program::how_it_ended() {
   const Clock::time_point until = Clock::now() + kEndingTakes;
   do {
-    if (ended()) {
+    if (const auto exit = tree_->ended()) {
       read_notes();
-      if (status_ <= 128) return fmt::format("ended with exit status {}", status_);
-      return fmt::format("was killed by signal {} ({})", status_ - 128, ::strsignal(status_ - 128));
+      return sentence(*exit);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   } while (Clock::now() < until);
@@ -161,7 +123,7 @@ std::string Program::how_it_ended() {
   return "closed its standard output";
 }
 
-std::string Program::why_gone() { return read_answer() || ended() ? with_notes(how_it_ended()) : ""; }
+std::string Program::why_gone() { return read_answer() || tree_->ended() ? with_notes(how_it_ended()) : ""; }
 
 std::string Program::ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop) {
   const Clock::time_point began = Clock::now();
@@ -171,8 +133,10 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
   const std::string request = std::string(line) + "\n";
   std::string_view rest = request;
   for (;;) {
-    pollfd waited[4] = {
-        {output_, POLLIN, 0}, {notes_, POLLIN, 0}, {rest.empty() ? -1 : input_, POLLOUT, 0}, {life_, POLLIN, 0}};
+    pollfd waited[4] = {{output_.get(), POLLIN, 0},
+                        {notes_.get(), POLLIN, 0},
+                        {rest.empty() ? -1 : input_.get(), POLLOUT, 0},
+                        {tree_->life(), POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) {
       const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
@@ -183,10 +147,10 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
     if (waited[2].revents) write_some(rest);
     if (waited[1].revents) {
       read_notes();
-      if (!(waited[1].revents & POLLIN)) ::close(std::exchange(notes_, -1));  // it closed it
+      if (!(waited[1].revents & POLLIN)) notes_.close();  // it closed it
     }
     // Its end is also what the leader says: a child that it leaves may keep its output open.
-    const bool gone = ended();
+    const bool gone = tree_->ended().has_value();
     if (!waited[0].revents && !gone) continue;
     const bool at_end = read_answer() || gone;
     const size_t end = answer_.find('\n');

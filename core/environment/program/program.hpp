@@ -1,13 +1,13 @@
 // One running copy of a program that answers lines with lines: started, asked, watched and ended with all its children.
 #pragma once
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lib/process/tree.hpp"
 
 namespace hexad::environment {
 
@@ -23,19 +23,19 @@ struct ProgramStopped : std::runtime_error {
 };
 
 // The program ends with all its descendants, whatever groups and sessions they made, and when this process ends,
-// however it ends (program_start.hpp). Where /proc is not that of our pid namespace, and where somebody killed the
-// program's leader, only those in the leader's group do. One thread at a time.
+// however it ends, within the limits of process::Tree. One thread at a time.
 class Program {
  public:
-  // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines` more
-  // (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with a line
-  // on its standard error.
+  // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines`
+  // more (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with
+  // a line on its standard error.
   Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines);
   ~Program();  // closes its standard input, gives it a moment, kills all of it
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Sends the line and returns the one line that it answers, without its end. The thread has SIGPIPE blocked. Throws ProgramFailed or ProgramStopped.
+  // Sends the line and returns the one line that it answers, without its end. The thread has SIGPIPE blocked. Throws
+  // ProgramFailed or ProgramStopped.
   std::string ask(std::string_view line, Clock::time_point deadline, const std::atomic<bool>& stop);
 
   // How it ended, if it did; empty: it can be asked. Throws ProgramFailed.
@@ -52,16 +52,12 @@ class Program {
   void log_notes(std::string_view text);
   std::string with_notes(std::string what) const;
   std::string how_it_ended();
-  bool ended();
-  void kill_all();
 
   std::string who_;
-  pid_t pid_ = -1, watcher_ = -1;  // of the leader, which leads a group; of its child that is killed last
-  int status_ = -1;                // of the program that ended, as shells count it
-  std::string told_;               // by the leader
-  int input_ = -1, output_ = -1, notes_ = -1, life_ = -1;  // our ends; notes: its standard error
-  std::string answer_;                                     // bytes of its standard output that have come
-  std::string note_, tail_;                                // an unfinished line of its standard error; the last of all
+  process::Descriptor input_, output_, notes_;  // our ends, which do not block; notes: its standard error
+  std::optional<process::Tree> tree_;
+  std::string answer_;       // bytes of its standard output that have come
+  std::string note_, tail_;  // an unfinished line of its standard error; the last of all
   std::atomic<int64_t>& log_lines_;
   bool answered_ = false, healthy_ = false;  // ever; the last time
 };

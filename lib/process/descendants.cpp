@@ -1,4 +1,4 @@
-#include "core/environment/program/descendants.hpp"
+#include "lib/process/descendants.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace hexad::environment {
+namespace hexad::process {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +55,4 @@ size_t kill_below(pid_t root, pid_t spared) {
   return found.size();
 }
 
-}  // namespace hexad::environment
+}  // namespace hexad::process
