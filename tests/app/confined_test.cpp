@@ -150,7 +150,7 @@ TEST_CASE("a backend and a name that the run does not have are refused before an
 
 TEST_CASE("plugin-process is hidden and says that it is not for the command line") {
   CHECK_FALSE(contains(toy::run({"--help"}).out, "plugin-process"));
-  const Ended run = toy::run({"plugin-process", "1"});
+  const Ended run = toy::run({"plugin-process"});
   CHECK(run.code == 2);
   CHECK(contains(run.err, "it is not for the command line"));
 }

@@ -1,28 +1,23 @@
 #include "core/config/declaration/check/child.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <hexad/check.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
+#include "core/manifest/sha256.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/manifest/sha256.hpp"
 
 namespace hexad::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr rlim_t kMostMemory = rlim_t{256} << 20;
 constexpr size_t kMostFindings = 100, kLongestFinding = 4096;
 
 struct Said {
@@ -38,19 +33,6 @@ struct Said {
     if (name && value && names.size() < kMostFindings) names[bounded(name)] = try_parse_json<Json>(bounded(value));
   }
 };
-
-// Room for so much more than the program has.
-void limit_memory() {
-  char statm[128] = "";  // pages of all kinds come first
-  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (file >= 0) (void)!::read(file, statm, sizeof statm - 1);
-  ::close(file);
-  const rlim_t pages = std::strtoull(statm, nullptr, 10);
-  const rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kMostMemory;
-  const rlimit memory{most, most}, none{0, 0};
-  ::setrlimit(RLIMIT_AS, &memory);
-  ::setrlimit(RLIMIT_CORE, &none);
-}
 
 void write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
@@ -101,14 +83,9 @@ Json answer_of(const std::filesystem::path& library, const std::string& sha256, 
 }  // namespace
 
 void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT}) ::signal(signal, SIG_DFL);
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
-  limit_memory();
   write_all(parent, json_text(answer_of(library, sha256, parent)));
   ::shutdown(parent, SHUT_WR);  // the parent does not wait until this process is gone
-  ::_exit(0);
 }
 
 }  // namespace hexad::config

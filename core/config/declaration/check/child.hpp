@@ -7,8 +7,7 @@ namespace hexad::config {
 
 // Opens the library if its digest is `sha256`, reads the input (hexad/check.h) from the socket `parent` until that side
 // has ended, and writes one JSON object: {"findings": [[severity, key, message], ...], "names": {name: value, ...}}, or
-// {"problem": text} and what else there is. With 256 MiB more than the process has; nothing of the library's reaches
-// the terminal. Ends the process.
-[[noreturn]] void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent);
+// {"problem": text} and what else there is.
+void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent);
 
 }  // namespace hexad::config

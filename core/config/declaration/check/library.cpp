@@ -2,19 +2,19 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <hexad/check.h>
 
 #include <chrono>
-#include <csignal>
-#include <cstring>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
-#include "lib/base/json.hpp"
 #include "core/config/declaration/check/child.hpp"
 #include "core/manifest/permissions.hpp"
+#include "lib/base/json.hpp"
+#include "lib/process/start.hpp"
 
 namespace hexad::config {
 namespace {
@@ -24,16 +24,22 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLongest = std::chrono::milliseconds(500);
 constexpr size_t kMostOutput = 2 << 20;
+constexpr rlim_t kMostMemory = rlim_t{256} << 20;
 
 struct Ended {
   std::string output;
   std::string problem;  // what it did instead of answering
 };
 
-std::string describe(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-  return fmt::format("ended with exit status {}", WEXITSTATUS(status));
+// Room for so much more than the program has, and nothing of the library's on the terminal.
+process::Setup setup_of(const process::Descriptor& nothing) {
+  size_t pages = 0;  // of all kinds; they come first
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kMostMemory;
+  return {
+      .descriptors = {{nothing.get(), STDIN_FILENO}, {nothing.get(), STDOUT_FILENO}, {nothing.get(), STDERR_FILENO}},
+      .limits = {{RLIMIT_AS, most}, {RLIMIT_CORE, 0}},
+      .dies_with_us = true};
 }
 
 // Sends the input, and reads until the child closes its end or the time is over.
@@ -152,31 +158,20 @@ CheckLibrary::CheckLibrary(const plugin::Candidate& plugin, bool allow_insecure)
   start();
 }
 
-CheckLibrary::~CheckLibrary() { stop(); }
-
 void CheckLibrary::start() {
   if (!refusal_.empty()) return;
-  int ends[2] = {-1, -1};
-  const bool paired = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
-  child_ = paired ? ::fork() : -1;
-  if (child_ == 0) {
-    ::close(ends[0]);
-    serve_check(file_, sha256_, ends[1]);
+  try {
+    auto [ours, its] = process::make_sockets(SOCK_STREAM);
+    const process::Descriptor nothing = process::null_device();
+    child_ = process::Child(process::fork_here(setup_of(nothing), [&, &parents = ours, end = its.get()] {
+      parents.close();
+      serve_check(file_, sha256_, end);
+      return 0;
+    }));
+    socket_ = std::move(ours);
+  } catch (const std::system_error& error) {
+    refusal_ = fmt::format("cannot be run: {}", error.code().message());
   }
-  if (child_ < 0) refusal_ = fmt::format("cannot be run: {}", std::strerror(errno));
-  if (paired) ::close(ends[1]);
-  socket_ = ends[0];
-}
-
-int CheckLibrary::stop() {
-  int status = 0;
-  if (child_ > 0) {
-    ::kill(child_, SIGKILL);  // it may have closed its end and go on; one that is ending keeps its own exit status
-    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
-  }
-  if (socket_ >= 0) ::close(socket_);
-  child_ = socket_ = -1;
-  return status;
 }
 
 Checked CheckLibrary::ask(const Scope& scope) {
@@ -185,19 +180,20 @@ Checked CheckLibrary::ask(const Scope& scope) {
     checked.problems.push_back({Problem::Severity::error, scope.root().nearest(scope.block()).location(), scope.block(),
                                 fmt::format("the check library of '{}' ({}) {}", plugin_, file_.string(), what)});
   };
-  if (std::exchange(is_asked_, true)) stop(), start();  // a process answers once
-  if (child_ <= 0) {
+  if (std::exchange(is_asked_, true)) child_.end(), start();  // a process answers once
+  if (!refusal_.empty()) {
     faulty(refusal_);
     return checked;
   }
-  Ended ended = Exchange(socket_, input_of(scope)).run();
+  Ended ended = Exchange(socket_.get(), input_of(scope)).run();
   const Json answer = try_parse_json<Json>(ended.output);
   if (answer.is_object()) {  // the process is ended where this object is
     for (const std::string& fault : read_answer(answer, scope, checked)) faulty(fault);
     return checked;
   }
-  const int status = stop();
-  if (ended.problem.empty()) ended.problem = status == 0 ? "answered nonsense" : describe(status);
+  child_.kill_group();  // it may have closed its end and go on; one that is ending keeps its own exit status
+  const process::Exit exit = child_.wait();
+  if (ended.problem.empty()) ended.problem = exit == process::Exit() ? "answered nonsense" : sentence(exit);
   faulty(ended.problem + ": the plugin is faulty, tell its author");
   return checked;
 }

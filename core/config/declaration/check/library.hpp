@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "core/config/declaration/catalog.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/scope.hpp"
+#include "lib/process/child.hpp"
 
 namespace hexad::config {
 
@@ -27,7 +26,6 @@ class CheckLibrary {
   static std::shared_ptr<CheckLibrary> of(const Installed& installed, bool allow_insecure);
 
   CheckLibrary(const plugin::Candidate& plugin, bool allow_insecure);
-  ~CheckLibrary();
   CheckLibrary(const CheckLibrary&) = delete;
   CheckLibrary& operator=(const CheckLibrary&) = delete;
 
@@ -36,15 +34,14 @@ class CheckLibrary {
 
  private:
   void start();
-  int stop();  // the child's wait status
 
   std::string plugin_;
   std::filesystem::path file_;
   std::string sha256_;
-  std::string refusal_;  // why there is no process; empty: there is one
+  std::string refusal_;  // why there is no process
   bool is_asked_ = false;
-  pid_t child_ = -1;
-  int socket_ = -1;
+  process::Child child_;
+  process::Descriptor socket_;
 };
 
 }  // namespace hexad::config

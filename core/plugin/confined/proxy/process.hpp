@@ -1,7 +1,5 @@
 // The process of one confined plugin, seen from the engine: its birth, its connections and its end.
 #pragma once
-#include <sys/types.h>
-
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/plugin/confined/channel.hpp"
+#include "lib/process/child.hpp"
 
 namespace hexad::plugin::confined {
 
@@ -27,7 +26,7 @@ class Process {
   // A connection of its own to a thread of its own over there. Throws Closed if the process has ended.
   std::unique_ptr<Channel> connect();
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_.pid(); }
   // Ends it, if it still runs; `why` ("did not answer within 5 s") is then what `ending` says.
   void end(const std::string& why);
   // "was killed by signal 11 (Segmentation fault) during compute. It last wrote: ...". Waits a little for an end that is on
@@ -35,18 +34,18 @@ class Process {
   std::string ending(std::string_view function);
 
  private:
-  void watch(int output, int handle);
-  void start(const std::filesystem::path& program, int control, int& output, int& handle);
+  void watch(const process::Descriptor& output);
+  process::Descriptor start(const std::filesystem::path& program, const process::Descriptor& control);
   void keep_output(const char* text, size_t size);
 
-  pid_t pid_ = 0;
+  process::Child child_;
   std::unique_ptr<Channel> control_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<int> sockets_;   // this side's of all connections; shut down at the end so that no caller waits on
-  std::optional<int> status_;  // waitpid's, once it has ended
-  std::string why_;            // we ended it because of this
-  std::string tail_;           // the last that it wrote
+  std::vector<int> sockets_;  // this side's of all connections; shut down at the end so that no caller waits on
+  std::optional<process::Exit> status_;  // once it has ended
+  std::string why_;                      // we ended it because of this
+  std::string tail_;                     // the last that it wrote
 };
 
 }  // namespace hexad::plugin::confined

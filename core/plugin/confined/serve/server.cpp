@@ -1,8 +1,6 @@
 #include "core/plugin/confined/serve/server.hpp"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,10 +11,10 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
-#include "lib/base/error.hpp"
 #include "core/plugin/confined/serve/kind_server.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/precheck.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -131,7 +129,7 @@ std::unique_ptr<KindServer> make_kind_server(const LoadedPlugin& plugin) {
   }
 }
 
-int serve(int parent) {
+int serve() {
   int kind = 0;
   socklen_t size = sizeof kind;
   if (::getsockopt(kControlDescriptor, SOL_SOCKET, SO_TYPE, &kind, &size) != 0 || kind != SOCK_STREAM) {
@@ -141,11 +139,7 @@ int serve(int parent) {
                kCommand);
     return 2;
   }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(0);  // it ended before that was set
   ::fcntl(kControlDescriptor, F_SETFD, FD_CLOEXEC);
-  const rlimit no_core = {0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
   install_crash_report();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("hexad", std::make_shared<LogSink>()));
   Channel control(kControlDescriptor, /*takes_descriptors=*/true);

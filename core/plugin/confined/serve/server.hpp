@@ -6,8 +6,8 @@ namespace hexad::plugin::confined {
 inline constexpr const char* kCommand = "plugin-process";
 inline constexpr int kControlDescriptor = 3;  // where it finds its control socket
 
-// Serves the plugin that the engine's process `parent` asks for, until that process ends; then leaves by _exit. Returns,
-// with a usage error's code, only if it was not started by the engine.
-int serve(int parent);
+// Serves the plugin that the engine's process asks for, until that process ends; then leaves by _exit. Returns, with a
+// usage error's code, only if it was not started by the engine.
+int serve();
 
 }  // namespace hexad::plugin::confined
