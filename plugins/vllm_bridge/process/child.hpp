@@ -1,12 +1,12 @@
 // A server process of ours. It runs in a process group of its own that ends when this process does, however it ends: a
 // small shell leads the group and waits for the end of a pipe that only we hold.
 #pragma once
-#include <sys/types.h>
-
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "lib/process/child.hpp"
 
 namespace hexad::vllm {
 
@@ -17,22 +17,19 @@ struct Command {
   std::string scratch = {};                        // folder that goes if this process is killed; "": none
 };
 
+// Its end kills the group and waits for the leader.
 class Child {
  public:
   // Throws std::system_error if it cannot be started at all; a program that is not there ends with a line in the log.
   explicit Child(const Command& command);
-  ~Child();  // kills the group and waits for its leader
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
-  pid_t pid() const { return pid_; }  // of the leader, and of the group
+  pid_t pid() const { return leader_.pid(); }  // of the leader, and of the group
   // What it ended with: "exit code 1", "signal 9"; nothing while it runs.
   std::optional<std::string> ended();
 
  private:
-  pid_t pid_ = -1;
-  int life_ = -1;  // our end of the pipe
-  std::optional<std::string> ended_;
+  process::Descriptor life_;  // our end of the pipe
+  process::Child leader_;     // ends before the pipe does: its reader would remove the scratch folder
 };
 
 // The last lines of a file, at most `bytes`.
