@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/algorithm/inference.hpp"
-#include "core/checkpoint/convert.hpp"
 #include "app/commands.hpp"
+#include "app/convert/convert.hpp"
 #include "compat/compat.hpp"
+#include "core/algorithm/inference.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
 
@@ -94,9 +94,9 @@ void add_convert(CLI::App& app, int& exit_code) {
   command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
   command->callback([=, &exit_code] {
-    checkpoint::ConvertOptions options;
+    convert::ConvertOptions options;
     if (!arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
-    const checkpoint::ConvertResult result = checkpoint::convert(arguments->source, arguments->destination, options);
+    const convert::ConvertResult result = convert::convert(arguments->source, arguments->destination, options);
     std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
                              result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
     exit_code = 0;

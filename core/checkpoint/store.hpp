@@ -63,4 +63,9 @@ class Store {
   std::optional<DirectoryLock> lock_;
 };
 
+// True for a step_N directory of a run's checkpoints.
+bool is_checkpoint(const std::filesystem::path& directory);
+// The one of the highest step in a directory of checkpoints.
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& directory);
+
 }  // namespace hexad::checkpoint

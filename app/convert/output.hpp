@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 
 // Files go into a new directory beside `destination`; commit() flushes it and gives it that name. Without commit() (an
 // error, a signal's exception) the directory is removed again.
@@ -23,4 +23,4 @@ class ConvertOutput {
   std::filesystem::path destination_, directory_;
 };
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

@@ -1,5 +1,5 @@
 // Hugging Face directories and checkpoints of a run into Hugging Face directories; where the result appears.
-#include "core/checkpoint/convert.hpp"
+#include "app/convert/convert.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,14 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/convert/output.hpp"
+#include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
-#include "core/checkpoint/convert_output.hpp"
 #include "lib/tensorfile/safetensors.hpp"
+#include "tests/app/convert/tiny_gguf.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
-#include "tests/checkpoint/tiny_gguf.hpp"
 
 using namespace hexad;
-using namespace hexad::checkpoint;
+using namespace hexad::convert;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -42,7 +43,7 @@ const Json kConfig = {{"model_type", "llama"}, {"torch_dtype", "float32"}, {"hid
 void check_refusal(const fs::path& source, const fs::path& destination, const std::string& message,
                    const ConvertOptions& options = {}) {
   CAPTURE(message);
-  CHECK_THROWS_WITH_AS(convert(source, destination, options), doctest::Contains(message.c_str()), Error);
+  CHECK_THROWS_WITH_AS(convert::convert(source, destination, options), doctest::Contains(message.c_str()), Error);
   CHECK_FALSE(fs::exists(destination / "config.json"));
   for (const std::string& name : names_in(destination.parent_path()))
     CHECK(name.find(".partial-") == std::string::npos);
@@ -56,7 +57,7 @@ TEST_CASE("a Hugging Face directory is copied with its side files") {
   folder.write("in/tokenizer.json", "{}");
   folder.write("in/LICENSE", "text");
   folder.write("in/original/model.pth", "a folder is left out");
-  const ConvertResult result = convert(folder / "in", folder / "out");
+  const ConvertResult result = convert::convert(folder / "in", folder / "out");
   CHECK(result.from == "huggingface");
   CHECK(result.tensors == 3);
   CHECK(result.parameters == 9);
@@ -77,8 +78,8 @@ TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are")
   CAPTURE(tensorfile::torch_name(dtype));
   TempFolder folder;
   write_model(folder / "in", kConfig);
-  CHECK(convert(folder / "in", folder / "half", {.dtype = dtype}).bytes == 8 * 2 + 8);
-  CHECK(convert(folder / "half", folder / "back", {.dtype = tensorfile::DType::f32}).bytes == 40);
+  CHECK(convert::convert(folder / "in", folder / "half", {.dtype = dtype}).bytes == 8 * 2 + 8);
+  CHECK(convert::convert(folder / "half", folder / "back", {.dtype = tensorfile::DType::f32}).bytes == 40);
   CHECK(Json::parse(read_file(folder / "half/config.json"))["torch_dtype"] == tensorfile::torch_name(dtype));
   CHECK(Json::parse(read_file(folder / "back/config.json")) == kConfig);
   const tensorfile::Safetensors half = tensorfile::Safetensors::open(folder / "half"),
@@ -95,25 +96,25 @@ TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are")
                         ? tensorfile::bf16_to_float(tensorfile::float_to_bf16(kRounded[i]))
                         : tensorfile::f16_to_float(tensorfile::float_to_f16(kRounded[i]))));
   }
-  CHECK(convert(folder / "half", folder / "same").bytes == 8 * 2 + 8);  // no dtype asked for: unchanged
+  CHECK(convert::convert(folder / "half", folder / "same").bytes == 8 * 2 + 8);  // no dtype asked for: unchanged
   CHECK(read_file(folder / "same/model.safetensors") == read_file(folder / "half/model.safetensors"));
 }
 
 TEST_CASE("a config.json that says dtype keeps that key") {
   TempFolder folder;
   write_model(folder / "in", {{"dtype", "float32"}});
-  convert(folder / "in", folder / "out", {.dtype = tensorfile::DType::bf16});
+  convert::convert(folder / "in", folder / "out", {.dtype = tensorfile::DType::bf16});
   CHECK(Json::parse(read_file(folder / "out/config.json")) == Json{{"dtype", "bfloat16"}});
 }
 
 TEST_CASE("shards in, one file out, and the other way") {
   TempFolder folder;
   write_model(folder / "in", kConfig);
-  convert(folder / "in", folder / "shards", {.dtype = {}, .max_shard_bytes = 20});
+  convert::convert(folder / "in", folder / "shards", {.dtype = {}, .max_shard_bytes = 20});
   CHECK(names_in(folder / "shards") ==
         std::vector<std::string>{"config.json", "model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
                                  "model-00003-of-00003.safetensors", "model.safetensors.index.json"});
-  convert(folder / "shards", folder / "one");
+  convert::convert(folder / "shards", folder / "one");
   CHECK(names_in(folder / "one") == std::vector<std::string>{"config.json", "model.safetensors"});
   CHECK(read_file(folder / "one/model.safetensors") == read_file(folder / "in/model.safetensors"));
 }
@@ -130,7 +131,7 @@ TEST_CASE("a checkpoint of a run: weights and tokenizer, nothing of the training
     folder.write("step_3/policy/tokenizer/tokenizer.json", "{\"version\": \"1.0\"}");
     folder.write("step_3/policy/tokenizer/tokenizer_config.json", "{}");
     folder.write("step_3/policy/tokenizer/generation_config.json", "{\"eos_token_id\": 3}");  // the tokenizer's counts
-    const ConvertResult result = convert(step, folder / "out", {.dtype = tensorfile::DType::bf16});
+    const ConvertResult result = convert::convert(step, folder / "out", {.dtype = tensorfile::DType::bf16});
     CHECK(result.from == "checkpoint");
     CHECK(names_in(folder / "out") == std::vector<std::string>{"config.json", "generation_config.json",
                                                                "model.safetensors", "tokenizer.json",
@@ -153,7 +154,7 @@ TEST_CASE("a directory that holds one GGUF file") {
   TempFolder folder;
   folder.write("in/m.gguf", tiny_gguf().bytes());
   folder.write("in/README.md", "");
-  CHECK(convert(folder / "in", folder / "out").from == "gguf");
+  CHECK(convert::convert(folder / "in", folder / "out").from == "gguf");
   folder.write("in/n.gguf", "");
   check_refusal(folder / "in", folder / "out2", "holds several .gguf files (");
 }
@@ -170,7 +171,7 @@ TEST_CASE("sources that are no model") {
   folder.write("run/step_11/note", "not one");
   folder.write("run/step_12b/policy/weights/config.json", "{}");
   check_refusal(folder / "run", folder / "out", "run: holds checkpoints of a run: name one of them. The newest is ");
-  CHECK(newest_checkpoint(folder / "run") == folder / "run/step_10");
+  CHECK(checkpoint::newest_checkpoint(folder / "run") == folder / "run/step_10");
   folder.write("bare/config.json", "{}");
   check_refusal(folder / "bare", folder / "out",
                 "bare: has neither model.safetensors nor model.safetensors.index.json");
@@ -195,7 +196,7 @@ TEST_CASE("weights that are not finite, or too large for the dtype") {
   check_refusal(folder / "large", folder / "out",
                 "tensor \"b\" holds 70000 at element 1, too large for float16: choose bfloat16 or float32",
                 {.dtype = tensorfile::DType::f16});
-  CHECK_NOTHROW(convert(folder / "large", folder / "out", {.dtype = tensorfile::DType::bf16}));
+  CHECK_NOTHROW(convert::convert(folder / "large", folder / "out", {.dtype = tensorfile::DType::bf16}));
 }
 
 TEST_CASE("a bfloat16 value beyond the largest is refused, not made infinite") {
@@ -221,9 +222,9 @@ TEST_CASE("the destination: an empty directory is used, anything else is left al
   TempFolder folder;
   write_model(folder / "in", kConfig);
   fs::create_directory(folder / "empty");
-  convert(folder / "in", folder / "empty/");
+  convert::convert(folder / "in", folder / "empty/");
   CHECK(fs::exists(folder / "empty/model.safetensors"));
-  convert(folder / "in", folder / "new/deep/out");
+  convert::convert(folder / "in", folder / "new/deep/out");
   CHECK(fs::exists(folder / "new/deep/out/model.safetensors"));
   CHECK((fs::status(folder / "new/deep/out").permissions() & fs::perms::mask) == static_cast<fs::perms>(0755));
 
@@ -235,8 +236,8 @@ TEST_CASE("the destination: an empty directory is used, anything else is left al
   check_refusal(folder / "in", folder / "file", "file: exists already");
   fs::create_symlink(folder / "gone", folder / "link");
   check_refusal(folder / "in", folder / "link", "link: exists already");
-  CHECK_THROWS_WITH_AS(convert(folder / "in", folder / "in"), doctest::Contains("in: exists already"), Error);
-  CHECK_THROWS_WITH_AS(convert(folder / "in", folder / "file/out"),
+  CHECK_THROWS_WITH_AS(convert::convert(folder / "in", folder / "in"), doctest::Contains("in: exists already"), Error);
+  CHECK_THROWS_WITH_AS(convert::convert(folder / "in", folder / "file/out"),
                        doctest::Contains("file: a directory cannot be made there: Not a directory"), Error);
   CHECK(names_in(folder.path()) == std::vector<std::string>{"empty", "file", "full", "in", "link", "new"});
 }

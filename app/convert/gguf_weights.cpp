@@ -1,11 +1,11 @@
 #include <cstring>
 #include <set>
 
+#include "app/convert/gguf.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
-#include "core/checkpoint/convert_gguf.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -106,4 +106,4 @@ std::vector<float> read_gguf_weight(const tensorfile::Gguf& gguf, const GgufWeig
   return ordered;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

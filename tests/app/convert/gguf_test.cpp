@@ -7,15 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/convert/convert.hpp"
 #include "lib/base/error.hpp"
-#include "core/checkpoint/convert.hpp"
 #include "lib/tensorfile/gguf.hpp"
 #include "lib/tensorfile/safetensors.hpp"
+#include "tests/app/convert/tiny_gguf.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
-#include "tests/checkpoint/tiny_gguf.hpp"
 
 using namespace hexad;
-using namespace hexad::checkpoint;
+using namespace hexad::convert;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -26,7 +26,7 @@ struct Converted {
   ConvertResult result;
 
   explicit Converted(const GgufFile& file, const ConvertOptions& options = {})
-      : result(convert(folder.write("m.gguf", file.bytes()), folder / "hf", options)) {}
+      : result(convert::convert(folder.write("m.gguf", file.bytes()), folder / "hf", options)) {}
 
   Json json(const char* name) const { return Json::parse(read_file(folder / "hf" / name)); }
   std::vector<float> values(const std::string& tensor) const {
@@ -41,7 +41,7 @@ void check_refusal(const GgufFile& file, const char* message, const ConvertOptio
   TempFolder folder;
   const auto source = folder.write("m.gguf", file.bytes());
   CAPTURE(message);
-  CHECK_THROWS_WITH_AS(convert(source, folder / "hf", options),
+  CHECK_THROWS_WITH_AS(convert::convert(source, folder / "hf", options),
                        doctest::Contains((source.string() + ": " + message).c_str()), Error);
   CHECK(names_in(folder.path()) == std::vector<std::string>{"m.gguf"});  // nothing half-written stays
 }

@@ -2,10 +2,10 @@
 #include <numbers>
 #include <optional>
 
+#include "app/convert/gguf.hpp"
 #include "lib/base/error.hpp"
-#include "core/checkpoint/convert_gguf.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -157,4 +157,4 @@ Json gguf_config(const tensorfile::Gguf& gguf) {
   return config;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

@@ -1,16 +1,16 @@
-#include "core/checkpoint/convert.hpp"
+#include "app/convert/convert.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "app/convert/gguf.hpp"
+#include "app/convert/output.hpp"
+#include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/checkpoint/convert_gguf.hpp"
-#include "core/checkpoint/convert_output.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 namespace fs = std::filesystem;
 namespace {
 
@@ -151,27 +151,6 @@ std::optional<fs::path> gguf_in(const fs::path& directory) {
 
 }  // namespace
 
-bool is_checkpoint(const fs::path& directory) {
-  std::error_code unreadable;
-  return fs::exists(directory / "policy/weights/config.json", unreadable);
-}
-
-std::optional<fs::path> newest_checkpoint(const fs::path& directory) {
-  const std::string prefix = "step_";
-  std::optional<fs::path> newest;
-  int64_t highest = -1;
-  std::error_code unreadable;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, unreadable)) {
-    const std::string name = entry.path().filename().string();
-    const char* const end = name.data() + name.size();
-    int64_t step = 0;
-    if (!name.starts_with(prefix) || !is_checkpoint(entry.path())) continue;
-    const auto [last, error] = std::from_chars(name.data() + prefix.size(), end, step);
-    if (error == std::errc() && last == end && step > highest) highest = step, newest = entry.path();
-  }
-  return newest;
-}
-
 ConvertResult convert(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
   if (options.dtype) require_storable(*options.dtype);
   if (!fs::exists(source)) fail(ErrorKind::data, "{}: no such file or directory", source.string());
@@ -180,11 +159,11 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
   }
   if (fs::exists(source / "config.json")) return convert_huggingface(source, {}, destination, options);
-  if (is_checkpoint(source)) {
+  if (checkpoint::is_checkpoint(source)) {
     return convert_huggingface(source / "policy/weights", source / "policy/tokenizer", destination, options);
   }
   if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, destination, options);
-  if (const std::optional<fs::path> newest = newest_checkpoint(source)) {
+  if (const std::optional<fs::path> newest = checkpoint::newest_checkpoint(source)) {
     fail(ErrorKind::data, "{}: holds checkpoints of a run: name one of them. The newest is {}", source.string(),
          newest->string());
   }
@@ -192,4 +171,4 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
        source.string());
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

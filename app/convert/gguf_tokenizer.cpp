@@ -1,10 +1,10 @@
 #include <array>
 
+#include "app/convert/gguf.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
-#include "core/checkpoint/convert_gguf.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -199,4 +199,4 @@ Json gguf_generation_config(const tensorfile::Gguf& gguf) {
   return config;
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

@@ -1,4 +1,4 @@
-#include "core/checkpoint/convert_output.hpp"
+#include "app/convert/output.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,11 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 namespace fs = std::filesystem;
 namespace {
 
@@ -51,10 +51,7 @@ ConvertOutput::~ConvertOutput() {
 }
 
 void ConvertOutput::write_text(std::string_view file, std::string_view text) const {
-  std::ofstream out(directory_ / file, std::ios::binary);
-  out << text;
-  if (!out.flush())
-    fail(ErrorKind::data, "{}: cannot be written: {}", (directory_ / file).string(), std::strerror(errno));
+  write_file(directory_ / file, text);
 }
 
 void ConvertOutput::commit() {
@@ -68,4 +65,4 @@ void ConvertOutput::commit() {
   sync(destination_.parent_path());
 }
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

@@ -6,7 +6,7 @@
 
 #include "lib/tensorfile/safetensors_dtype.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 
 struct ConvertOptions {
   std::optional<tensorfile::DType> dtype;    // of the weights; absent: float32 from GGUF, unchanged from a HF directory
@@ -27,9 +27,4 @@ struct ConvertResult {
 ConvertResult convert(const std::filesystem::path& source, const std::filesystem::path& destination,
                       const ConvertOptions& options = {});
 
-// True for a step_N directory of a run's checkpoints.
-bool is_checkpoint(const std::filesystem::path& directory);
-// The one of the highest step in a directory of checkpoints.
-std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& directory);
-
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert

@@ -7,7 +7,7 @@
 
 #include "lib/tensorfile/gguf.hpp"
 
-namespace hexad::checkpoint {
+namespace hexad::convert {
 
 // One tensor of the Hugging Face model and where it comes from.
 struct GgufWeight {
@@ -33,4 +33,4 @@ nlohmann::ordered_json gguf_tokenizer(const tensorfile::Gguf& gguf);
 nlohmann::ordered_json gguf_tokenizer_config(const tensorfile::Gguf& gguf);
 nlohmann::ordered_json gguf_generation_config(const tensorfile::Gguf& gguf);
 
-}  // namespace hexad::checkpoint
+}  // namespace hexad::convert
