@@ -1,13 +1,13 @@
-#include "core/config/reference_plugin.hpp"
+#include "app/config/reference_plugin.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "lib/base/joined.hpp"
+#include "app/config/reference.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/run_schema.hpp"
 #include "core/config/load/defaults.hpp"
-#include "core/config/reference.hpp"
+#include "lib/base/joined.hpp"
 #include "lib/yaml/file.hpp"
 
 namespace hexad::config {

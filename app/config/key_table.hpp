@@ -5,10 +5,10 @@
 
 #include "core/config/schema/schema.hpp"
 
-namespace hexad::plugin {
+namespace hexad::config {
 
 // A line for each key: path, type, default, meaning, in columns that are as wide as they must be. No line is longer
 // than 120 characters: what a column has no room for goes on below, and what is after it too.
-std::string key_table(const std::vector<config::Key>& keys);
+std::string key_table(const std::vector<Key>& keys);
 
-}  // namespace hexad::plugin
+}  // namespace hexad::config

@@ -1,7 +1,7 @@
 // Where `config show --origin` says that values come from.
-#include "core/config/origin.hpp"
+#include "app/config/origin.hpp"
 
-#include "core/config/commands.hpp"
+#include "app/config/commands.hpp"
 #include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 

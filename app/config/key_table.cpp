@@ -1,11 +1,11 @@
-#include "core/plugin/key_table.hpp"
+#include "app/config/key_table.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "core/config/reference.hpp"
+#include "app/config/reference.hpp"
 
-namespace hexad::plugin {
+namespace hexad::config {
 namespace {
 
 constexpr size_t kLineWidth = 120, kIndent = 2, kGap = 2;
@@ -72,12 +72,10 @@ std::string row_text(const Row& row, const std::array<size_t, kColumns>& starts)
 
 }  // namespace
 
-std::string key_table(const std::vector<config::Key>& keys) {
-  using config::Form;
+std::string key_table(const std::vector<Key>& keys) {
   std::vector<Row> rows;
-  for (const config::Key& key : keys) {
-    rows.push_back({key.path, config::type_text(key), config::default_text(key, Form::plain),
-                    config::meaning_text(key, Form::plain)});
+  for (const Key& key : keys) {
+    rows.push_back({key.path, type_text(key), default_text(key, Form::plain), meaning_text(key, Form::plain)});
   }
   const std::array<size_t, kColumns> starts = column_starts(rows);
   std::string text;
@@ -85,4 +83,4 @@ std::string key_table(const std::vector<config::Key>& keys) {
   return text;
 }
 
-}  // namespace hexad::plugin
+}  // namespace hexad::config

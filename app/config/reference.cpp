@@ -1,9 +1,9 @@
-#include "core/config/reference.hpp"
+#include "app/config/reference.hpp"
 
-#include "lib/base/joined.hpp"
+#include "app/config/reference_plugin.hpp"
 #include "core/config/rules/check_value.hpp"
-#include "core/config/reference_plugin.hpp"
 #include "core/config/schema/schema.hpp"
+#include "lib/base/joined.hpp"
 
 namespace hexad::config {
 namespace {

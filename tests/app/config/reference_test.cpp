@@ -1,5 +1,5 @@
 // docs/config.md is what the schema says, docs/plugins what the plugins declare.
-#include "core/config/reference.hpp"
+#include "app/config/reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/config/reference_plugin.hpp"
+#include "app/config/reference_plugin.hpp"
 #include "core/config/schema/schema.hpp"
 #include "tests/config/support.hpp"
 

@@ -1,8 +1,8 @@
-#include "core/config/commands.hpp"
+#include "app/config/commands.hpp"
 
+#include "app/config/origin.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/config/origin.hpp"
 
 namespace hexad::config {
 namespace {

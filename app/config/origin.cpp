@@ -1,4 +1,4 @@
-#include "core/config/origin.hpp"
+#include "app/config/origin.hpp"
 
 #include <algorithm>
 #include <map>
