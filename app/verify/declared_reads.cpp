@@ -1,13 +1,13 @@
-#include "core/plugin/declared_reads.hpp"
+#include "app/verify/declared_reads.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "app/verify/host_keys.hpp"
+#include "core/config/declaration/section_defaults.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/config/declaration/section_defaults.hpp"
-#include "core/plugin/host/keys.hpp"
 
 namespace hexad::plugin {
 namespace {

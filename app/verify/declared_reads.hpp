@@ -24,9 +24,9 @@ inline constexpr const char* kUnreadKey = "unread key";
 // there, as those of a create that failed.
 enum class Unread { ignore, warn, fail };
 
-// `creates`: the configurations of one create each, which have recorded what it read. A rule names a key once. Not to be
-// read are keys without an effect, those that choose the plugin, maps whose keys are declared, maps that stand for another,
-// and keys that the engine itself takes from the facts (learning_rate, max_grad_norm, schedule).
+// `creates`: the configurations of one create each, which have recorded what it read. A rule names a key once. Not to
+// be read are keys without an effect, those that choose the plugin, maps whose keys are declared, maps that stand for
+// another, and keys that the engine itself takes from the facts (learning_rate, max_grad_norm, schedule).
 std::vector<DeclaredFinding> check_reads(const config::Declaration& declaration,
                                          std::span<const PluginConfig* const> creates, Unread unread);
 

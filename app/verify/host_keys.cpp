@@ -1,4 +1,4 @@
-#include "core/plugin/host/keys.hpp"
+#include "app/verify/host_keys.hpp"
 
 namespace hexad::plugin {
 

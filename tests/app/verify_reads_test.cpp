@@ -1,11 +1,11 @@
 // What a plugin reads beside what it declares, and the defaults that its section is filled with.
-#include "core/plugin/declared_reads.hpp"
+#include "app/verify/declared_reads.hpp"
 
 #include <deque>
 
+#include "app/verify/host_keys.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/call.hpp"
-#include "core/plugin/host/keys.hpp"
 #include "core/plugin/host/table.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
