@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 struct Run {
   explicit Run(const std::vector<std::string>& overrides, int interrupts = 0) : interrupted(interrupts) {
     const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides);
-    outcome = algorithm::train(resolved, {}, interrupted);
+    const auto report = [](const fs::path& run_dir) { std::ofstream(run_dir / "report.html") << "a page"; };
+    outcome = algorithm::train(resolved, {.report = report}, interrupted);
     std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
     for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));
   }

@@ -1,4 +1,4 @@
-#include "core/telemetry/text_width.hpp"
+#include "lib/text/text_width.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,17 +6,17 @@
 
 #include <fmt/format.h>
 
-namespace hexad::telemetry {
+namespace hexad::text {
 namespace {
 
-struct Character {
+struct Decoded {
   size_t bytes;
   char32_t code;  // 0xFFFD: not UTF-8, one byte
 };
 
 constexpr char32_t kBroken = 0xFFFD;
 
-Character character_at(std::string_view text, size_t at) {
+Decoded decoded_at(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
   if (first < 0x80) return {1, first};
@@ -57,7 +57,7 @@ size_t width_of(char32_t code) { return within(code, kMarks) ? 0 : within(code, 
 size_t fitting(std::string_view text, size_t width) {
   size_t at = 0;
   for (size_t used = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Decoded c = decoded_at(text, at);
     used += width_of(c.code);
     if (used > width) break;
     at += c.bytes;
@@ -98,7 +98,7 @@ std::string wrapped_line(std::string line, size_t width) {
 size_t text_width(std::string_view text) {
   size_t width = 0;
   for (size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Decoded c = decoded_at(text, at);
     width += width_of(c.code);
     at += c.bytes;
   }
@@ -130,7 +130,7 @@ std::string wrapped(std::string_view text, size_t width) {
 std::string printable(std::string_view text) {
   std::string safe;
   for (size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
+    const Decoded c = decoded_at(text, at);
     const bool control = (c.code < 0x20 && c.code != '\n' && c.code != '\t') || (c.code >= 0x7f && c.code < 0xa0);
     const bool broken = c.code == kBroken && c.bytes == 1;
     for (size_t i = 0; i < c.bytes; ++i) {
@@ -145,4 +145,4 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::text

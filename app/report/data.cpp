@@ -1,4 +1,4 @@
-#include "core/telemetry/report_data.hpp"
+#include "app/report/data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "core/telemetry/report_sample.hpp"
+#include "app/report/sample.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ Json report_data(const RunRecord& run, size_t runs) {
   return data;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

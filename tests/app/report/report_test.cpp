@@ -1,5 +1,5 @@
 // report.html: one file that needs nothing else, for runs of every kind.
-#include "core/telemetry/report.hpp"
+#include "app/report/report.hpp"
 
 #include <limits>
 
@@ -10,13 +10,13 @@ using namespace hexad;
 using plugin_test::contains;
 using plugin_test::error_of;
 using plugin_test::Json;
+using report::write_report;
 using telemetry::RunLog;
-using telemetry::write_report;
 
 namespace {
 
 // The report of a run directory.
-std::string report(const std::filesystem::path& directory) {
+std::string page_of(const std::filesystem::path& directory) {
   write_report(directory);
   return plugin_test::read_text(directory / "report.html");
 }
@@ -50,7 +50,7 @@ TEST_CASE("the page holds the run's numbers, samples and config, and needs no ne
     log.samples("train_data", step, {Json{{"content", fmt::format("</script><b>{}", step)}, {"rewards", 1.0}}});
     log.end_step(step);
   }
-  const std::string page = report(log.directory());
+  const std::string page = page_of(log.directory());
   check_self_contained(page);
   const Json data = data_of(page);
   CHECK(data.at("steps") == Json{1, 2, 3});
@@ -78,7 +78,7 @@ TEST_CASE("numbers that are not finite, steps that differ, and a last line that 
   log.add("validation", {{"accuracy", 0.5}});
   log.end_step(2);
   std::ofstream(log.directory() / "metrics.jsonl", std::ios::app) << "{\"step\": 3, \"train/re";
-  const Json data = data_of(report(log.directory()));
+  const Json data = data_of(page_of(log.directory()));
   CHECK(data.at("steps").size() == 2);
   CHECK(data.at("series").at("train/reward").at(0).is_null());
   CHECK(data.at("series").at("validation/accuracy") == Json{nullptr, 0.5});
@@ -94,7 +94,7 @@ TEST_CASE("one step is enough, none is an error, and an older report is replaced
   dir.write("exp_001/report.html", "old");
   log.add("train", {{"reward", 1}});
   log.end_step(1);
-  const std::string page = report(log.directory());
+  const std::string page = page_of(log.directory());
   check_self_contained(page);
   CHECK(data_of(page).at("steps").size() == 1);
   CHECK_FALSE(std::filesystem::exists(dir / "exp_001/report.html.tmp"));
@@ -105,9 +105,9 @@ TEST_CASE("a page that cannot be written is an error with the reason, and leaves
   RunLog log(dir.path(), "");
   log.add("train", {{"reward", 1}});
   log.end_step(1);
-  const std::vector<telemetry::RunRecord> runs = {telemetry::read_run(log.directory())};
+  const std::vector<report::RunRecord> runs = {report::read_run(log.directory())};
   const auto error = [&](const std::filesystem::path& file) {
-    return error_of([&] { telemetry::write_page(runs, file); });
+    return error_of([&] { report::write_page(runs, file); });
   };
   CHECK(error(dir / "none/x.html") ==
         fmt::format("report: cannot write {}: No such file or directory", (dir / "none/x.html").string()));
@@ -122,14 +122,13 @@ TEST_CASE("what is no ordinary file is written, not replaced") {
   RunLog log(dir.path(), "");
   log.add("train", {{"reward", 1}});
   log.end_step(1);
-  const std::vector<telemetry::RunRecord> runs = {telemetry::read_run(log.directory())};
+  const std::vector<report::RunRecord> runs = {report::read_run(log.directory())};
   std::filesystem::create_symlink("page.html", dir / "link.html");
-  telemetry::write_page(runs, dir / "link.html");
+  report::write_page(runs, dir / "link.html");
   CHECK(std::filesystem::is_symlink(dir / "link.html"));
   CHECK(data_of(plugin_test::read_text(dir / "page.html")).at("steps").size() == 1);
   std::filesystem::create_symlink("/dev/full", dir / "full.html");
-  CHECK(contains(error_of([&] { telemetry::write_page(runs, dir / "full.html"); }),
-                 "full.html: No space left on device"));
+  CHECK(contains(error_of([&] { report::write_page(runs, dir / "full.html"); }), "full.html: No space left on device"));
 }
 
 TEST_CASE("text of any kind survives in the page") {
@@ -138,7 +137,7 @@ TEST_CASE("text of any kind survives in the page") {
   log.add("train", {{"reward", 1}});
   log.samples("train_data", 1, {Json{{"content", "<!--<script>"}, {"rewards", nullptr}}});
   log.end_step(1);
-  const std::string page = report(log.directory());
+  const std::string page = page_of(log.directory());
   CHECK(data_of(page).at("samples").at(0).at("prompt") == "<!--<script>");
   const size_t data = page.find("application/json");
   CHECK(page.find("<!--", data) == std::string::npos);  // it would change how the browser reads the script
@@ -154,8 +153,7 @@ TEST_CASE("several runs share a page, and steps from first to last are sampled")
   }
   second.add("train", {{"reward", 0}});
   second.end_step(1);
-  telemetry::write_page({telemetry::read_run(first.directory()), telemetry::read_run(second.directory())},
-                        dir / "both.html");
+  report::write_page({report::read_run(first.directory()), report::read_run(second.directory())}, dir / "both.html");
   const Json runs = runs_of(plugin_test::read_text(dir / "both.html"));
   REQUIRE(runs.size() == 2);
   CHECK(runs.at(1).at("settings").at("grpo.seed") == "2");

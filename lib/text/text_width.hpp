@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace hexad::telemetry {
+namespace hexad::text {
 
 // Columns that UTF-8 text takes: two for East Asian wide characters and emoji, none for combining marks.
 size_t text_width(std::string_view text);
@@ -23,4 +23,4 @@ std::string wrapped(std::string_view text, size_t width);
 // move the cursor nor hide a line.
 std::string printable(std::string_view text);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::text

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hexad::telemetry {
+namespace hexad::report {
 
 struct RunRecord {
   std::filesystem::path directory;
@@ -32,4 +32,4 @@ nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t
 // both have a step (a run and its resumption). Numbers that are not finite are left out.
 nlohmann::ordered_json metrics_by_step(const std::vector<RunRecord>& runs);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

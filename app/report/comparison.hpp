@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/telemetry/run_record.hpp"
+#include "app/report/run_record.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 
 // The metrics by which runs are compared, here and in the page.
 inline constexpr std::array kCompared = {"train/reward",
@@ -29,4 +29,4 @@ inline constexpr std::array kCompared = {"train/reward",
 // then the settings that differ. No line is wider than 80 columns, but for the directories: they are to be copied.
 std::string comparison(const std::vector<RunRecord>& runs);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

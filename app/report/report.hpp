@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/telemetry/run_record.hpp"
+#include "app/report/run_record.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 
 // Writes <run_dir>/report.html (atomically): curves, where the time goes, response lengths, sampled transcripts, the
 // config. Throws Error(data) if there are no metrics.
@@ -14,4 +14,4 @@ void write_report(const std::filesystem::path& run_dir);
 // The page of these runs, at `file`. Throws Error(data) with the reason if it cannot be written; an older page stays.
 void write_page(const std::vector<RunRecord>& runs, const std::filesystem::path& file);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

@@ -1,4 +1,4 @@
-#include "core/telemetry/report_sample.hpp"
+#include "app/report/sample.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace hexad::telemetry {
+namespace hexad::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -119,4 +119,4 @@ Json report_sample(const Json& line, int64_t step, size_t row) {
   return sample;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

@@ -1,12 +1,13 @@
 // A run read back from its directory.
-#include "core/telemetry/run_record.hpp"
+#include "app/report/run_record.hpp"
 
 #include <cmath>
 
 #include "core/telemetry/run_log.hpp"
 #include "tests/support/toy/toy.hpp"
 
-using namespace hexad::telemetry;
+using namespace hexad::report;
+using hexad::telemetry::RunLog;
 using plugin_test::Json;
 
 TEST_CASE("metrics are columns, with nothing where a step lacks one") {

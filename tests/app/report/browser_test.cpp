@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/telemetry/report.hpp"
+#include "app/report/report.hpp"
 #include "core/telemetry/run_log.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/toy/toy.hpp"
@@ -79,9 +79,9 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
                       {"prev_logprobs", {0.0, -2.0, 0.0}}}});
     log.end_step(step);
   }
-  const telemetry::RunRecord run = telemetry::read_run(log.directory());
+  const report::RunRecord run = report::read_run(log.directory());
   for (size_t runs : {1, 2}) {
-    telemetry::write_page(std::vector(runs, run), dir / "page.html");
+    report::write_page(std::vector(runs, run), dir / "page.html");
     const std::string page = rendered(dir / "page.html", dir.path());
     CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
     CHECK(contains(page, "exp_001"));
@@ -112,7 +112,7 @@ TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it
     }
     log.end_step(step);
   }
-  telemetry::write_report(log.directory());
+  report::write_report(log.directory());
   const std::string page = rendered(log.directory() / "report.html", dir.path());
   CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
   CHECK(contains(page, ">steps 81 to 140 in "));
@@ -143,7 +143,7 @@ TEST_CASE("on a narrow screen the table of times is whole") {
     if (step > 1) log.add("timing/train", {{"prepare_for_generation/transfer_and_update_weights", 0.0123}});
     log.end_step(step);
   }
-  telemetry::write_report(log.directory());
+  report::write_report(log.directory());
   // A window has no less than some 500 pixels, a frame does.
   std::ofstream(log.directory() / "report.html", std::ios::app)
       << "<script>const box = document.querySelector('#time .scroll');"

@@ -1,9 +1,9 @@
 // Columns of a terminal.
-#include "core/telemetry/text_width.hpp"
+#include "lib/text/text_width.hpp"
 
 #include <doctest/doctest.h>
 
-using namespace hexad::telemetry;
+using namespace hexad::text;
 
 TEST_CASE("characters take no, one or two columns") {
   CHECK(text_width("abc") == 3);

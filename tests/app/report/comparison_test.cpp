@@ -1,13 +1,13 @@
 // hexad report --compare on a terminal.
-#include "core/telemetry/comparison.hpp"
+#include "app/report/comparison.hpp"
 
 #include <limits>
 #include <sstream>
 
-#include "core/telemetry/text_width.hpp"
+#include "lib/text/text_width.hpp"
 #include "tests/support/toy/toy.hpp"
 
-using namespace hexad::telemetry;
+using namespace hexad::report;
 using plugin_test::contains;
 
 namespace {
@@ -88,7 +88,7 @@ TEST_CASE("many runs and long values stay within 80 columns") {
     runs.push_back(record("run", i, {{std::string(90, 'k'), std::string(200, static_cast<char>('a' + i))}}));
   const std::string text = comparison(runs);
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= 80);
+  for (std::string line; std::getline(lines, line);) CHECK(hexad::text::text_width(line) <= 80);
   CHECK(contains(text, "[11]"));
   CHECK(contains(text, "\n  [11] kkkk"));
 }

@@ -1,4 +1,4 @@
-#include "core/telemetry/comparison.hpp"
+#include "app/report/comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "core/telemetry/text_width.hpp"
+#include "lib/text/text_width.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 namespace {
 
 constexpr size_t kWidth = 80, kLabel = 36, kCell = 11, kRunsAbreast = (kWidth - kLabel) / kCell;
@@ -42,7 +42,7 @@ std::string number(double value) { return std::isfinite(value) ? fmt::format("{:
 // One row of a table: a cell for every run of `from` to `to`.
 template <typename Cell>
 std::string table_row(const std::string& label, size_t from, size_t to, Cell&& cell) {
-  std::string row = padded(label, kLabel);
+  std::string row = text::padded(label, kLabel);
   for (size_t i = from; i < to; ++i) row += fmt::format("{:>{}}", cell(i), kCell);
   return row + "\n";
 }
@@ -71,15 +71,15 @@ std::string setting(const RunRecord& run, const std::string& key) {
 // A row where all values are short, under the key if that is long; else one line a run.
 std::string difference(const std::vector<RunRecord>& runs, const std::string& key) {
   const bool is_row = runs.size() <= kRunsAbreast && std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
-                        return text_width(setting(run, key)) < kCell;
+                        return text::text_width(setting(run, key)) < kCell;
                       });
-  const bool fits = text_width(key) < kLabel;
-  std::string lines = is_row && fits ? "" : cut_to_width(key, kWidth) + "\n";
+  const bool fits = text::text_width(key) < kLabel;
+  std::string lines = is_row && fits ? "" : text::cut_to_width(key, kWidth) + "\n";
   if (is_row) {
     return lines + table_row(fits ? key : "", 0, runs.size(), [&](size_t i) { return setting(runs[i], key); });
   }
   for (size_t i = 0; i < runs.size(); ++i)
-    lines += cut_to_width(fmt::format("  [{}] {}", i + 1, setting(runs[i], key)), kWidth) + "\n";
+    lines += text::cut_to_width(fmt::format("  [{}] {}", i + 1, setting(runs[i], key)), kWidth) + "\n";
   return lines;
 }
 
@@ -103,4 +103,4 @@ std::string comparison(const std::vector<RunRecord>& runs) {
   return text + "\n" + heads("settings that differ", 0, std::min(runs.size(), kRunsAbreast)) + differences;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

@@ -1,4 +1,4 @@
-#include "core/telemetry/run_record.hpp"
+#include "app/report/run_record.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include "lib/base/json.hpp"
 #include "lib/yaml/file.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ Json metrics_by_step(const std::vector<RunRecord>& runs) {
   return metrics;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

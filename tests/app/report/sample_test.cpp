@@ -1,11 +1,11 @@
 // A logged sample as the page shows it.
-#include "core/telemetry/report_sample.hpp"
+#include "app/report/sample.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-using namespace hexad::telemetry;
+using namespace hexad::report;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -2,9 +2,9 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "core/telemetry/run_record.hpp"
+#include "app/report/run_record.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 
 // {"name", "directory", "steps": [...], "times": [...], "series": {key: [number or null]}, "config": text,
 //  "settings": {key: text}, "lengths": [{"step", "values": [...]}], "samples": [...]}. The last two come from
@@ -14,4 +14,4 @@ namespace hexad::telemetry {
 // "left_out": {"at", "count"}}.
 nlohmann::ordered_json report_data(const RunRecord& run, size_t runs);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report

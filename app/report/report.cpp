@@ -1,16 +1,16 @@
-#include "core/telemetry/report.hpp"
+#include "app/report/report.hpp"
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
+#include "app/report/comparison.hpp"
+#include "app/report/data.hpp"
+#include "app/report/page.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/telemetry/comparison.hpp"
-#include "core/telemetry/report_data.hpp"
-#include "core/telemetry/report_page.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
 
 void write_report(const fs::path& run_dir) { write_page({read_run(run_dir)}, run_dir / "report.html"); }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::report
