@@ -5,7 +5,7 @@
 #include "app/commands.hpp"
 #include "app/convert/convert.hpp"
 #include "compat/compat.hpp"
-#include "core/algorithm/inference.hpp"
+#include "app/inference/inference.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
 
@@ -16,7 +16,7 @@ struct Model {
   std::string directory, input;
   std::vector<std::string> overrides;
 
-  algorithm::InferenceOptions options(cluster::Spawner* spawner) const {
+  inference::InferenceOptions options(cluster::Spawner* spawner) const {
     return {std::filesystem::read_symlink("/proc/self/exe"), spawner, directory, overrides, compat::all()};
   }
 };
@@ -30,7 +30,7 @@ void add_model_options(CLI::App* command, const std::shared_ptr<Model>& model) {
 
 void add_generate(CLI::App& app, int& exit_code) {
   auto model = std::make_shared<Model>();
-  auto input = std::make_shared<algorithm::GenerateInput>();
+  auto input = std::make_shared<inference::GenerateInput>();
   auto prompt = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("generate", "Text or token ids in; text, ids and log-probs out");
@@ -47,7 +47,7 @@ void add_generate(CLI::App& app, int& exit_code) {
     if (!prompt->empty()) input->prompt = *prompt;
     input->file = model->input;
     cluster::Spawner spawner;
-    algorithm::generate(model->options(&spawner), *input, *json, std::cout);
+    inference::generate(model->options(&spawner), *input, *json, std::cout);
     exit_code = 0;
   });
 }
@@ -59,7 +59,7 @@ void add_score(CLI::App& app, int& exit_code) {
   command->add_option("--input", model->input, "JSONL with token_ids")->required();
   command->callback([=, &exit_code] {
     cluster::Spawner spawner;
-    algorithm::score_file(model->options(&spawner), model->input, std::cout);
+    inference::score_file(model->options(&spawner), model->input, std::cout);
     exit_code = 0;
   });
 }

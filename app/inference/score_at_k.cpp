@@ -1,9 +1,9 @@
-#include "core/algorithm/reward/consensus_at_k.hpp"
+#include "app/inference/score_at_k.hpp"
 
 #include <map>
 #include <vector>
 
-namespace hexad::algorithm {
+namespace hexad::inference {
 namespace {
 
 using Number = long double;  // C(n, k) of thousands of samples
@@ -39,6 +39,12 @@ std::vector<Number> product(const std::vector<Number>& a, const std::vector<Numb
 
 }  // namespace
 
+double pass_at_k(int64_t n, int64_t c, int64_t k) {
+  double none = 1;  // of k draws without replacement
+  for (int64_t i = 0; i < k; ++i) none *= static_cast<double>(n - c - i) / static_cast<double>(n - i);
+  return n - c < k ? 1 : 1 - none;
+}
+
 double consensus_at_k(std::span<const Vote> votes, int64_t k) {
   std::map<std::string, Places> answers;
   for (size_t i = 0; i < votes.size(); ++i) answers[votes[i].answer].push_back(i);
@@ -60,4 +66,4 @@ double consensus_at_k(std::span<const Vote> votes, int64_t k) {
   return static_cast<double>(good / choose(static_cast<int64_t>(votes.size()), k));
 }
 
-}  // namespace hexad::algorithm
+}  // namespace hexad::inference

@@ -1,11 +1,10 @@
-#include "core/algorithm/evaluate.hpp"
+#include "app/inference/evaluate.hpp"
 
 #include <filesystem>
 #include <fstream>
 
-#include "core/algorithm/inference.hpp"
-#include "core/algorithm/reward/consensus_at_k.hpp"
-#include "core/algorithm/reward/pass_at_k.hpp"
+#include "app/inference/inference.hpp"
+#include "app/inference/score_at_k.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "core/cluster/process/start_workers.hpp"
@@ -17,7 +16,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 
-namespace hexad::algorithm {
+namespace hexad::inference {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,7 +135,7 @@ nlohmann::ordered_json to_json(const Evaluation& result) {
 
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options) {
   const config::RunConfig run = config::run_config(resolved);
-  const std::string model_dir = find_model(run.policy.model_name);
+  const std::string model_dir = algorithm::find_model(run.policy.model_name);
   telemetry::Console console;
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
@@ -144,9 +143,9 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   const std::string too_long =
       data::tell_too_long(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1);
   if (!too_long.empty()) console.line("note: " + too_long);
-  plugin::Registry plugins(plugin_options(resolved.root), nullptr);
+  plugin::Registry plugins(algorithm::plugin_options(resolved.root), nullptr);
   const rollout::Environments environments =
-      rollout::make_environments(run.env, environments_of(prompts), {plugins, locator(resolved.root)});
+      rollout::make_environments(run.env, environments_of(prompts), {plugins, algorithm::locator(resolved.root)});
   std::optional<Saved> saved;
   if (run.eval.save_path) saved.emplace(*run.eval.save_path, resolved.root.to_yaml());
 
@@ -187,4 +186,4 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   return result;
 }
 
-}  // namespace hexad::algorithm
+}  // namespace hexad::inference

@@ -1,10 +1,9 @@
 // Evaluation: samples of a data set, scored; pass@k; what is saved. In this process, on the toy generator.
-#include "core/algorithm/evaluate.hpp"
+#include "app/inference/evaluate.hpp"
 
 #include <random>
 
-#include "core/algorithm/reward/consensus_at_k.hpp"
-#include "core/algorithm/reward/pass_at_k.hpp"
+#include "app/inference/score_at_k.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -19,12 +18,12 @@ struct Evaluated {
     std::vector<std::string> all = {"++eval.save_path=" + (dir / "out").string()};
     all.insert(all.end(), overrides.begin(), overrides.end());
     const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), all);
-    result = algorithm::evaluate(resolved, {});
+    result = inference::evaluate(resolved, {});
     std::ifstream in(dir / "out/samples.jsonl");
     for (std::string line; std::getline(in, line);) samples.push_back(Json::parse(line));
   }
   toy::TempDir dir;
-  algorithm::Evaluation result;
+  inference::Evaluation result;
   std::vector<Json> samples;
 };
 
@@ -38,7 +37,7 @@ double counted(int n, int c, int k) {
   return good / sets;
 }
 
-using algorithm::Vote;
+using inference::Vote;
 
 // By going through the sets, as NeMo-RL does.
 double voted(const std::vector<Vote>& votes, int k) {
@@ -60,10 +59,10 @@ double voted(const std::vector<Vote>& votes, int k) {
 TEST_CASE("pass@k is the share of sets of k samples with a right one") {
   for (int n = 1; n <= 7; ++n) {
     for (int c = 0; c <= n; ++c) {
-      for (int k = 1; k <= n; ++k) CHECK(algorithm::pass_at_k(n, c, k) == doctest::Approx(counted(n, c, k)));
+      for (int k = 1; k <= n; ++k) CHECK(inference::pass_at_k(n, c, k) == doctest::Approx(counted(n, c, k)));
     }
   }
-  CHECK(algorithm::pass_at_k(100000, 1, 50000) == doctest::Approx(0.5));
+  CHECK(inference::pass_at_k(100000, 1, 50000) == doctest::Approx(0.5));
 }
 
 TEST_CASE("cons@k is the share of sets of k samples whose most frequent answer is right") {
@@ -76,12 +75,12 @@ TEST_CASE("cons@k is the share of sets of k samples whose most frequent answer i
           round % 3 == 0 ? random() % 2 : vote.answer == "a";  // also where equal answers are not equally right
     }
     for (int k = 1; k <= static_cast<int>(votes.size()); ++k)
-      CHECK(algorithm::consensus_at_k(votes, k) == doctest::Approx(voted(votes, k)));
+      CHECK(inference::consensus_at_k(votes, k) == doctest::Approx(voted(votes, k)));
   }
   std::vector<Vote> many(64, Vote{"wrong", false});  // 33 of 64 are right
   for (int i = 0; i < 33; ++i) many[2 * (i % 32) + (i == 32)] = {"right", true};
-  CHECK(algorithm::consensus_at_k(many, 64) == doctest::Approx(1));
-  CHECK(algorithm::consensus_at_k(many, 1) == doctest::Approx(33.0 / 64));
+  CHECK(inference::consensus_at_k(many, 64) == doctest::Approx(1));
+  CHECK(inference::consensus_at_k(many, 1) == doctest::Approx(33.0 / 64));
 }
 
 TEST_CASE("cons@k counts the answers that environments tell") {
@@ -168,7 +167,7 @@ TEST_CASE("a sample that could not be scored counts nowhere") {
   const Evaluated few = with("n < 8 and n % 4", 3);  // of the first two prompts one
   CHECK(few.result.unscored == 2);
   CHECK(few.result.score == 1);
-  CHECK(algorithm::to_json(few.result).at("prompts_without_score") == 2);
+  CHECK(inference::to_json(few.result).at("prompts_without_score") == 2);
   CHECK(contains(error_of([&] { with("n % 2", 3); }), "not one of the 16 prompts has the 3 scored samples"));
 }
 

@@ -1,4 +1,4 @@
-#include "core/algorithm/inference.hpp"
+#include "app/inference/inference.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 
-namespace hexad::algorithm {
+namespace hexad::inference {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,7 +120,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
 int64_t score_file(const InferenceOptions& options, const fs::path& input, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
-  const std::string model_dir = find_model(options.model_dir);
+  const std::string model_dir = algorithm::find_model(options.model_dir);
   const int64_t vocab = vocabulary(model_dir);
   std::vector<std::vector<int64_t>> rows;
   for_each_line(input, [&](const Json& line, const std::string& place) {
@@ -150,7 +150,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
 int64_t generate(const InferenceOptions& options, const GenerateInput& input, bool json, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
-  const std::string model_dir = find_model(options.model_dir);
+  const std::string model_dir = algorithm::find_model(options.model_dir);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 
   std::vector<std::vector<int32_t>> prompts;
@@ -197,4 +197,4 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   return completions.size();
 }
 
-}  // namespace hexad::algorithm
+}  // namespace hexad::inference

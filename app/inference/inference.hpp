@@ -10,7 +10,7 @@
 #include "core/config/check.hpp"
 #include "core/config/typed/run_config.hpp"
 
-namespace hexad::algorithm {
+namespace hexad::inference {
 
 struct InferenceOptions {
   std::string program;
@@ -43,4 +43,4 @@ struct GenerateInput {
 // One {"text", "token_ids", "logprobs", "finish_reason"} a sample out; for one prompt without `json` the bare text.
 int64_t generate(const InferenceOptions& options, const GenerateInput& input, bool json, std::ostream& out);
 
-}  // namespace hexad::algorithm
+}  // namespace hexad::inference

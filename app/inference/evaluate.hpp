@@ -7,7 +7,7 @@
 #include "core/config/typed/system_config.hpp"
 #include "core/telemetry/run_log.hpp"
 
-namespace hexad::algorithm {
+namespace hexad::inference {
 
 struct EvaluateOptions {
   std::string program;                  // this executable: workers are started from it
@@ -31,4 +31,4 @@ nlohmann::ordered_json to_json(const Evaluation& result);
 // where its reward is 1; one that is invalid counts nowhere. Throws Error.
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options);
 
-}  // namespace hexad::algorithm
+}  // namespace hexad::inference
