@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "app/inference/evaluate.hpp"
-#include "core/algorithm/run/preflight.hpp"
 #include "app/commands.hpp"
+#include "app/inference/evaluate.hpp"
 #include "compat/compat.hpp"
+#include "core/algorithm/run/preflight.hpp"
 #include "core/config/typed/run_config.hpp"
 
 namespace hexad::cli {

@@ -4,8 +4,8 @@
 
 #include "app/commands.hpp"
 #include "app/convert/convert.hpp"
-#include "compat/compat.hpp"
 #include "app/inference/inference.hpp"
+#include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
 

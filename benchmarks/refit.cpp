@@ -17,14 +17,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "benchmarks/random_rollouts.hpp"
 #include "app/inference/inference.hpp"
+#include "benchmarks/random_rollouts.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "core/rollout/generation.hpp"
+#include "lib/base/json.hpp"
 
 namespace {
 

@@ -8,12 +8,17 @@
 #include "core/manifest/discovery.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/manifest/options.hpp"
+#include "lib/elf/elf.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::plugin {
 
 // True for a plugin of which there is the manifest alone: it has no digest, and its library is not there.
 bool is_unbuilt(const Candidate& candidate);
+
+// Throws Error(plugin) unless the exports hold hexad_plugin_query_v1 and no other hexad_* symbol but query functions of
+// other majors.
+void check_exports(const elf::Info& info, const std::string& path);
 
 // All of them, in this order: that it is built, host ABI, architecture, place and permissions, pin, size and digest,
 // the record of verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of

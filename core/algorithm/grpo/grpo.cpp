@@ -25,7 +25,7 @@ Ending train_grpo(Grpo& run) {
   if (sleep_level == 2)
     run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
   Loop loop(run, loop_settings(run));
-  telemetry::Timer& timer = loop.timer();
+  Timer& timer = loop.timer();
   validate_if_due(run, loop);
   while (!loop.is_over()) {
     GrpoStep step(loop.begin());

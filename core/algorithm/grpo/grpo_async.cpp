@@ -34,7 +34,7 @@ Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
   const int64_t began = run.progress.total_steps;
   Collector collector(run, workers);
   Loop loop(run, loop_settings(run));
-  telemetry::Timer& timer = loop.timer();
+  Timer& timer = loop.timer();
   validate_if_due(run, loop, collector);
   while (!loop.is_over()) {
     GrpoStep step(loop.begin());

@@ -31,7 +31,7 @@ void validate_if_due(Supervised& run, Loop& loop) {
 
 Ending train_supervised(Supervised& run) {
   Loop loop(run, loop_settings(run));
-  telemetry::Timer& timer = loop.timer();
+  Timer& timer = loop.timer();
   validate_if_due(run, loop);
   while (!loop.is_over()) {
     Step step(loop.begin());

@@ -1,11 +1,11 @@
-#include "core/manifest/sha256.hpp"
+#include "lib/base/sha256.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using hexad::plugin::sha256_hex;
-using hexad::plugin::sha256_hex_plain;
+using hexad::sha256_hex;
+using hexad::sha256_hex_plain;
 
 namespace {
 

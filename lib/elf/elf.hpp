@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace hexad::plugin {
+namespace hexad::elf {
 
-struct ElfInfo {
+struct Info {
   std::vector<std::string> exports;    // global and weak symbols that .dynsym defines
   std::vector<std::string> needed;     // DT_NEEDED
   std::vector<std::string> run_paths;  // of DT_RUNPATH and DT_RPATH
@@ -18,10 +18,6 @@ struct ElfInfo {
 // Reads a shared object for this machine. Throws Error(plugin) naming `path` if it is no 64-bit ELF shared object for
 // this machine, if a segment or table reaches outside the file (mapping it would raise SIGBUS), or if it has text
 // relocations or an executable stack.
-ElfInfo read_elf(std::span<const std::byte> file, const std::string& path);
+Info read(std::span<const std::byte> file, const std::string& path);
 
-// Throws Error(plugin) unless the exports hold hexad_plugin_query_v1 and no other hexad_* symbol but query functions of
-// other majors.
-void check_exports(const ElfInfo& info, const std::string& path);
-
-}  // namespace hexad::plugin
+}  // namespace hexad::elf

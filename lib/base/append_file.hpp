@@ -8,7 +8,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::telemetry {
+namespace hexad {
 
 // No room, or a used-up quota: for others to mend, and to be tried again.
 class DiskFull : public Error {
@@ -16,7 +16,8 @@ class DiskFull : public Error {
   explicit DiskFull(const std::string& text) : Error(ErrorKind::data, text) {}
 };
 
-// Makes the file, or empties it. One thread. Throws DiskFull, or another Error(data) that names the file and the reason.
+// Makes the file, or empties it. One thread. Throws DiskFull, or another Error(data) that names the file and the
+// reason.
 class AppendFile {
  public:
   explicit AppendFile(std::filesystem::path path);
@@ -35,4 +36,4 @@ class AppendFile {
   off_t torn_at_ = -1;  // the length that the file has to be cut to; -1: it ends with a whole record
 };
 
-}  // namespace hexad::telemetry
+}  // namespace hexad

@@ -1,11 +1,11 @@
-// Where the time of a step goes, under NeMo-RL's names ("generation", "policy_training", ...).
+// How long things take.
 #pragma once
 #include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 
-namespace hexad::telemetry {
+namespace hexad {
 
 // Seconds since it was made.
 class Stopwatch {
@@ -21,7 +21,7 @@ class Stopwatch {
 class Timer {
  public:
   // Adds the time until its end to `name`. Phases that follow each other are assigned to one scope, which ends the one
-  // before: `phase = timer.measure("policy_training")`.
+  // before: `phase = timer.measure("write")`.
   class Scope {
    public:
     Scope(Timer& timer, std::string name) : timer_(&timer), name_(std::move(name)) {}
@@ -52,4 +52,4 @@ class Timer {
   std::map<std::string, double> seconds_;
 };
 
-}  // namespace hexad::telemetry
+}  // namespace hexad

@@ -1,4 +1,4 @@
-#include "core/plugin/elf.hpp"
+#include "lib/elf/elf.hpp"
 
 #include <elf.h>
 
@@ -10,7 +10,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::plugin {
+namespace hexad::elf {
 namespace {
 
 #if defined(__x86_64__)
@@ -20,7 +20,7 @@ constexpr const char* kMachineName = "x86-64";
 constexpr uint16_t kMachine = EM_AARCH64;
 constexpr const char* kMachineName = "aarch64";
 #else
-#error "plugins are supported on x86-64 and aarch64"
+#error "shared objects of x86-64 and aarch64 are read"
 #endif
 
 // Bounded reads of an ELF file; every failure names the file.
@@ -165,14 +165,14 @@ bool has_build_id(const Reader& reader, const std::vector<Elf64_Phdr>& segments)
 
 }  // namespace
 
-ElfInfo read_elf(std::span<const std::byte> file, const std::string& path) {
+Info read(std::span<const std::byte> file, const std::string& path) {
   const Reader reader(file, path);
   const std::vector<Elf64_Phdr> segments = read_segments(reader);
   check_stack(reader, segments);
   const Dynamic dynamic = read_dynamic(reader, segments);
   if (dynamic.text_relocations) reader.refuse("has text relocations (DT_TEXTREL). Compile all its objects with -fPIC");
 
-  ElfInfo info;
+  Info info;
   const uint64_t names_end = dynamic.names + dynamic.names_size;
   const uint64_t count = dynamic.symbols ? count_symbols(reader, dynamic) : 0;
   for (uint64_t i = 1; i < count; ++i) {
@@ -191,33 +191,4 @@ ElfInfo read_elf(std::span<const std::byte> file, const std::string& path) {
   return info;
 }
 
-void check_exports(const ElfInfo& info, const std::string& path) {
-  constexpr std::string_view kQuery = "hexad_plugin_query_v";
-  bool found = false;
-  std::string others, stray;
-  for (const std::string& name : info.exports) {
-    if (name == "hexad_plugin_query_v1") {
-      found = true;
-    } else if (name.starts_with(kQuery)) {
-      others = name;
-    } else if (name.starts_with("hexad_")) {
-      stray = name;
-    }
-  }
-  if (!found && !others.empty()) {
-    fail(ErrorKind::plugin,
-         "{}: not a hexad plugin for this engine (no hexad_plugin_query_v1; it exports {}: built for ABI {}, this "
-         "engine supports 1)",
-         path, others, others.substr(kQuery.size()));
-  }
-  if (!found) fail(ErrorKind::plugin, "{}: not a hexad plugin (it does not export hexad_plugin_query_v1)", path);
-  if (!stray.empty()) {
-    fail(ErrorKind::plugin,
-         "{}: exports {} beside hexad_plugin_query_v1, the one symbol that a plugin may. Build it with "
-         "hexad_add_plugin, "
-         "which hides the rest",
-         path, stray);
-  }
-}
-
-}  // namespace hexad::plugin
+}  // namespace hexad::elf

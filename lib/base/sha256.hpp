@@ -4,11 +4,11 @@
 #include <span>
 #include <string>
 
-namespace hexad::plugin {
+namespace hexad {
 
 // 64 lower-case hex digits.
 std::string sha256_hex(std::span<const std::byte> bytes);
 // The same without the CPU's own instructions for it, which tests compare with.
 std::string sha256_hex_plain(std::span<const std::byte> bytes);
 
-}  // namespace hexad::plugin
+}  // namespace hexad

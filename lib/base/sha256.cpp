@@ -1,4 +1,4 @@
-#include "core/manifest/sha256.hpp"
+#include "lib/base/sha256.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace hexad::plugin {
+namespace hexad {
 namespace {
 
 using State = std::array<uint32_t, 8>;
@@ -133,4 +133,4 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 
 std::string sha256_hex_plain(std::span<const std::byte> bytes) { return digest(bytes, add_blocks); }
 
-}  // namespace hexad::plugin
+}  // namespace hexad

@@ -1,5 +1,5 @@
 // Records that fit whole or not at all.
-#include "core/telemetry/append_file.hpp"
+#include "lib/base/append_file.hpp"
 
 #include <sys/resource.h>
 
@@ -7,14 +7,12 @@
 
 #include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/toy/toy.hpp"
-#include "tests/telemetry/small_disk.hpp"
 
 using namespace hexad;
 using plugin_test::error_of;
 using plugin_test::read_text;
-using telemetry::AppendFile;
-using telemetry::DiskFull;
 
 TEST_CASE("a record that was half written is taken back, and the next one follows the last whole one") {
   const toy::TempDir dir;

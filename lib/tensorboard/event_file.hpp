@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
-#include "core/telemetry/append_file.hpp"
+#include "lib/base/append_file.hpp"
 
-namespace hexad::telemetry {
+namespace hexad::tensorboard {
 
 // Writes events.out.tfevents.<seconds>.<host> into a directory. One thread. Throws as AppendFile
 // does, and holds whole events then too.
-class TensorBoardFile {
+class EventFile {
  public:
-  explicit TensorBoardFile(const std::filesystem::path& directory);
+  explicit EventFile(const std::filesystem::path& directory);
 
   // One event with a summary value for every number of a step; on disk when it returns.
   void write(int64_t step, double wall_time, const std::map<std::string, double>& scalars);
@@ -29,4 +29,4 @@ class TensorBoardFile {
 // CRC-32C (Castagnoli), rotated and offset as TFRecord files hold it.
 uint32_t masked_crc32c(std::string_view bytes);
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::tensorboard

@@ -1,4 +1,4 @@
-#include "core/telemetry/tensorboard.hpp"
+#include "lib/tensorboard/event_file.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 // A file is a series of TFRecords (length, its CRC, bytes, their CRC), each a serialized protobuf message `Event` of
 // tensorflow/core/util/event.proto: wall_time = 1 (double), step = 2, file_version = 3, summary = 5; Summary.value = 1
 // with tag = 1 and simple_value = 2 (float).
-namespace hexad::telemetry {
+namespace hexad::tensorboard {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
@@ -65,7 +65,7 @@ uint32_t masked_crc32c(std::string_view bytes) {
   return std::rotr(~crc, 15) + 0xA282EAD8u;
 }
 
-TensorBoardFile::TensorBoardFile(const std::filesystem::path& directory) {
+EventFile::EventFile(const std::filesystem::path& directory) {
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -75,7 +75,7 @@ TensorBoardFile::TensorBoardFile(const std::filesystem::path& directory) {
   record(first);
 }
 
-void TensorBoardFile::write(int64_t step, double wall_time, const std::map<std::string, double>& scalars) {
+void EventFile::write(int64_t step, double wall_time, const std::map<std::string, double>& scalars) {
   std::string summary;
   for (const auto& [name, number] : scalars) {
     std::string value;
@@ -89,7 +89,7 @@ void TensorBoardFile::write(int64_t step, double wall_time, const std::map<std::
   record(event);
 }
 
-void TensorBoardFile::record(const std::string& event) {
+void EventFile::record(const std::string& event) {
   std::string length, bytes;
   append_raw(length, static_cast<uint64_t>(event.size()));
   bytes = length;
@@ -99,4 +99,4 @@ void TensorBoardFile::record(const std::string& event) {
   out_->append(bytes);
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad::tensorboard

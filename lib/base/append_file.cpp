@@ -1,4 +1,4 @@
-#include "core/telemetry/append_file.hpp"
+#include "lib/base/append_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace hexad::telemetry {
+namespace hexad {
 namespace {
 
 [[noreturn]] void cannot_write(const std::filesystem::path& path, int reason) {
@@ -53,4 +53,4 @@ bool AppendFile::cut() {
   return true;
 }
 
-}  // namespace hexad::telemetry
+}  // namespace hexad

@@ -1,4 +1,4 @@
-#include "core/manifest/bounded_json.hpp"
+#include "lib/base/bounded_json.hpp"
 
 #include <algorithm>
 #include <span>
@@ -12,7 +12,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/utf8.hpp"
 
-namespace hexad::plugin {
+namespace hexad {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -139,4 +139,4 @@ Json parse_bounded(std::string_view text, size_t deepest, const std::string& whe
   return builder.take();
 }
 
-}  // namespace hexad::plugin
+}  // namespace hexad
