@@ -1,7 +1,7 @@
 #include "app/config/reference.hpp"
 
 #include "app/config/reference_plugin.hpp"
-#include "core/config/rules/check_value.hpp"
+#include "core/config/rules/check_keys.hpp"
 #include "core/config/schema/schema.hpp"
 #include "lib/base/joined.hpp"
 
