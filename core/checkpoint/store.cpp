@@ -8,7 +8,6 @@
 #include <limits>
 #include <set>
 
-#include "core/checkpoint/differences.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"

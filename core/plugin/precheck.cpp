@@ -9,7 +9,6 @@
 #include <spdlog/spdlog.h>
 
 #include "core/manifest/permissions.hpp"
-#include "core/plugin/verified_record.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/sha256.hpp"
 

@@ -36,4 +36,9 @@ void trace(fmt::format_string<Args...> format, Args&&... args) {
   if (debug && *debug == '1') fmt::print(stderr, "plugin: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Which plugins have passed the conformance kit, by the digest of their file. Under $XDG_CACHE_HOME (or
+// ~/.cache)/hexad/verified, which only its owner may write; one empty file a digest and ABI minor.
+void record_verified(const std::string& sha256);
+bool is_verified(const std::string& sha256);
+
 }  // namespace hexad::plugin

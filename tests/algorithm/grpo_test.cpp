@@ -1,7 +1,7 @@
 // The loop: when it validates, saves and ends. Whole runs in this process on the toy plugins.
 #include "core/algorithm/grpo/grpo.hpp"
 
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/toy.hpp"

@@ -1,4 +1,4 @@
-#include "core/algorithm/grpo/advantages.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include "core/algorithm/advantage/advantage.hpp"
 #include "core/algorithm/advantage/baseline.hpp"

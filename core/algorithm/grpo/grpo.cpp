@@ -1,11 +1,8 @@
 #include "core/algorithm/grpo/grpo.hpp"
 
-#include "core/algorithm/grpo/advantages.hpp"
-#include "core/algorithm/grpo/logprobs.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/grpo/rollouts.hpp"
-#include "core/algorithm/grpo/shaping.hpp"
 #include "core/algorithm/grpo/step.hpp"
-#include "core/algorithm/grpo/validation.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -1,10 +1,7 @@
 // Generators go on while the policy trains: the groups of later steps are drawn by weights that are a little older.
-#include "core/algorithm/grpo/advantages.hpp"
 #include "core/algorithm/grpo/collector.hpp"
-#include "core/algorithm/grpo/logprobs.hpp"
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/grpo/step.hpp"
-#include "core/algorithm/grpo/validation.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/saver.hpp"
 #include "core/algorithm/supervised/supervised.hpp"
-#include "core/checkpoint/differences.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
