@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "core/checkpoint/directory_lock.hpp"
 #include "core/config/typed/system_config.hpp"
