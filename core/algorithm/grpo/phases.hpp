@@ -1,6 +1,7 @@
 // The phases of a step on rollouts, in their order: rewards are shaped, log-probs asked for, advantages estimated; and
 // the validation between steps.
 #pragma once
+#include <span>
 #include "core/algorithm/grpo/grpo.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/config/typed/run_config.hpp"
@@ -29,6 +30,12 @@ void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data
 // Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, and, of
 // prev_logprobs that are known and not zeros, *seq_mult_prob_error).
 Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout, bool prev_known = true);
+
+// mean, max and min of the advantages over tokens with mask 1, as advantages/mean, /max, /min; 0 without such tokens.
+Metrics advantage_metrics(std::span<const float> advantages, std::span<const float> mask);
+
+// Shares of samples with baseline 0, 1 and in between, as baseline_reward/pct_0, pct_1, pct_mixed.
+Metrics baseline_metrics(std::span<const float> baseline);
 
 // The standard deviation of every sample's group [B], of rewards as they were before shaping.
 std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch);
