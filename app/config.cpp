@@ -1,11 +1,11 @@
 // hexad config check|show CONFIG [key=value ...]
 #include <iostream>
 
+#include "app/commands.hpp"
+#include "app/config/commands.hpp"
+#include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
 #include "lib/base/error.hpp"
-#include "app/commands.hpp"
-#include "compat/compat.hpp"
-#include "core/config/commands.hpp"
 
 namespace hexad::cli {
 namespace {

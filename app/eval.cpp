@@ -2,17 +2,17 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/algorithm/evaluate.hpp"
-#include "core/algorithm/run/preflight.hpp"
 #include "app/commands.hpp"
+#include "app/inference/evaluate.hpp"
 #include "compat/compat.hpp"
+#include "core/algorithm/run/preflight.hpp"
 #include "core/config/typed/run_config.hpp"
 
 namespace hexad::cli {
 namespace {
 
-void print(const config::EvalConfig& eval, const algorithm::Evaluation& result) {
-  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", algorithm::metric_name(eval),
+void print(const config::EvalConfig& eval, const inference::Evaluation& result) {
+  std::cout << fmt::format("{} over {} prompts, {} sample{} each: {:.4f}\n", inference::metric_name(eval),
                            result.prompts, eval.num_tests_per_prompt, eval.num_tests_per_prompt == 1 ? "" : "s",
                            result.score);
   if (result.unscored > 0)
@@ -38,10 +38,10 @@ void add_eval(CLI::App& app, int& exit_code) {
     config::Resolved resolved = config::resolve(arguments->config, arguments->overrides, compat::all());
     algorithm::require_ready(resolved, /*launched=*/true);
     cluster::Spawner spawner;
-    const algorithm::Evaluation result =
-        algorithm::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
+    const inference::Evaluation result =
+        inference::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
     if (arguments->json) {
-      std::cout << algorithm::to_json(result) << '\n';
+      std::cout << inference::to_json(result) << '\n';
     } else {
       print(config::run_config(resolved).eval, result);
     }

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/algorithm/inference.hpp"
-#include "core/checkpoint/convert.hpp"
 #include "app/commands.hpp"
+#include "app/convert/convert.hpp"
+#include "app/inference/inference.hpp"
 #include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
@@ -16,7 +16,7 @@ struct Model {
   std::string directory, input;
   std::vector<std::string> overrides;
 
-  algorithm::InferenceOptions options(cluster::Spawner* spawner) const {
+  inference::InferenceOptions options(cluster::Spawner* spawner) const {
     return {std::filesystem::read_symlink("/proc/self/exe"), spawner, directory, overrides, compat::all()};
   }
 };
@@ -30,7 +30,7 @@ void add_model_options(CLI::App* command, const std::shared_ptr<Model>& model) {
 
 void add_generate(CLI::App& app, int& exit_code) {
   auto model = std::make_shared<Model>();
-  auto input = std::make_shared<algorithm::GenerateInput>();
+  auto input = std::make_shared<inference::GenerateInput>();
   auto prompt = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("generate", "Text or token ids in; text, ids and log-probs out");
@@ -47,7 +47,7 @@ void add_generate(CLI::App& app, int& exit_code) {
     if (!prompt->empty()) input->prompt = *prompt;
     input->file = model->input;
     cluster::Spawner spawner;
-    algorithm::generate(model->options(&spawner), *input, *json, std::cout);
+    inference::generate(model->options(&spawner), *input, *json, std::cout);
     exit_code = 0;
   });
 }
@@ -59,7 +59,7 @@ void add_score(CLI::App& app, int& exit_code) {
   command->add_option("--input", model->input, "JSONL with token_ids")->required();
   command->callback([=, &exit_code] {
     cluster::Spawner spawner;
-    algorithm::score_file(model->options(&spawner), model->input, std::cout);
+    inference::score_file(model->options(&spawner), model->input, std::cout);
     exit_code = 0;
   });
 }
@@ -94,9 +94,9 @@ void add_convert(CLI::App& app, int& exit_code) {
   command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
   command->callback([=, &exit_code] {
-    checkpoint::ConvertOptions options;
+    convert::ConvertOptions options;
     if (!arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
-    const checkpoint::ConvertResult result = checkpoint::convert(arguments->source, arguments->destination, options);
+    const convert::ConvertResult result = convert::convert(arguments->source, arguments->destination, options);
     std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
                              result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
     exit_code = 0;

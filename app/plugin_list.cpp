@@ -1,11 +1,11 @@
 #include "app/plugin_list.hpp"
 
+#include "app/config/key_table.hpp"
+#include "app/config/reference_plugin.hpp"
+#include "core/manifest/discovery.hpp"
+#include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/config/reference_plugin.hpp"
-#include "core/manifest/discovery.hpp"
-#include "core/plugin/key_table.hpp"
-#include "core/plugin/precheck.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -145,7 +145,7 @@ int plugin_info(const Options& options, const std::string& name, bool json, std:
     }
     if (&candidate != &matches.front()) out << '\n';
     print_info(plugin, out);
-    if (!keys.empty()) out << "keys:\n" << key_table(keys);
+    if (!keys.empty()) out << "keys:\n" << config::key_table(keys);
   }
   if (json) out << json_text(all, 2) << '\n';
   return 0;

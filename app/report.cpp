@@ -1,11 +1,11 @@
 // hexad report RUN_DIR, --compare RUN_DIR..., --json RUN_DIR...
 #include <iostream>
 
+#include "app/commands.hpp"
+#include "app/report/comparison.hpp"
+#include "app/report/report.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "app/commands.hpp"
-#include "core/telemetry/comparison.hpp"
-#include "core/telemetry/report.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -22,16 +22,16 @@ void report(const ReportOptions& options) {
   if (!options.compare && !options.json && options.run_dirs.size() > 1)
     fail(ErrorKind::config, "report: got {} directories. Give one, or --compare to draw them over each other",
          options.run_dirs.size());
-  std::vector<telemetry::RunRecord> runs;
-  for (const std::string& directory : options.run_dirs) runs.push_back(telemetry::read_run(directory));
+  std::vector<report::RunRecord> runs;
+  for (const std::string& directory : options.run_dirs) runs.push_back(report::read_run(directory));
   if (options.json) {
-    std::cout << json_text(telemetry::metrics_by_step(runs), 2) << "\n";
+    std::cout << json_text(report::metrics_by_step(runs), 2) << "\n";
     return;
   }
   const fs::path beside = options.compare ? fs::path("compare.html") : fs::path(options.run_dirs[0]) / "report.html";
   const fs::path page = options.out.empty() ? beside : fs::path(options.out);
-  telemetry::write_page(runs, page);
-  if (options.compare) std::cout << telemetry::comparison(runs) << "\n";
+  report::write_page(runs, page);
+  if (options.compare) std::cout << report::comparison(runs) << "\n";
   std::cout << page.string() << "\n";
 }
 

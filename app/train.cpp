@@ -6,15 +6,16 @@
 #include <iostream>
 #include <optional>
 
+#include "app/commands.hpp"
+#include "app/presses.hpp"
+#include "app/report/report.hpp"
+#include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
 #include "core/algorithm/run/train_run.hpp"
-#include "lib/base/error.hpp"
 #include "core/checkpoint/store.hpp"
-#include "app/commands.hpp"
-#include "compat/compat.hpp"
-#include "app/presses.hpp"
 #include "core/cluster/process/meeting.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -120,8 +121,9 @@ int run(const TrainArguments& arguments) {
   config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   if (launch) check_world(resolved, *launch);
   algorithm::require_ready(resolved, launch.has_value());
-  return run_with_restarts(arguments, resolved,
-                           {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr, launch});
+  return run_with_restarts(
+      arguments, resolved,
+      {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr, launch, report::write_report});
 }
 
 }  // namespace

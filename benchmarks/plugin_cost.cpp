@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/plugin/host/table.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/plugin/host/table.hpp"
-#include "core/plugin/kind/loss_plugin.hpp"
-#include "core/manifest/sha256.hpp"
+#include "lib/base/sha256.hpp"
 
 namespace {
 

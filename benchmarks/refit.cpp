@@ -17,14 +17,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/inference/inference.hpp"
 #include "benchmarks/random_rollouts.hpp"
-#include "core/algorithm/inference.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "core/rollout/generation.hpp"
+#include "lib/base/json.hpp"
 
 namespace {
 
@@ -35,7 +35,7 @@ constexpr double kMultProbError = 1.02;  // of bf16 passes that round independen
 
 struct Options {
   std::string hexad, trace;
-  algorithm::InferenceOptions model;
+  inference::InferenceOptions model;
   int64_t repeats = 5, samples = 8, length = 256, new_tokens = 32, sleep_level = 0;
   double lr = 1e-3;
   uint64_t seed = 1;
@@ -51,7 +51,7 @@ class Bench {
  public:
   explicit Bench(const Options& options)
       : options_(options),
-        resolved_(algorithm::inference_config(options.model)),
+        resolved_(inference::inference_config(options.model)),
         run_(config::run_config(resolved_)),
         model_dir_(algorithm::find_model(options.model.model_dir)),
         vocabulary_(read_json<Json>(model_dir_ + "/config.json").at("vocab_size")),

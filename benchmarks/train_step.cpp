@@ -15,13 +15,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/inference/inference.hpp"
 #include "benchmarks/random_rollouts.hpp"
-#include "core/algorithm/inference.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
+#include "lib/base/json.hpp"
 
 namespace {
 
@@ -30,7 +30,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string hexad, lengths, ids, save, trace;
-  algorithm::InferenceOptions model;
+  inference::InferenceOptions model;
   int64_t steps = 6, logprobs = 2;
   uint64_t seed = 1;
   bool wait = false;
@@ -58,7 +58,7 @@ void write_bytes(const std::string& path, std::span<T> values) {
 }
 
 Json measure(const Options& options) {
-  const config::Resolved resolved = algorithm::inference_config(options.model);
+  const config::Resolved resolved = inference::inference_config(options.model);
   const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = algorithm::find_model(options.model.model_dir);
   const auto lengths = read_json<Json>(options.lengths).get<std::vector<int64_t>>();

@@ -1,4 +1,4 @@
-# cmake -DFOLDER=core/telemetry/report -DOUT=report_page.cpp -P HexadReportPage.cmake: the page, its style and its scripts
+# cmake -DFOLDER=app/report/page -DOUT=report_page.cpp -P HexadReportPage.cmake: the page, its style and its scripts
 # (in the order of scripts.txt) as one string of C++.
 file(READ ${FOLDER}/page.html page)
 file(READ ${FOLDER}/style.css style)
@@ -10,10 +10,10 @@ foreach(name ${names})
 endforeach()
 string(REPLACE "@STYLE@" "${style}" page "${page}")
 string(REPLACE "@SCRIPTS@" "${scripts}" page "${page}")
-file(WRITE ${OUT} "// Made from core/telemetry/report.
-#include \"core/telemetry/report_page.hpp\"
+file(WRITE ${OUT} "// Made from app/report/page.
+#include \"app/report/page.hpp\"
 
-namespace hexad::telemetry {
+namespace hexad::report {
 const std::string_view kReportPage = R\"hexad(${page})hexad\";
 }
 ")

@@ -6,4 +6,4 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/dev}
 cmake --build "$build"
 rm -f "$root"/docs/plugins/*.md
-HEXAD_UPDATE_DOCS=1 HEXAD_SOURCE_DIR=$root "$build/tests/test_config" --test-case="the reference pages are generated*"
+HEXAD_UPDATE_DOCS=1 HEXAD_SOURCE_DIR=$root "$build/tests/test_app" --test-case="the reference pages are generated*"

@@ -2,10 +2,10 @@
 
 #include <deque>
 
+#include "app/verify/declared_reads.hpp"
+#include "core/config/declaration/section_defaults.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/replaced.hpp"
-#include "core/config/declaration/section_defaults.hpp"
-#include "core/plugin/declared_reads.hpp"
 #include "sdk/verify/instance.hpp"
 
 namespace hexad::plugin {

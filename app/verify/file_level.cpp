@@ -1,9 +1,9 @@
 #include "app/verify/file_level.hpp"
 
+#include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "core/plugin/elf.hpp"
-#include "core/plugin/precheck.hpp"
+#include "lib/elf/elf.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -23,7 +23,7 @@ bool is_expected(const std::string& library, const Manifest& manifest) {
   return torch && begins({"libtorch", "libc10", "libhexad_modeling", "libcudart", "libcupti", "libnccl"});
 }
 
-void check_portability(const ElfInfo& elf, const Manifest& manifest, verify::Findings& findings) {
+void check_portability(const elf::Info& elf, const Manifest& manifest, verify::Findings& findings) {
   for (const std::string& library : elf.needed) {
     findings.prefer(is_expected(library, manifest), "needed libraries",
                     library + " is not on every machine: link it statically, or declare what brings it (requires)");
@@ -45,7 +45,7 @@ bool check_file(const Candidate& candidate, const Options& options, verify::Find
   try {
     check_before_load(candidate, options, nullptr);
     const std::string path = candidate.library().string(), bytes = read_file(path);
-    check_portability(read_elf(std::as_bytes(std::span(bytes)), path), *candidate.manifest, findings);
+    check_portability(elf::read(std::as_bytes(std::span(bytes)), path), *candidate.manifest, findings);
     return true;
   } catch (const Error& error) {
     return findings.expect(false, "file", error.what());

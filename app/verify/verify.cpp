@@ -2,17 +2,17 @@
 
 #include <chrono>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
-#include "core/config/declaration/section_defaults.hpp"
-#include "core/plugin/loader.hpp"
 #include "app/verify/assignment.hpp"
 #include "app/verify/child.hpp"
 #include "app/verify/declared_keys.hpp"
 #include "app/verify/device.hpp"
 #include "app/verify/engine.hpp"
 #include "app/verify/file_level.hpp"
-#include "core/plugin/verified_record.hpp"
+#include "core/config/declaration/section_defaults.hpp"
+#include "core/plugin/loader.hpp"
+#include "core/plugin/precheck.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "sdk/verify/cuda/engine.hpp"
 #include "sdk/verify/level/levels.hpp"
 

@@ -1,9 +1,9 @@
-#include "lib/base/error.hpp"
-#include "core/config/load/load.hpp"
-#include "lib/yaml/merge.hpp"
 #include "compat/roll/pass.hpp"
 #include "compat/roll/roll.hpp"
 #include "compat/roll/schema.hpp"
+#include "lib/base/error.hpp"
+#include "lib/yaml/interpolation.hpp"
+#include "lib/yaml/merge.hpp"
 
 namespace hexad::config::roll {
 namespace {

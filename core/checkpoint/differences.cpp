@@ -1,4 +1,4 @@
-#include "core/checkpoint/differences.hpp"
+#include "core/checkpoint/store.hpp"
 
 #include <fmt/format.h>
 

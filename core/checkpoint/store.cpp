@@ -1,13 +1,13 @@
 #include "core/checkpoint/store.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <set>
 
-#include "core/checkpoint/differences.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
@@ -25,9 +25,11 @@ fs::path step_directory(const fs::path& root, int64_t step, const char* prefix =
 // N of "step_N", or -1.
 int64_t step_of(const fs::path& directory) {
   const std::string name = directory.filename().string();
-  if (!name.starts_with("step_") || name.size() == 5 || name.find_first_not_of("0123456789", 5) != std::string::npos)
-    return -1;
-  return std::stoll(name.substr(5));
+  if (!name.starts_with("step_")) return -1;
+  const char* const end = name.data() + name.size();
+  int64_t step = 0;
+  const auto [last, error] = std::from_chars(name.data() + 5, end, step);
+  return error == std::errc() && last == end ? step : -1;
 }
 
 void write_synced(const fs::path& path, const std::string& text) {
@@ -193,6 +195,22 @@ void Store::retain() const {
     fs::rename(directory, leaving);
     fs::remove_all(leaving);
   }
+}
+
+bool is_checkpoint(const fs::path& directory) {
+  std::error_code unreadable;
+  return fs::exists(directory / "policy/weights/config.json", unreadable);
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& directory) {
+  std::optional<fs::path> newest;
+  int64_t highest = -1;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, unreadable)) {
+    const int64_t step = step_of(entry.path());
+    if (step > highest && is_checkpoint(entry.path())) highest = step, newest = entry.path();
+  }
+  return newest;
 }
 
 }  // namespace hexad::checkpoint

@@ -1,10 +1,12 @@
-// Checkpoints of a run: step_N directories written beside and renamed, retention, and where to resume (NeMo-RL's layout).
+// Checkpoints of a run: step_N directories written beside and renamed, retention, and where to resume (NeMo-RL's
+// layout).
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -29,7 +31,8 @@ struct TrainingInfo {
 // checkpoint_dir/
 //   latest_checkpoint_status.json, step_N/{training_info.json, config.yaml, policy/{weights,optimizer,tokenizer}/}
 // A step is written as tmp_step_N and renamed when complete; an existing step_N becomes old_step_N until the new one is
-// in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a directory.
+// in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a
+// directory.
 class Store {
  public:
   // Removes what an earlier process left half-written. Throws Error(data) if the directory cannot be made, or another
@@ -51,8 +54,8 @@ class Store {
   // Removes it again: it cannot be finished.
   void abandon(int64_t step);
   // Writes training_info.json and config.yaml, syncs, renames, updates latest_checkpoint_status.json, deletes what
-  // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties: the newer; a missing
-  // metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.
+  // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties:
+  // the newer; a missing metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.
   void commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config);
 
  private:
@@ -62,5 +65,14 @@ class Store {
   std::filesystem::path root_;
   std::optional<DirectoryLock> lock_;
 };
+
+// True for a step_N directory of a run's checkpoints.
+bool is_checkpoint(const std::filesystem::path& directory);
+// The one of the highest step in a directory of checkpoints.
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& directory);
+
+// In what a checkpoint and a run that would go on from it differ: "a.b: saved 1, now 2" for each, by its path of keys;
+// a key that one side lacks is null there.
+std::vector<std::string> differences(const nlohmann::ordered_json& saved, const nlohmann::ordered_json& now);
 
 }  // namespace hexad::checkpoint

@@ -6,17 +6,14 @@
 #include "core/config/declaration/check/library.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/moved_keys.hpp"
-#include "core/config/declaration/read_facts.hpp"
 #include "core/config/declaration/run_schema.hpp"
 #include "core/config/load/defaults.hpp"
-#include "core/config/load/inherit.hpp"
 #include "core/config/load/load.hpp"
-#include "core/config/load/override_apply.hpp"
-#include "core/config/load/synonyms.hpp"
 #include "core/config/rules/check_keys.hpp"
 #include "core/config/rules/rules.hpp"
 #include "core/config/schema/schema.hpp"
 #include "lib/base/error.hpp"
+#include "lib/yaml/interpolation.hpp"
 
 namespace hexad::config {
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "lib/base/error.hpp"
-#include "core/data/padding.hpp"
 
 namespace hexad::data {
 namespace {
@@ -169,12 +168,6 @@ std::vector<int64_t> Shard::rows() const {
   return result;
 }
 
-int64_t Shard::rows_of_global_batch(int64_t index) const {
-  int64_t rows = 0;
-  for (const MicroBatch& part : global_batches[index]) rows += static_cast<int64_t>(part.rows.size());
-  return rows;
-}
-
 Sharding shard(std::span<const int64_t> lengths, const ShardOptions& options) {
   const int64_t total = static_cast<int64_t>(lengths.size());
   const int64_t batch_size = options.batch_size.value_or(total);
@@ -217,20 +210,6 @@ Batch chunk(const Batch& batch, int64_t index, int64_t parts) {
   const int64_t share = batch.size() / parts;
   if (index < 0 || index >= parts) fail(ErrorKind::data, "batch: no part {} of {}", index, parts);
   return batch.slice(index * share, (index + 1) * share);
-}
-
-Batch pad_to_multiple(const Batch& batch, int64_t multiple, const std::string& mask) {
-  const int64_t rows = batch.size();
-  const int64_t want = round_up(rows, multiple);
-  if (want == rows) return batch;
-  std::vector<int64_t> order = range(0, rows);
-  order.resize(want, rows - 1);
-  Batch padded = batch.select(order);
-  if (padded.has(mask)) {
-    const std::span<float> values = padded.at(mask).span<float>();
-    std::fill(values.begin() + rows, values.end(), 0.0f);
-  }
-  return padded;
 }
 
 }  // namespace hexad::data

@@ -12,6 +12,9 @@
 
 namespace hexad::data {
 
+// ceil(value / multiple) * multiple, for multiple >= 1.
+constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 // Rows sorted by length and dealt over the ranks; micro-batches of at most `max_tokens_per_microbatch` padded tokens
 // with the same boundaries on every rank. Config: policy.dynamic_batching.
 struct DynamicBatching {
@@ -52,8 +55,7 @@ struct MicroBatch {
 // One rank's share: for every global batch its micro-batches in order of execution.
 struct Shard {
   std::vector<std::vector<MicroBatch>> global_batches;
-  std::vector<int64_t> rows() const;                  // all of them, in order
-  int64_t rows_of_global_batch(int64_t index) const;  // upstream's elem_counts_per_gb
+  std::vector<int64_t> rows() const;  // all of them, in order
 };
 
 struct Sharding {
@@ -71,9 +73,5 @@ std::vector<std::vector<int64_t>> split_rows(std::span<const int64_t> rows, int6
 
 // Part `index` of `parts` equal parts of the rows; throws Error(data) if they do not divide.
 Batch chunk(const Batch& batch, int64_t index, int64_t parts);
-
-// Repeats the last row until the number of rows is a multiple of `multiple`; the sample column `mask` (f32), if there
-// is one, is 0 in the added rows. An empty batch stays empty.
-Batch pad_to_multiple(const Batch& batch, int64_t multiple, const std::string& mask = "sample_mask");
 
 }  // namespace hexad::data

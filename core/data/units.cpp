@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
-#include "core/data/padding.hpp"
 
 namespace hexad::data {
 namespace {

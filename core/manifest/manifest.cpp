@@ -4,10 +4,10 @@
 #include <fstream>
 #include <limits>
 
+#include "core/manifest/members.hpp"
+#include "lib/base/bounded_json.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/manifest/bounded_json.hpp"
-#include "core/manifest/members.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/plugin/descriptor.hpp"
+#include "core/plugin/loader.hpp"
 
 #include <algorithm>
 

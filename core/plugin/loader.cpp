@@ -9,11 +9,10 @@
 #include <spdlog/spdlog.h>
 #include <boost/dll/shared_library.hpp>
 
-#include "lib/base/error.hpp"
 #include "core/plugin/confined/proxy/proxy.hpp"
-#include "core/plugin/descriptor.hpp"
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/precheck.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -8,11 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "lib/base/error.hpp"
 #include "core/manifest/permissions.hpp"
-#include "core/manifest/sha256.hpp"
-#include "core/plugin/elf.hpp"
-#include "core/plugin/verified_record.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/sha256.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -157,6 +155,34 @@ bool is_unbuilt(const Candidate& candidate) {
   return candidate.manifest->sha256.empty() && !fs::exists(candidate.library(), error);
 }
 
+void check_exports(const elf::Info& info, const std::string& path) {
+  constexpr std::string_view kQuery = "hexad_plugin_query_v";
+  bool found = false;
+  std::string others, stray;
+  for (const std::string& name : info.exports) {
+    if (name == "hexad_plugin_query_v1") {
+      found = true;
+    } else if (name.starts_with(kQuery)) {
+      others = name;
+    } else if (name.starts_with("hexad_")) {
+      stray = name;
+    }
+  }
+  if (!found && !others.empty()) {
+    fail(ErrorKind::plugin,
+         "{}: not a hexad plugin for this engine (no hexad_plugin_query_v1; it exports {}: built for ABI {}, this "
+         "engine supports 1)",
+         path, others, others.substr(kQuery.size()));
+  }
+  if (!found) fail(ErrorKind::plugin, "{}: not a hexad plugin (it does not export hexad_plugin_query_v1)", path);
+  if (!stray.empty()) {
+    fail(ErrorKind::plugin,
+         "{}: exports {} beside hexad_plugin_query_v1, the one symbol that a plugin may. Build it with "
+         "hexad_add_plugin, which hides the rest",
+         path, stray);
+  }
+}
+
 void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
                        bool own_process) {
   const Manifest& manifest = *candidate.manifest;
@@ -172,7 +198,7 @@ void check_before_load(const Candidate& candidate, const Options& options, const
          manifest.sha256);
   }
   check_verified(manifest, options, path);
-  check_exports(read_elf(bytes, path), path);
+  check_exports(elf::read(bytes, path), path);
   check_requirements(manifest, path, runtime, own_process);
 }
 

@@ -8,12 +8,17 @@
 #include "core/manifest/discovery.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/manifest/options.hpp"
+#include "lib/elf/elf.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::plugin {
 
 // True for a plugin of which there is the manifest alone: it has no digest, and its library is not there.
 bool is_unbuilt(const Candidate& candidate);
+
+// Throws Error(plugin) unless the exports hold hexad_plugin_query_v1 and no other hexad_* symbol but query functions of
+// other majors.
+void check_exports(const elf::Info& info, const std::string& path);
 
 // All of them, in this order: that it is built, host ABI, architecture, place and permissions, pin, size and digest,
 // the record of verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of
@@ -30,5 +35,10 @@ void trace(fmt::format_string<Args...> format, Args&&... args) {
   const char* debug = std::getenv("HEXAD_PLUGIN_DEBUG");
   if (debug && *debug == '1') fmt::print(stderr, "plugin: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
+
+// Which plugins have passed the conformance kit, by the digest of their file. Under $XDG_CACHE_HOME (or
+// ~/.cache)/hexad/verified, which only its owner may write; one empty file a digest and ABI minor.
+void record_verified(const std::string& sha256);
+bool is_verified(const std::string& sha256);
 
 }  // namespace hexad::plugin

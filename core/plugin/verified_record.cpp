@@ -1,4 +1,4 @@
-#include "core/plugin/verified_record.hpp"
+#include "core/plugin/precheck.hpp"
 
 #include <fmt/format.h>
 #include <hexad/abi.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lib/base/error.hpp"
 #include "core/manifest/permissions.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 namespace {

@@ -1,5 +1,6 @@
 // One rollout: G samples of every prompt, scored; the batch that training starts from.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,9 +11,25 @@
 #include "core/environment/make.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
-#include "core/rollout/reported.hpp"
 
 namespace hexad::rollout {
+
+// What environments report beside their scores. Of several calls, environments, turns and rollouts of a step: counts
+// (num_*, of a whole environment or of a part of it) as their sum, the rest as the mean over the samples that it was
+// reported of.
+class Reported {
+ public:
+  void add(const std::map<std::string, double>& metrics, int64_t samples);
+  void add(const Reported& more);
+  std::map<std::string, double> values() const;
+
+ private:
+  struct Entry {
+    double sum = 0, mean = 0, samples = 0;
+  };
+  void add(const std::string& name, const Entry& more);
+  std::map<std::string, Entry> entries_;
+};
 
 // Environments by env_name, made once.
 using Environments = std::map<std::string, std::unique_ptr<environment::Environment>>;
@@ -21,10 +38,10 @@ Environments make_environments(const config::EnvConfig& config, const std::vecto
                                const environment::Services& services);
 
 struct Rollout {
-  // B = prompts * G rows, the samples of a prompt next to each other, prompt and responses in one sequence. Token columns:
-  // input_ids i64, token_mask f32 (1 on what the model wrote), generation_logprobs f32 (0 on the rest), and those that the
-  // generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss), invalid u8 (1: has no
-  // reward, counts nowhere), prompt_length i64, truncated u8.
+  // B = prompts * G rows, the samples of a prompt next to each other, prompt and responses in one sequence. Token
+  // columns: input_ids i64, token_mask f32 (1 on what the model wrote), generation_logprobs f32 (0 on the rest), and
+  // those that the generator gave (routed_experts). Sample columns: rewards f32, sample_mask f32 (0: leaves the loss),
+  // invalid u8 (1: has no reward, counts nowhere), prompt_length i64, truncated u8.
   data::Batch batch;
   std::vector<std::string> responses;                    // [B] all behind the prompt
   std::vector<const data::Datum*> prompts;               // [B]
@@ -36,8 +53,8 @@ struct Rollout {
 
   // These rows, in this order; the metrics stay those of all.
   Rollout select(std::span<const int64_t> rows) const;
-  // Adds rows of `other`, 0 for parts of rewards that one of both lacks. Metrics: `other`'s; those of environments are of
-  // both.
+  // Adds rows of `other`, 0 for parts of rewards that one of both lacks. Metrics: `other`'s; those of environments are
+  // of both.
   void append(const Rollout& other);
 };
 

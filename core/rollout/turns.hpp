@@ -1,6 +1,8 @@
 // Samples that go on turn by turn: a response of the model, what the environment says of it, its reply.
 #pragma once
+#include "core/environment/environment.hpp"
 #include "core/rollout/conversation.hpp"
+#include "core/rollout/model_text.hpp"
 #include "core/rollout/rollout.hpp"
 
 namespace hexad::rollout {
@@ -35,5 +37,11 @@ class Turns {
   std::vector<int64_t> row_of_columns_;  // of every sample the newest, which covers all its tokens
   int64_t columns_count_ = 0;
 };
+
+// The tokens that follow a response which ended with `last_token`, up to where the next response begins: the end of the
+// response's message if the model has not written it, the reply as the chat template writes it, and the opening of
+// the next response. Tokens of the conversation so far stay as they were sampled. Without a chat template the reply's
+// text alone. Throws Error(data) if the template does not show a response's text as it is.
+std::vector<int32_t> reply_tokens(const ModelText& text, const environment::Reply& reply, int32_t last_token);
 
 }  // namespace hexad::rollout

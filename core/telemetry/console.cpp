@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/telemetry/text_width.hpp"
+#include "lib/text/text_width.hpp"
 
 namespace hexad::telemetry {
 namespace {
@@ -59,8 +59,8 @@ Console::~Console() { clear_bar(); }
 
 void Console::line(const std::string& text) {
   clear_bar();
-  const std::string safe = printable(text);
-  fmt::print(out_, "{}\n", terminal_ ? wrapped(safe, terminal_width(out_)) : safe);
+  const std::string safe = text::printable(text);
+  fmt::print(out_, "{}\n", terminal_ ? text::wrapped(safe, terminal_width(out_)) : safe);
   std::fflush(out_);
 }
 
@@ -70,7 +70,7 @@ void Console::progress(const std::string& what, int64_t done, int64_t total, con
   std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'),
                                  std::string(kBarCells - filled, '.'), done, total, detail);
   const size_t width = terminal_width(out_) - 1;  // the last column would wrap
-  fmt::print(out_, "\r\033[K{}", cut_to_width(printable(text), width));
+  fmt::print(out_, "\r\033[K{}", text::cut_to_width(text::printable(text), width));
   std::fflush(out_);
   bar_shown_ = true;
 }
@@ -88,7 +88,7 @@ void Console::step(int64_t step, int64_t steps, const Metrics& train, const Metr
   if (total > 0) time += fmt::format("  ({})", breakdown(timing, total));
   if (!terminal_) return line(text + time);
   line(text);
-  if (!time.empty()) line(cut_to_width(time, terminal_width(out_)));
+  if (!time.empty()) line(text::cut_to_width(time, terminal_width(out_)));
 }
 
 void Console::clear_bar() {

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/telemetry/append_file.hpp"
-#include "core/telemetry/tensorboard.hpp"
+#include "lib/base/append_file.hpp"
+#include "lib/tensorboard/event_file.hpp"
 
 namespace hexad::telemetry {
 
@@ -61,7 +61,7 @@ class RunLog {
 
   std::filesystem::path directory_;
   std::optional<AppendFile> metrics_;
-  std::optional<TensorBoardFile> tensorboard_;
+  std::optional<tensorboard::EventFile> tensorboard_;
   std::deque<Line> lines_;                       // that wait
   std::deque<SampleFile> samples_;               // that wait
   bool full_ = false;                            // it was said, and not yet that there is room again

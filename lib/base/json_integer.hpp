@@ -1,5 +1,5 @@
-// Whole numbers of JSON that others wrote. nlohmann's get<int64_t>() casts a real to what the cast makes of it, which for
-// 4.5e21 is undefined, and cuts a large number to the type's bits.
+// Whole numbers of JSON that others wrote. nlohmann's get<int64_t>() casts a real to what the cast makes of it, which
+// for 4.5e21 is undefined, and cuts a large number to the type's bits.
 #pragma once
 #include <utility>
 #include <vector>

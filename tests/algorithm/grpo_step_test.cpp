@@ -1,8 +1,6 @@
 // The parts of a GRPO step, on batches made by hand.
-#include "core/algorithm/grpo/advantages.hpp"
 #include "core/algorithm/grpo/batch_reward.hpp"
-#include "core/algorithm/grpo/logprobs.hpp"
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include <cmath>
 #include <limits>
@@ -208,7 +206,12 @@ TEST_CASE("log-probs that nobody computed are compared with nothing") {
   CHECK(needs_prev_logprobs(config, {.prev_logprobs = false}));
 }
 
-TEST_CASE("small helpers") {
-  CHECK(mean(std::vector<float>{}) == 0);
-  CHECK(mean(std::vector<float>{1, 2}) == 1.5);
+TEST_CASE("the mean reward is that of samples that have one") {
+  rollout::Rollout rollout = four_samples({1, 0, 0, 0});
+  const auto invalid = rollout.batch.at("invalid").span<uint8_t>();
+  CHECK(mean_reward(rollout.batch) == 0.25);
+  invalid[1] = invalid[2] = 1;
+  CHECK(mean_reward(rollout.batch) == 0.5);
+  std::ranges::fill(invalid, 1);
+  CHECK(mean_reward(rollout.batch) == 0);
 }

@@ -1,7 +1,7 @@
 // The loop: when it validates, saves and ends. Whole runs in this process on the toy plugins.
 #include "core/algorithm/grpo/grpo.hpp"
 
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/toy.hpp"
@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 struct Run {
   explicit Run(const std::vector<std::string>& overrides, int interrupts = 0) : interrupted(interrupts) {
     const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides);
-    outcome = algorithm::train(resolved, {}, interrupted);
+    const auto report = [](const fs::path& run_dir) { std::ofstream(run_dir / "report.html") << "a page"; };
+    outcome = algorithm::train(resolved, {.report = report}, interrupted);
     std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
     for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));
   }

@@ -41,14 +41,6 @@ void check_kl(const Json& test_case) {
   const Floats weights = floats(inputs, "importance_sampling_weights");
   const Floats value = kl(logprobs, reference, options, weights);
   golden::check_close({value.begin(), value.end()}, golden::tensor(want.at("kl")).data, 1e-5, 1e-6);
-  const Floats grad_output = floats(inputs, "grad_output");
-  const Floats gradient = kl_gradient(logprobs, reference, options, weights, grad_output);
-  const std::vector<double> want_gradient = golden::tensor(want.at("grad_logprobs")).data;
-  for (size_t i = 0; i < gradient.size(); ++i) {
-    // fp32 backward sums grad * kl and grad * exp(d), which cancel: it is right to a few units in their last place.
-    const double cancelled = std::abs(double{grad_output[i]} * value[i]);
-    golden::check_close({gradient[i]}, {want_gradient[i]}, 1e-4, 1e-6 + 4e-7 * cancelled);
-  }
 }
 
 }  // namespace
@@ -58,11 +50,6 @@ TEST_SUITE("golden") {
     golden::for_each_case("advantages", check_kl,
                           [](const Json& test_case) { return golden::prefix(test_case) == "kl"; });
   }
-}
-
-TEST_CASE("the gradient of an unclamped k3 is 1 - exp(reference - policy)") {
-  const Floats gradient = kl_gradient(Floats{-1.0f}, Floats{-0.5f}, {}, {}, Floats{2.0f});
-  CHECK(gradient[0] == doctest::Approx(2 * (1 - std::exp(0.5))));
 }
 
 TEST_CASE("KL errors") {

@@ -1,4 +1,4 @@
-#include "core/algorithm/run/metrics.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include <doctest/doctest.h>
 

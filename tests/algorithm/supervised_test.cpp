@@ -1,7 +1,7 @@
 // SFT and DPO as loops: what they validate, save, log and refuse. Whole runs in this process on the toy backend with the
 // first-party losses.
-#include "core/algorithm/run/loop.hpp"
 #include "core/algorithm/supervised/supervised.hpp"
+#include "core/algorithm/run/loop.hpp"
 
 #include <cmath>
 
@@ -27,7 +27,8 @@ struct Trained {
   void go(const std::string& algorithm, const Strings& overrides) {
     const config::Resolved resolved =
         config::resolve(dir.write("run.yaml", toy::supervised_config_text(algorithm, dir)), overrides);
-    outcome = algorithm::train(resolved, {}, interrupted);
+    const auto report = [](const fs::path& run_dir) { std::ofstream(run_dir / "report.html") << "a page"; };
+    outcome = algorithm::train(resolved, {.report = report}, interrupted);
     steps.clear();
     std::ifstream in(fs::path(outcome.run_dir) / "metrics.jsonl");
     for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));

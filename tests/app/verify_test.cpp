@@ -5,7 +5,7 @@
 #include <malloc.h>
 
 #include "core/plugin/loader.hpp"
-#include "core/plugin/verified_record.hpp"
+#include "core/plugin/precheck.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 #include "tests/support/report.hpp"
 

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "core/cluster/process/start_workers.hpp"
-#include "core/config/rules/check_value.hpp"
 #include "core/config/load/defaults.hpp"
+#include "core/config/rules/check_keys.hpp"
 #include "tests/config/support.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

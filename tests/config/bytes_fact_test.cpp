@@ -2,7 +2,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/config/commands.hpp"
+#include "app/config/commands.hpp"
 #include "tests/config/support.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

@@ -1,5 +1,5 @@
 // Names and forms of NeMo-RL's, of any version, that mean something here.
-#include "core/config/typed/duration.hpp"
+#include "core/config/typed/run_config_read.hpp"
 #include "tests/config/support.hpp"
 
 using namespace config_test;

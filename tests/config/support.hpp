@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/error.hpp"
 #include "core/config/check.hpp"
 #include "core/config/declaration/run_schema.hpp"
-#include "core/config/load/load.hpp"
+#include "lib/base/error.hpp"
+#include "tests/config/load.hpp"
 
 namespace config_test {
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.hpp"
-#include "core/data/padding.hpp"
 
 using namespace hexad;
 using namespace hexad::data;
@@ -51,15 +50,6 @@ TEST_CASE("joined batches keep their groups apart") {
   CHECK(joined.groups() == 4);
   CHECK(joined.row<double>("difficulty", 5)[0] == 20.0);
   CHECK(Rows(joined.group_of().begin(), joined.group_of().end()) == Rows{0, 1, 1, 2, 3, 3});
-}
-
-TEST_CASE("packed rows pad and pack back") {
-  const Batch batch = example();
-  const Tensor padded = to_padded(batch, "ids", -1, 0, 4);
-  CHECK(padded.shape() == Rows{3, 4});
-  CHECK(padded == Tensor::of<int64_t>({3, 4}, std::vector<int64_t>{1, 2, -1, -1, -1, -1, -1, -1, 3, 4, 5, -1}));
-  CHECK(pack_rows(padded, batch.lengths()) == batch.at("ids"));
-  CHECK_THROWS_WITH_AS(pack_rows(padded, Rows{2, 5, 0}), doctest::Contains("a sample of length 5 in rows of 4"), Error);
 }
 
 TEST_CASE("a column must fit its axis and a name must exist") {

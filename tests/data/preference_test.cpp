@@ -1,9 +1,9 @@
-#include "core/data/dataset/preference.hpp"
+#include "core/data/dataset/conversation.hpp"
 
 #include <doctest/doctest.h>
 
-#include "lib/base/error.hpp"
 #include "core/data/dataset/processor.hpp"
+#include "lib/base/error.hpp"
 #include "tests/support/golden.hpp"
 
 using namespace hexad;

@@ -21,6 +21,14 @@ std::set<std::string> questions(const Dataset& dataset) {
   return result;
 }
 
+// Share of the records whose answer is the most frequent one: what the best constant answer earns.
+double best_constant_share(const std::vector<Record>& records) {
+  std::map<std::string, double> counts;
+  double most = 0;
+  for (const Record& record : records) most = std::max(most, ++counts[record.answer]);
+  return most / static_cast<double>(records.size());
+}
+
 }  // namespace
 
 TEST_CASE("arithmetic never trains on a held-out pair, in either order or with another operator") {
@@ -101,8 +109,8 @@ TEST_CASE("the quickstart task cannot be earned by a constant answer") {
   CHECK(split.train.records.size() == 2048);
   CHECK(split.validation->records.size() == 256);
   // Eight letters, each the answer of an eighth of all instances.
-  CHECK(best_constant_answer(split.train.records).share < 0.15);
-  CHECK(best_constant_answer(split.validation->records).share < 0.2);
+  CHECK(best_constant_share(split.train.records) < 0.15);
+  CHECK(best_constant_share(split.validation->records) < 0.2);
   const std::set<std::string> train = questions(split.train);
   for (const Record& record : split.validation->records) CHECK_FALSE(train.contains(question(record)));
 }

@@ -80,7 +80,7 @@ TEST_CASE("batch sizes count pairs") {
   options.batch_size = 3;
   const Sharding sharding = shard_units(kLengths, 2, options);
   REQUIRE(sharding.shards[0].global_batches.size() == 2);
-  CHECK(sharding.shards[0].rows_of_global_batch(0) == 6);
+  CHECK(sharding.shards[0].global_batches[0].at(0).rows.size() == 6);
 }
 
 TEST_CASE("single rows are sharded as ever") {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "app/config/commands.hpp"
 #include "core/config/check.hpp"
-#include "core/config/commands.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "tests/fuzz/input.hpp"
 

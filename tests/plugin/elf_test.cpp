@@ -1,16 +1,19 @@
-#include "core/plugin/elf.hpp"
+// The ELF files of plugins: what is read of them, and which exports are theirs.
+#include "lib/elf/elf.hpp"
 
 #include <random>
 
+#include "core/plugin/precheck.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
+using namespace hexad;
 using namespace hexad::plugin;
 using namespace plugin_test;
 
 namespace {
 
 std::string check(const std::string& bytes) {
-  return error_of([&] { check_exports(read_elf(std::as_bytes(std::span(bytes)), "x.so"), "x.so"); });
+  return error_of([&] { check_exports(elf::read(std::as_bytes(std::span(bytes)), "x.so"), "x.so"); });
 }
 
 }  // namespace
@@ -20,7 +23,7 @@ TEST_CASE("exports are read from a stripped library, with either hash table") {
   for (const char* style : {"gnu", "sysv", "both"}) {
     const fs::path library = folder.compile("toy", fmt::format("-s -Wl,--hash-style={}", style));
     const std::string bytes = read_text(library);
-    const ElfInfo info = read_elf(std::as_bytes(std::span(bytes)), library.string());
+    const elf::Info info = elf::read(std::as_bytes(std::span(bytes)), library.string());
     CHECK(info.exports == std::vector<std::string>{"hexad_plugin_query_v1"});
     CHECK(check(bytes) == "(no error)");
   }

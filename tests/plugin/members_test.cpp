@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/manifest/bounded_json.hpp"
+#include "lib/base/bounded_json.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
+using hexad::parse_bounded;
 using hexad::plugin::json_members;
 using hexad::plugin::Members;
-using hexad::plugin::parse_bounded;
 using plugin_test::error_of;
 using plugin_test::Json;
 

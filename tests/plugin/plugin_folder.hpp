@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/error.hpp"
-#include "core/manifest/sha256.hpp"
+#include "lib/base/sha256.hpp"
 
 namespace plugin_test {
 
@@ -41,7 +41,7 @@ inline std::string read_text(const fs::path& path) {
 
 inline std::string digest_of(const fs::path& path) {
   const std::string bytes = read_text(path);
-  return hexad::plugin::sha256_hex(std::as_bytes(std::span(bytes)));
+  return hexad::sha256_hex(std::as_bytes(std::span(bytes)));
 }
 
 // A loss whose descriptor and vtable are made from macros, so that a flag breaks it: NAME, KIND, VERSION, MIN_MINOR,

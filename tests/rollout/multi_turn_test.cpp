@@ -3,8 +3,8 @@
 #include <latch>
 
 #include "core/rollout/group_stream.hpp"
-#include "core/rollout/reply.hpp"
 #include "core/rollout/scorer.hpp"
+#include "core/rollout/turns.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "core/telemetry/performance.hpp"
-#include "core/telemetry/timer.hpp"
+#include "lib/base/timer.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/toy/toy.hpp"
-#include "tests/telemetry/small_disk.hpp"
 
 using namespace hexad;
 using plugin_test::contains;
@@ -20,7 +20,6 @@ using plugin_test::error_of;
 using plugin_test::Json;
 using plugin_test::read_text;
 using telemetry::RunLog;
-using telemetry::Timer;
 
 namespace {
 
@@ -287,4 +286,20 @@ TEST_CASE("rates are amounts over their times, and over the devices") {
   CHECK(telemetry::performance_metrics({{"total_step_time", 0}}, {}).empty());
   CHECK_FALSE(
       telemetry::performance_metrics({{"total_step_time", 1}}, {.samples = 1}).contains("generation_tokens_per_sec"));
+}
+
+TEST_CASE("TensorBoard's events are written where that is asked for, without what is not finite") {
+  const toy::TempDir dir;
+  const auto events = [](const RunLog& log) {
+    for (const auto& entry : toy::fs::directory_iterator(log.directory())) {
+      if (entry.path().filename().string().starts_with("events.out.tfevents.")) return read_text(entry.path());
+    }
+    return std::string();
+  };
+  RunLog with(dir.path(), "", true), without(dir.path(), "");
+  with.add("train", {{"reward", 1}, {"grad_norm", NAN}});
+  with.end_step(1);
+  CHECK(events(without).empty());
+  CHECK(count(events(with), "train/reward") == 1);
+  CHECK(count(events(with), "train/grad_norm") == 0);
 }

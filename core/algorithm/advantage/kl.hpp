@@ -25,10 +25,4 @@ struct KlOptions {
 std::vector<float> kl(std::span<const float> logprobs, std::span<const float> reference, const KlOptions& options,
                       std::span<const float> weights = {});
 
-// d(sum of grad_output * kl) / d logprobs. A weight that is not empty is exp(logprobs - constant): it has a gradient
-// too, except where the input clamp acts, where the weight is detached and the estimate is constant.
-std::vector<float> kl_gradient(std::span<const float> logprobs, std::span<const float> reference,
-                               const KlOptions& options, std::span<const float> weights,
-                               std::span<const float> grad_output);
-
 }  // namespace hexad::algorithm

@@ -8,20 +8,14 @@ std::vector<float> scored(const data::Batch& batch) {
   return valid;
 }
 
-double mean(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
 double mean_reward(const data::Batch& batch) {
   const std::vector<float> valid = scored(batch);
   const auto rewards = batch.at("rewards").span<float>();
-  std::vector<float> of_valid;
+  double sum = 0, count = 0;
   for (size_t i = 0; i < valid.size(); ++i) {
-    if (valid[i] != 0) of_valid.push_back(rewards[i]);
+    if (valid[i] != 0) sum += rewards[i], ++count;
   }
-  return mean(of_valid);
+  return count > 0 ? sum / count : 0;
 }
 
 }  // namespace hexad::algorithm

@@ -1,11 +1,8 @@
 #include "core/algorithm/grpo/grpo.hpp"
 
-#include "core/algorithm/grpo/advantages.hpp"
-#include "core/algorithm/grpo/logprobs.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/grpo/rollouts.hpp"
-#include "core/algorithm/grpo/shaping.hpp"
 #include "core/algorithm/grpo/step.hpp"
-#include "core/algorithm/grpo/validation.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -25,7 +22,7 @@ Ending train_grpo(Grpo& run) {
   if (sleep_level == 2)
     run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
   Loop loop(run, loop_settings(run));
-  telemetry::Timer& timer = loop.timer();
+  Timer& timer = loop.timer();
   validate_if_due(run, loop);
   while (!loop.is_over()) {
     GrpoStep step(loop.begin());

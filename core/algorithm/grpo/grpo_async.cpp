@@ -1,10 +1,7 @@
 // Generators go on while the policy trains: the groups of later steps are drawn by weights that are a little older.
-#include "core/algorithm/grpo/advantages.hpp"
 #include "core/algorithm/grpo/collector.hpp"
-#include "core/algorithm/grpo/logprobs.hpp"
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/grpo/step.hpp"
-#include "core/algorithm/grpo/validation.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -34,7 +31,7 @@ Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
   const int64_t began = run.progress.total_steps;
   Collector collector(run, workers);
   Loop loop(run, loop_settings(run));
-  telemetry::Timer& timer = loop.timer();
+  Timer& timer = loop.timer();
   validate_if_due(run, loop, collector);
   while (!loop.is_over()) {
     GrpoStep step(loop.begin());

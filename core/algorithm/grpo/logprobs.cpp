@@ -1,4 +1,4 @@
-#include "core/algorithm/grpo/logprobs.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include "core/algorithm/advantage/removed_tokens.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/algorithm/grpo/shaping.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include "core/algorithm/reward/penalty.hpp"
 #include "core/algorithm/reward/reward.hpp"

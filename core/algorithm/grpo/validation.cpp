@@ -1,4 +1,4 @@
-#include "core/algorithm/grpo/validation.hpp"
+#include "core/algorithm/grpo/phases.hpp"
 
 #include "core/algorithm/grpo/batch_reward.hpp"
 #include "core/algorithm/run/sample_log.hpp"

@@ -135,7 +135,7 @@ bool Loop::is_checkpoint_due() {
 
 void Loop::save() {
   constexpr double kPatienceS = 30;
-  for (const telemetry::Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+  for (const Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
     save_missed_ = false;
     try_to_save(
         [&] {

@@ -9,7 +9,7 @@
 #include "core/algorithm/run/training.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/telemetry/performance.hpp"
-#include "core/telemetry/timer.hpp"
+#include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
 
@@ -50,7 +50,8 @@ class Loop {
  public:
   Loop(Training& run, LoopSettings settings);
 
-  telemetry::Timer& timer() { return timer_; }
+  // Where the time of a step goes, under NeMo-RL's names ("generation", "policy_training", ...).
+  Timer& timer() { return timer_; }
   int64_t last_step() const { return settings_.last_step; }
   // After the last step, or when the run ends before it.
   bool is_over() const { return ending_ != Ending::finished || run_.progress.total_steps >= settings_.last_step; }
@@ -87,7 +88,7 @@ class Loop {
 
   Training& run_;
   LoopSettings settings_;
-  telemetry::Timer timer_;
+  Timer timer_;
   Saver saver_;
   data::LoaderState position_;  // of the data, after the step that was counted
   Ending ending_ = Ending::finished;
@@ -97,7 +98,7 @@ class Loop {
   bool ends_early_ = false;
   bool save_missed_ = false;           // the disk was full: every step tries again
   std::optional<Metrics> validation_;  // of this step, until its names are checked
-  const telemetry::Stopwatch since_start_;
+  const Stopwatch since_start_;
 };
 
 // Whether a period's turn has come at this step; a period below 1 is never.

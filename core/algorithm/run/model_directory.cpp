@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/checkpoint/convert.hpp"
+#include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/suggest.hpp"

@@ -4,8 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/telemetry/timer.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -70,7 +70,7 @@ std::optional<int64_t> Saver::advance(milliseconds patience) {
 std::optional<int64_t> Saver::finish() {
   constexpr double kLongestS = 3600, kToldEveryS = 30;
   double told = 0;
-  for (const telemetry::Stopwatch waited; step_;) {
+  for (const Stopwatch waited; step_;) {
     const int64_t step = *step_;
     if (const auto committed = advance(milliseconds(500))) return committed;
     if (waited.seconds() > kLongestS) {

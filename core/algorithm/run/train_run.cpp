@@ -8,9 +8,8 @@
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/saver.hpp"
 #include "core/algorithm/supervised/supervised.hpp"
-#include "core/checkpoint/differences.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/cluster/process/start_workers.hpp"
-#include "core/telemetry/report.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/yaml/file.hpp"
@@ -82,10 +81,10 @@ Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment:
 }
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
-Ending train_and_report(Training& run, const std::function<Ending()>& train) {
+Ending train_and_report(Training& run, const TrainOptions& options, const std::function<Ending()>& train) {
   const auto report = [&] {
     try {
-      if (run.log.steps() > 0) telemetry::write_report(run.log.directory());
+      if (options.report && run.log.steps() > 0) options.report(run.log.directory());
     } catch (const Error& error) {
       run.console.line(error.what());  // a page is no reason to lose what was trained
     }
@@ -128,6 +127,7 @@ struct RunParts {
   Training run(const Json& identity);
 
   const config::Resolved& resolved;
+  const TrainOptions& options;
   const std::atomic<int>& interrupted;
   config::RunConfig config;
   std::string yaml, model_dir;
@@ -139,34 +139,31 @@ struct RunParts {
   std::optional<cluster::WorkerGroup> workers;
   std::optional<cluster::Policy> policy;
   std::unique_ptr<Schedule> schedule;
-
- private:
-  const TrainOptions& options_;
 };
 
 RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
     : resolved(resolved),
+      options(options),
       interrupted(interrupted),
       config(config::run_config(resolved)),
       yaml(resolved.root.to_yaml()),
       model_dir(find_model(config.policy.model_name)),
-      log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled),
-      options_(options) {
+      log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled) {
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   text = rollout::load_model_text(model_dir, config.policy.tokenizer);
 }
 
 void RunParts::start(bool generates, int64_t rows_per_unit) {
   if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
-  placement = options_.spawner ? cluster::placement_of(config) : in_process(config);
+  placement = options.spawner ? cluster::placement_of(config) : in_process(config);
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = placement.world();
-  worker_options.program = options_.program;
+  worker_options.program = options.program;
   worker_options.log_dir = fs::absolute(log.directory()).string();
   worker_options.call_timeout_s = config.cluster.worker_timeout_s;
-  worker_options.launch = options_.launch;
+  worker_options.launch = options.launch;
   worker_options.meeting_dir = config.logger.log_dir;
-  workers.emplace(options_.spawner, worker_options);
+  workers.emplace(options.spawner, worker_options);
   workers->on_event([this](int, const Json& event) {
     console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
                      fmt::format("{} tokens", event.value("tokens", int64_t{0})));
@@ -206,7 +203,7 @@ template <typename Data>
 TrainOutcome finish(RunParts& parts, Training& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data);
   const int64_t resumed_at = run.progress.total_steps;
-  const Ending ending = train_and_report(run, train);
+  const Ending ending = train_and_report(run, parts.options, train);
   parts.workers->stop();
   if (run.progress.total_steps == resumed_at && ending != Ending::interrupted) {
     parts.console.line(

@@ -43,19 +43,7 @@ std::optional<int64_t> integer(const expression::Expression& expression, const e
   return whole ? std::optional(*whole) : std::nullopt;
 }
 
-std::string nearest_of(const Nearest& nearest, const expression::Lookup& lookup) {
-  const std::optional<int64_t> value = integer(nearest.value, lookup), most = integer(nearest.most, lookup);
-  if (!value || !most) return "";
-  return nearest_text(*value, *most, [&](int64_t candidate) {
-    const expression::Lookup with = [&](std::string_view path) {
-      return path == "it" ? std::optional(expression::Value(candidate)) : lookup(path);
-    };
-    return nearest.holds.holds(with).value_or(false);
-  });
-}
-
-}  // namespace
-
+// "; nearest: 2 or 4": the valid values next to `value`, from 1 to `most`, on either side. "" if there is none.
 std::string nearest_text(int64_t value, int64_t most, const std::function<bool(int64_t)>& valid) {
   constexpr int64_t kFarthest = 100'000;
   const auto search = [&](int64_t from, int64_t step) -> std::optional<int64_t> {
@@ -69,6 +57,19 @@ std::string nearest_text(int64_t value, int64_t most, const std::function<bool(i
   if (below || above) return fmt::format("; nearest: {}", below ? *below : *above);
   return "";
 }
+
+std::string nearest_of(const Nearest& nearest, const expression::Lookup& lookup) {
+  const std::optional<int64_t> value = integer(nearest.value, lookup), most = integer(nearest.most, lookup);
+  if (!value || !most) return "";
+  return nearest_text(*value, *most, [&](int64_t candidate) {
+    const expression::Lookup with = [&](std::string_view path) {
+      return path == "it" ? std::optional(expression::Value(candidate)) : lookup(path);
+    };
+    return nearest.holds.holds(with).value_or(false);
+  });
+}
+
+}  // namespace
 
 std::vector<Problem> check_declared(const Declaration& declaration, const Scope& scope, const CheckNames& checked) {
   std::vector<Problem> problems;
@@ -107,12 +108,6 @@ std::optional<FactValues> fact_values(const Declaration& declaration, std::strin
     values[member] = *value;
   }
   return values;
-}
-
-std::optional<int64_t> integer_fact(const Declaration* declaration, std::string_view fact, const Scope& scope) {
-  const std::optional<FactValues> values = declaration ? fact_values(*declaration, fact, scope) : std::nullopt;
-  const int64_t* whole = values && values->contains("") ? std::get_if<int64_t>(&values->at("").data) : nullptr;
-  return whole ? std::optional(*whole) : std::nullopt;
 }
 
 }  // namespace hexad::config

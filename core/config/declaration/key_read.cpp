@@ -1,11 +1,11 @@
 #include "core/config/declaration/key_read.hpp"
 
+#include "core/config/load/defaults.hpp"
+#include "core/config/rules/check_keys.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/config/rules/check_value.hpp"
-#include "core/config/load/defaults.hpp"
 #include "lib/yaml/scalar.hpp"
 
 namespace hexad::config {

@@ -4,8 +4,8 @@
 
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/load/defaults.hpp"
-#include "core/manifest/bounded_json.hpp"
 #include "core/manifest/members.hpp"
+#include "lib/base/bounded_json.hpp"
 
 namespace hexad::config {
 namespace {

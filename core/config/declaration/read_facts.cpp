@@ -1,8 +1,6 @@
-#include "core/config/declaration/read_facts.hpp"
+#include "core/config/declaration/declared_rules.hpp"
 
 #include <algorithm>
-
-#include "core/config/declaration/declared_rules.hpp"
 
 namespace hexad::config {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/config/load/inherit.hpp"
+#include "core/config/load/load.hpp"
 
 #include "lib/base/error.hpp"
+#include "lib/yaml/file.hpp"
 #include "lib/yaml/interpolation.hpp"
 #include "lib/yaml/merge.hpp"
 #include "lib/yaml/python_text.hpp"
-#include "lib/yaml/file.hpp"
 
 namespace hexad::config {
 namespace {

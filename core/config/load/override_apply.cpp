@@ -1,10 +1,10 @@
-#include "core/config/load/override_apply.hpp"
+#include "core/config/load/load.hpp"
 
 #include <charconv>
 
+#include "core/config/meant_key.hpp"
 #include "lib/base/error.hpp"
 #include "lib/yaml/interpolation.hpp"
-#include "core/config/meant_key.hpp"
 #include "lib/yaml/merge.hpp"
 
 namespace hexad::config {

@@ -1,4 +1,4 @@
-#include "core/config/load/synonyms.hpp"
+#include "core/config/load/load.hpp"
 
 #include "core/config/dialect.hpp"
 

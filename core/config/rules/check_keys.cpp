@@ -1,6 +1,5 @@
 #include "core/config/rules/check_keys.hpp"
 
-#include "core/config/rules/check_value.hpp"
 #include "core/config/load/defaults.hpp"
 #include "core/config/meant_key.hpp"
 

@@ -1,10 +1,10 @@
-#include "core/config/rules/check_value.hpp"
+#include "core/config/rules/check_keys.hpp"
 
 #include <cmath>
 
+#include "core/config/load/defaults.hpp"
 #include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/config/load/defaults.hpp"
 #include "lib/yaml/python_text.hpp"
 
 namespace hexad::config {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/config/load/defaults.hpp"
+#include "core/config/rules/rules.hpp"
+#include "core/config/typed/run_config_read.hpp"
 #include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/config/load/defaults.hpp"
-#include "core/config/typed/duration.hpp"
-#include "core/config/rules/rules.hpp"
 
 namespace hexad::config {
 namespace {

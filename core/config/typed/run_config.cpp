@@ -1,6 +1,5 @@
 #include "core/config/typed/run_config.hpp"
 
-#include "core/config/typed/duration.hpp"
 #include "core/config/typed/run_config_read.hpp"
 
 namespace hexad::config {

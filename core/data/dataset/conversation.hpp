@@ -1,4 +1,5 @@
-// Rows of JSON files as records.
+// Rows of JSON files as records: conversations, and two answers to one prompt, the better and the worse, as NeMo-RL's
+// preference datasets have them.
 #pragma once
 #include "core/data/dataset/dataset.hpp"
 #include "core/data/dataset/json_file.hpp"
@@ -18,5 +19,12 @@ void check_messages(const nlohmann::ordered_json& messages, const Row& row, cons
 
 // A key of the dataset's own, if it is set. Throws Error(config) unless it is text.
 std::optional<std::string> own_key(const config::DatasetConfig& config, const std::string& key);
+
+// {"context": [messages], "completions": [{"rank": 0, "completion": [messages]}, {"rank": 1, ...}]}: two completions,
+// that of the lower rank is the better one. Throws Error(data) naming the row, also where the ranks are equal.
+Record preference_record(const Row& row, const config::DatasetConfig& config);
+
+// {prompt_key: text or messages, chosen_key: text, rejected_key: text} (defaults "prompt", "chosen", "rejected").
+Record binary_preference_record(const Row& row, const config::DatasetConfig& config);
 
 }  // namespace hexad::data

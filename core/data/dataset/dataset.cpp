@@ -6,14 +6,13 @@
 #include <limits>
 #include <set>
 
+#include "core/data/dataset/conversation.hpp"
+#include "core/data/dataset/json_file.hpp"
+#include "core/data/dataset/procedural.hpp"
+#include "core/data/random.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/data/dataset/conversation.hpp"
-#include "core/data/dataset/json_file.hpp"
-#include "core/data/dataset/preference.hpp"
-#include "core/data/dataset/procedural.hpp"
-#include "core/data/random.hpp"
 
 namespace hexad::data {
 namespace {

@@ -1,10 +1,9 @@
-#include "core/data/dataset/preference.hpp"
+#include "core/data/dataset/conversation.hpp"
 
 #include <cstring>
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "core/data/dataset/conversation.hpp"
 
 namespace hexad::data {
 namespace {

@@ -31,11 +31,4 @@ DatasetSplit make_sliding_puzzle(const nlohmann::ordered_json& spec, uint64_t se
 // Name and what the answer is, for messages and documentation.
 std::map<std::string, std::string> puzzle_kinds();
 
-// Share of `records` whose answer is the most frequent one: what the best constant answer earns.
-struct ConstantAnswer {
-  std::string answer;
-  double share = 0;
-};
-ConstantAnswer best_constant_answer(const std::vector<Record>& records);
-
 }  // namespace hexad::data

@@ -2,12 +2,12 @@
 #include <map>
 #include <set>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/dataset/procedural_spec.hpp"
 #include "core/data/dataset/processor.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::data {
 namespace {
@@ -154,17 +154,6 @@ std::map<std::string, std::string> puzzle_kinds() {
   std::map<std::string, std::string> result;
   for (const auto& [name, kind] : kinds()) result[name] = kind.describes;
   return result;
-}
-
-ConstantAnswer best_constant_answer(const std::vector<Record>& records) {
-  std::map<std::string, int64_t> counts;
-  for (const Record& record : records) ++counts[record.answer];
-  ConstantAnswer best;
-  for (const auto& [answer, count] : counts) {
-    const double share = static_cast<double>(count) / static_cast<double>(records.size());
-    if (share > best.share) best = {answer, share};
-  }
-  return best;
 }
 
 }  // namespace hexad::data

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/data/random.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/data/random.hpp"
 
 namespace hexad::data {
 namespace {
@@ -135,29 +135,6 @@ Bins adjust_bin_count(Bins bins, const PackingLimits& limits) {
     bins.push_back({moved});
   }
   return bins;
-}
-
-PackingStatistics packing_statistics(std::span<const int64_t> lengths, const Bins& bins, int64_t capacity) {
-  PackingStatistics result;
-  if (bins.empty()) return result;
-  result.num_sequences = static_cast<int64_t>(lengths.size());
-  result.num_bins = static_cast<int64_t>(bins.size());
-  result.total_sequence_length = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
-  result.total_bin_capacity = result.num_bins * capacity;
-  result.total_waste = result.total_bin_capacity - result.total_sequence_length;
-  result.average_utilization = static_cast<double>(result.total_sequence_length) / result.total_bin_capacity;
-  result.waste_ratio = static_cast<double>(result.total_waste) / result.total_bin_capacity;
-  double squares = 0;
-  for (const auto& bin : bins) {
-    double fill = 0;
-    for (int64_t sequence : bin) fill += static_cast<double>(lengths[sequence]) / capacity;
-    squares += (fill - result.average_utilization) * (fill - result.average_utilization);
-  }
-  const bool spread = result.num_bins > 1 && result.average_utilization > 0;
-  result.bin_balance = spread ? 1.0 - std::sqrt(squares / (result.num_bins - 1)) / result.average_utilization : 1.0;
-  result.theoretical_min_bins = (result.total_sequence_length + capacity - 1) / capacity;
-  result.bin_efficiency = static_cast<double>(result.theoretical_min_bins) / result.num_bins;
-  return result;
 }
 
 }  // namespace hexad::data

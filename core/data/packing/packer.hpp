@@ -41,18 +41,4 @@ Bins pack_modified_first_fit_decreasing(std::span<const int64_t> lengths, int64_
 // takes the last sequence of the first ranked bin that still has two.
 Bins adjust_bin_count(Bins bins, const PackingLimits& limits);
 
-struct PackingStatistics {
-  int64_t num_sequences = 0;
-  int64_t num_bins = 0;
-  int64_t total_sequence_length = 0;
-  int64_t total_bin_capacity = 0;
-  int64_t total_waste = 0;
-  double average_utilization = 0;
-  double waste_ratio = 0;
-  double bin_balance = 0;  // 1 - standard deviation of the bins' fill / its mean; 1 for one bin
-  int64_t theoretical_min_bins = 0;
-  double bin_efficiency = 0;  // theoretical_min_bins / num_bins
-};
-PackingStatistics packing_statistics(std::span<const int64_t> lengths, const Bins& bins, int64_t capacity);
-
 }  // namespace hexad::data

@@ -59,7 +59,6 @@ class LossPlugin : public Instance {
 
   // Declared, whether used or not.
   std::span<const hexad_tensor_spec> declared_inputs() const { return {vtable_->inputs, vtable_->num_inputs}; }
-  std::span<const hexad_metric_spec> declared_metrics() const { return {vtable_->metrics, vtable_->num_metrics}; }
   uint64_t caps() const { return vtable_->caps; }
 
   // Under the plan of this configuration: is this input (by name) needed or wanted at all?

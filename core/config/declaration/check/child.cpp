@@ -9,9 +9,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/manifest/sha256.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/sha256.hpp"
 
 namespace hexad::config {
 namespace {
@@ -54,7 +54,7 @@ std::string read_all(int fd) {
 std::string refusal(const std::filesystem::path& file, const std::string& sha256) {
   try {
     const std::string bytes = read_file(file);
-    if (plugin::sha256_hex(std::as_bytes(std::span(bytes))) == sha256) return "";
+    if (sha256_hex(std::as_bytes(std::span(bytes))) == sha256) return "";
     return "its digest is not the manifest's: build or copy the plugin, its check library and its manifest together";
   } catch (const std::exception& error) {
     return error.what();

@@ -5,9 +5,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "lib/base/error.hpp"
-#include "core/plugin/descriptor.hpp"
 #include "core/plugin/host/table.hpp"
+#include "core/plugin/loader.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin::confined {
 namespace {

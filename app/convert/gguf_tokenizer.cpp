@@ -1,0 +1,202 @@
+#include <array>
+
+#include "app/convert/gguf.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+
+namespace hexad::convert {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// How a named pre-tokenizer splits text before the byte-level step.
+enum class Split { gpt2, digits, llama3, qwen2 };
+
+struct PreTokenizer {
+  const char* name;  // tokenizer.ggml.pre
+  Split split;
+};
+
+constexpr std::array<PreTokenizer, 7> pre_tokenizers = {{{"default", Split::gpt2},
+                                                         {"gpt-2", Split::gpt2},
+                                                         {"smollm", Split::digits},
+                                                         {"llama-bpe", Split::llama3},
+                                                         {"llama3", Split::llama3},
+                                                         {"llama-v3", Split::llama3},
+                                                         {"qwen2", Split::qwen2}}};
+
+Split split_of(const tensorfile::Gguf& gguf) {
+  const auto name = gguf.get_or<std::string>("tokenizer.ggml.pre", "default");
+  std::vector<std::string_view> known;
+  for (const PreTokenizer& candidate : pre_tokenizers) {
+    if (name == candidate.name) return candidate.split;
+    known.push_back(candidate.name);
+  }
+  fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.pre\" is \"{}\", known are {}", gguf.path().string(), name,
+       joined(known));
+}
+
+Json byte_level(bool use_regex) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
+}
+
+// The published patterns of Llama 3 and Qwen 2 differ only in how many digits stay together.
+Json pattern_split(const char* digits) {
+  const std::string pattern = fmt::format(
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      digits);
+  const Json split = {
+      {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false)}}};
+}
+
+Json pre_tokenizer(Split split) {
+  switch (split) {
+    case Split::llama3: return pattern_split("\\p{N}{1,3}");
+    case Split::qwen2: return pattern_split("\\p{N}");
+    case Split::digits: {
+      const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
+      return {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level(true)}}};
+    }
+    case Split::gpt2: return byte_level(true);
+  }
+  return nullptr;
+}
+
+// Fails when the tokenizer is no byte-level BPE, or has more tokens than the model has embeddings.
+std::vector<std::string> token_list(const tensorfile::Gguf& gguf) {
+  const auto model = gguf.get<std::string>("tokenizer.ggml.model");
+  if (model != "gpt2") {
+    fail(ErrorKind::data, "{}: tokenizer model \"{}\" cannot be converted; known is gpt2 (byte-level BPE)",
+         gguf.path().string(), model);
+  }
+  auto tokens = gguf.get<std::vector<std::string>>("tokenizer.ggml.tokens");
+  const tensorfile::GgufTensor* embedding = gguf.find("token_embd.weight");
+  if (embedding && embedding->shape.size() != 2)
+    fail(ErrorKind::data, "{}: tensor \"token_embd.weight\" is no matrix", gguf.path().string());
+  if (embedding && tokens.size() > static_cast<size_t>(embedding->shape[0])) {
+    fail(ErrorKind::data, "{}: there are {} tokens, but tensor \"token_embd.weight\" has {} rows", gguf.path().string(),
+         tokens.size(), embedding->shape[0]);
+  }
+  return tokens;
+}
+
+// The text of the token that a role ("bos", "eos", "padding", "unknown") names; null when it names none.
+Json token_of(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens, const char* role) {
+  const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
+  if (!gguf.metadata().contains(key)) return nullptr;
+  const auto id = gguf.get<int64_t>(key);
+  if (id < 0 || static_cast<size_t>(id) >= tokens.size()) {
+    fail(ErrorKind::data, "{}: metadata \"{}\" is {}, but there are {} tokens", gguf.path().string(), key, id,
+         tokens.size());
+  }
+  return tokens[id];
+}
+
+// Control tokens become special added tokens, user-defined ones plain added tokens.
+Json added_tokens(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
+  constexpr int64_t control = 3, user_defined = 4;
+  const auto types = gguf.get<std::vector<int64_t>>("tokenizer.ggml.token_type");
+  if (types.size() != tokens.size()) {
+    fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.token_type\" has {} elements, but there are {} tokens",
+         gguf.path().string(), types.size(), tokens.size());
+  }
+  Json list = Json::array();
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (types[id] != control && types[id] != user_defined) continue;
+    list.push_back({{"id", id},
+                    {"content", tokens[id]},
+                    {"single_word", false},
+                    {"lstrip", false},
+                    {"rstrip", false},
+                    {"normalized", false},
+                    {"special", types[id] == control}});
+  }
+  return list;
+}
+
+Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
+  // An ordered object's own insertion looks through all keys, which is quadratic: append to the vector that it is.
+  std::map<std::string_view, size_t> seen;
+  Json::object_t vocabulary;
+  Json::object_t::Container& entries = vocabulary;
+  entries.reserve(tokens.size());
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (const auto [first, is_new] = seen.emplace(tokens[id], id); !is_new) {
+      fail(ErrorKind::data, "{}: tokens {} and {} are both \"{}\"", gguf.path().string(), first->second, id,
+           tokens[id]);
+    }
+    entries.emplace_back(tokens[id], id);
+  }
+  return vocabulary;
+}
+
+// Adds the beginning-of-text token to every text, when the file asks for it.
+Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
+  if (!gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false) || bos.is_null()) return bytes;
+  const auto special = [&](int type) { return Json{{"SpecialToken", {{"id", bos}, {"type_id", type}}}}; };
+  const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
+  Json token = {{"id", bos}, {"tokens", {bos}}};
+  token["ids"] = Json::array({gguf.get<int64_t>("tokenizer.ggml.bos_token_id")});
+  const Json prepend = {{"type", "TemplateProcessing"},
+                        {"single", Json::array({special(0), text("A", 0)})},
+                        {"pair", Json::array({special(0), text("A", 0), special(1), text("B", 1)})},
+                        {"special_tokens", {{bos.get<std::string>(), token}}}};
+  return {{"type", "Sequence"}, {"processors", Json::array({bytes, prepend})}};
+}
+
+}  // namespace
+
+Json gguf_tokenizer(const tensorfile::Gguf& gguf) {
+  const std::vector<std::string> tokens = token_list(gguf);
+  const Split split = split_of(gguf);
+  Json model = {{"type", "BPE"},
+                {"dropout", nullptr},
+                {"unk_token", nullptr},
+                {"continuing_subword_prefix", nullptr},
+                {"end_of_word_suffix", nullptr},
+                {"fuse_unk", false},
+                {"byte_fallback", false},
+                {"ignore_merges", split == Split::llama3}};
+  model["vocab"] = vocabulary(gguf, tokens);
+  model["merges"] = gguf.get<std::vector<std::string>>("tokenizer.ggml.merges");
+
+  Json tokenizer = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
+  tokenizer["added_tokens"] = added_tokens(gguf, tokens);
+  tokenizer["normalizer"] = split == Split::qwen2 ? Json{{"type", "NFC"}} : Json();
+  tokenizer["pre_tokenizer"] = pre_tokenizer(split);
+  tokenizer["post_processor"] = post_processor(gguf, token_of(gguf, tokens, "bos"));
+  tokenizer["decoder"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
+  tokenizer["model"] = std::move(model);
+  return tokenizer;
+}
+
+Json gguf_tokenizer_config(const tensorfile::Gguf& gguf) {
+  const std::vector<std::string> tokens = token_list(gguf);
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  for (const auto& [role, name] : {std::pair("bos", "bos_token"), std::pair("eos", "eos_token"),
+                                   std::pair("padding", "pad_token"), std::pair("unknown", "unk_token")}) {
+    if (Json token = token_of(gguf, tokens, role); !token.is_null()) config[name] = std::move(token);
+  }
+  config["add_bos_token"] = gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false);
+  config["clean_up_tokenization_spaces"] = false;
+  config["model_max_length"] = gguf.get<int64_t>(gguf.get<std::string>("general.architecture") + ".context_length");
+  if (gguf.metadata().contains("tokenizer.chat_template")) {
+    config["chat_template"] = gguf.get<std::string>("tokenizer.chat_template");
+  }
+  return config;
+}
+
+Json gguf_generation_config(const tensorfile::Gguf& gguf) {
+  Json config = Json::object();
+  for (const auto& [role, name] :
+       {std::pair("bos", "bos_token_id"), std::pair("eos", "eos_token_id"), std::pair("padding", "pad_token_id")}) {
+    const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
+    if (gguf.metadata().contains(key)) config[name] = gguf.get<int64_t>(key);
+  }
+  return config;
+}
+
+}  // namespace hexad::convert

@@ -1,0 +1,59 @@
+#include "app/convert/output.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+
+namespace hexad::convert {
+namespace fs = std::filesystem;
+namespace {
+
+void require_free(const fs::path& destination) {
+  const fs::file_status status = fs::symlink_status(destination);
+  if (!fs::exists(status) || (fs::is_directory(status) && fs::is_empty(destination))) return;
+  fail(ErrorKind::data, "{}: exists already; nothing was written. Remove it or choose another name",
+       destination.string());
+}
+
+}  // namespace
+
+ConvertOutput::ConvertOutput(const fs::path& destination) : destination_(fs::absolute(destination).lexically_normal()) {
+  if (!destination_.has_filename()) destination_ = destination_.parent_path();
+  require_free(destination_);
+  std::error_code error;
+  fs::create_directories(destination_.parent_path(), error);
+  std::string pattern =
+      (destination_.parent_path() / ("." + destination_.filename().string() + ".partial-XXXXXX")).string();
+  if (!::mkdtemp(pattern.data())) {
+    fail(ErrorKind::data, "{}: a directory cannot be made there: {}", destination_.parent_path().string(),
+         std::strerror(errno));
+  }
+  directory_ = pattern;
+  ::chmod(directory_.c_str(), 0755);
+}
+
+ConvertOutput::~ConvertOutput() {
+  std::error_code ignored;
+  if (!directory_.empty()) fs::remove_all(directory_, ignored);
+}
+
+void ConvertOutput::write_text(std::string_view file, std::string_view text) const {
+  write_file(directory_ / file, text);
+}
+
+void ConvertOutput::commit() {
+  sync_tree(directory_);
+  require_free(destination_);
+  if (::rename(directory_.c_str(), destination_.c_str()) != 0) {
+    fail(ErrorKind::data, "{}: cannot be given its name: {}", destination_.string(), std::strerror(errno));
+  }
+  directory_.clear();
+  sync_path(destination_.parent_path());
+}
+
+}  // namespace hexad::convert

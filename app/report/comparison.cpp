@@ -1,0 +1,106 @@
+#include "app/report/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "lib/text/text_width.hpp"
+
+namespace hexad::report {
+namespace {
+
+constexpr size_t kWidth = 80, kLabel = 36, kCell = 11, kRunsAbreast = (kWidth - kLabel) / kCell;
+constexpr size_t kLastSteps = 10;
+
+// NaN where the run lacks the metric.
+double final_value(const RunRecord& run, const std::string& key) {
+  const std::vector<double>* column = run.find(key);
+  // "validation/" of RL and SFT, "validation-default/" of preferences.
+  const size_t most = key.starts_with("validation") ? 1 : kLastSteps;
+  double sum = 0;
+  size_t count = 0;
+  for (size_t row = column ? column->size() : 0; row-- > 0 && count < most;) {
+    if (!std::isfinite((*column)[row])) continue;
+    sum += (*column)[row];
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+// From the begin of the first step to the end of the last: a line is written when its step ends.
+double elapsed(const RunRecord& run) {
+  const std::vector<double>* steps = run.find("timing/train/total_step_time");
+  const double first = steps && std::isfinite(steps->front()) ? steps->front() : 0;
+  return run.times.back() - run.times.front() + first;
+}
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
+
+// One row of a table: a cell for every run of `from` to `to`.
+template <typename Cell>
+std::string table_row(const std::string& label, size_t from, size_t to, Cell&& cell) {
+  std::string row = text::padded(label, kLabel);
+  for (size_t i = from; i < to; ++i) row += fmt::format("{:>{}}", cell(i), kCell);
+  return row + "\n";
+}
+
+std::string heads(const std::string& label, size_t from, size_t to) {
+  return table_row(label, from, to, [](size_t i) { return fmt::format("[{}]", i + 1); });
+}
+
+std::string final_table(const std::vector<RunRecord>& runs, size_t from, size_t to) {
+  std::string table = heads("last 10 steps, mean", from, to);
+  table += table_row("steps", from, to, [&](size_t i) { return std::to_string(runs[i].steps.back()); });
+  table += table_row("seconds", from, to, [&](size_t i) { return number(elapsed(runs[i])); });
+  for (const char* key : kCompared) {
+    if (std::none_of(runs.begin(), runs.end(), [&](const RunRecord& run) { return run.find(key) != nullptr; }))
+      continue;
+    table += table_row(key, from, to, [&](size_t i) { return number(final_value(runs[i], key)); });
+  }
+  return table;
+}
+
+std::string setting(const RunRecord& run, const std::string& key) {
+  const auto found = run.settings.find(key);
+  return found == run.settings.end() ? "-" : found->second;
+}
+
+// A row where all values are short, under the key if that is long; else one line a run.
+std::string difference(const std::vector<RunRecord>& runs, const std::string& key) {
+  const bool is_row = runs.size() <= kRunsAbreast && std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+                        return text::text_width(setting(run, key)) < kCell;
+                      });
+  const bool fits = text::text_width(key) < kLabel;
+  std::string lines = is_row && fits ? "" : text::cut_to_width(key, kWidth) + "\n";
+  if (is_row) {
+    return lines + table_row(fits ? key : "", 0, runs.size(), [&](size_t i) { return setting(runs[i], key); });
+  }
+  for (size_t i = 0; i < runs.size(); ++i)
+    lines += text::cut_to_width(fmt::format("  [{}] {}", i + 1, setting(runs[i], key)), kWidth) + "\n";
+  return lines;
+}
+
+}  // namespace
+
+std::string comparison(const std::vector<RunRecord>& runs) {
+  std::string text;
+  for (size_t i = 0; i < runs.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, runs[i].directory.string());
+  for (size_t from = 0; from < runs.size(); from += kRunsAbreast)
+    text += "\n" + final_table(runs, from, std::min(runs.size(), from + kRunsAbreast));
+  std::set<std::string> keys;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.settings) keys.insert(key);
+  }
+  std::string differences;
+  for (const std::string& key : keys) {
+    const auto same = [&](const RunRecord& run) { return setting(run, key) == setting(runs.front(), key); };
+    if (!std::all_of(runs.begin(), runs.end(), same)) differences += difference(runs, key);
+  }
+  if (differences.empty()) return text + "\nThe settings are the same.\n";
+  return text + "\n" + heads("settings that differ", 0, std::min(runs.size(), kRunsAbreast)) + differences;
+}
+
+}  // namespace hexad::report

@@ -1,0 +1,35 @@
+// What a run left in its directory, read back: for report.html, comparisons and checks of metrics.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad::report {
+
+struct RunRecord {
+  std::filesystem::path directory;
+  std::string name;                                   // its last two folders: "quickstart/exp_001"
+  std::vector<int64_t> steps;                         // of metrics.jsonl, in its order
+  std::vector<double> times;                          // unix seconds; NaN where a line lacks it
+  std::map<std::string, std::vector<double>> series;  // by key, [steps]; NaN where a step lacks it
+  std::string config;                                 // text of config.yaml
+  std::map<std::string, std::string> settings;        // its values as JSON, by dotted key; none if it is not YAML
+
+  // The series, or null.
+  const std::vector<double>* find(const std::string& key) const;
+};
+
+// Throws Error(data) if the directory has no metrics. A last line that a killed run left cut is passed over.
+RunRecord read_run(const std::filesystem::path& run_dir);
+
+// Objects of a JSON-lines file, whole lines only, until `most_bytes` are read. None if there is no such file.
+nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t most_bytes = SIZE_MAX);
+
+// {"train/reward": {"1": 0.25, ...}, ...}: what NeMo-RL's check_metrics.py reads, a later run over an earlier one where
+// both have a step (a run and its resumption). Numbers that are not finite are left out.
+nlohmann::ordered_json metrics_by_step(const std::vector<RunRecord>& runs);
+
+}  // namespace hexad::report

@@ -1,0 +1,50 @@
+// The phases of a step on rollouts, in their order: rewards are shaped, log-probs asked for, advantages estimated; and
+// the validation between steps.
+#pragma once
+#include <span>
+#include "core/algorithm/grpo/grpo.hpp"
+#include "core/cluster/policy.hpp"
+#include "core/config/typed/run_config.hpp"
+#include "core/data/batch.hpp"
+#include "core/rollout/rollout.hpp"
+#include "core/telemetry/run_log.hpp"
+
+namespace hexad::algorithm {
+
+using telemetry::Metrics;
+
+// Scaling, shaping, overlong filtering, in NeMo-RL's order; changes `rewards` and `sample_mask`. Where rewards are
+// shaped, adds `unshaped_rewards` (f32 [B]).
+void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
+
+// Penalties of responses (grpo.reward_penalties), then shape().
+void penalize_and_shape(const Grpo& run, rollout::Rollout& rollout);
+
+// Whether anything needs prev_logprobs: a loss on-policy by decree (loss_fn.force_on_policy_ratio) does not.
+bool needs_prev_logprobs(const config::RunConfig& config, const cluster::LossNeeds& loss);
+
+// Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros
+// otherwise.
+void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
+
+// Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, and, of
+// prev_logprobs that are known and not zeros, *seq_mult_prob_error).
+Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollout, bool prev_known = true);
+
+// mean, max and min of the advantages over tokens with mask 1, as advantages/mean, /max, /min; 0 without such tokens.
+Metrics advantage_metrics(std::span<const float> advantages, std::span<const float> mask);
+
+// Shares of samples with baseline 0, 1 and in between, as baseline_reward/pct_0, pct_1, pct_mixed.
+Metrics baseline_metrics(std::span<const float> baseline);
+
+// The standard deviation of every sample's group [B], of rewards as they were before shaping.
+std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch);
+
+// How many validation prompts are drawn; 0: there is nothing to validate on.
+int64_t validation_prompts(const Grpo& run);
+
+// Runs the validation prompts, of which there is at least one, on the weights that the generators have; returns
+// accuracy, avg_length and, with several samples a prompt, pass_k.
+Metrics validate(Grpo& run);
+
+}  // namespace hexad::algorithm

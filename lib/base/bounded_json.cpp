@@ -1,0 +1,142 @@
+#include "lib/base/bounded_json.hpp"
+
+#include <algorithm>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+#include <rapidjson/stream.h>
+
+#include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
+
+namespace hexad {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Builds the value from RapidJSON's events, whose names these are. nlohmann's own parser takes three times the
+// instructions, and keeps one of two equal keys without a word.
+class Builder {
+ public:
+  Builder(size_t deepest, const std::string& where) : deepest_(deepest), where_(where) {}
+
+  Json take() { return std::move(root_); }
+
+  bool Null() { return put(nullptr); }
+  bool Bool(bool value) { return put(value); }
+  bool Int(int32_t value) { return put(value); }
+  bool Uint(uint32_t value) { return put(value); }
+  bool Int64(int64_t value) { return put(value); }
+  bool Uint64(uint64_t value) { return put(value); }
+  bool Double(double value) { return put(value); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }  // not asked for
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) { return put(std::string(text, size)); }
+  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    name_.assign(text, size);
+    return true;
+  }
+  bool StartObject() { return open(true); }
+  bool StartArray() { return open(false); }
+  bool EndObject(rapidjson::SizeType) { return close(); }
+  bool EndArray(rapidjson::SizeType) { return close(); }
+
+ private:
+  // The members of all arrays and objects that are open stand in one list, the innermost last. (The map of an object
+  // copies all of its members when it grows.)
+  struct Member {
+    std::string name;  // of an array: empty
+    Json value;
+  };
+  struct Level {
+    bool is_object;
+    std::string name;  // in the object above
+    size_t begin;      // of its members
+  };
+  using Members = std::span<Member>;
+
+  bool put(Json value) {
+    if (levels_.empty())
+      root_ = std::move(value);
+    else
+      members_.push_back({std::move(name_), std::move(value)});
+    return true;
+  }
+  bool open(bool is_object) {
+    if (levels_.size() == deepest_) fail(ErrorKind::plugin, "{}: nested deeper than {} levels", where_, deepest_);
+    levels_.push_back({is_object, std::move(name_), members_.size()});
+    return true;
+  }
+  bool close() {
+    Level level = std::move(levels_.back());
+    levels_.pop_back();
+    const Members members = Members(members_).subspan(level.begin);
+    Json value = level.is_object ? object_of(members) : array_of(members);
+    members_.resize(level.begin);
+    name_ = std::move(level.name);
+    return put(std::move(value));
+  }
+  void refuse_repeats(Members members) const {
+    constexpr size_t kFew = 8;  // of which each is soon compared with all others
+    std::unordered_set<std::string_view> names;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const std::string& name = members[i].name;
+      const auto is_it = [&](const Member& each) { return each.name == name; };
+      const bool repeats =
+          members.size() <= kFew ? std::ranges::any_of(members.first(i), is_it) : !names.insert(name).second;
+      if (repeats) fail(ErrorKind::plugin, "{}: key '{}' stands twice in one object", where_, name);
+    }
+  }
+  Json object_of(Members members) const {
+    refuse_repeats(members);
+    Json object = Json::object();
+    auto& map = object.get_ref<Json::object_t&>();
+    map.reserve(members.size());
+    // Not by the map's own emplace, which looks at all names again.
+    for (auto& [name, value] : members) map.Container::emplace_back(std::move(name), std::move(value));
+    return object;
+  }
+  static Json array_of(Members members) {
+    Json array = Json::array();
+    auto& items = array.get_ref<Json::array_t&>();
+    items.reserve(members.size());
+    for (auto& [name, value] : members) items.push_back(std::move(value));
+    return array;
+  }
+
+  size_t deepest_;
+  const std::string& where_;
+  Json root_;
+  std::vector<Level> levels_;  // what is open
+  std::vector<Member> members_;
+  std::string name_;  // of the next value of an object
+};
+
+[[noreturn]] void refuse(std::string_view text, size_t at, std::string_view why, const std::string& where) {
+  const std::string_view before = text.substr(0, std::min(at, text.size()));
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  fail(ErrorKind::plugin, "{}: not JSON: line {}, column {}: {}", where, line, column, why);
+}
+
+}  // namespace
+
+Json parse_bounded(std::string_view text, size_t deepest, const std::string& where) {
+  constexpr unsigned kFlags =
+      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (const size_t valid = utf8_prefix(text); valid < text.size()) refuse(text, valid, "not UTF-8", where);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::string unescaped(text);  // in which RapidJSON replaces escapes
+  rapidjson::InsituStringStream stream(unescaped.data());
+  Builder builder(deepest, where);
+  rapidjson::Reader reader;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
+  if (!result) refuse(text, result.Offset(), rapidjson::GetParseError_En(result.Code()), where);
+  if (stream.Tell() < text.size()) refuse(text, stream.Tell(), "a NUL character", where);  // RapidJSON's end of a text
+  return builder.take();
+}
+
+}  // namespace hexad
