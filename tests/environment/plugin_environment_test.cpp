@@ -159,6 +159,18 @@ TEST_CASE("an environment plugin may reply, and what it keeps of a sample comes 
   for (const auto& reply : second.replies) CHECK_FALSE(reply);
 }
 
+TEST_CASE("an environment plugin may tell the answers that it read") {
+  const auto answers = [](const std::string& tell) {
+    const Toy toy("-DHEXAD_TARGET_MINOR=4 -DSCORE_BEGIN='" + tell + "'",
+                  {{"kind", "environment"}, {"abi", {{"min_host_minor", 4}}}});
+    const Samples samples;
+    return toy.make()->score(samples.all, 1).answers;
+  };
+  CHECK(answers("out->answers[1].text = \"42 and\", out->answers[1].size = 2; out->answers[2].text = \"\";") ==
+        std::vector<std::string>{"", "42", "", ""});
+  CHECK(answers("").empty());
+}
+
 TEST_CASE("a wrong env section is an error with its place") {
   const Toy toy;
   CHECK(error_of([&] {
