@@ -157,11 +157,13 @@ const std::map<std::string, Entry>& registry() {
 
 }  // namespace
 
-std::unique_ptr<Environment> make_environment(const std::string& name, const Json& arguments) {
+std::unique_ptr<Environment> make_environment(const std::string& name, const Json& arguments,
+                                              const std::vector<std::string>& others) {
   const auto found = registry().find(name);
   if (found != registry().end()) return found->second.make(arguments);
-  std::vector<std::string> names;
+  std::vector<std::string> names = others;
   for (const auto& known : registry()) names.push_back(known.first);
+  std::ranges::sort(names);
   fail(ErrorKind::config,
        "env_name: unknown environment '{0}'{1}; known: {2}. Your own: give it a program (env.{0}.command), a plugin "
        "(env.{0}.plugin) or parts (env.{0}.rewards)",

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/base/error.hpp"
 #include "core/environment/make.hpp"
+#include "lib/base/error.hpp"
 
 using namespace hexad;
 using namespace hexad::environment;
@@ -135,11 +135,12 @@ TEST_CASE("environments are checked by name and key") {
   CHECK_THROWS_WITH_AS(make_environment("last_number", {{"format", "loose"}}),
                        doctest::Contains("env.last_number.format: want one of any, bare"), Error);
   static plugin::Registry none({}, nullptr);
-  const auto refuses = [](const char* section, const char* says) {
+  const config::Catalog catalog{yaml::Node(yaml::Node::Map{})};
+  const auto refuses = [&](const char* section, const char* says) {
     const auto json = nlohmann::ordered_json::parse(section);
     INFO(section);
     CHECK_THROWS_WITH_AS(make("r", json, {none}), doctest::Contains(says), Error);
-    CHECK_THROWS_WITH_AS(check_section("r", json), doctest::Contains(says), Error);
+    CHECK_THROWS_WITH_AS(check_section("r", json, catalog), doctest::Contains(says), Error);
   };
   refuses(R"({"type": "formt"})", "env.r.type: unknown environment 'formt', did you mean 'format'?; known: ");
   refuses(R"({"type": "regex"})", "env.r.type: unknown environment 'regex'; known: ");
@@ -147,10 +148,10 @@ TEST_CASE("environments are checked by name and key") {
   refuses(R"({"type": "format"})", "env.r: want one of tags");
   refuses(R"({"xyzzy": 1})", "env_name: unknown environment 'r'");
   refuses(R"({"command": ["no-such-program"]})", "env.r.command: no program 'no-such-program'");
-  refuses(R"({"rewards": [{"name": "mth"}]})",
-          "env.r.rewards[0].name: unknown environment 'mth', did you mean 'math'?");
-  CHECK_NOTHROW(check_section("r", {{"plugin", "no-such-plugin"}, {"any", 1}}));
-  CHECK_NOTHROW(check_section("r", {{"command", {"sh", "-c", "touch never"}}}));  // starts nothing
+  refuses(R"({"rewards": [{"name": "fromat"}]})",
+          "env.r.rewards[0].name: unknown environment 'fromat', did you mean 'format'?");
+  CHECK_NOTHROW(check_section("r", {{"plugin", "no-such-plugin"}, {"any", 1}}, catalog));
+  CHECK_NOTHROW(check_section("r", {{"command", {"sh", "-c", "touch never"}}}, catalog));  // starts nothing
   CHECK_THROWS_WITH_AS(make("r", {{"plugin", "no-such-plugin"}}, {none}), doctest::Contains("env.r: "), Error);
   CHECK_THROWS_WITH_AS(make_environment("exact_answer", {{"ignore_case", 1}}), doctest::Contains("want true or false"),
                        Error);
