@@ -1,4 +1,4 @@
-// Verdicts of the math environment: JSON lines {"gold": .., "response": ..} from standard input, one line out for each:
+// Verdicts of the plugin math: JSON lines {"gold": .., "response": ..} from standard input, one line out for each:
 // 1 or 0, and the microseconds it took.
 #include <chrono>
 #include <iostream>
