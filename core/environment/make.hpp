@@ -17,13 +17,13 @@ struct Services {
 };
 
 // By the key that `section` has: `plugin`: a plugin; `command`: a program; `rewards`: a weighted sum of parts; else, of
-// the section's name or of `type`, the environment plugin that is installed, whose manifest declares the section's keys,
-// or the built-in one. Throws Error.
+// the section's name or of `type`, the environment plugin that is installed, whose manifest declares the section's
+// keys, or the built-in one. Throws Error.
 std::unique_ptr<Environment> make(const std::string& name, const nlohmann::ordered_json& section,
                                   const Services& services);
 
-// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, loads nothing, and
-// leaves alone what a plugin that `plugin` names is given.
+// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, loads nothing,
+// and leaves alone what a plugin that `plugin` names is given.
 void check_section(const std::string& name, const nlohmann::ordered_json& section, const config::Catalog& catalog);
 
 // The environment plugins that are installed.

@@ -181,10 +181,8 @@ TEST_CASE("wrong parts are refused with their place") {
         "env.mine.rewards[0].full_att: unknown key, did you mean 'full_at'?");
   CHECK(refuses(R"([{"name": "a", "type": "lenght"}])")
             .starts_with("env.mine.rewards[0].type: unknown environment 'lenght', did you mean 'length'?"));
-  CHECK(
-      refuses(
-          R"([{"name": "a", "type": "exact_answer"}, {"name": "l", "type": "length", "schedule": "cosine", "off": "a"}])") ==
-      "env.mine.rewards[1].off: unknown key, did you mean 'of'?");
+  CHECK(refuses(R"([{"name": "token_task"}, {"name": "l", "type": "length", "schedule": "cosine", "off": "a"}])") ==
+        "env.mine.rewards[1].off: unknown key, did you mean 'of'?");
   CHECK(refuses(R"([{"name": "p", "command": ["no-such-program"]}])")
             .starts_with("env.mine.rewards[0].command: no program 'no-such-program'"));
 }

@@ -7,8 +7,8 @@
 namespace hexad::algorithm {
 
 // Names of environments and their arguments, reward programs that are not there, the learning-rate schedule. `root`: as
-// load_with_defaults() leaves it, without an error of config::check's. Starts nothing; plugins, which `catalog` knows, are
-// left to the run.
+// load_with_defaults() leaves it, without an error of config::check's. Starts nothing; plugins, which `catalog` knows,
+// are left to the run.
 std::vector<config::Problem> preflight(const yaml::Node& root, const config::RunFacts& facts,
                                        const config::Catalog& catalog);
 
