@@ -2,7 +2,7 @@
 """The math environment against math-verify, on thousands of answers.
 
     python benchmarks/peer_math_verify.py --verdicts build/dev/bin/math_verdicts \\
-        [--golden tests/environment/math_verify_pairs.json]
+        [--golden tests/plugins/environment/math/math_verify_pairs.json]
 
 Run by a Python that has math-verify, latex2sympy2_extended and sympy; `ninja -C build/dev math_verdicts` builds the
 program. Both judge the same (gold, response) pairs as NeMo-RL's HFVerifyWorker does: gold in a \\boxed{} as LaTeX, the

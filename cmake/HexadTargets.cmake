@@ -40,14 +40,17 @@ function(hexad_core_library name)
   target_compile_definitions(hexad_${name} PUBLIC HEXAD_TARGET_MINOR=HEXAD_ABI_MINOR)  # the engine knows the whole ABI
 endfunction()
 
-# hexad_test(FOLDER [TORCH] [ON_GPU] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, one ctest entry,
-# and a second one with the label `golden` for its cases in the doctest suite "golden".
+# hexad_test(FOLDER [TORCH] [ON_GPU] [WITHOUT NAME] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, without
+# its folder NAME, which is a program of its own; one ctest entry, and a second one with the label `golden` for its cases in the doctest suite "golden".
 # Cases of the suites "layouts" and "gpu" are for `make test-layouts` and `make test-gpu`: their configurations keep them
 # out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs (tests/support/test_device.hpp),
 # with few threads: a container's share of a large host is less than the cores that OpenMP counts.
 function(hexad_test folder)
-  cmake_parse_arguments(arg "TORCH;ON_GPU" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;ON_GPU" "WITHOUT" "LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
+  if(arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "/tests/${folder}/${arg_WITHOUT}/")
+  endif()
   if(NOT sources)
     return()
   endif()

@@ -63,10 +63,12 @@ std::string section_text(const Key& section) {
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 
-void write_tables(const std::vector<Key>& keys, const std::string& block, std::string& out) {
+void write_tables(const Declaration& declaration, const std::string& block, std::string& out) {
+  const std::vector<Key> keys = plugin_keys(declaration);
   for (const PageSection& section : page_sections(keys)) {
     std::string text = section.key ? section_text(*section.key) : "keys of the plugin's own.";
-    if (section.path == block) text = "keys beside those of the engine.";
+    if (section.path == block)
+      text = declaration.kind == plugin::Kind::environment ? "its arguments." : "keys beside those of the engine.";
     out += fmt::format("\n## {}\n", heading(section.path));
     if (!text.empty()) out += fmt::format("\n{}\n", text);
     std::string rows;
@@ -101,6 +103,9 @@ void write_choice(const Declaration& declaration, const std::string& block, std:
   out += fmt::format("\n`{}: {}` chooses it", choosing_key(declaration.kind, "env.<name>"), joined(names, "` or `"));
   for (const auto& [key, value] : declaration.select)
     out += fmt::format(", and so does `{}.{}: {}`", block, key, yaml_line(value));
+  if (declaration.kind == plugin::Kind::environment)
+    out += fmt::format(", and without that key `{0}.type: {1}` or the section's own name `env.{1}`", block,
+                       declaration.plugin);
   out += ".\n";
 }
 
@@ -203,7 +208,7 @@ std::string plugin_reference_markdown(const Installed& plugin) {
   out += "[config.md](../config.md#how-to-read-the-tables) says how to read the tables. Names in defaults, facts and\n";
   out += fmt::format("rules count from the block `{}`.\n", block);
   write_choice(declaration, block, out);
-  write_tables(plugin_keys(declaration), block, out);
+  write_tables(declaration, block, out);
   write_facts(declaration, out);
   write_rules(declaration, out);
   if (!declaration.reads.empty()) {

@@ -81,7 +81,8 @@ void require_answers(const rollout::Rollout& rollout) {
     if (rollout.answers[i] || invalid[i]) continue;
     fail(ErrorKind::config,
          "eval.metric: got cons@k, which counts equal answers, and env.{} tells no answers, only rewards. Ask for "
-         "pass@k, or have the environment tell them: built-in ones do, and programs that answer with \"answer\"",
+         "pass@k, or have the environment tell them: built-in ones do, programs that answer with \"answer\", and "
+         "plugins that fill hexad_scores.answers",
          rollout.prompts[i]->env_name);
   }
 }

@@ -2,16 +2,14 @@
 #include <algorithm>
 #include <functional>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/environment/answer.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/environment.hpp"
 #include "core/environment/format.hpp"
 #include "core/environment/length.hpp"
-#include "core/environment/math/choices.hpp"
-#include "core/environment/math/verify.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -68,50 +66,6 @@ class LastNumber : public PerSample {
   bool bare_ = false;
 };
 
-// NeMo-RL's math environment: an equivalent answer, the letter of a choice, or DAPO's normalized text.
-class Math : public PerSample {
- public:
-  explicit Math(const Json& values) {
-    const Arguments arguments("math", values, {"math_verify_impl", "verifier_type"});
-    const std::string how =
-        arguments.choice("math_verify_impl", "hf_math_verify", {"hf_math_verify", "dapo_math_verify"});
-    const std::string what =
-        arguments.choice("verifier_type", "math", {"math", "english_multichoice", "multilingual_multichoice"});
-    is_right_ = what == "english_multichoice"        ? math::english_choice_is
-                : what == "multilingual_multichoice" ? math::multilingual_choice_is
-                : how == "dapo_math_verify"          ? math::dapo_answer_is
-                                                     : math::verify;
-  }
-  float reward(const Sample& sample, std::string& answer) const override {
-    return is_right_(sample.ground_truth, sample.response, &answer) ? 1.0f : 0.0f;
-  }
-
- private:
-  bool (*is_right_)(std::string_view gold, std::string_view response, std::string* answer);
-};
-
-// NeMo-RL's math_multi_reward; the reward is the sum of its parts.
-class MathMultiReward : public Environment {
- public:
-  explicit MathMultiReward(const Json& values) {
-    Arguments("math_multi_reward", values, {"math_verify_impl"})
-        .choice("math_verify_impl", "hf_math_verify", {"hf_math_verify"});
-  }
-  Scores score(std::span<const Sample> samples, int64_t) const override {
-    Scores scores;
-    scores.invalid.assign(samples.size(), 0);
-    for (const Sample& sample : samples) {
-      const math::TaggedAnswer answer = math::tagged_answer(sample.ground_truth, sample.response);
-      scores.components["correctness"].push_back(answer.correct);
-      scores.components["integer"].push_back(answer.integer);
-      scores.components["format"].push_back(answer.formatted);
-      scores.rewards.push_back(static_cast<float>(answer.correct + answer.integer + answer.formatted));
-      scores.answers.push_back(answer.answer);
-    }
-    return scores;
-  }
-};
-
 // The share of characters in their place: a dense reward for short answers.
 class TokenTask : public PerSample {
  public:
@@ -146,10 +100,6 @@ const std::map<std::string, Entry>& registry() {
        entry<LastNumber>(
            "1 when the last number of a response that ended is the answer; format: bare wants nothing else")},
       {"length", {"from 1 to 0 between two numbers of tokens", make_length}},
-      {"math", entry<Math>("1 when the answer in the response is equivalent to the answer, as math-verify decides")},
-      {"math_multi_reward",
-       entry<MathMultiReward>(
-           "correctness, integer and format of <think>..</think> <answer>..</answer>, and their sum")},
       {"token_task", entry<TokenTask>("share of the answer's characters that stand in their place")},
   };
   return all;
@@ -157,11 +107,13 @@ const std::map<std::string, Entry>& registry() {
 
 }  // namespace
 
-std::unique_ptr<Environment> make_environment(const std::string& name, const Json& arguments) {
+std::unique_ptr<Environment> make_environment(const std::string& name, const Json& arguments,
+                                              const std::vector<std::string>& others) {
   const auto found = registry().find(name);
   if (found != registry().end()) return found->second.make(arguments);
-  std::vector<std::string> names;
+  std::vector<std::string> names = others;
   for (const auto& known : registry()) names.push_back(known.first);
+  std::ranges::sort(names);
   fail(ErrorKind::config,
        "env_name: unknown environment '{0}'{1}; known: {2}. Your own: give it a program (env.{0}.command), a plugin "
        "(env.{0}.plugin) or parts (env.{0}.rewards)",

@@ -62,14 +62,16 @@ class Environment {
   virtual Scores score(std::span<const Sample> samples, int64_t step) const = 0;
 };
 
-// env.<name>: its keyword arguments. Throws Error(config) for an unknown name (with a suggestion) or argument.
-std::unique_ptr<Environment> make_environment(const std::string& name, const nlohmann::ordered_json& arguments);
+// The built-in environment of this name, with its keyword arguments. Throws Error(config) for an unknown name (with a
+// suggestion; `others`: names that would have been known, too) or argument.
+std::unique_ptr<Environment> make_environment(const std::string& name, const nlohmann::ordered_json& arguments,
+                                              const std::vector<std::string>& others = {});
 
-// Names with one line of description each: exact_answer, format, last_number, length, math, math_multi_reward, token_task.
+// Of the built-in ones, with one line of description each: exact_answer, format, last_number, length, token_task.
 std::map<std::string, std::string> environment_names();
 
-// Metrics of the math environment over scored samples, `samples_per_prompt` consecutive samples a prompt: accuracy
-// (reward times properly ended, mean), pass@samples_per_prompt, fraction_of_samples_properly_ended,
+// Metrics, as NeMo-RL's math environment has them, over scored samples, `samples_per_prompt` consecutive samples a
+// prompt: accuracy (reward times properly ended, mean), pass@samples_per_prompt, fraction_of_samples_properly_ended,
 // num_problems_in_batch (samples), generation_lengths, prompt_lengths (means), correct_solution_generation_lengths
 // (mean over right ones, 0 if none). Samples flagged invalid are left out, and counted in num_invalid_samples if there
 // are any.

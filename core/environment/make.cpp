@@ -1,13 +1,18 @@
 #include "core/environment/make.hpp"
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
-#include "lib/base/json.hpp"
+#include <algorithm>
+
+#include "core/config/load/defaults.hpp"
+#include "core/config/rules/check_value.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "core/environment/program/environment.hpp"
 #include "core/environment/program/settings.hpp"
 #include "core/environment/weighted_sum.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -29,18 +34,49 @@ std::string kind_of(const std::string& name, const Json& section) {
        last);
 }
 
-// Messages of a built-in name it, and not the section that has its keys.
-std::unique_ptr<Environment> make_of_type(const std::string& name, const Json& section) {
+// What makes a section that has no other kind: `type`, or else its name.
+std::string type_of(const std::string& name, const Json& section, const std::string& kind) {
+  if (kind != "type") return name;
   if (!section.at("type").is_string())
-    fail(ErrorKind::config, "env.{}.type: want the name of a built-in environment, got {}", name,
+    fail(ErrorKind::config, "env.{}.type: want the name of an environment, got {}", name,
          json_text(section.at("type")));
-  const std::string type = section.at("type").get<std::string>();
-  Json arguments = section;
-  arguments.erase("type");
+  return section.at("type").get<std::string>();
+}
+
+Json without_type(Json section) {
+  if (section.is_object()) section.erase("type");
+  return section;
+}
+
+// Of `type`, messages name it, and not the section that has its keys.
+std::unique_ptr<Environment> make_built_in(const std::string& name, const Json& section, const std::string& kind,
+                                           const std::vector<std::string>& plugins) {
+  if (kind != "type") return make_environment(name, section, plugins);
+  const std::string type = type_of(name, section, kind);
   try {
-    return make_environment(type, arguments);
+    return make_environment(type, without_type(section), plugins);
   } catch (const Error& error) {
     fail(error.kind(), "{}", said_of("env." + name, "type", error.what(), type));
+  }
+}
+
+// The keys of a section that a plugin's name chooses.
+void check_declared(const std::string& name, const Json& section, const config::Installed& plugin) {
+  if (!plugin.declaration()) return;
+  const config::Declaration& declaration = *plugin.declaration();
+  for (const auto& entry : section.items()) {
+    const std::string& key = entry.key();
+    if (key == "plugin" || key == "type" || key == "plugin_config") continue;
+    const config::Key* declared = declaration.find(key);
+    if (!declared) declared = declaration.find("plugin_config." + key);
+    if (!declared) {
+      std::vector<std::string> known;
+      for (const config::Key& each : declaration.keys) known.push_back(each.path);
+      const std::string near = did_you_mean(key, known);
+      fail(ErrorKind::config, "env.{}.{}: unknown key{}", name, key, near.empty() ? "; known: " + joined(known) : near);
+    }
+    const auto problem = config::value_problem(*declared, config::default_value(json_text(entry.value())));
+    if (problem) fail(ErrorKind::config, "env.{}.{}: {}", name, key, *problem);
   }
 }
 
@@ -60,27 +96,44 @@ std::unique_ptr<Environment> make(const std::string& name, const Json& section, 
   const std::string kind = section.is_object() ? kind_of(name, section) : "";
   if (kind == "plugin") return make_of_plugin(name, section, services);
   if (kind == "command") return make_program_environment(name, section, services.interrupted);
-  if (kind == "type") return make_of_type(name, section);
   if (kind == "rewards")
     return make_weighted_sum(
         name, section, [&](const std::string& part, const Json& arguments) { return make(part, arguments, services); });
-  return make_environment(name, section);
+  const std::string type = type_of(name, section, kind);
+  const config::Catalog catalog(services.plugins.options());
+  const config::Installed* plugin = catalog.installed(plugin::Kind::environment, type);
+  if (!plugin) return make_built_in(name, section, kind, plugin_names(catalog));
+  check_declared(name, section, *plugin);
+  Json of_plugin = without_type(section);
+  of_plugin["plugin"] = type;
+  return make_of_plugin(name, of_plugin, services);
 }
 
-void check_section(const std::string& name, const Json& section) {
+std::vector<std::string> plugin_names(const config::Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const config::Installed& each : catalog.all()) {
+    if (each.kind() == plugin::Kind::environment) names.push_back(each.name());
+  }
+  return names;
+}
+
+void check_section(const std::string& name, const Json& section, const config::Catalog& catalog) {
   const std::string kind = section.is_object() ? kind_of(name, section) : "";
   if (kind == "plugin") return;
   if (kind == "command") {
     program_settings(name, section);
   } else if (kind == "rewards") {
-    make_weighted_sum(name, section, [](const std::string& part, const Json& arguments) {
-      check_section(part, arguments);
+    make_weighted_sum(name, section, [&](const std::string& part, const Json& arguments) {
+      check_section(part, arguments, catalog);
       return nullptr;
     });
-  } else if (kind == "type") {
-    make_of_type(name, section);
   } else {
-    make_environment(name, section);
+    const std::string type = type_of(name, section, kind);
+    const config::Installed* plugin = catalog.installed(plugin::Kind::environment, type);
+    if (plugin)
+      check_declared(name, section, *plugin);
+    else
+      make_built_in(name, section, kind, plugin_names(catalog));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 
+#include "core/config/declaration/catalog.hpp"
 #include "core/environment/environment.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/plugin_config.hpp"
@@ -15,13 +16,17 @@ struct Services {
   const std::atomic<int>* interrupted = nullptr;  // > 0: slow rewards are given up; null: never
 };
 
-// By the key that `section` has: `plugin`: a plugin; `command`: a program; `rewards`: a weighted sum of parts; else the
-// built-in of that name, or of `type`. Throws Error.
+// By the key that `section` has: `plugin`: a plugin; `command`: a program; `rewards`: a weighted sum of parts; else, of
+// the section's name or of `type`, the environment plugin that is installed, whose manifest declares the section's
+// keys, or the built-in one. Throws Error.
 std::unique_ptr<Environment> make(const std::string& name, const nlohmann::ordered_json& section,
                                   const Services& services);
 
-// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, and leaves plugins
-// alone.
-void check_section(const std::string& name, const nlohmann::ordered_json& section);
+// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, loads nothing,
+// and leaves alone what a plugin that `plugin` names is given.
+void check_section(const std::string& name, const nlohmann::ordered_json& section, const config::Catalog& catalog);
+
+// The environment plugins that are installed.
+std::vector<std::string> plugin_names(const config::Catalog& catalog);
 
 }  // namespace hexad::environment

@@ -73,6 +73,7 @@ class PluginEnvironment : public Environment {
     scores.metrics = metrics.values();
     scores.rewards = std::move(got.rewards);
     scores.invalid = std::move(got.invalid);
+    scores.answers = std::move(got.answers);
     for (plugin::EnvironmentReply& reply : got.replies) {
       scores.replies.emplace_back();
       if (reply.content) scores.replies.back() = {std::move(*reply.content), std::move(reply.role)};

@@ -1,6 +1,5 @@
 #include "lib/base/utf8.hpp"
 
-#include <cstdint>
 #include <cstring>
 
 namespace hexad {
@@ -49,6 +48,21 @@ size_t utf8_prefix(std::string_view text, size_t* broken) {
     at += size;
   }
   return at;
+}
+
+std::string_view valid_utf8(std::string_view text, std::string& buffer) {
+  size_t broken = 0;
+  size_t good = utf8_prefix(text, &broken);
+  if (good == text.size()) return text;
+  buffer.clear();
+  while (true) {
+    buffer.append(text.substr(0, good));
+    text.remove_prefix(good);
+    if (text.empty()) return buffer;
+    buffer += "\xEF\xBF\xBD";
+    text.remove_prefix(broken);
+    good = utf8_prefix(text, &broken);
+  }
 }
 
 }  // namespace hexad

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <memory>
 
-#include "lib/base/utf8.hpp"
-
 namespace hexad::text {
 namespace {
 
@@ -88,36 +86,6 @@ void append_lowercase(char32_t c, std::string& out) {
     append_utf8(newer, out);
   } else {
     append_utf8(static_cast<char32_t>(u_tolower(static_cast<UChar32>(c))), out);
-  }
-}
-
-void append_utf8(char32_t c, std::string& out) {
-  const auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | c >> 6), put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  }
-}
-
-bool is_ascii(std::string_view text) { return ascii_prefix(text) == text.size(); }
-
-std::string_view valid_utf8(std::string_view text, std::string& buffer) {
-  size_t broken = 0;
-  size_t good = utf8_prefix(text, &broken);
-  if (good == text.size()) return text;
-  buffer.clear();
-  while (true) {
-    buffer.append(text.substr(0, good));
-    text.remove_prefix(good);
-    if (text.empty()) return buffer;
-    buffer += "\xEF\xBF\xBD";
-    text.remove_prefix(broken);
-    good = utf8_prefix(text, &broken);
   }
 }
 

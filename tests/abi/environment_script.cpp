@@ -48,6 +48,7 @@ Json score(EnvironmentPlugin& environment, const Recorder& recorder, const std::
     if (!reply.content && !reply.state) continue;
     told["replies"].push_back({reply.content.value_or("none"), reply.role, reply.state.value_or("none")});
   }
+  if (!scores.answers.empty()) told["answers"] = scores.answers;  // none: of a release before 1.4
   return told;
 }
 

@@ -28,6 +28,7 @@ const Release kReleases[] = {
     {"v1.1-rc1", 1, HEXAD_STRUCT_SIZE(hexad_host, extension)},
     {"v1.2-rc1", 2, HEXAD_STRUCT_SIZE(hexad_host, extension)},
     {"v1.3-rc1", 3, HEXAD_STRUCT_SIZE(hexad_host, extension)},
+    {"v1.4-rc1", 4, HEXAD_STRUCT_SIZE(hexad_host, extension)},
 };
 
 // The table of an earlier host: today's services up to its size, and behind them memory that nobody may touch.

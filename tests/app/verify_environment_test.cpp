@@ -10,7 +10,7 @@ namespace {
 
 // Rewards responses that hold the ground truth; a flag breaks it in one way.
 constexpr const char* kSource = R"(
-#define HEXAD_TARGET_MINOR 3
+#define HEXAD_TARGET_MINOR 4
 #include <hexad/abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ std::string findings(const std::string& flags, std::vector<int> levels) {
   const PluginFolder folder;
   const auto library = folder.compile(
       "toy", "-Wl,-z,now -Wl,--build-id '-DHEXAD_EXPORT=__attribute__((visibility(\"default\")))' " + flags, kSource);
-  folder.write_manifest(library, "toy", {{"kind", "environment"}, {"abi", {{"min_host_minor", 3}}}});
+  folder.write_manifest(library, "toy", {{"kind", "environment"}, {"abi", {{"min_host_minor", 4}}}});
   VerifyOptions options;
   options.levels = std::move(levels);
   options.timeout_s = 20;
@@ -126,6 +126,8 @@ TEST_CASE("every broken environment is caught at its level, with its line") {
        5, "turns: turn 1 gets other scores the second time: what an environment wants to know of a sample it keeps in"},
       {"writes a reply behind the last", "'-DSCORE_END=out->replies[count].state_size = 1;'", 5,
        "canary: with ordinary responses it wrote outside of replies"},
+      {"writes an answer behind the last", "'-DSCORE_END=out->answers[count].size = 1;'", 5,
+       "canary: with ordinary responses it wrote outside of answers"},
       {"is not there for nobody",
        "'-DSCORE_END=if (count == 0) return self->host->set_error(call, 3, \"none\", UINT64_MAX);'", 5,
        "empty: no samples at all are an error"},

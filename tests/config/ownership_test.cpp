@@ -143,3 +143,21 @@ TEST_CASE("two switches that are on are refused by the keys of both") {
   check_says(two, "policy.dtensor_cfg.enabled");
   check_says(two, "is true as well; one of them trains: set the other to false");
 }
+
+TEST_CASE("a section of env without a kind is of the plugin of its name or type, and holds what that declares") {
+  const Strangers strangers;
+  const Json keys = {{"speed", {{"type", "int"}, {"default", 3}, {"min", 1}, {"meaning", "how fast"}}}};
+  strangers.add("judge", {{"keys", keys}}, "environment");
+  const auto speed = [&](const std::string& section, const Overrides& overrides) {
+    return strangers.resolve(overrides).root.as_int("env." + section + ".speed");
+  };
+  CHECK(speed("judge", {"++env.judge={}"}) == 3);
+  CHECK(speed("mine", {"++env.mine={type: judge, speed: 2}"}) == 2);
+  CHECK(speed("mine", {"++env.mine={plugin: judge}"}) == 3);
+  check_says(strangers.error({"++env.judge.speeed=2"}), "env.judge.speeed: unknown key");
+  check_says(strangers.error({"++env.mine={type: judge, speed: 0}"}), "env.mine.speed: got int 0, wanted at least 1");
+  // What has another kind is none of it.
+  CHECK(strangers.error({"++env.judge={command: [sh], speeed: 2}"}) == "");
+  CHECK(strangers.error({"++env.judge={rewards: [{name: judge}]}"}) == "");
+  CHECK(strangers.error({"++env.judge={type: length, speeed: 2}"}) == "");
+}

@@ -1,6 +1,8 @@
 // Environments that are plugins: what they are given, and what becomes of what they answer.
 #include "core/environment/plugin_environment.hpp"
 
+#include "core/environment/make.hpp"
+
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad;
@@ -157,6 +159,46 @@ TEST_CASE("an environment plugin may reply, and what it keeps of a sample comes 
   const Scores second = environment->score(samples.all, 1);
   CHECK(second.rewards == std::vector<float>{23, 20, 20, 20});
   for (const auto& reply : second.replies) CHECK_FALSE(reply);
+}
+
+TEST_CASE("an environment plugin may tell the answers that it read") {
+  const auto answers = [](const std::string& tell) {
+    const Toy toy("-DHEXAD_TARGET_MINOR=4 -DSCORE_BEGIN='" + tell + "'",
+                  {{"kind", "environment"}, {"abi", {{"min_host_minor", 4}}}});
+    const Samples samples;
+    return toy.make()->score(samples.all, 1).answers;
+  };
+  CHECK(answers("out->answers[1].text = \"42 and\", out->answers[1].size = 2; out->answers[2].text = \"\";") ==
+        std::vector<std::string>{"", "42", "", ""});
+  CHECK(answers("").empty());
+}
+
+TEST_CASE("a section without a kind is the plugin of its name or type, and has the keys that its manifest declares") {
+  const Json declared = {{"keys", {{"scale", {{"type", "float"}, {"default", 3}, {"min", 0}, {"meaning", "factor"}}}}}};
+  const Toy toy("", {{"kind", "environment"}, {"config", declared}});
+  plugin::Options options;
+  options.paths = {toy.folder.path()};
+  plugin::Registry registry(options, nullptr);
+  const config::Catalog catalog(options);
+  const Samples samples;
+  const auto first = [&](const std::string& name, const Json& section) {
+    check_section(name, section, catalog);
+    return environment::make(name, section, {registry})->score(samples.all, 1).rewards.at(0);
+  };
+  CHECK(first("toy", nullptr) == 12);  // the declared default
+  CHECK(first("toy", {{"scale", 2}, {"plugin", nullptr}}) == 8);
+  CHECK(first("mine", {{"type", "toy"}, {"scale", 2}}) == 8);
+  CHECK(first("mine", {{"rewards", {{{"name", "toy"}, {"weight", 0.5}}, {{"name", "token_task"}}}}}) == 6);
+  const auto refused = [&](const std::string& name, const Json& section) {
+    const std::string error = error_of([&] { check_section(name, section, catalog); });
+    CHECK(error_of([&] { environment::make(name, section, {registry}); }) == error);
+    return error;
+  };
+  CHECK(refused("toy", {{"scael", 2}}) == "env.toy.scael: unknown key, did you mean 'scale'?");
+  CHECK(refused("mine", {{"type", "toy"}, {"xyzzy", 2}}) == "env.mine.xyzzy: unknown key; known: scale");
+  CHECK(refused("toy", {{"scale", -1}}) == "env.toy.scale: got -1, wanted at least 0");
+  CHECK(refused("mine", {{"rewards", {{{"name", "toy"}, {"scale", "x"}}}}}).starts_with("env.mine.rewards[0].scale: "));
+  CHECK(contains(refused("tyo", nullptr), "env_name: unknown environment 'tyo', did you mean 'toy'?"));
 }
 
 TEST_CASE("a wrong env section is an error with its place") {

@@ -162,26 +162,26 @@ TEST_CASE("wrong parts are refused with their place") {
                  "env.mine.rewards[0].name: unknown environment 'tokentask', did you mean 'token_task'?"));
   CHECK(contains(refuses(R"([{"name": "token_task", "weight": "a"}])"),
                  "env.mine.rewards[0].weight: want a number, got \"a\""));
-  CHECK(contains(refuses(R"([{"name": "length", "schedule": "cosine", "of": "math"}])"),
+  CHECK(contains(refuses(R"([{"name": "length", "schedule": "cosine", "of": "other"}])"),
                  "env.mine.rewards[0].of: want the name of an earlier part, which tells whether a response is right, "
-                 "got 'math'"));
+                 "got 'other'"));
   CHECK(contains(refuses(R"([{"name": "token_task", "type": 3}])"),
-                 "env.mine.rewards[0].type: want the name of a built-in environment, got 3"));
+                 "env.mine.rewards[0].type: want the name of an environment, got 3"));
   CHECK(contains(error_of([] {
                    make("mine", Json{{"rewards", Json::array()}, {"reward", 1}}, {none});
                  }),
                  "env.mine.reward: unknown key, did you mean 'rewards'?"));
   CHECK(refuses(R"([{"wieght": 2}])") == "env.mine.rewards[0].wieght: unknown key, did you mean 'weight'?");
-  CHECK(refuses(R"([{"name": "math", "wieght": 2}])") ==
+  CHECK(refuses(R"([{"name": "token_task", "wieght": 2}])") ==
         "env.mine.rewards[0].wieght: unknown key, did you mean 'weight'?");
-  CHECK(refuses(R"([{"nmae": "math"}])") == "env.mine.rewards[0].nmae: unknown key, did you mean 'name'?");
-  CHECK(refuses(R"([{"name": "math", "verifier_typ": "math"}])") ==
-        "env.mine.rewards[0].verifier_typ: unknown key, did you mean 'verifier_type'?");
+  CHECK(refuses(R"([{"nmae": "token_task"}])") == "env.mine.rewards[0].nmae: unknown key, did you mean 'name'?");
+  CHECK(refuses(R"([{"name": "exact_answer", "ignore_caes": true}])") ==
+        "env.mine.rewards[0].ignore_caes: unknown key, did you mean 'ignore_case'?");
   CHECK(refuses(R"([{"name": "a", "type": "length", "full_att": 1}])") ==
         "env.mine.rewards[0].full_att: unknown key, did you mean 'full_at'?");
   CHECK(refuses(R"([{"name": "a", "type": "lenght"}])")
             .starts_with("env.mine.rewards[0].type: unknown environment 'lenght', did you mean 'length'?"));
-  CHECK(refuses(R"([{"name": "math"}, {"name": "l", "type": "length", "schedule": "cosine", "off": "math"}])") ==
+  CHECK(refuses(R"([{"name": "token_task"}, {"name": "l", "type": "length", "schedule": "cosine", "off": "a"}])") ==
         "env.mine.rewards[1].off: unknown key, did you mean 'of'?");
   CHECK(refuses(R"([{"name": "p", "command": ["no-such-program"]}])")
             .starts_with("env.mine.rewards[0].command: no program 'no-such-program'"));

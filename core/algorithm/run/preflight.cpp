@@ -68,12 +68,13 @@ Problem problem_of(const Node& root, const std::string& message) {
 }
 
 void check_environment(const Node& root, const config::EnvConfig& sections, const EnvName& used,
-                       std::vector<Problem>& problems) {
-  std::vector<std::string> known;
+                       const config::Catalog& catalog, std::vector<Problem>& problems) {
+  std::vector<std::string> known = environment::plugin_names(catalog);
   for (const auto& [name, describes] : environment::environment_names()) known.push_back(name);
-  const bool built_in = std::ranges::find(known, used.name) != known.end();
+  std::ranges::sort(known);
+  const bool needs_no_section = std::ranges::find(known, used.name) != known.end();
   const auto section = sections.find(used.name);
-  if (!built_in && (section == sections.end() || section->second.empty())) {
+  if (!needs_no_section && (section == sections.end() || section->second.empty())) {
     for (const auto& [name, value] : sections) {
       if (!value.empty() && std::ranges::find(known, name) == known.end()) known.push_back(name);
     }
@@ -86,7 +87,7 @@ void check_environment(const Node& root, const config::EnvConfig& sections, cons
   if (!used.used) return;
   try {
     environment::check_section(used.name,
-                               section == sections.end() ? nlohmann::ordered_json::object() : section->second);
+                               section == sections.end() ? nlohmann::ordered_json::object() : section->second, catalog);
   } catch (const Error& error) {
     Problem problem = problem_of(root, error.what());
     // A section that makes nothing: its name is what is unknown.
@@ -142,12 +143,12 @@ void check_installed(const config::Loaded& loaded, std::vector<Problem>& problem
 
 }  // namespace
 
-std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts) {
+std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, const config::Catalog& catalog) {
   std::vector<Problem> problems;
   try {
     const config::RunConfig run = config::run_config(root, facts);
     if (run.algorithm == config::Algorithm::grpo) {
-      for (const EnvName& used : env_names(root)) check_environment(root, run.env, used, problems);
+      for (const EnvName& used : env_names(root)) check_environment(root, run.env, used, catalog, problems);
     }
     if (config::trains(root)) make_schedule(run);
   } catch (const Error& error) {
@@ -159,7 +160,7 @@ std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts) 
 std::vector<Problem> check_all(const config::Loaded& loaded) {
   std::vector<Problem> problems = config::check(loaded);
   if (std::ranges::any_of(problems, &Problem::is_error)) return problems;
-  std::vector<Problem> more = preflight(loaded.root, loaded.facts);
+  std::vector<Problem> more = preflight(loaded.root, loaded.facts, *loaded.selection.catalog);
   check_installed(loaded, more);
   problems.insert(problems.begin(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   std::ranges::stable_partition(problems, &Problem::is_error);
@@ -167,7 +168,7 @@ std::vector<Problem> check_all(const config::Loaded& loaded) {
 }
 
 void require_ready(config::Resolved& resolved, bool launched) {
-  std::vector<Problem> problems = preflight(resolved.root, resolved.facts);
+  std::vector<Problem> problems = preflight(resolved.root, resolved.facts, config::Catalog(resolved.root));
   if (std::optional<Problem> here = launched ? std::nullopt : one_host_problem(resolved.root)) {
     if (here->is_error())
       problems.push_back(std::move(*here));

@@ -7,8 +7,10 @@
 namespace hexad::algorithm {
 
 // Names of environments and their arguments, reward programs that are not there, the learning-rate schedule. `root`: as
-// load_with_defaults() leaves it, without an error of config::check's. Starts nothing; plugins are left to the run.
-std::vector<config::Problem> preflight(const yaml::Node& root, const config::RunFacts& facts);
+// load_with_defaults() leaves it, without an error of config::check's. Starts nothing; plugins, which `catalog` knows,
+// are left to the run.
+std::vector<config::Problem> preflight(const yaml::Node& root, const config::RunFacts& facts,
+                                       const config::Catalog& catalog);
 
 // What config::check says of the configuration, and preflight() where it finds no error; for `hexad config check`.
 std::vector<config::Problem> check_all(const config::Loaded& loaded);

@@ -59,7 +59,9 @@ const std::string& Installed::problem() const {
   return problem_;
 }
 
-Catalog::Catalog(const yaml::Node& root) : options_(search_options(root)) {
+Catalog::Catalog(const yaml::Node& root) : Catalog(search_options(root)) {}
+
+Catalog::Catalog(plugin::Options options) : options_(std::move(options)) {
   for (plugin::Candidate& candidate : plugin::discover(options_).candidates) {
     if (candidate.manifest && candidate.shadowed_by.empty()) found_.emplace_back(std::move(candidate));
   }
@@ -82,6 +84,12 @@ const Installed* Catalog::find(plugin::Kind kind, const std::string& name) {
   } catch (const Error&) {
     return nullptr;  // the run says why
   }
+}
+
+const Installed* Catalog::installed(plugin::Kind kind, const std::string& name) const {
+  const auto found =
+      std::ranges::find_if(found_, [&](const Installed& each) { return each.kind() == kind && each.name() == name; });
+  return found == found_.end() ? nullptr : &*found;
 }
 
 std::string Catalog::why_missing(plugin::Kind kind, const std::string& name) const {

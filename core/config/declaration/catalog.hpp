@@ -41,10 +41,13 @@ class Catalog {
   // Everything on the search path that `plugins.paths` of the configuration begins. A manifest that cannot be read is
   // left out: `hexad plugin list` names it.
   explicit Catalog(const yaml::Node& root);
+  explicit Catalog(plugin::Options options);
 
   const std::deque<Installed>& all() const { return found_; }
   // The plugin of this name, of one of its other names (`named`), or at an absolute path; null if there is none.
   const Installed* find(plugin::Kind kind, const std::string& name);
+  // That of its own name alone.
+  const Installed* installed(plugin::Kind kind, const std::string& name) const;
   // Why find() gives none: where it was looked for, which name is nearest, which manifests are unreadable.
   std::string why_missing(plugin::Kind kind, const std::string& name) const;
 

@@ -33,12 +33,23 @@ bool is_engines(const Schema& core, const std::string& path) {
   return key && key->path == path && key->status == Status::effective;
 }
 
+bool is_beside(const Key& key) { return !key.path.starts_with(kPluginConfig); }
+
+// A map that holds what is declared below it, and nothing else.
+void close_map(Schema& schema, const std::string& path, const char* meaning) {
+  const Key* there = schema.find(path);
+  Key map = there ? *there : Key{};
+  map.path = path, map.kinds = kMap | kNull, map.open = false;
+  if (map.meaning.empty()) map.meaning = meaning;
+  schema.put(std::move(map));
+}
+
 // `taken`: first names of keys that are another plugin's here.
 void place(Schema& schema, const Declaration& declaration, const std::string& block, bool chosen,
            std::vector<Problem>* problems, const std::string& chosen_file, const std::vector<std::string>& taken = {}) {
   for (const Key& declared : declaration.keys) {
     if (std::ranges::find(taken, declared.path.substr(0, declared.path.find('.'))) != taken.end()) continue;
-    if (!chosen && declared.path.starts_with(kPluginConfig)) continue;  // the map is another plugin's here
+    if (!chosen && !is_beside(declared)) continue;  // the map is another plugin's here
     Key key = placed_key(declared, block);
     if (is_engines(core_schema(), key.path)) continue;
     const Key* there = schema.find(key.path);
@@ -59,11 +70,16 @@ void place(Schema& schema, const Declaration& declaration, const std::string& bl
     schema.put(std::move(key));
   }
   if (!chosen || declaration.keys.empty()) return;
-  const Key* there = schema.find(block + ".plugin_config");
-  Key map = there ? *there : Key{};
-  map.path = block + ".plugin_config", map.kinds = kMap | kNull, map.open = false;
-  if (map.meaning.empty()) map.meaning = "keys of the plugin's own";
-  schema.put(std::move(map));
+  close_map(schema, block + ".plugin_config", "keys of the plugin's own");
+  const bool beside = std::ranges::any_of(declaration.keys, [](const Key& key) { return is_beside(key); });
+  if (declaration.kind != plugin::Kind::environment || !beside) return;
+  // The block is this plugin's alone.
+  close_map(schema, block, "arguments of the environment");
+  for (const char* name : {"plugin", "type"}) {
+    Key choosing;
+    choosing.path = block + "." + name, choosing.kinds = kText | kNull, choosing.meaning = "what makes it";
+    schema.put(std::move(choosing));
+  }
 }
 
 // The sections of other systems that no plugin here owns.
@@ -109,8 +125,9 @@ Schema run_schema(Selection& selection) {
 Schema known_schema(Selection& selection) {
   Schema schema = run_schema(selection);
   for (const Installed& each : selection.catalog->all()) {
-    const std::string block = usual_block(each.kind(), each.name());
-    if (!block.empty() && each.keys()) place(schema, *each.keys(), block, false, nullptr, each.manifest());
+    const bool environment = each.kind() == plugin::Kind::environment;
+    const std::string block = environment ? "env." + each.name() : usual_block(each.kind(), each.name());
+    if (each.keys()) place(schema, *each.keys(), block, false, nullptr, each.manifest());
   }
   return schema;
 }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/check/library.hpp"
-#include "core/config/load/defaults.hpp"
 #include "core/config/dialect.hpp"
+#include "core/config/load/defaults.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/joined.hpp"
 #include "lib/yaml/interpolation.hpp"
 
 namespace hexad::config {
@@ -142,10 +142,22 @@ class Selector {
     const yaml::Node* environments = root_.child("env");
     if (!environments || !environments->is_map()) return;
     for (const auto& [name, section] : environments->entries()) {
-      if (!section.is_map() || !section.child("plugin")) continue;
+      if (!section.is_map()) continue;
       const std::string block = "env." + name, plugin = text_at(root_, block + ".plugin", "");
-      if (!plugin.empty()) out_.environments.push_back(chosen(plugin::Kind::environment, block, plugin));
+      if (!plugin.empty())
+        out_.environments.push_back(chosen(plugin::Kind::environment, block, plugin));
+      else if (const Installed* named = named_environment(name, section))
+        out_.environments.push_back({plugin::Kind::environment, block, named->name(), named});
     }
+  }
+
+  // The plugin whose name a section has, or its `type`, where no other key says what it is (core/environment/make.hpp).
+  const Installed* named_environment(const std::string& name, const yaml::Node& section) const {
+    for (const char* other : {"plugin", "command", "rewards"}) {
+      const yaml::Node* value = section.child(other);
+      if (value && !value->is_null()) return nullptr;
+    }
+    return out_.catalog->installed(plugin::Kind::environment, text_at(root_, "env." + name + ".type", name));
   }
 
   void find_dormant() {

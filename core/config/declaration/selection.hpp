@@ -48,11 +48,11 @@ struct Selection {
 std::string usual_block(plugin::Kind kind, const std::string& plugin);
 
 // The key that names a plugin: policy.backend, policy.generation.backend, loss_fn.plugin, and of an environment
-// `plugin` in its block.
+// `plugin` in its block; without it the block's own name, or its `type`, is that of an installed one.
 std::string choosing_key(plugin::Kind kind, const std::string& block);
 
 // Reads the keys that choose plugins (policy.backend and the switches that manifests declare,
-// policy.generation.backend, loss_fn.plugin, env.<name>.plugin), interpolations included.
+// policy.generation.backend, loss_fn.plugin, env.<name>.plugin or else `type` or the name), interpolations included.
 Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog);
 
 // Starts the check libraries of the chosen plugins, where plugins.allow_insecure_dirs or their folders permit it.

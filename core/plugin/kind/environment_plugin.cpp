@@ -1,5 +1,6 @@
 #include "core/plugin/kind/environment_plugin.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hexad::plugin {
@@ -12,6 +13,14 @@ EnvironmentReply reply_of(const hexad_reply& reply) {
   if (reply.role) copy.role = reply.role;
   if (reply.state) copy.state.emplace(reply.state, reply.state_size);
   return copy;
+}
+
+std::vector<std::string> texts_of(const std::vector<hexad_answer>& answers) {
+  if (std::ranges::all_of(answers, [](const hexad_answer& answer) { return !answer.text; })) return {};
+  std::vector<std::string> texts(answers.size());
+  for (size_t i = 0; i < answers.size(); ++i)
+    if (answers[i].text) texts[i].assign(answers[i].text, answers[i].size);
+  return texts;
 }
 
 }  // namespace
@@ -38,12 +47,14 @@ EnvironmentScores EnvironmentPlugin::score(const CallContext& context, std::span
   EnvironmentScores scores{std::vector<float>(count), std::vector<uint8_t>(count), {}, {}};
   std::vector<float> parts(components * count);
   std::vector<hexad_reply> replies(count);
+  std::vector<hexad_answer> answers(count);
   hexad_scores out{};
-  out.struct_size = HEXAD_STRUCT_SIZE(hexad_scores, replies);
+  out.struct_size = HEXAD_STRUCT_SIZE(hexad_scores, answers);
   out.rewards = scores.rewards.data();
   out.invalid = scores.invalid.data();
   out.components = parts.data();
   out.replies = replies.data();
+  out.answers = answers.data();
   invoke(context, "score", [&](hexad_call* call) {
     const hexad_code code = vtable_->score(self_, call, samples.data(), static_cast<int64_t>(count), &out);
     for (size_t i = 0; code == HEXAD_OK && i < count; ++i) {
@@ -54,7 +65,9 @@ EnvironmentScores EnvironmentPlugin::score(const CallContext& context, std::span
                       "plugin is faulty, tell its author",
                       i, count, scores.rewards[i]));
     }
-    for (size_t i = 0; code == HEXAD_OK && i < count; ++i) scores.replies.push_back(reply_of(replies[i]));
+    if (code != HEXAD_OK) return code;
+    for (const hexad_reply& reply : replies) scores.replies.push_back(reply_of(reply));
+    scores.answers = texts_of(answers);
     return code;
   });
   for (size_t c = 0; c < components; ++c)

@@ -21,6 +21,8 @@ struct EnvironmentScores {
   std::vector<uint8_t> invalid;                // [n]
   std::vector<std::vector<float>> components;  // [component_names().size()][n]
   std::vector<EnvironmentReply> replies;       // [n]
+  // [n], "" where the plugin gave none; empty: it gave none of any sample.
+  std::vector<std::string> answers = {};
 };
 
 class EnvironmentPlugin : public Instance {

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define HEXAD_ABI_MAJOR 1
-#define HEXAD_ABI_MINOR 3
+#define HEXAD_ABI_MINOR 4
 /* The lowest host minor that the plugin needs; names newer than it are hidden. The default is the most portable build. */
 #ifndef HEXAD_TARGET_MINOR
 #define HEXAD_TARGET_MINOR 0
@@ -577,6 +577,14 @@ typedef struct hexad_reply { /* frozen */
 } hexad_reply;
 #endif
 
+#if HEXAD_TARGET_MINOR >= 4
+/* What was read out of a response. Its text is the plugin's until the next call on self. Since 1.4. */
+typedef struct hexad_answer { /* frozen */
+  const char* text; /* UTF-8; "": nothing was found; NULL: the environment tells no answers */
+  uint64_t size;
+} hexad_answer;
+#endif
+
 /* Host memory, preallocated and zeroed. */
 typedef struct hexad_scores {
   uint32_t struct_size;
@@ -588,6 +596,10 @@ typedef struct hexad_scores {
   /* [samples]. A sample with a reply goes on with another response, as long as the run's turns and context allow; its
    * rewards add up. Nothing of a sample is kept elsewhere: turns may come in any order, or never. Since 1.3. */
   hexad_reply* replies;
+#endif
+#if HEXAD_TARGET_MINOR >= 4
+  /* [samples]. Equal texts are one answer: what votes of several responses are counted by (cons@k). Since 1.4. */
+  hexad_answer* answers;
 #endif
 } hexad_scores;
 

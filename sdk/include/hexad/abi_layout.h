@@ -354,6 +354,12 @@ HEXAD_FIELD_(hexad_reply, state_size, 32, 8);
 HEXAD_SIZE_(hexad_reply, 40);
 #endif
 
+#if HEXAD_TARGET_MINOR >= 4
+HEXAD_FIELD_(hexad_answer, text, 0, 8);
+HEXAD_FIELD_(hexad_answer, size, 8, 8);
+HEXAD_SIZE_(hexad_answer, 16);
+#endif
+
 #if HEXAD_TARGET_MINOR >= 1
 HEXAD_FIELD_(hexad_scores, struct_size, 0, 4);
 HEXAD_FIELD_(hexad_scores, reserved, 4, 4);
@@ -363,7 +369,10 @@ HEXAD_FIELD_(hexad_scores, components, 24, 8);
 #endif
 #if HEXAD_TARGET_MINOR >= 3
 HEXAD_FIELD_(hexad_scores, replies, 32, 8);
-HEXAD_SIZE_(hexad_scores, 40);
+#endif
+#if HEXAD_TARGET_MINOR >= 4
+HEXAD_FIELD_(hexad_scores, answers, 40, 8);
+HEXAD_SIZE_(hexad_scores, 48);
 #endif
 
 #if HEXAD_TARGET_MINOR >= 1

@@ -13,6 +13,8 @@
 //
 // Several turns (ABI 1.3: TARGET_MINOR 3): `out.reply(text)` says something back, and the sample goes on with another
 // response; `out.keep(state)` keeps a text with the sample, which sample.state() has at its next turn.
+//
+// Votes (ABI 1.4: TARGET_MINOR 4): `out.answer(text)` tells what was read out of the response, "" for nothing.
 #pragma once
 #include <hexad/tensor.hpp>
 
@@ -71,6 +73,13 @@ class ScoreOut {
     reply.state = kept.c_str(), reply.state_size = kept.size();
   }
 #endif
+#if HEXAD_TARGET_MINOR >= 4
+  // Of every sample or of none.
+  void answer(std::string text) {
+    const std::string& kept = texts_.emplace_back(std::move(text));
+    out_->answers[sample_] = {kept.c_str(), kept.size()};
+  }
+#endif
 
  private:
   hexad_scores* out_;
@@ -78,7 +87,7 @@ class ScoreOut {
   std::deque<std::string>& texts_;
 };
 
-// An environment and the texts of its newest replies, which the host reads after the call.
+// An environment and the texts of its newest replies and answers, which the host reads after the call.
 template <typename T>
 struct Speaking {
   Speaking(const Call& call, const Config& config) : object(call, config) {}

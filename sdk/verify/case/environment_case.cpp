@@ -98,7 +98,7 @@ std::string ScoreResult::bits_of(size_t sample) const {
   if (invalid[sample]) return text;  // what else stands there means nothing
   append(text, rewards[sample]);
   for (size_t at = sample; at < components.size(); at += rewards.size()) append(text, components[at]);
-  for (const auto* said : {&replies, &roles, &states}) text += (*said)[sample].value_or("") + '\0';
+  for (const auto* said : {&replies, &roles, &states, &answers}) text += (*said)[sample].value_or("") + '\0';
   return text;
 }
 
@@ -113,10 +113,10 @@ ScoreResult score(const Subject& subject, void* instance, const std::vector<Samp
   for (size_t i = 0; i < count; ++i) pointers.push_back(abi.emplace_back(to_abi(samples[i], tokens[i]), grown).get());
 
   Guarded rewards(count * sizeof(float)), invalid(count), components(count * vtable.num_components * sizeof(float)),
-      replies(count * sizeof(hexad_reply));
-  Grown<hexad_scores> out({HEXAD_STRUCT_SIZE(hexad_scores, replies), 0, static_cast<float*>(rewards.data()),
+      replies(count * sizeof(hexad_reply)), answers(count * sizeof(hexad_answer));
+  Grown<hexad_scores> out({HEXAD_STRUCT_SIZE(hexad_scores, answers), 0, static_cast<float*>(rewards.data()),
                            static_cast<uint8_t*>(invalid.data()), static_cast<float*>(components.data()),
-                           static_cast<hexad_reply*>(replies.data())},
+                           static_cast<hexad_reply*>(replies.data()), static_cast<hexad_answer*>(answers.data())},
                           grown);
   const auto call = subject.engine->call(options);
   ScoreResult result;
@@ -134,17 +134,20 @@ ScoreResult score(const Subject& subject, void* instance, const std::vector<Samp
   const auto text = [](const char* from, uint64_t size) {
     return from ? std::optional<std::string>(std::in_place, from, size) : std::nullopt;
   };
-  for (auto* said : {&result.replies, &result.roles, &result.states}) said->resize(count);
+  for (auto* said : {&result.replies, &result.roles, &result.states, &result.answers}) said->resize(count);
   for (size_t i = 0; result.code == HEXAD_OK && i < count; ++i) {
     const hexad_reply& reply = static_cast<const hexad_reply*>(replies.data())[i];
     result.replies[i] = text(reply.content, reply.content_size);
     result.roles[i] = text(reply.role, reply.role ? std::strlen(reply.role) : 0);
     result.states[i] = text(reply.state, reply.state_size);
+    const hexad_answer& answer = static_cast<const hexad_answer*>(answers.data())[i];
+    result.answers[i] = text(answer.text, answer.size);
   }
   if (!rewards.intact()) result.damage = "outside of rewards";
   if (!invalid.intact()) result.damage = "outside of invalid";
   if (!components.intact()) result.damage = "outside of components";
   if (!replies.intact()) result.damage = "outside of replies";
+  if (!answers.intact()) result.damage = "outside of answers";
   for (size_t i = 0; i < count; ++i) {
     if (tokens[i] != tokens_of(samples[i])) result.damage = "to the tokens of sample " + std::to_string(i);
   }

@@ -29,9 +29,9 @@ struct ScoreResult {
   std::string text;  // of the error
   std::vector<float> rewards;
   std::vector<uint8_t> invalid;
-  std::vector<float> components;                                   // [num_components][samples]
-  std::vector<std::optional<std::string>> replies, roles, states;  // [samples]
-  std::string damage;                                              // what was written that may not be; empty if nothing
+  std::vector<float> components;                                            // [num_components][samples]
+  std::vector<std::optional<std::string>> replies, roles, states, answers;  // [samples]
+  std::string damage;  // what was written that may not be; empty if nothing
 
   // Of all scores: equal bits give equal text.
   std::string bits() const;

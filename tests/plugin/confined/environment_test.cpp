@@ -7,7 +7,7 @@ using namespace confined_test;
 namespace {
 
 constexpr const char* kEnvironment = R"(
-#define HEXAD_TARGET_MINOR 3
+#define HEXAD_TARGET_MINOR 4
 #include <hexad/abi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,7 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
       out->replies[i].role = "tool";
       out->replies[i].state = s->state, out->replies[i].state_size = s->state_size;
     }
+    out->answers[i].text = s->response, out->answers[i].size = s->response_size;
     out->components[count + i] = (float)(s->metadata_size + s->prompt_size + s->response_tokens);
     self->host->metric(call, "bytes", (double)s->response_size, 1, HEXAD_REDUCE_MEAN);
   }
@@ -70,6 +71,7 @@ std::string scores(EnvironmentPlugin& environment, uint64_t group = 1) {
         fmt::format("{}/{}/{}/{} ", found.rewards[i], found.invalid[i], found.components[0][i], found.components[1][i]);
   for (const EnvironmentReply& reply : found.replies)
     text += fmt::format("{}:{}:{} ", reply.content.value_or("none"), reply.role, reply.state.value_or("none").size());
+  for (const std::string& answer : found.answers) text += fmt::format("[{}]", answer);
   return text;
 }
 
@@ -86,7 +88,7 @@ TEST_CASE("a confined environment scores as in process, and its crash is an erro
   CHECK(own.desc->environment->caps == HEXAD_CAP_NONDETERMINISTIC);
   CHECK(scores(confined) == scores(here));
   CHECK(contains(scores(confined), "bytes=4 bytes=0 bytes=6 1.13"));
-  CHECK(contains(scores(confined), "four:tool:9 none:user:4 none:user:4 "));
+  CHECK(contains(scores(confined), "four:tool:9 none:user:4 none:user:4 [four][][longer]"));
   CHECK(contains(error_of([&] { scores(confined, 99); }), "was killed by signal 6 (Aborted) during score"));
 }
 

@@ -11,14 +11,14 @@ struct EnvironmentFacts {
   std::vector<const char*> components;
 };
 
-// What the samples' replies point to, until the next call.
-struct Replies {
+// What the samples' replies and answers point to, until the next call.
+struct Texts {
   std::deque<std::string> texts;
 };
 
-const char* take_text(Reader& in, Replies& replies, uint64_t* size = nullptr) {
+const char* take_text(Reader& in, Texts& kept, uint64_t* size = nullptr) {
   if (!in.has()) return nullptr;
-  const std::string& text = replies.texts.emplace_back(in.text());
+  const std::string& text = kept.texts.emplace_back(in.text());
   if (size) *size = text.size();
   return text.c_str();
 }
@@ -53,14 +53,15 @@ hexad_code environment_score(hexad_environment* self, hexad_call* call, const he
         take(in, out->rewards, count);
         take(in, out->invalid, count);
         take(in, out->components, count * plugin.desc.environment->num_components);
-        const auto replies = std::make_shared<Replies>();
-        instance_of(self).of_kind = replies;
+        const auto texts = std::make_shared<Texts>();
+        instance_of(self).of_kind = texts;
         for (int64_t i = 0; i < count; ++i) {
           hexad_reply& reply = out->replies[i];
-          reply.content = take_text(in, *replies, &reply.content_size);
-          reply.role = take_text(in, *replies);
-          reply.state = take_text(in, *replies, &reply.state_size);
+          reply.content = take_text(in, *texts, &reply.content_size);
+          reply.role = take_text(in, *texts);
+          reply.state = take_text(in, *texts, &reply.state_size);
         }
+        for (int64_t i = 0; i < count; ++i) out->answers[i].text = take_text(in, *texts, &out->answers[i].size);
       });
 }
 

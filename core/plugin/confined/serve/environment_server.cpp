@@ -36,12 +36,14 @@ hexad_code serve_score(const hexad_environment_vtable& vtable, hexad_environment
   std::vector<float> rewards(count), components(count * vtable.num_components);
   std::vector<uint8_t> invalid(count);
   std::vector<hexad_reply> replies(count);
+  std::vector<hexad_answer> answers(count);
   hexad_scores scores{};
-  scores.struct_size = HEXAD_STRUCT_SIZE(hexad_scores, replies);
+  scores.struct_size = HEXAD_STRUCT_SIZE(hexad_scores, answers);
   scores.rewards = rewards.data();
   scores.invalid = invalid.data();
   scores.components = components.data();
   scores.replies = replies.data();
+  scores.answers = answers.data();
   const hexad_code code =
       vtable.score(self, call.handle(), samples.pointers.data(), static_cast<int64_t>(count), &scores);
   call.out.array(rewards.data(), static_cast<int64_t>(rewards.size()));
@@ -53,6 +55,7 @@ hexad_code serve_score(const hexad_environment_vtable& vtable, hexad_environment
     call.out.optional_text(whole ? reply.role : nullptr);
     put_text(call.out, whole ? reply.state : nullptr, reply.state_size);
   }
+  for (const hexad_answer& answer : answers) put_text(call.out, whole ? answer.text : nullptr, answer.size);
   return code;
 }
 

@@ -1,0 +1,1 @@
+../v1.0-rc1/backend.c

@@ -1,0 +1,1 @@
+../v1.2-rc1/generator.c
