@@ -60,19 +60,19 @@ bool Inbox::ends_at_text(const sdk::Call& call, Event& event, Watched& watched) 
                                   [&](const int32_t* ids, int64_t n) { return call.detokenize(ids, n); });
   watched.examined = static_cast<int64_t>(event.tokens.size());
   if (count == 0) return false;
-  event.seal(event.completion.id, HEXAD_FINISH_STOP, static_cast<size_t>(count));
+  event.seal(event.completion->id, HEXAD_FINISH_STOP, static_cast<size_t>(count));
   return true;
 }
 
 // The next event that the host is to see; null if there is none yet.
 std::unique_ptr<Event> Inbox::next_event(const sdk::Call& call) {
   while (std::unique_ptr<Event> event = outbox_.take()) {
-    const uint64_t id = event->completion.id;
-    const bool partial = event->completion.finish == HEXAD_FINISH_NONE;
+    const uint64_t id = event->completion->id;
+    const bool partial = event->completion->finish == HEXAD_FINISH_NONE;
     const std::lock_guard lock(mutex_);
     const auto found = live_.find(id);
     if (found == live_.end()) continue;  // it has ended at a stop string
-    const bool judged = event->completion.finish == HEXAD_FINISH_ERROR || found->second.stops.empty();
+    const bool judged = event->completion->finish == HEXAD_FINISH_ERROR || found->second.stops.empty();
     const bool ended = !judged && ends_at_text(call, *event, found->second);
     if (partial && ended) loop_.run([&] { fleet_.drop(id); });
     if (partial && !ended && !found->second.stream) continue;
@@ -103,7 +103,7 @@ int64_t Inbox::poll(const sdk::Call& call, std::span<const hexad_completion*> ev
       std::unique_ptr<Event> event = next_event(call);
       if (!event) break;
       const std::lock_guard lock(mutex_);
-      const hexad_completion* completion = events[static_cast<size_t>(count++)] = &event->completion;
+      const hexad_completion* completion = events[static_cast<size_t>(count++)] = event->completion.get();
       lent_[completion] = std::move(event);
     }
     if (count > 0) return count;
