@@ -38,7 +38,6 @@ BOTTOM = """
 #undef HEXAD_SIZE_
 #undef HEXAD_FIELD_
 #undef HEXAD_ASSERT_
-
 #endif  /* HEXAD_ABI_LAYOUT_H_ */
 """
 

@@ -1,32 +1,26 @@
 // Whole runs whose loss and generator have processes of their own.
 #include <doctest/doctest.h>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/support/toy/train.hpp"
 
 using plugin_test::contains;
 using plugin_test::Json;
+using toy::all_gone;
+using toy::Arguments;
 using toy::Ended;
 using toy::Program;
 using toy::TempDir;
+using toy::train;
 
 namespace {
 
-using Arguments = std::vector<std::string>;
 constexpr const char* kBoth = "++plugins.own_process=[ppo_clip_c, toy_generator]";
-
-Arguments train(const TempDir& dir, Arguments overrides = {}) {
-  const auto config = dir.write("toy.yaml", toy::config_text(dir.path()));
-  overrides.insert(overrides.begin(), {"train", config.string()});
-  return overrides;
-}
 
 // What a run measured, without what clocks say.
 std::vector<Json> metrics(const TempDir& dir) {
   std::vector<Json> found;
-  std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
-  for (std::string line; std::getline(in, line);) {
+  for (const Json& read : toy::lines(dir / "logs/exp_001/metrics.jsonl")) {
     Json numbers = Json::object();
-    const Json read = Json::parse(line);
     for (const auto& [name, value] : read.items()) {
       const bool of_clock = contains(name, "timing") || contains(name, "time") || contains(name, "per_sec") ||
                             contains(name, "performance") || contains(name, "memory");
@@ -55,10 +49,6 @@ std::vector<pid_t> plugins_of_run(pid_t controller) {
     for (const pid_t pid : plugins_of(worker)) found.push_back(pid);
   }
   return found;
-}
-
-bool all_gone(const std::vector<pid_t>& pids) {
-  return std::ranges::none_of(pids, [](pid_t pid) { return toy::alive(pid); });
 }
 
 // A run that takes long enough to be looked at, and its two plugins' processes.

@@ -1,13 +1,14 @@
 // Rewards by a program in whole runs: what a run makes of them, and how it ends.
 #include <doctest/doctest.h>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/support/toy/train.hpp"
 
 using plugin_test::contains;
 using plugin_test::Json;
 using toy::Ended;
 using toy::Program;
 using toy::TempDir;
+using toy::weights;
 
 namespace {
 
@@ -31,26 +32,15 @@ for line in sys.stdin:
     sys.stdout.flush()
 )PY";
 
-std::vector<std::string> train(const TempDir& dir, std::vector<std::string> overrides = {}) {
+std::vector<std::string> train_with_program(const TempDir& dir, std::vector<std::string> overrides = {}) {
   dir.write("reward.py", kReward);
-  const auto config = dir.write("toy.yaml", toy::config_text(dir.path()));
-  std::vector<std::string> arguments = {
-      "train", config.string(), "data.train.env_name=mine",
-      fmt::format("+env.mine={{command: [python3, {}], num_workers: 2}}", (dir / "reward.py").string())};
-  arguments.insert(arguments.end(), overrides.begin(), overrides.end());
-  return arguments;
+  overrides.insert(overrides.begin(),
+                   {"data.train.env_name=mine",
+                    fmt::format("+env.mine={{command: [python3, {}], num_workers: 2}}", (dir / "reward.py").string())});
+  return toy::train(dir, std::move(overrides));
 }
 
-std::vector<Json> metrics(const TempDir& dir) {
-  std::vector<Json> found;
-  std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
-  for (std::string line; std::getline(in, line);) found.push_back(Json::parse(line));
-  return found;
-}
-
-std::string weights(const TempDir& dir, int step) {
-  return toy::read_text(dir / fmt::format("checkpoints/step_{}/policy/weights/toy.bin", step));
-}
+std::vector<Json> metrics(const TempDir& dir) { return toy::lines(dir / "logs/exp_001/metrics.jsonl"); }
 
 bool all_gone(const TempDir& dir) {
   std::ifstream in(dir / "pids");
@@ -68,7 +58,7 @@ TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("a program's rewards train as the built-in's do; its processes end with the run") {
   const TempDir dir, built_in;
-  const Ended run = toy::run(train(dir));
+  const Ended run = toy::run(train_with_program(dir));
   REQUIRE_MESSAGE(run.code == 0, run.err);
   const auto config = built_in.write("toy.yaml", toy::config_text(built_in.path()));
   REQUIRE(toy::run({"train", config.string(), "env.exact_answer={ignore_case: false}"}).code == 0);
@@ -81,7 +71,7 @@ TEST_CASE("a program's rewards train as the built-in's do; its processes end wit
 TEST_CASE("invalid samples leave the loss and the means, and are counted") {
   const TempDir dir;
   touch(dir, "some");
-  const Ended run = toy::run(train(dir, {"grpo.max_num_steps=1"}));
+  const Ended run = toy::run(train_with_program(dir, {"grpo.max_num_steps=1"}));
   REQUIRE_MESSAGE(run.code == 0, run.err);
   const Json step = metrics(dir).at(0);
   CHECK(step.at("train/num_invalid_samples") == 22);  // of 64, each third one
@@ -103,7 +93,7 @@ TEST_CASE("invalid samples leave the loss and the means, and are counted") {
 TEST_CASE("a step without one valid reward ends the run, with the reason and code 4") {
   const TempDir dir;
   touch(dir, "fail");
-  const Ended run = toy::run(train(dir));
+  const Ended run = toy::run(train_with_program(dir));
   CHECK(run.code == 4);
   CHECK_MESSAGE(
       contains(run.err,
@@ -115,17 +105,17 @@ TEST_CASE("a step without one valid reward ends the run, with the reason and cod
 
 TEST_CASE("a program that is not there ends the run before it begins") {
   const TempDir dir;
-  const Ended run = toy::run(train(dir, {"env.mine.command=[no-such-reward]"}));
+  const Ended run = toy::run(train_with_program(dir, {"env.mine.command=[no-such-reward]"}));
   CHECK(run.code == 2);
   CHECK_MESSAGE(contains(run.err, "env.mine.command: no program 'no-such-reward' on PATH"), run.err);
 }
 
 TEST_CASE("Ctrl-C while a reward hangs: the step is given up, those before it are saved, and resumed bit for bit") {
   const TempDir dir, undisturbed;
-  REQUIRE(toy::run(train(undisturbed)).code == 0);
+  REQUIRE(toy::run(train_with_program(undisturbed)).code == 0);
   {
     dir.write("hang", "3");
-    Program program(train(dir, {"checkpointing.save_period=100"}));
+    Program program(train_with_program(dir, {"checkpointing.save_period=100"}));
     REQUIRE(toy::eventually([&] { return toy::fs::exists(dir / "hangs"); }));
     ::kill(program.pid(), SIGINT);
     const Ended ended = program.wait();
@@ -136,7 +126,7 @@ TEST_CASE("Ctrl-C while a reward hangs: the step is given up, those before it ar
     CHECK(all_gone(dir));
   }
   toy::fs::remove(dir / "hang");
-  const Ended resumed = toy::run(train(dir));
+  const Ended resumed = toy::run(train_with_program(dir));
   INFO(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(contains(resumed.err, "resumed from "));
@@ -147,7 +137,7 @@ TEST_CASE("Ctrl-C twice, or kill -9, while a reward hangs: nothing of it is left
   for (const int signal : {SIGINT, SIGKILL}) {
     const TempDir dir;
     dir.write("hang", "1");
-    Program program(train(dir));
+    Program program(train_with_program(dir));
     REQUIRE(toy::eventually([&] { return toy::fs::exists(dir / "hangs"); }));
     ::kill(program.pid(), signal);
     if (signal == SIGINT) {

@@ -3,11 +3,12 @@
 
 #include <cstdlib>
 
-#include "tests/support/toy/program.hpp"
+#include "tests/support/toy/train.hpp"
 
 using plugin_test::contains;
 using toy::Ended;
 using toy::TempDir;
+using toy::weights;
 
 namespace {
 
@@ -30,18 +31,12 @@ __attribute__((visibility("default"))) int fsync(int descriptor) {
 Ended train(const TempDir& dir, const char* variable, const std::string& value, std::vector<std::string> overrides) {
   static const plugin_test::PluginFolder folder;
   static const std::string disk = folder.compile("disk", "-ldl", kDisk).string();
-  const auto config = dir.write("toy.yaml", toy::config_text(dir.path()));
-  overrides.insert(overrides.begin(), {"train", config.string()});
   ::setenv("LD_PRELOAD", disk.c_str(), 1);
   ::setenv(variable, value.c_str(), 1);
-  const Ended ended = toy::run(overrides);
+  const Ended ended = toy::run(toy::train(dir, std::move(overrides)));
   ::unsetenv("LD_PRELOAD");
   ::unsetenv(variable);
   return ended;
-}
-
-std::string weights(const TempDir& dir, int step) {
-  return toy::read_text(dir / fmt::format("checkpoints/step_{}/policy/weights/toy.bin", step));
 }
 
 }  // namespace

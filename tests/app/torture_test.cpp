@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/torture.hpp"
+#include "tests/support/toy/train.hpp"
 
 namespace fs = std::filesystem;
 using toy::TempDir;
@@ -12,10 +13,9 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-Arguments train(const TempDir& dir, Arguments overrides = {}) {
-  const auto config = dir.write("toy.yaml", toy::config_text(dir.path()));
-  overrides.insert(overrides.begin(), {"train", config.string(), "checkpointing.save_period=1", "grpo.val_period=2"});
-  return overrides;
+Arguments train_saving(const TempDir& dir, Arguments overrides = {}) {
+  overrides.insert(overrides.begin(), {"checkpointing.save_period=1", "grpo.val_period=2"});
+  return toy::train(dir, std::move(overrides));
 }
 
 // All that the last checkpoint holds, but for times and paths.
@@ -26,7 +26,7 @@ std::map<std::string, std::string> last(const TempDir& dir) {
 }
 
 Arguments train_rewarded(const TempDir& dir, const torture::Rewards& rewards, const Arguments& overrides = {}) {
-  Arguments arguments = train(dir, overrides);
+  Arguments arguments = train_saving(dir, overrides);
   arguments[1] =
       dir.write("run.yaml", fmt::format("defaults: [toy.yaml, {}]\n", rewards.file.filename().string())).string();
   return arguments;
@@ -96,7 +96,7 @@ TEST_CASE("killed reward programs: at any moment, the run goes on and ends like 
 
 TEST_CASE("killed in a named phase, the run goes on and ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
-  REQUIRE(toy::run(train(undisturbed)).code == 0);
+  REQUIRE(toy::run(train_saving(undisturbed)).code == 0);
   const auto wanted = last(undisturbed);
   for (const std::string where :
        {"policy create@0", "policy forward@3", "policy train@3", "policy save@3", "policy refit@4",
@@ -108,11 +108,11 @@ TEST_CASE("killed in a named phase, the run goes on and ends like the undisturbe
       const size_t space = where.find(' ');
       const std::string fault =
           fmt::format("+{}.plugin_config.fault={}:{}", where.substr(0, space), where.substr(space + 1), who);
-      const toy::Ended killed = toy::run(train(dir, {fault}));
+      const toy::Ended killed = toy::run(train_saving(dir, {fault}));
       INFO(killed.err);
       CHECK(killed.code == (who == "kill" ? 4 : -SIGKILL));
       fs::create_directories(dir / "checkpoints");
-      torture::go_on(train(dir), dir / "checkpoints");
+      torture::go_on(train_saving(dir), dir / "checkpoints");
       CHECK(last(dir) == wanted);
     }
   }
@@ -120,7 +120,7 @@ TEST_CASE("killed in a named phase, the run goes on and ends like the undisturbe
 
 TEST_CASE("killed at any moment, again and again, the run ends like the undisturbed one, bit for bit") {
   const TempDir undisturbed;
-  const toy::Ended whole = toy::run(train(undisturbed));
+  const toy::Ended whole = toy::run(train_saving(undisturbed));
   REQUIRE(whole.code == 0);
   const auto wanted = last(undisturbed);
   std::mt19937 random(7);
@@ -129,8 +129,9 @@ TEST_CASE("killed at any moment, again and again, the run ends like the undistur
     CAPTURE(i);
     const TempDir dir;
     fs::create_directories(dir / "checkpoints");
-    for (int times = 1 + i % 3; times > 0; --times) torture::start_and_kill(train(dir), moment(random), i % 2 == 0);
-    torture::go_on(train(dir), dir / "checkpoints");
+    for (int times = 1 + i % 3; times > 0; --times)
+      torture::start_and_kill(train_saving(dir), moment(random), i % 2 == 0);
+    torture::go_on(train_saving(dir), dir / "checkpoints");
     CHECK(last(dir) == wanted);
   }
 }

@@ -14,6 +14,7 @@ using cluster::Message;
 using cluster::WorkerGroup;
 using plugin_test::contains;
 using plugin_test::error_of;
+using toy::all_gone;
 using toy::start_message;
 namespace fs = std::filesystem;
 
@@ -53,10 +54,6 @@ struct Two {
   cluster::Spawner spawner;
   WorkerGroup group;
 };
-
-bool all_gone(const std::vector<pid_t>& pids) {
-  return std::ranges::none_of(pids, [](pid_t pid) { return toy::alive(pid); });
-}
 
 class Stopwatch {
  public:

@@ -23,8 +23,6 @@ std::optional<ContextExchange> parse_context_exchange(const std::string& text) {
   return std::nullopt;
 }
 
-const char* context_exchange_name(ContextExchange exchange) { return kExchanges[static_cast<size_t>(exchange)].second; }
-
 ContextAttention::ContextAttention(const ModelConfig& config, PackedLayout row, const ContextParallel& ranks)
     : windows_(config.sliding_window), row_(std::move(row)), ranks_(ranks) {
   const auto wants = [&](ContextExchange exchange) {

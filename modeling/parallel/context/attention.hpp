@@ -22,7 +22,6 @@ enum class ContextExchange {
 
 // "p2p", "all_gather", "a2a", "a2a+p2p"; nothing for any other text.
 std::optional<ContextExchange> parse_context_exchange(const std::string& text);
-const char* context_exchange_name(ContextExchange exchange);
 
 // The ranks that share the tokens of a row.
 struct ContextParallel {

@@ -5,29 +5,30 @@ namespace hexad::vllm {
 void Event::seal(uint64_t id, int32_t finish, size_t count) {
   tokens.resize(count), logprobs.resize(count);
   while (!spans.empty() && spans.back().start >= static_cast<int64_t>(count)) spans.pop_back();
-  completion = {};
-  completion.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, error);
-  completion.finish = finish;
-  completion.id = id;
-  completion.tokens = tokens.data();
-  completion.logprobs = logprobs.data();
-  completion.count = static_cast<int64_t>(count);
-  completion.spans = spans.data();
-  completion.num_spans = static_cast<int64_t>(spans.size());
-  completion.error = finish == HEXAD_FINISH_ERROR ? error.c_str() : nullptr;
+  auto made = std::make_shared<hexad_completion>();
+  made->struct_size = HEXAD_STRUCT_SIZE(hexad_completion, error);
+  made->finish = finish;
+  made->id = id;
+  made->tokens = tokens.data();
+  made->logprobs = logprobs.data();
+  made->count = static_cast<int64_t>(count);
+  made->spans = spans.data();
+  made->num_spans = static_cast<int64_t>(spans.size());
+  made->error = finish == HEXAD_FINISH_ERROR ? error.c_str() : nullptr;
+  completion = std::move(made);
 }
 
 void Outbox::put_final(std::unique_ptr<Event> event) {
   const std::lock_guard lock(mutex_);
-  partials_.erase(event->completion.id);
+  partials_.erase(event->completion->id);
   finals_.push_back(std::move(event));
   changed_.notify_all();
 }
 
 void Outbox::put_partial(std::unique_ptr<Event> event) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Event>& place = partials_[event->completion.id];
-  if (!place) partial_order_.push_back(event->completion.id);
+  std::unique_ptr<Event>& place = partials_[event->completion->id];
+  if (!place) partial_order_.push_back(event->completion->id);
   place = std::move(event);
   changed_.notify_all();
 }

@@ -15,7 +15,9 @@
 namespace hexad::vllm {
 
 struct Event {
-  hexad_completion completion{};
+  // Null until seal, which makes and frees it in event.cpp alone: how large it is depends on the minor of the ABI that a
+  // file is compiled for, and tests know a later one than the bridge.
+  std::shared_ptr<const hexad_completion> completion;
   std::vector<int32_t> tokens;
   std::vector<float> logprobs;
   std::vector<hexad_version_span> spans;

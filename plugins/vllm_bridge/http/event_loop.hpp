@@ -60,6 +60,12 @@ class EventLoop {
   std::thread thread_;
 };
 
+// Ends the loop's thread before the members that are declared above it, even if one below it throws.
+struct StopsLoop {
+  EventLoop& loop;
+  ~StopsLoop() { loop.stop(); }
+};
+
 }  // namespace hexad::vllm
 
 #include "plugins/vllm_bridge/http/event_loop_run.hpp"

@@ -52,7 +52,6 @@ class Transfers {
   uint64_t start(HttpRequest request, HttpHandler handler);
   // Closes its connection; its handler is not called any more. An ended one is no error.
   void abort(uint64_t transfer);
-  size_t size() const { return running_.size(); }
 
  private:
   struct Transfer;

@@ -45,7 +45,7 @@ Nursery::Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::s
 
 void Nursery::start(const std::string& model_dir) {
   model_dir_ = model_dir;
-  if (started()) return;
+  if (!nests_.empty()) return;
   nests_.resize(static_cast<size_t>(settings_.spawn.servers));
   try {
     for (size_t i = 0; i < nests_.size(); ++i) {

@@ -21,7 +21,6 @@ class Nursery {
   // Starts all, from this folder, or throws and has none; later starts are from the latest one. Again: names the folder
   // alone.
   void start(const std::string& model_dir);
-  bool started() const { return !nests_.empty(); }
   // Whether one that has not answered yet was started from this folder, and may be reading it.
   bool starts_from(const std::string& model_dir) const;
 

@@ -406,5 +406,4 @@ HEXAD_SIZE_(hexad_plugin_desc, 88);
 #undef HEXAD_SIZE_
 #undef HEXAD_FIELD_
 #undef HEXAD_ASSERT_
-
 #endif  /* HEXAD_ABI_LAYOUT_H_ */

@@ -1,4 +1,5 @@
-// Weights from GPU to GPU. Without a GPU: the driver is support/fake_cuda.c, and a server maps its memory as an address.
+// Weights from GPU to GPU. Without a GPU: the driver is support/fake_cuda.c, and a server maps its memory as an
+// address.
 #include <dlfcn.h>
 
 #include "plugins/vllm_bridge/refit/ipc/pickle.hpp"
@@ -31,12 +32,6 @@ uint64_t model_with(const std::vector<std::pair<std::string, float>>& weights) {
   return hash;
 }
 
-int64_t place(const FakeVllm& server, const std::string& call) {
-  const std::vector<std::string> calls = server.calls();
-  return std::find_if(calls.begin(), calls.end(), [&](const std::string& c) { return c.starts_with(call); }) -
-         calls.begin();
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time
@@ -56,11 +51,9 @@ TEST_CASE("servers on this GPU take each bucket from its memory, paused from the
     CHECK(server->weights() == weights);
     CHECK(!server->paused());
     CHECK(server->count("POST /collective_rpc") == 0);
-    const char* const calls[] = {
-        "POST /pause?mode=keep", "POST /init_weight_transfer_engine", "POST /start_weight_update",
-        "POST /update_weights",  "POST /finish_weight_update",        "POST /reset_prefix_cache",
-        "POST /resume"};
-    for (size_t i = 1; i < std::size(calls); ++i) CHECK(place(*server, calls[i]) > place(*server, calls[i - 1]));
+    CHECK(server->came_in_order({"POST /pause?mode=keep", "POST /init_weight_transfer_engine",
+                                 "POST /start_weight_update", "POST /update_weights", "POST /finish_weight_update",
+                                 "POST /reset_prefix_cache", "POST /resume"}));
   }
   CHECK(LogLines::all().has("weights reach the vLLM servers by ipc"));
   const Wish wish{.id = 9};

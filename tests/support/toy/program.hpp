@@ -139,4 +139,6 @@ inline bool alive(pid_t pid) {
   return found.parent != 0 && found.state != 'Z' && found.state != 'X';
 }
 
+inline bool all_gone(const std::vector<pid_t>& pids) { return std::ranges::none_of(pids, alive); }
+
 }  // namespace toy

@@ -1,10 +1,10 @@
-// The generator's weights.
+#include "plugins/vllm_bridge/weight_update.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
-
-#include "plugins/vllm_bridge/generator.hpp"
+#include <utility>
 
 namespace hexad::vllm {
 namespace {
@@ -20,24 +20,14 @@ bool was_reset(const Answer& answer) {
 
 }  // namespace
 
-// Of a first start alone: one that is down, or comes back, takes the next update that finds it there.
-void Generator::await_servers(const sdk::Call& call) {
-  bool told = false;
-  while (control_.any_on_its_first_start() && Clock::now() < first_starts_end_) {
-    if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "the weight update was cancelled while vLLM servers start");
-    if (!std::exchange(told, true)) call.log(HEXAD_LOG_INFO, "the first weight update waits for vLLM servers to start");
-    std::this_thread::sleep_for(Milliseconds(50));
-  }
-}
-
-// The channel of this update; null: it goes over disk. A model without weights begins there: its servers start from what
-// is written.
-Channel* Generator::choose_channel(const sdk::Call& call) {
+// The channel of this update; null: it goes over disk. A model without weights begins there: its servers start from
+// what is written.
+Channel* WeightUpdate::choose_channel(const sdk::Call& call) {
   const std::string& wanted = settings_.transport;
-  if (wanted == "disk" || !has_weights_ || call.device().device_type != kDLCUDA) return nullptr;
-  await_servers(call);
+  if (wanted == "disk" || !servers_.has_weights() || call.device().device_type != kDLCUDA) return nullptr;
+  servers_.await_first_starts(call);
   const bool direct = !wanted.empty() || channel_;  // servers may see no disk of ours
-  if (direct) wait_for_server(call);
+  if (direct) servers_.await_any(call);
   const std::vector<Target> targets = control_.takes_weights();
   if (targets.empty() && direct) fail_update();
   std::string backend = wanted;
@@ -59,13 +49,13 @@ Channel* Generator::choose_channel(const sdk::Call& call) {
 }
 
 // Those that the channel reaches, as they are once the others stand still: one that failed at the pause is none.
-std::vector<Target> Generator::reached_by(const Channel& channel) {
+std::vector<Target> WeightUpdate::reached_by(const Channel& channel) {
   std::vector<Target> targets = control_.takes_weights();
   std::erase_if(targets, [&](const Target& target) { return target.weight_transfer != channel.backend(); });
   return targets;
 }
 
-void Generator::update_begin(const sdk::Call& call, int64_t version) {
+void WeightUpdate::begin(const sdk::Call& call, int64_t version) {
   for (const Target& target : control_.up()) {
     if (target.dev_mode) continue;
     sdk::fail(HEXAD_FAILED_PRECONDITION,
@@ -75,40 +65,39 @@ void Generator::update_begin(const sdk::Call& call, int64_t version) {
   }
   direct_.reset();
   checkpoint_.reset();
-  update_failure_.clear();
+  failure_.clear();
   if (Channel* const channel = choose_channel(call)) {
-    direct_.reset(
-        new DirectUpdate{{*this, runs()}, {call, *channel, control_, reached_by(*channel), settings_.deadlines}});
+    direct_.reset(new DirectUpdate{ServerPool::Halt(servers_),
+                                   Delivery(call, *channel, control_, reached_by(*channel), settings_.deadlines)});
   } else {
-    checkpoint_.emplace(work_.path() / fmt::format("version_{}", version), settings_.model_name,
-                        settings_.deadlines.control);
+    checkpoint_.emplace(work_.weights(version), settings_.model_name, settings_.deadlines.control);
   }
   if (const std::string way = direct_ ? channel_->backend() : "disk"; std::exchange(way_, way) != way)
     call.log(HEXAD_LOG_INFO, "weights reach the vLLM servers by " + way);
-  update_version_ = version;
-  updating_ = true;
+  version_ = version;
+  under_way_ = true;
 }
 
-void Generator::update_bucket(const sdk::Call& call, const hexad_weight_list& bucket) {
+void WeightUpdate::add(const sdk::Call& call, const hexad_weight_list& bucket) {
   if (!checkpoint_ && !direct_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_bucket without update_begin");
   try {
     direct_ ? direct_->delivery.add(call, bucket) : checkpoint_->add(call, bucket);
   } catch (const std::exception& error) {
-    update_failure_ = error.what();
+    failure_ = error.what();
     throw;
   }
 }
 
-void Generator::update_end(const sdk::Call& call, bool commit) {
+void WeightUpdate::end(const sdk::Call& call, bool commit) {
   if (!checkpoint_ && !direct_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_end without update_begin");
   const struct End {
-    Generator& self;
-    ~End() { self.checkpoint_.reset(), self.direct_.reset(), self.updating_ = false; }
+    WeightUpdate& self;
+    ~End() { self.checkpoint_.reset(), self.direct_.reset(), self.under_way_ = false; }
   } end{*this};
   if (!commit) return;
-  if (!update_failure_.empty()) {
+  if (!failure_.empty()) {
     sdk::fail(HEXAD_FAILED_PRECONDITION, "the weight update cannot be committed, a bucket of it was refused: %s",
-              update_failure_.c_str());
+              failure_.c_str());
   }
   if (!direct_) return publish(call, checkpoint_->finish(call));
   std::vector<Target> targets = direct_->delivery.finish();
@@ -118,14 +107,14 @@ void Generator::update_end(const sdk::Call& call, bool commit) {
 }
 
 // Every server of `targets` loads the folder; those that fail leave it.
-void Generator::load(std::vector<Target>& targets, const fs::path& dir) {
+void WeightUpdate::load(std::vector<Target>& targets, const fs::path& dir) {
   const Json body = {{"method", "reload_weights"}, {"kwargs", {{"weights_path", dir.string()}}}};
   control_.update(targets, "/collective_rpc", body.dump(), settings_.deadlines.control);
   drop_prefixes(targets);
 }
 
 // Those that keep prefixes of other weights, and cannot be told them apart, have failed.
-void Generator::drop_prefixes(std::vector<Target>& targets) {
+void WeightUpdate::drop_prefixes(std::vector<Target>& targets) {
   const std::vector<Answer> answers = control_.post(targets, "/reset_prefix_cache", "{}", settings_.deadlines.control);
   std::vector<Target> left;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -139,56 +128,22 @@ void Generator::drop_prefixes(std::vector<Target>& targets) {
   targets = std::move(left);
 }
 
-// The latest two stay, as a server may be loading the last but one, and what a server is starting from.
-void Generator::remove_old_dirs() {
-  std::vector<fs::path> left;
-  for (size_t i = 0; i < dirs_.size(); ++i) {
-    const std::string dir = dirs_[i].string();
-    if (i + 2 >= dirs_.size() || loop_.run([&] { return nursery_.starts_from(dir); })) {
-      left.push_back(dirs_[i]);
-      continue;
-    }
-    std::error_code ignored;
-    fs::remove_all(dirs_[i], ignored);
-  }
-  dirs_ = std::move(left);
-}
-
 // `dir`: where a copy lies, if there is one.
-void Generator::put_in_force(const sdk::Call& call, const std::vector<Target>& holders, std::optional<fs::path> dir) {
-  loop_.run([&] {
-    for (const Target& target : holders) fleet_.holds(target.index, target.incarnation, update_version_);
-    fleet_.set_version(update_version_, dir ? std::optional(dir->string()) : std::nullopt);
-    if (dir && spawns_) nursery_.start(dir->string());
-  });
-  has_weights_ = true;
-  if (dir) {
-    std::erase(dirs_, *dir);
-    dirs_.push_back(*dir);
-    remove_old_dirs();
-  }
-  // Of sleep's hold; a pause's is another.
-  if (std::exchange(without_weights_, false) && !asleep_) loop_.run([&] { fleet_.release(); });
+void WeightUpdate::put_in_force(const sdk::Call& call, const std::vector<Target>& holders,
+                                const std::optional<fs::path>& dir) {
+  servers_.put_in_force(version_, holders, dir);
+  if (dir) work_.keep(*dir, [&](const fs::path& old) { return servers_.starts_from(old); });
   call.log(HEXAD_LOG_DEBUG,
-           fmt::format("weights of version {} are in force on {} vLLM servers", update_version_, holders.size()));
+           fmt::format("weights of version {} are in force on {} vLLM servers", version_, holders.size()));
 }
 
-// Waits until a server takes weights, as long as for an answer.
-void Generator::wait_for_server(const sdk::Call& call) {
-  const auto deadline = Clock::now() + std::chrono::ceil<Milliseconds>(settings_.deadlines.control);
-  while (Clock::now() < deadline && control_.takes_weights().empty()) {
-    if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "the weight update was cancelled while no vLLM server is there");
-    std::this_thread::sleep_for(Milliseconds(50));
-  }
-}
-
-// Has the servers load a folder, and puts it in force. If all of them fail at it, those that come back are asked again; if
-// nobody is there, whoever comes loads it before he takes requests.
-void Generator::publish(const sdk::Call& call, const fs::path& dir) {
+// Has the servers load a folder, and puts it in force. If all of them fail at it, those that come back are asked again;
+// if nobody is there, whoever comes loads it before he takes requests.
+void WeightUpdate::publish(const sdk::Call& call, const fs::path& dir) {
   constexpr int kAttempts = 3;
-  const Halt halted(*this, runs());
+  const ServerPool::Halt halted(servers_);
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-    if (attempt > 1) wait_for_server(call);
+    if (attempt > 1) servers_.await_any(call);
     std::vector<Target> targets = control_.takes_weights();
     const size_t asked = targets.size();
     load(targets, dir);
@@ -196,24 +151,16 @@ void Generator::publish(const sdk::Call& call, const fs::path& dir) {
     call.log(HEXAD_LOG_WARN,
              fmt::format("weight update: no vLLM server took the weights of version {}:{} attempt {} of "
                          "{}",
-                         update_version_, last_errors(), attempt, kAttempts));
+                         version_, servers_.last_errors(), attempt, kAttempts));
   }
   std::error_code ignored;
   fs::remove_all(dir, ignored);
   fail_update();
 }
 
-std::string Generator::last_errors() {
-  return loop_.run([&] {
-    std::string text;
-    for (const auto& server : fleet_.servers()) text += " " + server->label() + ": " + server->last_error + ";";
-    return text;
-  });
-}
-
-void Generator::fail_update() {
-  const bool copy = loop_.run([&] { return fleet_.has_copy(); });
-  throw sdk::Error(HEXAD_UNAVAILABLE, "weight update: no vLLM server took the weights:" + last_errors() +
+void WeightUpdate::fail_update() {
+  const bool copy = servers_.has_copy();
+  throw sdk::Error(HEXAD_UNAVAILABLE, "weight update: no vLLM server took the weights:" + servers_.last_errors() +
                                           (copy ? " those before stay in force" : " there is no copy of those before"));
 }
 
