@@ -7,6 +7,7 @@
 #include "benchmarks/generate/shapes.hpp"
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"
 
 namespace generate {

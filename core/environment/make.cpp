@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/config/load/defaults.hpp"
-#include "core/config/rules/check_value.hpp"
+#include "core/config/rules/check_keys.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "core/environment/program/environment.hpp"

@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -11,9 +12,14 @@
 namespace hexad::modeling {
 namespace {
 
-size_t output_index(const char* name) {
+enum class Output : size_t { logprobs, entropy, unfiltered_logprobs, sequence_scores };
+
+// By Output. A reward head makes the last one, every other model the rest.
+constexpr std::array<const char*, 4> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered", "sequence_scores"};
+
+Output output_of(const char* name) {
   for (size_t i = 0; i < kOutputNames.size(); ++i)
-    if (!std::strcmp(name, kOutputNames[i])) return i;
+    if (!std::strcmp(name, kOutputNames[i])) return static_cast<Output>(i);
   sdk::fail(
       HEXAD_UNIMPLEMENTED,
       "the output '%s' is not available: wanted logprobs, entropy or logprobs_unfiltered, or sequence_scores of a "
@@ -21,12 +27,19 @@ size_t output_index(const char* name) {
       name);
 }
 
-int32_t axis_of(const char* name) { return output_index(name) == 3 ? HEXAD_AXIS_SAMPLE : HEXAD_AXIS_TOKEN; }
+int32_t axis_of(const char* name) {
+  return output_of(name) == Output::sequence_scores ? HEXAD_AXIS_SAMPLE : HEXAD_AXIS_TOKEN;
+}
 
 template <typename Result>
 auto& member(Result& result, const char* name) {
-  const std::array members = {&result.logprobs, &result.entropy, &result.unfiltered_logprobs, &result.sequence_scores};
-  return *members[output_index(name)];
+  switch (output_of(name)) {
+    case Output::entropy: return result.entropy;
+    case Output::unfiltered_logprobs: return result.unfiltered_logprobs;
+    case Output::sequence_scores: return result.sequence_scores;
+    case Output::logprobs: break;
+  }
+  return result.logprobs;
 }
 
 }  // namespace
@@ -37,9 +50,9 @@ std::span<const char* const> output_names(bool reward_head) {
 }
 
 void request_output(const char* name, LogprobOptions& options) {
-  const size_t index = output_index(name);
-  options.entropy |= index == 1;
-  options.unfiltered_too |= index == 2;
+  const Output output = output_of(name);
+  options.entropy |= output == Output::entropy;
+  options.unfiltered_too |= output == Output::unfiltered_logprobs;
 }
 
 const at::Tensor& output_named(const LogprobResult& result, const char* name) { return member(result, name); }

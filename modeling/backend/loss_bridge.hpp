@@ -1,6 +1,5 @@
 // Outputs by name, and the host's loss: tensors out over the ABI, gradients back.
 #pragma once
-#include <array>
 #include <span>
 
 #include <hexad/backend.hpp>
@@ -9,10 +8,7 @@
 
 namespace hexad::modeling {
 
-inline constexpr std::array<const char*, 4> kOutputNames = {"logprobs", "entropy", "logprobs_unfiltered",
-                                                            "sequence_scores"};
-
-// Those that a model makes: a reward head the last one, every other model the rest.
+// The outputs that a model makes: of a reward head sequence_scores, of every other model all but that.
 std::span<const char* const> output_names(bool reward_head);
 
 // Makes the head compute the output `name`. Throws sdk::Error for an unknown name.

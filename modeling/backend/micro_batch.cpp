@@ -11,6 +11,7 @@
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/layout/context_shards.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "modeling/op/on_device.hpp"
 
 namespace hexad::modeling {

@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "modeling/op/next_token.hpp"
+
 namespace hexad::modeling {
 namespace {
 

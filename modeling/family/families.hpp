@@ -19,15 +19,15 @@ enum class Window { none, every_layer, if_set, opt_in, from_max_window_layers, a
 
 struct Family {
   const char* model_type;
-  Presence qkv_bias;     // configured: attention_bias
-  Presence output_bias;  // configured: attention_bias
-  Presence mlp_bias;     // configured: mlp_bias
-  bool qk_norm;
-  Window window;
-  int64_t num_kv_heads;  // 0: num_attention_heads
-  int64_t head_dim;      // 0: hidden_size / num_attention_heads
+  Presence qkv_bias = Presence::never;     // configured: attention_bias
+  Presence output_bias = Presence::never;  // configured: attention_bias
+  Presence mlp_bias = Presence::never;     // configured: mlp_bias
+  bool qk_norm = false;
+  Window window = Window::none;
+  int64_t num_kv_heads = 0;  // 0: num_attention_heads
+  int64_t head_dim = 0;      // 0: hidden_size / num_attention_heads
   int64_t max_position_embeddings;
-  std::optional<int64_t> bos_token_id, eos_token_id;
+  std::optional<int64_t> bos_token_id = {}, eos_token_id = {};
   const MoeFamily* moe = nullptr;  // has experts
   bool mla = false;                // multi-head latent attention
   double rope_theta = 10000.0;

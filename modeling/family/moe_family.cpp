@@ -4,37 +4,27 @@
 
 namespace hexad::modeling {
 
-const MoeFamily kQwen2Moe = {"mlp.",
-                             "gate_proj",
-                             "up_proj",
-                             "down_proj",
-                             "shared_expert.",
-                             "shared_expert_gate.weight",
-                             nullptr,
-                             "num_experts",
-                             "moe_intermediate_size",
-                             60,
-                             4,
-                             1408,
-                             5632};
-const MoeFamily kQwen3Moe = {
-    "mlp.", "gate_proj", "up_proj", "down_proj", nullptr, nullptr, nullptr, "num_experts", "moe_intermediate_size", 128,
-    8,      768,         0};
-const MoeFamily kMixtral = {"block_sparse_moe.", "w1", "w3", "w2", nullptr, nullptr, nullptr, "num_local_experts",
-                            "intermediate_size", 8,    2,    0,    0};
-const MoeFamily kDeepseekV3 = {"mlp.",
-                               "gate_proj",
-                               "up_proj",
-                               "down_proj",
-                               "shared_experts.",
-                               nullptr,
-                               "gate.e_score_correction_bias",
-                               "n_routed_experts",
-                               "moe_intermediate_size",
-                               256,
-                               8,
-                               2048,
-                               0};
+const MoeFamily kQwen2Moe = {.shared = "shared_expert.",
+                             .shared_scale = "shared_expert_gate.weight",
+                             .num_experts = 60,
+                             .topk = 4,
+                             .intermediate = 1408,
+                             .shared_intermediate = 5632};
+const MoeFamily kQwen3Moe = {.num_experts = 128, .topk = 8, .intermediate = 768};
+const MoeFamily kMixtral = {.block = "block_sparse_moe.",
+                            .gate = "w1",
+                            .up = "w3",
+                            .down = "w2",
+                            .num_experts_key = "num_local_experts",
+                            .intermediate_key = "intermediate_size",
+                            .num_experts = 8,
+                            .topk = 2};
+const MoeFamily kDeepseekV3 = {.shared = "shared_experts.",
+                               .expert_bias = "gate.e_score_correction_bias",
+                               .num_experts_key = "n_routed_experts",
+                               .num_experts = 256,
+                               .topk = 8,
+                               .intermediate = 2048};
 
 namespace {
 

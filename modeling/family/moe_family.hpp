@@ -12,15 +12,16 @@ namespace hexad::modeling {
 
 struct MoeFamily {
   // Published weight names: <block>gate.weight, <block>experts.N.<gate>.weight, <block><shared>.gate_proj.weight ...
-  const char* block;
-  const char *gate, *up, *down;
-  const char* shared;        // null: no shared experts
-  const char* shared_scale;  // null: their output is not gated
-  const char* expert_bias;   // null: none
+  const char* block = "mlp.";
+  const char *gate = "gate_proj", *up = "up_proj", *down = "down_proj";
+  const char* shared = nullptr;        // null: no shared experts
+  const char* shared_scale = nullptr;  // null: their output is not gated
+  const char* expert_bias = nullptr;   // null: none
   // Keys of config.json.
-  const char* num_experts_key;
-  const char* intermediate_key;
-  int64_t num_experts, topk, intermediate, shared_intermediate;  // when the keys are absent; 0: required
+  const char* num_experts_key = "num_experts";
+  const char* intermediate_key = "moe_intermediate_size";
+  int64_t num_experts, topk;                          // when the keys are absent
+  int64_t intermediate = 0, shared_intermediate = 0;  // likewise; 0: required
 };
 
 // What a config.json says about the experts.

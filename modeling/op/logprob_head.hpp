@@ -34,19 +34,12 @@ struct LogprobResult {
 
 // hidden [N, H] (after the final norm), weight [V, H], targets int64 [N]. A row whose target is negative is not
 // computed: its outputs and gradients are 0. Differentiable in hidden and weight through every output; the gradient of
-// the weight is accumulated in fp32 over the chunks, in its grad() where that is fp32 (op/linear.hpp). A -inf log-prob passes no gradient.
+// the weight is accumulated in fp32 over the chunks, in its grad() where that is fp32 (op/linear.hpp). A -inf log-prob
+// passes no gradient.
 //
 // With a VocabShard the weight is this rank's rows; every rank gets the whole result. Collective over its group, and the
 // gradient of hidden is then this rank's summand: pass hidden through copy_to_ranks or gather_tokens first.
 LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             const LogprobOptions& options = {});
-
-// ids int64 [T], cu_seqlens int64 [B + 1] on the host -> int64 [T] on ids' device: the token after each position, -1 at
-// the last position of each sequence.
-at::Tensor next_token_targets(const at::Tensor& ids, const at::Tensor& cu_seqlens);
-
-// Moves values at the predicting position (head_logprobs' rows under next_token_targets) to the predicted token:
-// position i holds the log-prob of token i, 0 at each sequence start. [T] -> [T], differentiable.
-at::Tensor at_predicted_token(const at::Tensor& values);
 
 }  // namespace hexad::modeling

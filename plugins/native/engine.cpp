@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "plugins/native/device_scope.hpp"
-#include "plugins/native/parallel/digest.hpp"
+#include "plugins/native/parallel/turn.hpp"
 
 namespace hexad::native {
 namespace {

@@ -37,6 +37,8 @@ class Engine {
   bool idle() const { return scheduler_.idle(); }
   bool has_weights() const { return has_weights_; }
   bool awake() const { return awake_; }
+  // Whether a pass could run, were there weights: there is work, and neither pause nor sleep holds it up.
+  bool ready() const { return awake_ && !paused_ && !idle(); }
   bool has_cache() const { return cache_.allocated(); }
 
   // Memory for keys and values: as step() makes it where there is none. Throws when there is not enough.
@@ -59,6 +61,9 @@ class Engine {
   void set_weights(WeightMap weights, int64_t version);
   void drop_weights();
   void flush_prompts() { scheduler_.flush_prompts(); }
+  // Nothing is ready until resume(); everything stays where it is.
+  void pause() { paused_ = true; }
+  void resume() { paused_ = false; }
   // Gives back the cache (running sequences are computed again later), and with it the weights.
   void sleep(bool weights_too);
   void wake();
@@ -101,7 +106,7 @@ class Engine {
   int64_t version_ = 0;
   int64_t preemptions_ = 0;
   bool has_weights_;
-  bool awake_ = true;
+  bool awake_ = true, paused_ = false;
 };
 
 }  // namespace hexad::native

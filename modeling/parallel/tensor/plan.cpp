@@ -14,33 +14,39 @@ enum class Cut { whole, rows, columns, key_value, vocabulary };
 
 struct Rule {
   std::string_view part;  // of the name: "self_attn.q_proj."
-  Cut weight, bias;
-  GradientSum gradient;  // of what is not cut
+  Cut weight, bias = Cut::whole;
+  GradientSum gradient = GradientSum::none;  // of what is not cut
 };
 
 // The first rule whose part stands in the name holds; what no rule names is whole, and sees this rank's tokens alone.
 constexpr Rule kRules[] = {
-    {"embed_tokens.", Cut::vocabulary, Cut::whole, GradientSum::none},
-    {"lm_head.", Cut::vocabulary, Cut::whole, GradientSum::none},
-    {"self_attn.q_proj.", Cut::rows, Cut::rows, GradientSum::none},
-    {"self_attn.k_proj.", Cut::key_value, Cut::key_value, GradientSum::equal_slices},
-    {"self_attn.v_proj.", Cut::key_value, Cut::key_value, GradientSum::equal_slices},
-    {"self_attn.q_b_proj.", Cut::rows, Cut::rows, GradientSum::none},
-    {"self_attn.kv_b_proj.", Cut::rows, Cut::rows, GradientSum::none},
-    {"self_attn.o_proj.", Cut::columns, Cut::whole, GradientSum::if_sequence},
-    {"self_attn.q_norm.", Cut::whole, Cut::whole, GradientSum::all},
-    {"self_attn.k_norm.", Cut::whole, Cut::whole, GradientSum::all},
-    {"gate_proj.", Cut::rows, Cut::rows, GradientSum::none},
-    {"up_proj.", Cut::rows, Cut::rows, GradientSum::none},
-    {"down_proj.", Cut::columns, Cut::whole, GradientSum::if_sequence},
+    {.part = "embed_tokens.", .weight = Cut::vocabulary},
+    {.part = "lm_head.", .weight = Cut::vocabulary},
+    {.part = "self_attn.q_proj.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = "self_attn.k_proj.",
+     .weight = Cut::key_value,
+     .bias = Cut::key_value,
+     .gradient = GradientSum::equal_slices},
+    {.part = "self_attn.v_proj.",
+     .weight = Cut::key_value,
+     .bias = Cut::key_value,
+     .gradient = GradientSum::equal_slices},
+    {.part = "self_attn.q_b_proj.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = "self_attn.kv_b_proj.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = "self_attn.o_proj.", .weight = Cut::columns, .gradient = GradientSum::if_sequence},
+    {.part = "self_attn.q_norm.", .weight = Cut::whole, .gradient = GradientSum::all},
+    {.part = "self_attn.k_norm.", .weight = Cut::whole, .gradient = GradientSum::all},
+    {.part = "gate_proj.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = "up_proj.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = "down_proj.", .weight = Cut::columns, .gradient = GradientSum::if_sequence},
     // Mixtral's names of an expert's gate, up and down.
-    {".w1.", Cut::rows, Cut::rows, GradientSum::none},
-    {".w3.", Cut::rows, Cut::rows, GradientSum::none},
-    {".w2.", Cut::columns, Cut::whole, GradientSum::if_sequence},
+    {.part = ".w1.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = ".w3.", .weight = Cut::rows, .bias = Cut::rows},
+    {.part = ".w2.", .weight = Cut::columns, .gradient = GradientSum::if_sequence},
 };
 
 const Rule& rule_of(const std::string& name) {
-  static constexpr Rule kWhole{"", Cut::whole, Cut::whole, GradientSum::if_sequence};
+  static constexpr Rule kWhole{.part = "", .weight = Cut::whole, .gradient = GradientSum::if_sequence};
   for (const Rule& rule : kRules)
     if (name.find(rule.part) != std::string::npos) return rule;
   return kWhole;

@@ -5,7 +5,7 @@
 #include "modeling/family/transformer.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "plugins/native/cpu/gemm.hpp"
-#include "plugins/native/model/large_pages.hpp"
+#include "plugins/native/model/own_memory.hpp"
 
 namespace hexad::native {
 namespace {

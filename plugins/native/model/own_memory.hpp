@@ -1,11 +1,31 @@
-// Memory that goes back to the system, or to the device's driver, when its tensor goes.
+// Large memory: how it is asked for, and that it goes back to the system, or to the device's driver, when its tensor
+// goes.
 #pragma once
 #include <ATen/Functions.h>
 
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "plugins/native/cuda/decode/pool.hpp"
-#include "plugins/native/model/large_pages.hpp"
 
 namespace hexad::native {
+
+// Asks for large pages in the whole pages of [begin, begin + bytes), for memory that is read all over, again and again:
+// addresses are looked up in a table, which in pages of 4 KiB outgrows the processor's caches. The memory is best
+// untouched yet. A system without large pages does not grant the wish. What is never touched still takes no memory, but
+// for the rest of its large page.
+inline void prefer_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) / kPage * kPage;
+  const uintptr_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / kPage * kPage;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
 
 // Untouched. `what`: "the KV cache needs", for the error. Throws c10::OutOfMemoryError on a GPU.
 inline at::Tensor own_memory(at::IntArrayRef shape, at::ScalarType dtype, at::Device device, const char* what) {

@@ -4,24 +4,11 @@
 // others follow. Now and then a turn asks them: what one rank's host has called off ends on all.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "plugins/native/parallel/replica.hpp"
+#include "plugins/native/parallel/turn.hpp"
 
 namespace hexad::native {
-
-// A request that joins, and its digest_of().
-struct Arrival {
-  uint64_t id = 0, digest = 0;
-};
-
-struct Turn {
-  bool apart = false;               // no pass: what the hosts of all ranks have asked for comes now
-  bool asks = false;                // any() comes next
-  uint64_t digest = 0;              // of all requests before, and of what became of them so far
-  std::vector<Arrival> arrived;     // in order
-  std::vector<uint64_t> cancelled;  // ids of requests, in order
-};
 
 class Lockstep {
  public:

@@ -3,6 +3,7 @@
 // that names the group and the rank (c10::DistBackendError).
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <hexad/services.hpp>
 
 #include <chrono>
 #include <string>
@@ -25,15 +26,16 @@ class Replica {
   const std::string& name() const { return name_; }
   std::chrono::milliseconds timeout() const;
 
-  // x becomes the sum over the ranks, on a GPU in the order of LibTorch's current stream, also in a CUDA graph. The same
-  // bits on every rank, and on a CPU whatever other rows x has: the ranks' parts are added in their order.
+  // x becomes the sum over the ranks, on a GPU in the order of LibTorch's current stream, also in a CUDA graph. The
+  // same bits on every rank, and on a CPU whatever other rows x has: the ranks' parts are added in their order.
   void sum(const at::Tensor& x) const;
   // x becomes the largest of the ranks'; on a GPU likewise.
   void largest(const at::Tensor& x) const;
   // all: [ranks, as many numbers as `mine` has], in the order of ranks, both contiguous; on a GPU likewise.
   void gather(const at::Tensor& mine, const at::Tensor& all) const;
-  // mine: [rows, this rank's columns] at the beginning of a contiguous piece of memory that has room for as many columns
-  // as the widest part has. out: [rows, vocabulary], of all ranks' columns. room: memory for all parts, or undefined.
+  // mine: [rows, this rank's columns] at the beginning of a contiguous piece of memory that has room for as many
+  // columns as the widest part has. out: [rows, vocabulary], of all ranks' columns. room: memory for all parts, or
+  // undefined.
   void join_columns(const at::Tensor& mine, at::Tensor room, const at::Tensor& out) const;
 
   // Between hosts: on the CPU, done at return.
@@ -49,5 +51,9 @@ class Replica {
   modeling::Group group_, aside_;
   std::string name_;
 };
+
+// The replica that this worker is in: `ranks` neighbours of the host's world. Collective over the world, unless `ranks`
+// is 1. Throws modeling::Error when the world does not divide into such replicas.
+Replica make_replica(const sdk::Call& call, int64_t ranks);
 
 }  // namespace hexad::native

@@ -1,6 +1,7 @@
 // Whole models against transformers: logits, log-probs, gradients, greedy continuation; packed and right-padded.
 #include "modeling/op/linear.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "tests/modeling/support/model_case.hpp"
 
 namespace hexad::modeling {

@@ -1,6 +1,7 @@
 // logprobs.json: what NeMo-RL's workers return for given logits. The head's weight is the identity here.
 #include "core/algorithm/advantage/removed_tokens.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "modeling/op/attention/packed_attention.hpp"
 #include "modeling/op/row/token_filter.hpp"
 #include "tests/modeling/support/compare.hpp"

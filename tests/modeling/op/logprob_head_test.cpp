@@ -3,6 +3,7 @@
 #include <c10/core/Allocator.h>
 
 #include "modeling/error.hpp"
+#include "modeling/op/next_token.hpp"
 #include "modeling/op/row/token_filter.hpp"
 #include "tests/modeling/support/compare.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/temporary_dir.hpp"
 

@@ -1,7 +1,7 @@
 // Precision fp8 among ranks that share a model, as far as a CPU goes: what each keeps, its checksums, and what the casts
 // of parts cost.
 #include "plugins/native/model/weight_sums.hpp"
-#include "plugins/native/parallel/make_replica.hpp"
+#include "plugins/native/parallel/replica.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"
 #include "tests/plugins/native/support/fp8_kept.hpp"
 #include "tests/plugins/native/support/ranks.hpp"

@@ -8,6 +8,7 @@
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 
 using namespace native_test;

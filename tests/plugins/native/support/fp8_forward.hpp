@@ -7,6 +7,7 @@
 #include "modeling/family/transformer.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "modeling/op/rms_norm.hpp"
 #include "modeling/op/swiglu.hpp"
 #include "plugins/native/model/fp8_rows.hpp"

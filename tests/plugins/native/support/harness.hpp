@@ -57,6 +57,30 @@ inline std::string letters(std::span<const int32_t> ids) {
   return text;
 }
 
+// Calls `take` with a bucket of one weight, or of a slice of it from `offsets` on when `global_shape` is given.
+template <typename Take>
+void as_bucket(const std::string& name, const at::Tensor& tensor, std::vector<int64_t> global_shape,
+               std::vector<int64_t> offsets, Take&& take) {
+  const at::Tensor data = tensor.contiguous();
+  std::vector<int64_t> shape = data.sizes().vec();
+  if (global_shape.empty()) global_shape = shape;
+  if (offsets.empty()) offsets.assign(shape.size(), 0);
+  const auto code = static_cast<uint8_t>(data.scalar_type() == at::kBFloat16 ? kDLBfloat
+                                         : data.is_floating_point()          ? kDLFloat
+                                                                             : kDLInt);
+  DLTensor view{data.data_ptr(),
+                {kDLCPU, 0},
+                static_cast<int32_t>(shape.size()),
+                {code, static_cast<uint8_t>(8 * data.element_size()), 1},
+                shape.data(),
+                nullptr,
+                0};
+  const hexad_weight_slice slice{name.c_str(), &view,     global_shape.data(), offsets.data(),
+                                 shape.data(), view.ndim, view.dtype};
+  const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
+  take(bucket);
+}
+
 class Harness {
  public:
   // `section`: policy.generation with model_name and so on.
@@ -128,27 +152,11 @@ class Harness {
     generator_->update_end(service(), true);
   }
 
-  // One weight, or a slice of it from `offsets` on when `global_shape` is given.
-  void send(const std::string& name, const at::Tensor& tensor, std::vector<int64_t> global_shape = {},
-            std::vector<int64_t> offsets = {}) {
-    const at::Tensor data = tensor.contiguous();
-    std::vector<int64_t> shape = data.sizes().vec();
-    if (global_shape.empty()) global_shape = shape;
-    if (offsets.empty()) offsets.assign(shape.size(), 0);
-    const auto code = static_cast<uint8_t>(data.scalar_type() == at::kBFloat16 ? kDLBfloat
-                                           : data.is_floating_point()          ? kDLFloat
-                                                                               : kDLInt);
-    DLTensor view{data.data_ptr(),
-                  {kDLCPU, 0},
-                  static_cast<int32_t>(shape.size()),
-                  {code, static_cast<uint8_t>(8 * data.element_size()), 1},
-                  shape.data(),
-                  nullptr,
-                  0};
-    const hexad_weight_slice slice{name.c_str(), &view,     global_shape.data(), offsets.data(),
-                                   shape.data(), view.ndim, view.dtype};
-    const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
-    generator_->update_bucket(service(), bucket);
+  // One weight, or a slice of it: as_bucket().
+  void send(const std::string& name, const at::Tensor& tensor, const std::vector<int64_t>& global_shape = {},
+            const std::vector<int64_t>& offsets = {}) {
+    as_bucket(name, tensor, global_shape, offsets,
+              [&](const hexad_weight_list& bucket) { generator_->update_bucket(service(), bucket); });
   }
 
   std::map<uint64_t, Answer> answers;

@@ -7,6 +7,7 @@
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
+#include "modeling/op/next_token.hpp"
 #include "tests/plugins/native/support/fp8_cache.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "plugins/native/parallel/agreement.hpp"
-#include "plugins/native/parallel/make_replica.hpp"
+#include "plugins/native/parallel/replica.hpp"
 #include "tests/plugins/native/support/ranks.hpp"
 
 using namespace native_test;

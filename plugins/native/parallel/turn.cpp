@@ -1,4 +1,4 @@
-#include "plugins/native/parallel/digest.hpp"
+#include "plugins/native/parallel/turn.hpp"
 
 #include <bit>
 #include <functional>
