@@ -15,7 +15,7 @@
 
 namespace hexad::rollout {
 
-// One sample to draw.
+// One sample to generate.
 struct Request {
   std::span<const int32_t> prompt;     // borrowed until generate returns
   int64_t group = 0;                   // samples of one prompt share a group: the prompt is computed once
@@ -47,7 +47,7 @@ class Generation {
       : Generation(workers, cluster::colocated(workers.size(), static_cast<int>(replica_size))) {}
 
   // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and
-  // weight_version i64 (sample). Log-probs are of the distribution that was drawn from.
+  // weight_version i64 (sample). Log-probs are of the distribution that was sampled from.
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
   // What the generators gave along with the last completions, for every token of prompt and completion: token columns

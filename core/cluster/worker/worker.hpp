@@ -18,8 +18,8 @@ std::string to_text(const Bootstrap& bootstrap);
 Bootstrap bootstrap_from_text(const std::string& text);  // throws Error(worker)
 
 // Serves until `shutdown`. A rank of a launcher ends with 4, and says so, when the controller's connection is lost. A
-// process of its own ends with _exit once plugins, process groups and logs are closed, so that no destructor of a device
-// library runs late; on a thread it returns.
+// process of its own ends with _exit once plugins, process groups and logs are closed, so that no destructor of a
+// device library runs late; on a thread it returns.
 void run_worker(const Bootstrap& bootstrap, bool own_process);
 
 }  // namespace hexad::cluster
