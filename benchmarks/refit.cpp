@@ -36,10 +36,13 @@ constexpr double kMultProbError = 1.02;  // of bf16 passes that round independen
 struct Options {
   std::string hexad, trace;
   inference::InferenceOptions model;
-  int64_t repeats = 5, samples = 8, length = 256, new_tokens = 32, sleep_level = 0;
+  int64_t repeats = 5, samples = 8, length = 256, new_tokens = 32;
+  int32_t sleep_level = 0;
   double lr = 1e-3;
   uint64_t seed = 1;
 };
+
+using Sums = std::map<std::string, cluster::protocol::WeightSums::Sum>;  // by weight
 
 double seconds_of(const auto& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -59,13 +62,13 @@ class Bench {
 
   Json measure() {
     Json result = {{"ranks", workers_.size()}};
-    std::vector<Json> started;
+    std::vector<cluster::protocol::Start::Reply> started;
     const cluster::Roles roles{run_.policy.backend, run_.loss_fn.plugin, run_.policy.generation.plugin};
     result["start_s"] =
         seconds_of([&] { started = cluster::start_workers(workers_, resolved_.root, run_, roles, model_dir_, ""); });
-    result["parameters"] = started.at(0).at("backend").at("num_parameters");
+    result["parameters"] = started.at(0).backend.value().num_parameters;
     cluster::Policy policy(workers_, run_.policy, started);
-    const Json before = workers_.call_all("weight_sums")[0].header.at("sums");
+    const Sums before = workers_.call(workers_.all(), cluster::protocol::WeightSums{})[0].sums;
     for (int64_t repeat = 0; repeat < options_.repeats; ++repeat) {
       policy.begin_step(repeat);
       train(policy, repeat);
@@ -103,45 +106,41 @@ class Bench {
   // What Generation::refit sends, with the workers' answers.
   void update(Json& result) {
     if (options_.sleep_level > 0) {
-      cluster::Message sleep;
-      sleep.header["level"] = options_.sleep_level;
-      workers_.call_all("sleep", sleep);
-      workers_.call_all("wake");
+      workers_.call(workers_.all(), cluster::protocol::Sleep{.level = options_.sleep_level});
+      workers_.call(workers_.all(), cluster::protocol::Wake{});
     }
-    cluster::Message message;
-    message.header["version"] = ++version_;
-    std::vector<cluster::Message> answers;
-    result["refit_s"].push_back(seconds_of([&] { answers = workers_.call_all("refit", message); }));
+    const cluster::protocol::Refit refit{.version = ++version_};
+    std::vector<cluster::protocol::Refit::Reply> replies;
+    result["refit_s"].push_back(seconds_of([&] { replies = workers_.call(workers_.all(), refit); }));
     double slowest = 0;
-    for (const cluster::Message& answer : answers)
-      slowest = std::max(slowest, answer.header.at("seconds").get<double>());
+    for (const auto& reply : replies) slowest = std::max(slowest, reply.seconds);
     result["worker_s"].push_back(slowest);
   }
 
   // Every rank's generator against its own backend's export and the first rank's.
-  void compare_sums(const Json& before, Json& result) {
-    const std::vector<cluster::Message> answers = workers_.call_all("weight_sums");
+  void compare_sums(const Sums& before, Json& result) {
+    const auto replies = workers_.call(workers_.all(), cluster::protocol::WeightSums{});
     int64_t compared = 0, changed = 0, bytes = 0;
     Json differing = Json::array();
-    const Json& first = answers[0].header.at("sums");
-    for (size_t rank = 0; rank < answers.size(); ++rank) {
-      const Json& reported = answers[rank].header.at("metrics");
-      for (const auto& [name, weight] : answers[rank].header.at("sums").items()) {
+    const Sums& first = replies[0].sums;
+    for (size_t rank = 0; rank < replies.size(); ++rank) {
+      const std::map<std::string, double> reported = replies[rank].metrics.values();
+      for (const auto& [name, weight] : replies[rank].sums) {
         const auto found = reported.find("weight_sum/" + name);
-        const bool equal = found != reported.end() && weight == first.at(name) &&
-                           static_cast<int64_t>((*found)[0].get<double>()) == weight.at("sum").get<int64_t>();
+        const bool equal =
+            found != reported.end() && weight == first.at(name) && static_cast<int64_t>(found->second) == weight.sum;
         if (!equal) differing.push_back(fmt::format("rank {}: {}", rank, name));
         ++compared;
         if (rank > 0) continue;
         changed += weight != before.at(name);
-        bytes += weight.at("bytes").get<int64_t>();
+        bytes += weight.bytes;
       }
     }
     result["weight_bytes"] = bytes;
     result["weights_compared"] = compared;
     result["weights_changed"] = changed;
     result["weights_differing"] = differing;
-    ok_ = ok_ && compared > 0 && 2 * changed > compared / static_cast<int64_t>(answers.size()) && differing.empty();
+    ok_ = ok_ && compared > 0 && 2 * changed > compared / static_cast<int64_t>(replies.size()) && differing.empty();
   }
 
   void compare_logprobs(cluster::Policy& policy, Json& result) {

@@ -73,12 +73,12 @@ Json measure(const Options& options) {
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
   Json result = {{"samples", lengths.size()}, {"tokens", batch.tokens()}, {"ranks", worker_options.world_size}};
   cluster::WorkerGroup workers(options.model.spawner, worker_options);
-  std::vector<Json> started;
+  std::vector<cluster::protocol::Start::Reply> started;
   result["start_s"] = seconds_of([&] {
     started = cluster::start_workers(workers, resolved.root, run, {run.policy.backend, run.loss_fn.plugin, ""},
                                      model_dir, "");
   });
-  result["parameters"] = started.at(0).at("backend").at("num_parameters");
+  result["parameters"] = started.at(0).backend.value().num_parameters;
   cluster::Policy policy(workers, run.policy, started);
 
   data::Tensor logprobs;

@@ -3,7 +3,7 @@
 namespace hexad::plugin {
 
 std::span<const HostKey> host_keys() {
-  // Those that cluster/start_workers and cluster/worker_start write.
+  // Those that cluster/process/start_workers.cpp and cluster/worker/start.cpp write.
   static const std::vector<HostKey> keys = {
       {"model_name", "text", {Kind::backend, Kind::generator}, "directory of the model, found on this machine"},
       {"reward_model_cfg.enabled",

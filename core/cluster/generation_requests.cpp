@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
-#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -18,28 +17,31 @@ int64_t number_of(const data::Batch& prompts, const char* column, int64_t reques
 
 }  // namespace
 
-std::unique_ptr<Requests> make_requests(const Json& sampling, const data::Batch& prompts) {
+std::unique_ptr<Requests> make_requests(const protocol::Prompts& of) {
+  const auto& [prompts, sampling, reports] = of;
   auto result = std::make_unique<Requests>();
-  result->stop_token_ids = integers<int32_t>(sampling.at("stop_token_ids"));
-  result->stop_strings = sampling.at("stop_strings").get<std::vector<std::string>>();
+  for (const int64_t id : sampling.stop_token_ids) {
+    if (!std::in_range<int32_t>(id)) fail(ErrorKind::data, "stop_token_ids: got {}, wanted 32 bits", id);
+    result->stop_token_ids.push_back(static_cast<int32_t>(id));
+  }
+  result->stop_strings = sampling.stop_strings;
   for (const std::string& text : result->stop_strings) result->stop_pointers.push_back(text.c_str());
   const bool named = prompts.has("id");
   for (int64_t i = 0; i < prompts.size(); ++i) {
     const auto tokens = prompts.row<int32_t>("tokens", i);
     hexad_request request{};
     request.struct_size = HEXAD_STRUCT_SIZE(hexad_request, num_stop_strings);
-    request.flags = (sampling.value("ignore_eos", false) ? HEXAD_REQUEST_IGNORE_EOS : 0) |
-                    (sampling.value("greedy", false) ? HEXAD_REQUEST_GREEDY : 0);
+    request.flags = (sampling.ignore_eos ? HEXAD_REQUEST_IGNORE_EOS : 0) | (sampling.greedy ? HEXAD_REQUEST_GREEDY : 0);
     request.id = static_cast<uint64_t>(named ? number_of(prompts, "id", i) : i);
     request.group = static_cast<uint64_t>(number_of(prompts, "group", i));
     request.prompt = tokens.data();
     request.prompt_size = static_cast<int64_t>(tokens.size());
     request.max_new_tokens = number_of(prompts, "max_new_tokens", i);
     request.seed = static_cast<uint64_t>(number_of(prompts, "seed", i));
-    request.temperature = sampling.at("temperature");
-    request.top_p = sampling.at("top_p");
-    request.min_p = sampling.value("min_p", 0.0);
-    request.top_k = integer<decltype(request.top_k)>(sampling.at("top_k"));
+    request.temperature = sampling.temperature;
+    request.top_p = sampling.top_p;
+    request.min_p = sampling.min_p;
+    request.top_k = sampling.top_k;
     request.stop_token_ids = result->stop_token_ids.data();
     request.num_stop_token_ids = static_cast<int64_t>(result->stop_token_ids.size());
     request.stop_strings = result->stop_pointers.data();

@@ -6,7 +6,7 @@
 
 #include <hexad/abi.h>
 
-#include "core/cluster/message/message.hpp"
+#include "core/cluster/protocol/protocol.hpp"
 
 namespace hexad::cluster {
 
@@ -19,9 +19,9 @@ struct Requests {
   std::vector<const char*> stop_pointers;
 };
 
-// Of the columns tokens i32 (token), group, seed and max_new_tokens i64 (sample), and id i64 (sample), without which a
-// request's id is its row. Borrows the prompts.
-std::unique_ptr<Requests> make_requests(const Json& sampling, const data::Batch& prompts);
+// The prompts have the columns tokens i32 (token), group, seed and max_new_tokens i64 (sample), and id i64 (sample),
+// without which a request's id is its row. Borrows them.
+std::unique_ptr<Requests> make_requests(const protocol::Prompts& of);
 
 struct Completion {
   std::vector<int32_t> tokens;

@@ -3,18 +3,16 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
-#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 
-MicroBatches micro_batches(const Message& message, const data::Batch& batch, const plugin::BackendPlugin& backend) {
+MicroBatches micro_batches(const data::Batch& batch, std::span<const protocol::MicroBatch> list,
+                           const plugin::BackendPlugin& backend) {
   const hexad_backend_info& info = backend.info();
   const std::vector<std::string> names(info.inputs, info.inputs + info.num_inputs);
   MicroBatches result;
-  for (const Json& entry : message.header.at("micro_batches")) {
-    const auto rows = integers<int64_t>(entry.at("rows"));
-    result.views.emplace_back(batch.select(rows), names, integer<int64_t>(entry.at("padded_length")),
-                              entry.value("dummy", false));
+  for (const protocol::MicroBatch& entry : list) {
+    result.views.emplace_back(batch.select(entry.rows), names, entry.padded_length, entry.dummy);
     result.pointers.push_back(result.views.back().get());
   }
   return result;
@@ -53,13 +51,13 @@ plugin::LossPlugin& need_loss(const WorkerState& state, const char* command) {
   return *state.loss;
 }
 
-plugin::LossShape loss_shape(const Message& message, const BatchView& part) {
+plugin::LossShape loss_shape(const protocol::LossBatch& whole, const BatchView& part) {
   const data::Batch& batch = part.batch();
   return {batch.size(),
           batch.tokens(),
           batch.cu_seqlens().data(),
-          message.header.at("global_valid_tokens"),
-          message.header.at("global_valid_sequences"),
+          whole.global_valid_tokens,
+          whole.global_valid_sequences,
           part.get()->padded_length};
 }
 

@@ -14,8 +14,9 @@ struct MicroBatches {
   std::vector<const hexad_batch*> pointers;
 };
 
-// As the header's micro_batches lists the batch's rows, with the columns that the backend wants.
-MicroBatches micro_batches(const Message& message, const data::Batch& batch, const plugin::BackendPlugin& backend);
+// The rows of `batch` as `list` deals them, with the columns that the backend wants.
+MicroBatches micro_batches(const data::Batch& batch, std::span<const protocol::MicroBatch> list,
+                           const plugin::BackendPlugin& backend);
 
 // "sequence_scores" has a value a sample, every other output one a token.
 data::Axis axis_of_output(const std::string& name);
@@ -36,11 +37,12 @@ class ForwardOutputs {
   std::vector<hexad_named_tensor*> pointers_;
 };
 
-// What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at start.
+// What the loss can use of what this backend can make; what it must have and the backend cannot make was refused at
+// start.
 std::vector<std::string> loss_outputs(const WorkerState& state);
 plugin::LossPlugin& need_loss(const WorkerState& state, const char* command);
-// Of a micro-batch under the message's global normalizers.
-plugin::LossShape loss_shape(const Message& message, const BatchView& part);
+// Of a micro-batch under the global normalizers of its batch.
+plugin::LossShape loss_shape(const protocol::LossBatch& whole, const BatchView& part);
 // Adds its metrics to those of the command, and returns the loss.
 double add_loss_metrics(WorkerState& state, const plugin::LossValue& value);
 

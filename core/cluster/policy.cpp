@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
-#include "lib/base/error.hpp"
 #include "core/data/units.hpp"
 #include "core/plugin/metric_sum.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -15,19 +15,19 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 // A rank with fewer micro-batches than another gets dummies: it has nothing to compute, and collectives to take part
 // in. So does every rank where the number of all is no multiple of `multiple`.
-Json micro_batch_lists(const data::Sharding& sharding, const data::Shard& shard, size_t global_batch,
-                       std::span<const int64_t> local_of, bool padded, int64_t multiple = 1) {
+std::vector<protocol::MicroBatch> micro_batches_of(const data::Sharding& sharding, const data::Shard& shard,
+                                                   size_t global_batch, std::span<const int64_t> local_of, bool padded,
+                                                   int64_t multiple = 1) {
   size_t count = 0;
   for (const data::Shard& any : sharding.shards) count = std::max(count, any.global_batches[global_batch].size());
   count = static_cast<size_t>(round_up(static_cast<int64_t>(count), multiple));
-  Json lists = Json::array();
+  std::vector<protocol::MicroBatch> list;
   for (const data::MicroBatch& micro_batch : shard.global_batches[global_batch]) {
-    Json rows = Json::array();
-    for (const int64_t row : micro_batch.rows) rows.push_back(local_of[row]);
-    lists.push_back({{"rows", rows}, {"padded_length", padded ? micro_batch.length : 0}});
+    list.push_back({.rows = {}, .padded_length = padded ? micro_batch.length : 0});
+    for (const int64_t row : micro_batch.rows) list.back().rows.push_back(local_of[row]);
   }
-  while (lists.size() < count) lists.push_back({{"rows", Json::array()}, {"padded_length", 0}, {"dummy", true}});
-  return lists;
+  list.resize(count, {.rows = {}, .padded_length = 0, .dummy = true});
+  return list;
 }
 
 // Tokens that the loss counts: the first position of a sequence has no log-prob and never counts.
@@ -55,22 +55,20 @@ struct Policy::Plan {
   int64_t multiple = 1;
 };
 
-Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started,
-               int64_t rows_per_unit)
+Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config,
+               const std::vector<protocol::Start::Reply>& started, int64_t rows_per_unit)
     : workers_(workers), config_(config), ranks_{0, static_cast<int>(started.size())}, rows_per_unit_(rows_per_unit) {
-  for (const Json& answer : started) {
-    const Json& backend = answer.at("backend");
-    dp_rank_of_.push_back(backend.at("dp_rank"));
-    counts_loss_.push_back(backend.at("counts_loss").get<int64_t>() != 0);
-    dp_size_ = backend.at("dp_size");
-    sequence_multiple_ = std::max<int64_t>(1, backend.at("sequence_multiple"));
-    micro_batch_multiple_ = std::max<int64_t>(1, backend.at("micro_batch_multiple"));
-    inputs_ = backend.at("inputs").get<std::vector<std::string>>();
+  for (const protocol::Start::Reply& reply : started) {
+    const protocol::BackendInfo& backend = reply.backend.value();
+    dp_rank_of_.push_back(backend.dp_rank);
+    counts_loss_.push_back(backend.counts_loss);
+    dp_size_ = backend.dp_size;
+    sequence_multiple_ = std::max<int64_t>(1, backend.sequence_multiple);
+    micro_batch_multiple_ = std::max<int64_t>(1, backend.micro_batch_multiple);
+    inputs_ = backend.inputs;
   }
-  const Json& loss = started.at(0).value("loss", Json::object());
-  const auto wants = [&](const char* name) {
-    const Json inputs = loss.value("inputs", Json::array());
-    return std::find(inputs.begin(), inputs.end(), name) != inputs.end();
+  const auto wants = [loss = started.at(0).loss.value_or(protocol::LossInfo{})](const char* name) {
+    return std::ranges::find(loss.inputs, name) != loss.inputs.end();
   };
   needs_ = {wants("prev_logprobs"), wants("reference_policy_logprobs")};
 }
@@ -113,7 +111,7 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training, int64_t micro
 
 data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
   const Plan plan = this->plan(batch, /*training=*/false, config_.logprob_batch_size);
-  const auto answers = workers_.call(ranks_, "forward", [&](int rank) {
+  const auto replies = workers_.call<protocol::Forward>(ranks_, [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
     const std::vector<int64_t> rows = shard.rows();
     std::vector<int64_t> local(batch.size(), -1);
@@ -121,18 +119,16 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
     data::Batch inputs = data::Batch::of_lengths(batch.lengths());
     for (const std::string& name : inputs_)
       if (batch.has(name)) inputs.set(name, batch.at(name), batch.column(name).axis);
-    Message message;
-    message.put("batch", inputs.select(rows));
-    message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, 0, local, plan.padded);
-    message.header["outputs"] = {"logprobs"};
-    message.header["which"] = static_cast<int>(which);
-    return message;
+    return protocol::Forward{.batch = inputs.select(rows),
+                             .micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded),
+                             .outputs = {"logprobs"},
+                             .which = static_cast<int32_t>(which)};
   });
   data::Tensor result(data::DType::f32, {batch.tokens()});
   const auto out = result.span<float>();
   for (int rank = 0; rank < ranks_.count; ++rank) {
     if (!counts_loss_[rank]) continue;
-    const data::Batch part = answers[rank].batch("outputs");
+    const data::Batch& part = replies[rank].outputs;
     const std::vector<int64_t> rows = plan.sharding.shards[dp_rank_of_[rank]].rows();
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto values = part.row<float>("logprobs", static_cast<int64_t>(i));
@@ -156,43 +152,38 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
     }
     const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
     result.valid_tokens += tokens;
-    const auto answers = workers_.call(ranks_, "train", [&](int rank) {
+    const auto trained = workers_.call<protocol::Train>(ranks_, [&](int rank) {
       const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
       std::vector<int64_t> rows, local(batch.size(), -1);
       for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
         for (const int64_t row : micro_batch.rows) local[row] = static_cast<int64_t>(rows.size()), rows.push_back(row);
       }
-      Message message;
-      message.put("batch", batch.select(rows));
-      message.header["micro_batches"] =
-          micro_batch_lists(plan.sharding, shard, step, local, plan.padded, micro_batch_multiple_);
-      message.header["global_valid_tokens"] = tokens;
-      message.header["global_valid_sequences"] = sequences;
-      return message;
+      return protocol::Train{
+          {.batch = batch.select(rows),
+           .micro_batches = micro_batches_of(plan.sharding, shard, step, local, plan.padded, micro_batch_multiple_),
+           .global_valid_tokens = tokens,
+           .global_valid_sequences = sequences}};
     });
     plugin::MetricSum of_step;
-    const auto add_metrics = [&](const std::vector<Message>& answers) {
-      for (int rank = 0; rank < ranks_.count; ++rank) {
-        if (counts_loss_[rank]) of_step.add(answers[rank].header.at("metrics"));
-      }
+    const auto add_metrics = [&](const auto& replies) {
+      for (int rank = 0; rank < ranks_.count; ++rank)
+        if (counts_loss_[rank]) of_step.add(replies[rank].metrics);
     };
-    add_metrics(answers);
+    add_metrics(trained);
     // Every rank must skip the update or none, whoever had the loss that is not finite.
     const bool discard = !std::isfinite(of_step.values().at("loss"));
-    Message update;
-    update.header = {{"lr", lr},
-                     {"weight_decay", std::isnan(weight_decay) ? Json() : Json(weight_decay)},
-                     {"max_grad_norm", config_.max_grad_norm.value_or(0)},
-                     {"discard", discard}};
-    const auto updated = workers_.call(ranks_, "step", update);
+    const auto updated = workers_.call(
+        ranks_, protocol::Step{.lr = lr,
+                               .weight_decay = std::isnan(weight_decay) ? std::nullopt : std::optional(weight_decay),
+                               .max_grad_norm = config_.max_grad_norm.value_or(0),
+                               .discard = discard});
     add_metrics(updated);
     of_step.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
     of_step.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
     metrics.merge_global_batch(of_step, global_batches);
-    const Json& grad_norm = updated[0].header.at("grad_norm");
-    result.grad_norm =
-        discard || grad_norm.is_null() ? std::numeric_limits<double>::quiet_NaN() : grad_norm.get<double>();
-    const bool skipped = discard || updated[0].header.at("skipped").get<bool>();
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    result.grad_norm = discard ? kNone : updated[0].grad_norm.value_or(kNone);
+    const bool skipped = discard || updated[0].skipped;
     result.skipped_steps += skipped;
     result.optimizer_steps += !skipped;
   }
@@ -205,71 +196,49 @@ std::map<std::string, double> Policy::evaluate(const data::Batch& batch, int64_t
   std::vector<int64_t> all_rows(batch.size());
   std::iota(all_rows.begin(), all_rows.end(), 0);
   const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
-  const auto answers = workers_.call(ranks_, "evaluate", [&](int rank) {
+  const auto replies = workers_.call<protocol::Evaluate>(ranks_, [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
     const std::vector<int64_t> rows = shard.rows();
     std::vector<int64_t> local(batch.size(), -1);
     for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
-    Message message;
-    message.put("batch", batch.select(rows));
-    message.header["micro_batches"] = micro_batch_lists(plan.sharding, shard, 0, local, plan.padded);
-    message.header["global_valid_tokens"] = tokens;
-    message.header["global_valid_sequences"] = sequences;
-    return message;
+    return protocol::Evaluate{{.batch = batch.select(rows),
+                               .micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded),
+                               .global_valid_tokens = tokens,
+                               .global_valid_sequences = sequences}};
   });
   plugin::MetricSum metrics;
-  for (int rank = 0; rank < ranks_.count; ++rank) {
-    if (counts_loss_[rank]) metrics.add(answers[rank].header.at("metrics"));
-  }
+  for (int rank = 0; rank < ranks_.count; ++rank)
+    if (counts_loss_[rank]) metrics.add(replies[rank].metrics);
   metrics.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
   metrics.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
   return metrics.values();
 }
 
-void Policy::begin_trace() {
-  Message message;
-  message.header["path"] = nullptr;
-  workers_.call_all("trace", message);
-}
+void Policy::begin_trace() { workers_.call(workers_.all(), protocol::Trace{}); }
 
-void Policy::save_trace(const std::string& path) {
-  Message message;
-  message.header["path"] = path;
-  workers_.call_all("trace", message);
-}
+void Policy::save_trace(const std::string& path) { workers_.call(workers_.all(), protocol::Trace{.path = path}); }
 
-void Policy::keep(Weights which) {
-  Message message;
-  message.header["which"] = static_cast<int>(which);
-  workers_.call(ranks_, "keep", message);
-}
+void Policy::keep(Weights which) { workers_.call(ranks_, protocol::Keep{.which = static_cast<int32_t>(which)}); }
 
 void Policy::save(const std::string& weights_dir, const std::string& optimizer_dir) {
-  Message message;
-  message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}};
-  for (const Message& answer : workers_.call(ranks_, "save", message)) {
-    if (answer.header.contains("failure"))
-      throw Error(ErrorKind::plugin, answer.header.at("failure").get<std::string>());
-  }
+  for (const auto& reply : workers_.call(ranks_, protocol::Save{.weights = weights_dir, .optimizer = optimizer_dir}))
+    if (reply.failure) throw Error(ErrorKind::plugin, *reply.failure);
 }
 
 bool Policy::saved(std::chrono::milliseconds patience) {
-  Message message;
-  message.header = {{"patience_ms", patience.count()}};
-  std::string failure;
+  std::optional<std::string> failure;
   bool done = true;
-  for (const Message& answer : workers_.call(ranks_, "saved", message)) {
-    if (answer.header.contains("failure") && failure.empty()) failure = answer.header.at("failure");
-    done = done && answer.header.value("done", true);
+  for (const auto& reply : workers_.call(ranks_, protocol::Saved{.patience_ms = patience.count()})) {
+    if (!failure) failure = reply.failure;
+    done = done && reply.done;
   }
-  if (!failure.empty()) throw Error(ErrorKind::data, failure);
+  if (failure) throw Error(ErrorKind::data, *failure);
   return done;
 }
 
 void Policy::load(const std::string& weights_dir, const std::string& optimizer_dir, Weights which) {
-  Message message;
-  message.header = {{"weights", weights_dir}, {"optimizer", optimizer_dir}, {"which", static_cast<int>(which)}};
-  workers_.call(ranks_, "load", message);
+  workers_.call(
+      ranks_, protocol::Load{.weights = weights_dir, .optimizer = optimizer_dir, .which = static_cast<int32_t>(which)});
 }
 
 }  // namespace hexad::cluster

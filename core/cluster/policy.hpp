@@ -31,9 +31,9 @@ struct LossNeeds {
 // Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
 class Policy {
  public:
-  // The first workers, whose answers to start_workers these are, have a backend and a loss. Borrows them. Rows of a
+  // The first workers, whose replies to start_workers these are, have a backend and a loss. Borrows them. Rows of a
   // unit (two for preferences) are neighbours that never part; the config's batch sizes count units.
-  Policy(WorkerGroup& workers, const config::PolicyConfig& config, std::vector<Json> started,
+  Policy(WorkerGroup& workers, const config::PolicyConfig& config, const std::vector<protocol::Start::Reply>& started,
          int64_t rows_per_unit = 1);
 
   const LossNeeds& loss_needs() const { return needs_; }
@@ -62,7 +62,7 @@ class Policy {
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);
   // optimizer_dir empty: weights alone. Throws Error(plugin) if they cannot be written; the workers go on then. The
-  // files are whole when it returns, and on their way to the disk: saved() tells when they are there, waiting for
+  // files are whole when it returns, and on their way to the disk: saved() says when they are there, waiting for
   // `patience` at most, and throws Error(data) with what kept them from it.
   bool saved(std::chrono::milliseconds patience);
   void save(const std::string& weights_dir, const std::string& optimizer_dir);

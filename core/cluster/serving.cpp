@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/worker/completion_columns.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -17,10 +17,10 @@ constexpr auto kMostToEnd = std::chrono::seconds(2);
 
 Serving::~Serving() { stop(); }
 
-void Serving::submit(WorkerState& state, const Json& sampling, const data::Batch& prompts, For whom) {
+void Serving::submit(WorkerState& state, const protocol::Prompts& prompts, For whom) {
   plugin::GeneratorPlugin& generator = state.need_generator(whom == For::command ? "generate" : "submit");
-  const auto requests = make_requests(sampling, prompts);
-  const int64_t served = whom == For::command ? 0 : prompts.size();
+  const auto requests = make_requests(prompts);
+  const int64_t served = whom == For::command ? 0 : prompts.prompts.size();
   std::unique_lock lock(mutex_);
   plugin::CallContext context = state.context();
   if (whom != For::command) {
@@ -32,7 +32,7 @@ void Serving::submit(WorkerState& state, const Json& sampling, const data::Batch
   }
   // Known before they are submitted: the thread may meet their ends at once.
   for (size_t i = 0; i < requests->requests.size(); ++i)
-    running_[requests->requests[i].id] = {prompts.length(static_cast<int64_t>(i)), whom};
+    running_[requests->requests[i].id] = {prompts.prompts.length(static_cast<int64_t>(i)), whom};
   lock.unlock();
   try {
     generator.submit(context, requests->pointers);
@@ -129,22 +129,18 @@ void Serving::hand_out(WorkerState& state) {
   rethrow();
   if (finished_.empty()) return;
   const std::vector<Finished> finished = std::exchange(finished_, {});
-  Message message;
-  message.header["metrics"] = std::exchange(metrics_, {}).to_json();
+  protocol::Completions event;
+  event.metrics = std::exchange(metrics_, {});
   lock.unlock();
-  std::vector<uint64_t> ids;
-  std::vector<std::string> errors;
   std::vector<Completion> completions;
   for (const Finished& request : finished) {
-    message.put(fmt::format("columns{}", ids.size()), request.columns);
-    ids.push_back(request.id);
-    errors.push_back(request.error);
+    event.ids.push_back(request.id);
+    event.errors.push_back(request.error);
+    event.columns.push_back(request.columns);
     completions.push_back(request.completion);
   }
-  message.header["ids"] = ids;
-  message.header["errors"] = errors;
-  message.put("completions", to_batch(completions));
-  state.link.event("completions", std::move(message));
+  event.completions = to_batch(completions);
+  state.link.event(event);
 }
 
 void Serving::stop() {

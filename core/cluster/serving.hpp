@@ -28,16 +28,16 @@ class Serving {
     data::Batch columns;
     std::string error;  // empty: it ended well
   };
-  // What has ended leaves as an event "completions" (run), is kept for wait() (command), or is told by another worker
-  // of the replica (nobody).
+  // What has ended leaves as an event (run), is kept for wait() (command), or is reported by another worker of the
+  // replica (nobody).
   enum class For { run, nobody, command };
 
   Serving() = default;
   ~Serving();
   Serving(const Serving&) = delete;
 
-  // All members are the main thread's. Submits them; `prompts` as make_requests() has them.
-  void submit(WorkerState& state, const Json& sampling, const data::Batch& prompts, For whom);
+  // All members are the main thread's.
+  void submit(WorkerState& state, const protocol::Prompts& prompts, For whom);
   // Waits up to timeout_ms for requests of the command. Throws what polling ended with, here or in the thread.
   std::vector<Finished> wait(WorkerState& state, int64_t timeout_ms);
   // Of the command's, so that the next one begins with none.
@@ -45,7 +45,7 @@ class Serving {
 
   // True while requests of the run are under way, or have something to say.
   bool serves();
-  // Sends what has ended as an event: ids, texts of those that failed, and a batch with columns. Throws as wait().
+  // Sends what has ended as the event Completions. Throws as wait().
   void hand_out(WorkerState& state);
   // Cancels what runs, sees it end (for a moment: a rank of a replica must not leave another inside a pass), and ends
   // the thread. Before the generator goes.

@@ -19,6 +19,7 @@ class MetricSum {
   // The form that crosses processes: {name: [value, weight, reduce]}; non-finite numbers are texts.
   void add(const nlohmann::ordered_json& observed);
   nlohmann::ordered_json to_json() const;
+  void add(const MetricSum& other) { merge_global_batch(other, 1); }
   // Adds the metrics of one of `count` optimizer steps of a rollout: sums count a count-th part each, as NeMo-RL
   // divides every metric that is no extremum by the number of global batches.
   void merge_global_batch(const MetricSum& other, size_t count);

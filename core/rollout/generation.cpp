@@ -1,12 +1,10 @@
 #include "core/rollout/generation.hpp"
 
-#include "lib/base/error.hpp"
 #include "core/rollout/request_message.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::rollout {
 namespace {
-
-using cluster::Message;
 
 // Which replica runs which requests: whole groups, the next one to that with the fewest prompt and possible tokens.
 // Imposed lengths are not looked at, as nobody knows those of real responses.
@@ -59,13 +57,11 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
   const cluster::RankRange ranks = placement_.generators;
   const int replica_size = placement_.replica_size;
   const auto shares = deal(requests, placement_.replicas(), sampling);
-  const auto answers = workers_.call(ranks, "generate", [&](int rank) {
+  const auto replies = workers_.call<cluster::protocol::Generate>(ranks, [&](int rank) {
     const int place = rank - ranks.first;
-    Message message;
-    message.put("prompts", prompts_of(requests, shares[place / replica_size], sampling));
-    message.header["reports"] = place % replica_size == 0;
-    message.header["sampling"] = to_json(sampling);
-    return message;
+    return cluster::protocol::Generate{{.prompts = prompts_of(requests, shares[place / replica_size], sampling),
+                                        .sampling = sampling,
+                                        .reports = place % replica_size == 0}};
   });
   metrics_ = {};
   std::vector<data::Batch> parts, columns;
@@ -73,9 +69,9 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
   for (int place = 0; place < ranks.count; place += replica_size) {
     const std::vector<int64_t>& share = shares[place / replica_size];
     if (share.empty()) continue;
-    metrics_.add(answers[place].header.at("metrics"));
-    parts.push_back(answers[place].batch("completions"));
-    columns.push_back(answers[place].batch("columns"));
+    metrics_.add(replies[place].metrics);
+    parts.push_back(replies[place].completions.value());
+    columns.push_back(replies[place].columns.value());
     order.insert(order.end(), share.begin(), share.end());
   }
   const std::vector<int64_t> places = data::inverse_permutation(order);
@@ -85,9 +81,7 @@ data::Batch Generation::generate(std::span<const Request> requests, const Sampli
 
 void Generation::sleep(int64_t level) {
   if (level == 0) return;
-  Message message;
-  message.header["level"] = level;
-  workers_.call(placement_.generators, "sleep", message);
+  workers_.call(placement_.generators, cluster::protocol::Sleep{.level = static_cast<int32_t>(level)});
   asleep_ = true;
   stale_ |= level == 2;
   without_weights_ |= level == 2;
@@ -95,7 +89,7 @@ void Generation::sleep(int64_t level) {
 
 void Generation::wake() {
   if (!asleep_) return;
-  workers_.call(placement_.generators, "wake");
+  workers_.call(placement_.generators, cluster::protocol::Wake{});
   asleep_ = false;
 }
 

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/cluster/refit/refit.hpp"
 #include "core/cluster/process/worker_group.hpp"
+#include "core/cluster/refit/refit.hpp"
 #include "core/config/typed/policy_config.hpp"
 #include "core/data/batch.hpp"
 #include "core/plugin/metric_sum.hpp"
 
 namespace hexad::rollout {
 
-// One sample to draw.
+// One sample to generate.
 struct Request {
   std::span<const int32_t> prompt;     // borrowed until generate returns
   int64_t group = 0;                   // samples of one prompt share a group: the prompt is computed once
@@ -25,15 +25,10 @@ struct Request {
 
 enum class Finish : int32_t { stop = 1, length = 2, aborted = 3 };  // HEXAD_FINISH_*
 
-// How tokens are chosen; from policy.generation.
-struct Sampling {
-  double temperature = 1, top_p = 1, min_p = 0;
-  int64_t top_k = 0;  // 0: off
-  bool greedy = false, ignore_eos = false;
+// How tokens are chosen, and how many; from policy.generation.
+struct Sampling : cluster::protocol::Sampling {
   int64_t max_new_tokens = 1;
-  int64_t max_total_tokens = 1;  // prompt and completion
-  std::vector<int64_t> stop_token_ids;
-  std::vector<std::string> stop_strings;
+  int64_t max_total_tokens = 1;          // prompt and completion
   std::vector<int64_t> imposed_lengths;  // new tokens of each sample of a rollout, in their order; empty: as sampled
 };
 // `eos` stands in for an absent policy.generation.stop_token_ids.
@@ -51,8 +46,8 @@ class Generation {
   explicit Generation(cluster::WorkerGroup& workers, int64_t replica_size = 1)
       : Generation(workers, cluster::colocated(workers.size(), static_cast<int>(replica_size))) {}
 
-  // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and weight_version
-  // i64 (sample). Log-probs are of the distribution that was drawn from.
+  // One completion a request, in their order: columns tokens i32 and logprobs f32 (token), finish i32 and
+  // weight_version i64 (sample). Log-probs are of the distribution that was sampled from.
   data::Batch generate(std::span<const Request> requests, const Sampling& sampling);
 
   // What the generators gave along with the last completions, for every token of prompt and completion: token columns

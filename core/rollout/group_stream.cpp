@@ -6,11 +6,11 @@
 
 namespace hexad::rollout {
 
-using cluster::Message;
+using cluster::protocol::Completions;
 
 GroupStream::GroupStream(cluster::WorkerGroup& workers, const cluster::Placement& placement)
     : workers_(workers), placement_(placement), load_(static_cast<size_t>(placement.replicas()), 0) {
-  workers_.on_completions([this](int, const Message& event) { receive(event); });
+  workers_.on_completions([this](int, const Completions& event) { receive(event); });
 }
 
 GroupStream::~GroupStream() { workers_.on_completions(nullptr); }
@@ -42,18 +42,15 @@ void GroupStream::submit(const std::vector<Group>& groups, const Sampling& sampl
     load_[static_cast<size_t>(running.replica)] += running.tokens;
     groups_[group.key] = std::move(running);
   }
-  workers_.post(placement_.generators, "submit", [&](int rank) {
+  workers_.post<cluster::protocol::Submit>(placement_.generators, [&](int rank) {
     const int place = rank - placement_.generators.first;
     const std::vector<int64_t>& share = shares[static_cast<size_t>(place / placement_.replica_size)];
     std::vector<int64_t> of_share;
     for (const int64_t index : share) of_share.push_back(ids[static_cast<size_t>(index)]);
     data::Batch prompts = prompts_of(requests, share, sampling);
     prompts.set("id", data::Tensor::of(of_share), data::Axis::sample);
-    Message message;
-    message.put("prompts", prompts);
-    message.header["reports"] = place % placement_.replica_size == 0;
-    message.header["sampling"] = to_json(sampling);
-    return message;
+    return cluster::protocol::Submit{
+        {.prompts = prompts, .sampling = sampling, .reports = place % placement_.replica_size == 0}};
   });
 }
 
@@ -68,28 +65,22 @@ void GroupStream::cancel(const std::vector<int64_t>& keys) {
       if (key_of_.erase(group.first + i) > 0) ids.push_back(group.first + i);
     groups_.erase(found);
   }
-  if (ids.empty()) return;
-  Message message;
-  message.header["ids"] = ids;
-  workers_.call(placement_.generators, "cancel_requests", message);
+  if (!ids.empty()) workers_.call(placement_.generators, cluster::protocol::CancelRequests{.ids = ids});
 }
 
 // A cancelled request's last words, and those of requests that ended as they were cancelled, are of nobody's.
-void GroupStream::receive(const Message& event) {
-  metrics_.add(event.header.at("metrics"));
-  const auto ids = event.header.at("ids").get<std::vector<uint64_t>>();
-  const data::Batch completions = event.batch("completions");
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto found = key_of_.find(ids[i]);
+void GroupStream::receive(const Completions& event) {
+  metrics_.add(event.metrics);
+  for (size_t i = 0; i < event.ids.size(); ++i) {
+    const auto found = key_of_.find(event.ids[i]);
     if (found == key_of_.end()) continue;
     const int64_t key = found->second;
     key_of_.erase(found);
     Running& group = groups_.at(key);
-    const size_t place = ids[i] - group.first;
-    group.completions[place] = completions.slice(static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
-    group.columns[place] = event.batch(fmt::format("columns{}", i));
-    const std::string error = event.header.at("errors")[i];
-    if (group.error.empty()) group.error = error;
+    const size_t place = event.ids[i] - group.first;
+    group.completions[place] = event.completions.slice(static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
+    group.columns[place] = event.columns.at(i);
+    if (group.error.empty()) group.error = event.errors.at(i);
     if (--group.missing == 0) finish(key);
   }
 }

@@ -48,7 +48,7 @@ class GroupStream {
     std::string error;
   };
 
-  void receive(const cluster::Message& event);
+  void receive(const cluster::protocol::Completions& event);
   void finish(int64_t key);
 
   cluster::WorkerGroup& workers_;

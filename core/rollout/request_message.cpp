@@ -42,15 +42,4 @@ data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_
   return batch;
 }
 
-cluster::Json to_json(const Sampling& sampling) {
-  return {{"temperature", sampling.temperature},
-          {"top_p", sampling.top_p},
-          {"min_p", sampling.min_p},
-          {"top_k", sampling.top_k},
-          {"greedy", sampling.greedy},
-          {"ignore_eos", sampling.ignore_eos},
-          {"stop_token_ids", sampling.stop_token_ids},
-          {"stop_strings", sampling.stop_strings}};
-}
-
 }  // namespace hexad::rollout

@@ -10,6 +10,4 @@ void check_prompts(std::span<const Request> requests, const Sampling& sampling);
 // Those that `share` lists, in its order: columns tokens i32 (token), group, seed and max_new_tokens i64 (sample).
 data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_t> share, const Sampling& sampling);
 
-cluster::Json to_json(const Sampling& sampling);
-
 }  // namespace hexad::rollout

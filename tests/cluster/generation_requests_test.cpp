@@ -5,13 +5,11 @@
 #include "lib/base/error.hpp"
 
 using namespace hexad;
-using cluster::Json;
 
 namespace {
 
-const Json sampling = {{"stop_token_ids", {2}}, {"stop_strings", {"</s>"}},
-                       {"temperature", 1.0},    {"top_p", 0.9},
-                       {"min_p", 0.1},          {"top_k", 50}};
+const cluster::protocol::Sampling sampling = {
+    .top_p = 0.9, .min_p = 0.1, .top_k = 50, .stop_token_ids = {2}, .stop_strings = {"</s>"}};
 
 data::Batch prompts() {
   data::Batch batch = data::Batch::of_lengths(std::vector<int64_t>{2, 1});
@@ -24,8 +22,8 @@ data::Batch prompts() {
 }  // namespace
 
 TEST_CASE("a batch of prompts becomes the generator's requests") {
-  const data::Batch batch = prompts();
-  const auto made = cluster::make_requests(sampling, batch);
+  const cluster::protocol::Prompts given{.prompts = prompts(), .sampling = sampling};
+  const auto made = cluster::make_requests(given);
   REQUIRE(made->requests.size() == 2);
   const hexad_request& second = made->requests[1];
   CHECK(second.id == 1);
@@ -39,6 +37,6 @@ TEST_CASE("a batch of prompts becomes the generator's requests") {
 TEST_CASE("a column that is empty in width is refused, not read beyond its end") {
   data::Batch batch = prompts();
   batch.set("seed", data::Tensor(data::DType::i64, {2, 0}), data::Axis::sample);
-  CHECK_THROWS_WITH_AS(cluster::make_requests(sampling, batch), "request 0: column 'seed' holds 0 numbers, wanted one",
-                       Error);
+  CHECK_THROWS_WITH_AS(cluster::make_requests({.prompts = batch, .sampling = sampling}),
+                       "request 0: column 'seed' holds 0 numbers, wanted one", Error);
 }

@@ -9,7 +9,6 @@
 #include "tests/support/toy/workers.hpp"
 
 using namespace hexad;
-using cluster::Message;
 using cluster::Policy;
 using cluster::TrainResult;
 using cluster::Weights;
@@ -109,10 +108,10 @@ TEST_CASE("the micro-batches of a training step are filled up to the multiple th
   const plugin_test::PluginFolder folder;
   const auto trained = [&](int64_t multiple) {
     const auto trace = folder.path() / fmt::format("trace{}", multiple);
-    Message start = toy::start_message();
-    start.header["policy"]["plugin_config"]["trace"] = trace.string();
+    auto start = toy::start_command();
+    start.policy["plugin_config"]["trace"] = trace.string();
     toy::InProcess workers(start);
-    workers.started[0]["backend"]["micro_batch_multiple"] = multiple;
+    workers.started[0].backend->micro_batch_multiple = multiple;
     Policy policy(workers.group, plain(), workers.started);
     data::Batch batch = rollout(12);
     batch.set("prev_logprobs", policy.logprobs(batch, Weights::current), data::Axis::token);

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "core/cluster/protocol/protocol.hpp"
 #include "lib/base/error.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
@@ -63,6 +64,12 @@ void check_complete(const RefitPlan& plan, const std::vector<Layout>& held, cons
       CHECK(std::ranges::all_of(counts, [](int count) { return count == 1; }));
     }
   }
+}
+
+// The layout as the reply of another process brings it.
+Layout across_processes(const Layout& layout) {
+  using Reply = cluster::protocol::RefitLayout::Reply;
+  return cluster::protocol::from_message<Reply>(to_message(Reply{.held = layout, .needed = {}}), "refit_layout").held;
 }
 
 }  // namespace
@@ -147,9 +154,7 @@ TEST_CASE("ranks that hold one weight in two shapes are refused") {
 }
 
 TEST_CASE("a slice that does not lie in its weight is refused where it arrives") {
-  const auto error = [](const LayoutSlice& wrong) {
-    return error_of([&] { cluster::Json(wrong).get<LayoutSlice>(); });
-  };
+  const auto error = [](const LayoutSlice& wrong) { return error_of([&] { across_processes({wrong}); }); };
   CHECK(error(slice("a", {6}, {4}, {3})) == "refit: elements [4] + [3] do not lie in weight 'a' of shape [6]");
   CHECK(error(slice("a", {6}, {-1}, {3})) == "refit: elements [-1] + [3] do not lie in weight 'a' of shape [6]");
   CHECK(error(slice("a", {6, 2}, {0}, {6})) == "refit: elements [0] + [6] do not lie in weight 'a' of shape [6, 2]");
@@ -159,7 +164,7 @@ TEST_CASE("a slice that does not lie in its weight is refused where it arrives")
 
 TEST_CASE("a layout crosses processes") {
   const Layout layout = {slice("a.b", {6, 4}, {3, 0}, {3, 4}, 16)};
-  const auto back = cluster::Json::parse(cluster::Json(layout).dump()).get<Layout>();
+  const Layout back = across_processes(layout);
   CHECK(back.at(0).name == "a.b");
   CHECK(back.at(0).global_shape == std::vector<int64_t>{6, 4});
   CHECK(back.at(0).box == layout[0].box);

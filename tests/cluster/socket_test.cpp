@@ -39,6 +39,12 @@ void knock(const Socket& server, const std::string& bytes) {
   ::close(fd);
 }
 
+Message named(const std::string& command, const std::string& event) {
+  Message message;
+  message.command = command, message.event = event;
+  return message;
+}
+
 }  // namespace
 
 TEST_CASE("a peer with the run's secret is heard and answered") {
@@ -46,17 +52,17 @@ TEST_CASE("a peer with the run's secret is heard and answered") {
   Socket server = Socket::listen("127.0.0.1", keys);
   Socket client = Socket::connect(server.endpoint(), "7", keys.public_key);
   Message hello;
-  hello.header["event"] = "hello";
+  hello.event = "hello";
   hello.tensors.push_back(data::Tensor::of<float>({1, 2, 3}));
   client.send(hello);
   auto received = server.receive(kPatienceMs);
   REQUIRE(received);
   CHECK(received->peer == "7");
   CHECK(received->message.tensors.at(0) == hello.tensors[0]);
-  server.send(Message{{{"command", "train"}}, {}}, "7");
+  server.send(named("train", ""), "7");
   auto answer = client.receive(kPatienceMs);
   REQUIRE(answer);
-  CHECK(answer->message.header.at("command") == "train");
+  CHECK(answer->message.command == "train");
 }
 
 TEST_CASE("a stranger without the secret is not heard, but counted and told of") {
@@ -65,7 +71,7 @@ TEST_CASE("a stranger without the secret is not heard, but counted and told of")
   Socket server = Socket::listen("127.0.0.1", keys);
   {
     Socket stranger = Socket::connect(server.endpoint(), "0", cluster::make_keys().public_key);
-    stranger.send(Message{{{"event", "hello"}}, {}});
+    stranger.send(named("", "hello"));
     CHECK(drops(server, 1));
     CHECK_FALSE(server.receive(500));
   }
@@ -88,7 +94,7 @@ TEST_CASE("whoever connects and does not shake hands is counted, and told of in 
     CHECK(log.text().find("dropped 2 connections") == std::string::npos);
     // Those who have the secret are heard all the same, and not counted.
     Socket client = Socket::connect(server.endpoint(), "7", keys.public_key);
-    client.send(Message{{{"event", "hello"}}, {}});
+    client.send(named("", "hello"));
     CHECK(server.receive(kPatienceMs));
     { const Socket gone = std::move(client); }
     CHECK_FALSE(server.receive(500));
@@ -105,20 +111,20 @@ TEST_CASE("many strangers at a listener that is busy, or is gone, stop nobody el
   Socket server = Socket::listen("127.0.0.1", keys);
   for (int64_t i = 0; i < kMany; ++i) knock(server, "");
   Socket client = Socket::connect(server.endpoint(), "7", keys.public_key);
-  client.send(Message{{{"event", "hello"}}, {}});
+  client.send(named("", "hello"));
   CHECK(server.receive(kPatienceMs));
   CHECK(drops(server, kMany));
   // Its connections end after it: libzmq has nobody to tell.
   for (int i = 0; i < 20; ++i) {
     std::optional<Socket> passing = Socket::listen("127.0.0.1", keys);
     Socket peer = Socket::connect(passing->endpoint(), "7", keys.public_key);
-    peer.send(Message{{{"event", "hello"}}, {}});
+    peer.send(named("", "hello"));
     CHECK(passing->receive(kPatienceMs));
     knock(*passing, "");
     passing.reset();
   }
   Socket last = Socket::listen("127.0.0.1", keys);
   Socket peer = Socket::connect(last.endpoint(), "7", keys.public_key);
-  peer.send(Message{{{"event", "hello"}}, {}});
+  peer.send(named("", "hello"));
   CHECK(last.receive(kPatienceMs));
 }

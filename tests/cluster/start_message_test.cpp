@@ -37,11 +37,11 @@ Json section_of(const Declaration& plugin, Overrides overrides) {
   const Loaded loaded = load_with_defaults(files / "a.yaml", overrides);
   const RunConfig run = run_config(loaded);
   if (plugin.kind == plugin::Kind::environment) return run.env.at("tested");
-  const Json message = cluster::start_sections(loaded.root, run, {"", "", ""}, "m", "");
+  const auto start = cluster::start_of_all(loaded.root, run, {"", "", ""}, "m", "");
   switch (plugin.kind) {
-    case plugin::Kind::backend: return message.at("policy");
-    case plugin::Kind::generator: return message.at("generation");
-    default: return message.at("loss_fn");
+    case plugin::Kind::backend: return start.policy;
+    case plugin::Kind::generator: return start.generation;
+    default: return start.loss_fn;
   }
 }
 

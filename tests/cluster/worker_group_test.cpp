@@ -9,19 +9,18 @@
 #include "tests/support/toy/workers.hpp"
 
 using namespace hexad;
-using cluster::Json;
 using cluster::Message;
 using cluster::WorkerGroup;
 using plugin_test::contains;
 using plugin_test::error_of;
 using toy::all_gone;
-using toy::start_message;
 namespace fs = std::filesystem;
+namespace protocol = cluster::protocol;
 
 namespace {
 
-// Deadlines: one that nothing meets, one that is waited for (starting the workers fits into it), and when a test that was
-// to be over before it is not.
+// Deadlines: one that nothing meets, one that is waited for (starting the workers fits into it), and when a test that
+// was to be over before it is not.
 constexpr double kLongS = 120, kShortS = 8, kSoonS = 60;
 
 // Two ranks; `fault` is rank 1's, `first_fault` rank 0's.
@@ -42,18 +41,25 @@ struct Two {
     options.heartbeat_timeout_s = heartbeat_timeout_s;
     return options;
   }
-  // The message of the call "refit".
+  // What the command ends with.
   std::string refit_error() {
-    Message message;
-    message.header["version"] = 1;
-    return error_of([&] { group.call_all("refit", message); });
+    return error_of([&] { group.call(group.all(), refit); });
   }
   std::vector<pid_t> pids() const { return {group.pid(0), group.pid(1)}; }
 
+  const protocol::Refit refit{.version = 1};
   toy::TempDir dir;
   cluster::Spawner spawner;
   WorkerGroup group;
 };
+
+// A command as no struct of the protocol has it.
+Message raw(const std::string& command, const cluster::Json& header = cluster::Json::object()) {
+  Message message;
+  message.command = command;
+  message.header = header;
+  return message;
+}
 
 class Stopwatch {
  public:
@@ -72,12 +78,10 @@ TEST_CASE("two workers start, answer in rank order, and stop() leaves no process
   CHECK(two.group.size() == 2);
   const auto pids = two.pids();
   CHECK(toy::alive(pids[0]));
-  Message refit;
-  refit.header["version"] = 1;
-  CHECK(two.group.call_all("refit", refit).size() == 2);
+  CHECK(two.group.call(two.group.all(), two.refit).size() == 2);
   two.group.stop();
   CHECK(all_gone(pids));
-  CHECK(error_of([&] { two.group.call_all("refit", refit); }) == "cannot call 'refit': the workers have ended");
+  CHECK(two.refit_error() == "cannot call 'refit': the workers have ended");
 }
 
 TEST_CASE("a rank that dies in a call ends it with rank, host, pid, signal and last call") {
@@ -135,9 +139,9 @@ TEST_CASE("what others finish meanwhile is no progress of a rank that hangs") {
   WorkerGroup group(&spawner, Two::options(dir.path(), /*call_timeout_s=*/kShortS, kLongS));
   const bool runtime = fs::exists(toy::hexad().parent_path().parent_path() / "lib/libhexad_runtime.so");
   const int port = test_support::free_port();
-  group.call_all("start", [&](int rank) {
-    Message start = rank == 0 ? toy::slow_start_message(/*poll_ms=*/200) : start_message("refit@5:hang");
-    if (runtime) start.header["world_size"] = 2, start.header["master_port"] = port;
+  group.call<protocol::Start>(group.all(), [&](int rank) {
+    auto start = rank == 0 ? toy::slow_start_command(/*poll_ms=*/200) : toy::start_command("refit@5:hang");
+    if (runtime) toy::join_world(start, 2, port);
     return start;
   });
   group.set_step(5);
@@ -149,20 +153,11 @@ TEST_CASE("what others finish meanwhile is no progress of a rank that hangs") {
   prompts.set("tokens", data::Tensor::of(std::vector<int32_t>(kRequests, 1)), data::Axis::token);
   prompts.set("id", data::Tensor::of(ids), data::Axis::sample);
   for (const char* name : {"group", "seed", "max_new_tokens"}) prompts.set(name, all(1), data::Axis::sample);
-  Message submit, refit;
-  submit.put("prompts", prompts);
-  submit.header["sampling"] = {{"temperature", 1},
-                               {"top_p", 1},
-                               {"top_k", 0},
-                               {"min_p", 0},
-                               {"stop_token_ids", Json::array()},
-                               {"stop_strings", Json::array()}};
   int finished = 0;
-  group.on_completions([&](int rank, const Message&) { finished += rank == 0; });
-  group.call({0, 1}, "submit", [&](int) { return submit; });
-  refit.header["version"] = 1;
+  group.on_completions([&](int rank, const protocol::Completions&) { finished += rank == 0; });
+  group.call({0, 1}, protocol::Submit{{.prompts = prompts, .sampling = {}}});
   const Stopwatch watch;
-  const std::string error = error_of([&] { group.call({1, 1}, "refit", [&](int) { return refit; }); });
+  const std::string error = error_of([&] { group.call({1, 1}, protocol::Refit{.version = 1}); });
   CHECK(watch.seconds() < kSoonS);
   CHECK(finished > 3);
   CHECK_MESSAGE(contains(error, fmt::format("rank 1 on {} (pid ", group.host(1))), error);
@@ -171,21 +166,18 @@ TEST_CASE("what others finish meanwhile is no progress of a rank that hangs") {
 
 TEST_CASE("a post waits for nothing, its answer is nobody's, and its error ends the next call") {
   toy::InProcess workers;
-  Message refit, cancel;
-  cancel.header["ids"] = std::vector<uint64_t>{};
   int posts = 0;
   workers.group.meanwhile([&] {  // in the middle of the call, whose answer comes before the posts'
-    if (posts++ < 3) workers.group.post({0, 1}, "cancel_requests", [&](int) { return cancel; });
+    if (posts++ < 3)
+      workers.group.post<protocol::CancelRequests>({0, 1}, [](int) { return protocol::CancelRequests{}; });
     return true;
   });
   for (int i = 1; i <= 3; ++i) {
-    refit.header["version"] = i;
-    const auto answers = workers.group.call({0, 1}, "refit", [&](int) { return refit; });
-    CHECK(answers[0].header.contains("seconds"));
+    CHECK(workers.group.call({0, 1}, protocol::Refit{.version = i})[0].seconds >= 0);
   }
   CHECK(posts >= 3);
   workers.group.meanwhile(nullptr);
-  workers.group.post({0, 1}, "no_such_command", [](int) { return Message(); });
+  workers.group.post_raw({0, 1}, [](int) { return raw("no_such_command"); });
   CHECK(contains(error_of([&] { workers.group.wait_until([] { return false; }, kLongS); }), "no_such_command"));
 }
 
@@ -222,10 +214,10 @@ TEST_CASE("a worker that cannot start its plugins says why") {
   auto options = Two::options(dir.path(), kLongS, kLongS);
   options.world_size = 1;
   WorkerGroup group(&spawner, options);
-  Message start = start_message();
-  start.header["roles"]["backend"] = "toy_bakend";
+  auto start = toy::start_command();
+  start.roles.backend = "toy_bakend";
   try {
-    group.call_all("start", start);
+    group.call(group.all(), start);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::plugin);
@@ -243,22 +235,54 @@ TEST_CASE("a program that is no worker is reported with its exit") {
   CHECK_MESSAGE(contains(error, "ended: exit status 1; last call 'start'"), error);
 }
 
+TEST_CASE("a worker of another build is refused, and no command reaches it") {
+  const auto refused = [](const std::optional<int64_t>& version) {
+    const toy::TempDir dir;
+    cluster::Spawner spawner;
+    auto options = Two::options(dir.path(), kLongS, kLongS);
+    options.launch = cluster::Launch{"torchrun", 0, 2, 0, 2, "a-job"};
+    options.meeting_dir = dir.path();
+    std::string command;
+    std::thread other([&] {  // rank 1, of the other build
+      auto mine = *options.launch;
+      mine.rank = mine.local_rank = 1;
+      const cluster::Bootstrap bootstrap = cluster::meet(mine, dir.path(), kLongS);
+      cluster::Socket socket = cluster::Socket::connect(bootstrap.endpoint, "1", bootstrap.server_key);
+      socket.send(protocol::to_message(protocol::Hello{.version = version, .host = "node-2", .pid = 4711}));
+      if (const auto received = socket.receive(60'000)) command = received->message.command;
+    });
+    const std::string error = error_of([&] { WorkerGroup group(&spawner, options); });
+    other.join();
+    CHECK(command == "shutdown");
+    return error;
+  };
+  const std::string wanted = fmt::format(
+      " of the protocol between controller and workers, wanted version {}: it runs another build of hexad. Install the "
+      "same build on every host, and start it by the same path",
+      protocol::kVersion);
+  CHECK(refused(protocol::kVersion + 1) ==
+        fmt::format("rank 1 on node-2 (pid 4711) speaks version {}", protocol::kVersion + 1) + wanted);
+  CHECK(refused(std::nullopt) == "rank 1 on node-2 (pid 4711) speaks no version" + wanted);
+}
+
 TEST_CASE("in-process mode runs the same commands on a thread") {
   cluster::WorkerGroupOptions options;
   options.call_timeout_s = kLongS;
   WorkerGroup group(nullptr, options);
-  const auto started = group.call_all("start", start_message("refit@2:error"));
-  CHECK(started.at(0).header.at("backend").at("name") == "toy_backend");
-  CHECK(started.at(0).header.at("generator").at("max_sequences") == 64);
-  CHECK(started.at(0).header.at("loss").at("inputs") == Json{"prev_logprobs", "advantages", "token_mask"});
-  CHECK(started.at(0).header.at("device") == "cpu");
-  Message refit;
-  refit.header["version"] = 1;
+  const auto started = group.call(group.all(), toy::start_command("refit@2:error")).at(0);
+  CHECK(started.backend->name == "toy_backend");
+  CHECK(started.generator->max_sequences == 64);
+  CHECK(started.loss->inputs == std::vector<std::string>{"prev_logprobs", "advantages", "token_mask"});
+  CHECK(started.device == "cpu");
+  const auto refit_error = [&] { return error_of([&] { group.call(group.all(), protocol::Refit{.version = 1}); }); };
   group.set_step(2);
-  CHECK(contains(error_of([&] { group.call_all("refit", refit); }), "backend 'toy_backend'"));
+  CHECK(contains(refit_error(), "backend 'toy_backend'"));
   group.set_step(3);
-  CHECK(error_of([&] { group.call_all("refit", refit); }) == "(no error)");  // one rank alone goes on
-  CHECK(contains(error_of([&] { group.call_all("nonsense"); }), "unknown command 'nonsense'"));
+  CHECK(refit_error() == "(no error)");  // one rank alone goes on
+  const auto answer = [&](const Message& message) { group.call_raw(group.all(), [&](int) { return message; }); };
+  CHECK(contains(error_of([&] { answer(raw("nonsense")); }), "unknown command 'nonsense'"));
+  CHECK(error_of([&] { answer(raw("refit", {{"version", "new"}})); }) ==
+        "command 'refit': field version: got \"new\", wanted a whole number of 64 bits");
   group.stop();
 }
 
@@ -287,10 +311,8 @@ TEST_CASE("a rank that lost its peer is not waited with for long when the peer h
 TEST_CASE("a rank that lost its peer names the peer that shows no life: a worker's failure, not a plugin's") {
   Two two("refit@5:stop", kLongS, kLongS, /*first_fault=*/"refit@5:late_lost");
   const Stopwatch watch;
-  Message message;
-  message.header["version"] = 1;
   try {
-    two.group.call_all("refit", message);
+    two.group.call(two.group.all(), two.refit);
     FAIL("no error");
   } catch (const Error& error) {
     const std::string text = error.what();

@@ -1,13 +1,12 @@
 // A message of the control plane as its frames: the header up to the first newline, then each tensor's bytes behind one
 // that counts them. What is read from it is what controller and workers read.
 #include "core/cluster/generation_requests.hpp"
-#include "core/cluster/message/message.hpp"
-#include "core/cluster/refit/part.hpp"
-#include "core/plugin/metric_sum.hpp"
+#include "core/cluster/protocol/protocol.hpp"
+#include "core/cluster/refit/plan.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;
-using cluster::Json;
+using namespace hexad::cluster::protocol;
 using cluster::Message;
 
 namespace {
@@ -28,29 +27,42 @@ std::vector<cluster::Frame> frames_in(std::string_view bytes) {
   return frames;
 }
 
-// A worker answers with an error whatever it catches; what it must not do is break.
+// Reads the message as this struct, as whoever gets one does: what is wrong with it is an Error.
+template <typename T>
+std::optional<T> read_as(const Message& message) {
+  try {
+    return from_message<T>(message, "");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+template <typename... T>
+void read_as_each(const Message& message) {
+  (read_as<T>(message), ...);
+}
+
 template <typename Work>
-void as_command(Work&& work) {
+void try_to(Work&& work) {
   try {
     work();
   } catch (const Error&) {
-  } catch (const nlohmann::json::exception&) {
   }
 }
 
 void read_all(const Message& message) {
-  const Json& header = message.header;
-  for (const char* text : {"command", "event", "error", "host"}) header.value(text, "");
-  for (const auto& entry : header.items()) {
-    as_command([&] { message.batch(entry.key()).select(std::vector<int64_t>{0}); });
-  }
-  as_command([&] { cluster::make_requests(header.at("sampling"), message.batch("prompts")); });
-  as_command([&] { plugin::MetricSum().add(header.at("metrics")); });
-  as_command([&] { cluster::refit_part_from(header.at("part")); });
-  as_command([&] {
-    std::vector<cluster::Layout> needed = {header.at("needed").get<cluster::Layout>()};
-    cluster::plan_refit({header.at("held").get<cluster::Layout>()}, needed, 1 << 20);
-  });
+  for (const auto& entry : message.header.items())
+    try_to([&] { message.batch(entry.key()).select(std::vector<int64_t>{0}); });
+  read_as_each<Hello, Heartbeat, Progress, Completions, Failure, Failed>(message);
+  read_as_each<Start, Start::Reply, Trace, Forward, Forward::Reply, Train, LossReply, Step, Step::Reply>(message);
+  read_as_each<Generate::Reply, CancelRequests, Sleep, Refit, Refit::Reply, RefitConnect, WeightSums::Reply>(message);
+  read_as_each<Keep, Save, Save::Reply, Saved, Saved::Reply, Load>(message);
+  if (const auto generate = read_as<Generate>(message)) try_to([&] { cluster::make_requests(*generate); });
+  if (auto layouts = read_as<RefitLayout::Reply>(message))
+    try_to([&] {
+      std::vector<cluster::Layout> needed = {layouts->needed};
+      cluster::plan_refit({layouts->held}, needed, 1 << 20);
+    });
 }
 
 }  // namespace

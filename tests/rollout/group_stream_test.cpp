@@ -27,7 +27,7 @@ std::vector<Request> requests(size_t count) {
 }  // namespace
 
 TEST_CASE("what a generator reports about groups arrives with them, once") {
-  toy::InProcess workers(toy::slow_start_message(/*poll_ms=*/20));
+  toy::InProcess workers(toy::slow_start_command(/*poll_ms=*/20));
   Generation generation(workers.group);
   GroupStream stream(workers.group, cluster::colocated(1));
   stream.submit({{7, requests(3)}}, sampling());

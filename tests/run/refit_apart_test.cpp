@@ -7,7 +7,6 @@
 #include "tests/run/first_party.hpp"
 
 using namespace hexad;
-using cluster::Json;
 using first_party::source;
 
 namespace {
@@ -51,7 +50,7 @@ struct Run {
   config::RunConfig run;
   cluster::Placement placement;
   cluster::WorkerGroup workers;
-  std::vector<Json> started;
+  std::vector<cluster::protocol::Start::Reply> started;
 };
 
 int64_t total(const std::vector<int64_t>& numbers) {
@@ -84,22 +83,19 @@ TEST_CASE("weights arrive bit for bit from every layout, and every trainer sends
     cluster::Refit refit(run.workers, run.placement);
     refit.run(1);
     policy.train(rollouts(), 1e-2, 0);
-    const auto before = run.workers.call_all("weight_sums");
+    const auto before = run.workers.call(run.workers.all(), cluster::protocol::WeightSums{});
     refit.run(2);
-    const auto after = run.workers.call_all("weight_sums");
+    const auto after = run.workers.call(run.workers.all(), cluster::protocol::WeightSums{});
     int64_t bytes = 0;
-    for (const auto& [name, weight] : after[0].header.at("sums").items()) {
+    for (const auto& [name, weight] : after[0].sums) {
       CAPTURE(name);
-      bytes += weight.at("bytes").get<int64_t>();
-      const auto reported = [&](const auto& answers, int rank) {
-        return static_cast<int64_t>(answers.at(static_cast<size_t>(rank))
-                                        .header.at("metrics")
-                                        .at("weight_sum/" + name)[0]
-                                        .template get<double>());
+      bytes += weight.bytes;
+      const auto reported = [metric = "weight_sum/" + name](const auto& replies, int rank) {
+        return static_cast<int64_t>(replies.at(static_cast<size_t>(rank)).metrics.values().at(metric));
       };
       for (int rank = 2; rank < 4; ++rank) {
-        CHECK(reported(after, rank) == weight.at("sum").get<int64_t>());
-        CHECK(reported(before, rank) != weight.at("sum").get<int64_t>());
+        CHECK(reported(after, rank) == weight.sum);
+        CHECK(reported(before, rank) != weight.sum);
       }
     }
     const std::vector<int64_t>& sent = refit.bytes_sent();

@@ -164,22 +164,21 @@ void RunParts::start(bool generates, int64_t rows_per_unit) {
   worker_options.launch = options.launch;
   worker_options.meeting_dir = config.logger.log_dir;
   workers.emplace(options.spawner, worker_options);
-  workers->on_event([this](int, const Json& event) {
-    console.progress(event.value("what", ""), event.value("done", int64_t{0}), event.value("total", int64_t{0}),
-                     fmt::format("{} tokens", event.value("tokens", int64_t{0})));
+  workers->on_progress([this](int, const cluster::protocol::Progress& event) {
+    console.progress(event.what, event.done, event.total, fmt::format("{} tokens", event.tokens));
   });
   const cluster::Roles roles{config.policy.backend, config.loss_fn.plugin,
                              generates ? config.policy.generation.plugin : ""};
-  std::vector<Json> started =
+  auto started =
       cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
-  for (const char* role : {"backend", "loss", "generator"}) {
-    const bool of_generators = role == std::string("generator");
-    if (of_generators && !generates) continue;
-    const Json& plugin = started[static_cast<size_t>(of_generators ? placement.generators.first : 0)].at(role);
-    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.value("name", ""),
-                             plugin.value("version", ""), plugin.value("path", ""),
-                             plugin.value("sha256", "").substr(0, 8)));
-  }
+  const auto report = [this](const char* role, const cluster::protocol::PluginLine& plugin) {
+    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.name, plugin.version, plugin.path,
+                             plugin.sha256.substr(0, 8)));
+  };
+  report("backend", started.at(0).backend.value());
+  report("loss", started.at(0).loss.value());
+  if (generates)
+    report("generator", started.at(static_cast<size_t>(placement.generators.first)).generator.value());
   if (placement.apart())
     console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
                              placement.generators.first, placement.generators.end() - 1));

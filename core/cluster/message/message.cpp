@@ -35,18 +35,21 @@ data::Tensor wrap(const Json& description, const Frame& frame) {
   return data::Tensor(dtype, shape, frame.owner, frame.data);
 }
 
-// The fields that are read before a command runs: what is wrong with them is said here, and the message is dropped.
-void check_envelope(const Json& header) {
-  for (const char* key : {"command", "event", "error", "host"}) {
-    if (header.contains(key) && !header[key].is_string())
+// Moves what says which message it is out of the header.
+void take_envelope(Message& message) {
+  Json& header = message.header;
+  for (const auto& [key, name] : {std::pair("command", &message.command), std::pair("event", &message.event)}) {
+    if (!header.contains(key)) continue;
+    if (!header[key].is_string())
       fail(ErrorKind::worker, "message: '{}' must be a text, got {}", key, header[key].type_name());
+    *name = header[key];
+    header.erase(key);
   }
-  for (const char* key : {"pid", "step", "error_kind"}) {
-    if (header.contains(key) && !header[key].is_number_integer())
-      fail(ErrorKind::worker, "message: '{}' must be a whole number, got {}", key, header[key].type_name());
-  }
-  if (header.contains("lost_peer") && !header["lost_peer"].is_boolean())
-    fail(ErrorKind::worker, "message: 'lost_peer' must be true or false, got {}", header["lost_peer"].type_name());
+  if (!header.contains("step")) return;
+  if (!header["step"].is_number_integer())
+    fail(ErrorKind::worker, "message: 'step' must be a whole number, got {}", header["step"].type_name());
+  message.step = header["step"];
+  header.erase("step");
 }
 
 }  // namespace
@@ -86,8 +89,7 @@ data::Batch Message::batch(const std::string& key) const {
     }
     return batch;
   } catch (const std::exception& error) {
-    fail(ErrorKind::worker, "message '{}': no valid batch '{}': {}", header.value("command", "reply"), key,
-         error.what());
+    fail(ErrorKind::worker, "message '{}': no valid batch '{}': {}", name(), key, error.what());
   }
 }
 
@@ -97,6 +99,8 @@ std::string encode_header(const Message& message) {
     descriptions.push_back({std::string(data::name_of(tensor.dtype())), tensor.shape()});
   }
   Json header = message.header;
+  if (!message.command.empty()) header["command"] = message.command, header["step"] = message.step;
+  if (!message.event.empty()) header["event"] = message.event;
   header["tensors"] = descriptions;
   return json_text(header);
 }
@@ -117,7 +121,7 @@ Message decode(const std::vector<Frame>& frames) {
     fail(ErrorKind::worker, "message: bad tensor description: {}", error.what());
   }
   message.header.erase("tensors");
-  check_envelope(message.header);
+  take_envelope(message);
   return message;
 }
 

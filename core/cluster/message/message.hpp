@@ -13,11 +13,14 @@ namespace hexad::cluster {
 using Json = nlohmann::ordered_json;
 
 // One message. Tensors ride behind the header without being copied into it; batches are described in the header and
-// put their columns among the tensors.
+// put their columns among the tensors. What the header holds: protocol/protocol.hpp.
 struct Message {
-  Json header = Json::object();
+  std::string command, event;    // its name as one of them; a reply has neither
+  int64_t step = 0;              // of a command: the run's, which plugins and their errors name
+  Json header = Json::object();  // all else
   std::vector<data::Tensor> tensors;
 
+  std::string name() const { return !command.empty() ? command : !event.empty() ? event : "reply"; }
   // Stores a batch under header[key].
   void put(const std::string& key, const data::Batch& batch);
   // The batch stored under header[key]; shares the buffers of `tensors`. Throws Error(worker) if it is not there.

@@ -18,7 +18,7 @@ extern "C" void __tsan_release(void* address);
 namespace hexad::cluster {
 namespace {
 
-// ThreadSanitizer does not see how libzmq, which is not built with it, orders threads. It is told of the memory that
+// ThreadSanitizer does not see how libzmq, which is not built with it, orders threads. It is shown the memory that
 // goes from one to another: a tensor's elements in an inproc message, and the reference that a frame holds.
 #if defined(__SANITIZE_THREAD__)
 void hand_over(void* address) { address ? __tsan_release(address) : void(); }
@@ -65,7 +65,7 @@ struct Socket::State {
   ~State() {
     // While there is somebody to take events: libzmq's own thread would wait for ever to send the next one.
     if (events) zmq_socket_monitor(socket.handle(), nullptr, 0);
-    tell_dropped();
+    report_dropped();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -74,12 +74,12 @@ struct Socket::State {
   std::string endpoint;
   bool router;
   int64_t malformed = 0, strangers = 0;
-  int64_t told = 0;  // of both
-  std::chrono::steady_clock::time_point told_at{};
+  int64_t reported = 0;  // of both
+  std::chrono::steady_clock::time_point reported_at{};
   std::optional<zmq::socket_t> events;  // of a watched connection: that it is lost; of a listener: of strangers
 
   // A listener's connections: how many handshakes there were when each was accepted, and in all; and whether the one
-  // that is about to be told of as ended has failed to shake hands.
+  // whose end is reported next has failed to shake hands.
   std::map<int32_t, int64_t> handshakes_before;
   int64_t handshakes = 0;
   bool failed = false;
@@ -87,7 +87,7 @@ struct Socket::State {
   // libzmq's events of these kinds from now on.
   void monitor(int kinds);
   void count_strangers();
-  void tell_dropped();
+  void report_dropped();
 };
 
 void Socket::State::monitor(int kinds) {
@@ -101,7 +101,7 @@ void Socket::State::monitor(int kinds) {
   events->connect(place);
 }
 
-// A stranger is a connection that ends without a handshake. libzmq tells of most failures, but not of one at the very
+// A stranger is a connection that ends without a handshake. libzmq reports most failures, but not one at the very
 // first bytes; and of a success not which connection it was. So one that fails unsaid while another succeeds is missed.
 void Socket::State::count_strangers() {
   if (!router) return;
@@ -126,13 +126,13 @@ void Socket::State::count_strangers() {
     }
   }
   constexpr std::chrono::minutes kBetweenLines(1);
-  if (told == 0 || std::chrono::steady_clock::now() - told_at > kBetweenLines) tell_dropped();
+  if (reported == 0 || std::chrono::steady_clock::now() - reported_at > kBetweenLines) report_dropped();
 }
 
-void Socket::State::tell_dropped() {
+void Socket::State::report_dropped() {
   const int64_t dropped = malformed + strangers;
-  if (dropped == told) return;
-  told = dropped, told_at = std::chrono::steady_clock::now();
+  if (dropped == reported) return;
+  reported = dropped, reported_at = std::chrono::steady_clock::now();
   spdlog::warn("{}: dropped {} connections that did not show the run's secret, and {} malformed messages, so far",
                endpoint, strangers, malformed);
 }
@@ -219,8 +219,8 @@ void Socket::send(const Message& message, const std::string& peer) {
       socket.send(frame, i + 1 < message.tensors.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
     }
   } catch (const zmq::error_t& error) {
-    fail(ErrorKind::worker, "cannot send '{}' to {}: {}", message.header.value("command", "reply"),
-         peer.empty() ? endpoint() : peer, error.what());
+    fail(ErrorKind::worker, "cannot send '{}' to {}: {}", message.name(), peer.empty() ? endpoint() : peer,
+         error.what());
   }
 }
 

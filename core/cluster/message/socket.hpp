@@ -17,10 +17,10 @@ KeyPair make_keys();
 // One ZeroMQ socket and the context it lives in. Used by one thread. Throws Error(worker).
 class Socket {
  public:
-  // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are told apart by their names.
+  // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are distinguished by their names.
   static Socket listen(const std::string& interface, const KeyPair& keys);
-  // Connects to a listener as `name`. `watched`: lost_peer() tells when the listener has ended or can no longer be reached
-  // (within half a minute).
+  // Connects to a listener as `name`. `watched`: lost_peer() tells when the listener has ended or can no longer be
+  // reached (within half a minute).
   static Socket connect(const std::string& endpoint, const std::string& name, const std::string& server_key,
                         bool watched = false);
   // The two ends of a channel between two threads of this process.

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/worker/check_facts.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -33,14 +33,14 @@ int rendezvous_port(int64_t low, int64_t high) {
        "no free port in [{}, {}): widen cluster.master_port_range_low and cluster.master_port_range_high", low, high);
 }
 
-void collect_locations(const yaml::Node& node, const std::string& path, Json& out) {
+void collect_locations(const yaml::Node& node, const std::string& path, std::map<std::string, std::string>& out) {
   const std::string place = node.location().text();
   if (!path.empty() && !place.empty()) out[path] = place;
   if (!node.is_map()) return;
   for (const auto& [key, child] : node.entries()) collect_locations(child, path.empty() ? key : path + "." + key, out);
 }
 
-// Whether the generator must tell where its tokens were routed.
+// Whether the generator must return the experts that its tokens were routed to.
 bool replays_rollout_routes(const yaml::Node& root) {
   const std::string at = "policy.router_replay.";
   if (!root.has(at + "enabled") || !root.at(at + "enabled").as_bool()) return false;
@@ -65,71 +65,61 @@ Json policy_section(const yaml::Node& root, const config::RunConfig& run, const 
 
 }  // namespace
 
-Json start_sections(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
-                    const std::string& model_dir, const std::string& tokenizer_dir) {
-  Json header;
-  const Json policy = policy_section(root, run, model_dir);
-  Json generation = policy.value("generation", Json::object());
-  generation["model_name"] = model_dir;
-  generation["precision"] = run.policy.precision;
-  generation["batch_invariant"] = run.policy.batch_invariant;
-  generation["weights_follow"] = !roles.backend.empty();  // a generator need not read its own first
-  generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
+protocol::Start start_of_all(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
+                             const std::string& model_dir, const std::string& tokenizer_dir) {
   const config::GenerationConfig& sampling = run.policy.generation;
-
-  header["device"] = run.cluster.device;
-  header["deterministic"] = run.policy.deterministic;
-  header["master_address"] = "127.0.0.1";
-  header["timeout_ms"] = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
-  header["plugins"] = root.find("plugins") ? root.at("plugins").to_json() : Json::object();
-  header["replay_routes"] = replays_rollout_routes(root);
-  header["policy"] = policy;
-  header["generation"] = generation;
-  header["loss_section"] = run.loss_fn.section;
-  header["loss_fn"] = loss_section(root, run);
-  header["tokenizer"] = tokenizer_dir;
+  protocol::Start start;
+  start.device = run.cluster.device;
+  start.deterministic = run.policy.deterministic;
+  start.timeout_ms = static_cast<int64_t>(run.cluster.worker_timeout_s * 1000);
+  if (const yaml::Node* plugins = root.find("plugins"); plugins && plugins->is_map())
+    start.plugins = plugins->to_json();
+  start.replay_routes = replays_rollout_routes(root);
+  start.policy = policy_section(root, run, model_dir);
+  start.generation = start.policy.value("generation", Json::object());
+  start.generation["model_name"] = model_dir;
+  start.generation["precision"] = run.policy.precision;
+  start.generation["batch_invariant"] = run.policy.batch_invariant;
+  start.generation["weights_follow"] = !roles.backend.empty();  // a generator need not read its own first
+  start.generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
+  start.loss_section = run.loss_fn.section;
+  start.loss_fn = loss_section(root, run);
+  start.tokenizer = tokenizer_dir;
   // Training log-probs pass the same temperature and filters as the sampled tokens did; examples pass none.
   if (run.algorithm == config::Algorithm::grpo)
-    header["transform"] = {
-        {"temperature", sampling.temperature}, {"top_k", sampling.top_k.value_or(0)}, {"top_p", sampling.top_p}};
-  Json locations = Json::object();
-  collect_locations(root, "", locations);
-  header["locations"] = locations;
-  return header;
+    start.transform = {sampling.temperature, sampling.top_k.value_or(0), sampling.top_p};
+  collect_locations(root, "", start.locations);
+  return start;
 }
 
-std::vector<Json> start_workers(WorkerGroup& workers, const yaml::Node& root, const config::RunConfig& run,
-                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir) {
+std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const yaml::Node& root,
+                                                  const config::RunConfig& run, const Roles& roles,
+                                                  const std::string& model_dir, const std::string& tokenizer_dir) {
   return start_workers(workers, colocated(workers.size()), root, run, roles, model_dir, tokenizer_dir);
 }
 
-std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const yaml::Node& root,
-                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
-                                const std::string& tokenizer_dir) {
-  Message message;
-  message.header = start_sections(root, run, roles, model_dir, tokenizer_dir);
-  message.header["world_size"] = workers.size();
-  message.header["local_world"] = workers.local_world();
-  message.header["master_port"] =
-      workers.size() > 1 ? rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high) : 0;
+std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const Placement& placement,
+                                                  const yaml::Node& root, const config::RunConfig& run,
+                                                  const Roles& roles, const std::string& model_dir,
+                                                  const std::string& tokenizer_dir) {
+  protocol::Start of_all = start_of_all(root, run, roles, model_dir, tokenizer_dir);
+  of_all.world_size = workers.size();
+  of_all.local_world = workers.local_world();
+  if (workers.size() > 1)
+    of_all.master_port = rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high);
 
-  const auto make = [&](int rank) {
+  const auto started = workers.call<protocol::Start>(workers.all(), [&](int rank) {
     const bool trains = placement.trainers.contains(rank), generates = placement.generators.contains(rank);
-    const RankRange block = placement.block_of(rank);
-    Message of_rank = message;
-    of_rank.header["block"] = {block.first, block.count};
+    protocol::Start start = of_all;
+    start.block = placement.block_of(rank);
     // Replicas are worlds of their own, and share a machine, a log folder and a list of servers all the same.
     if (generates) {
-      of_rank.header["generation"]["replica_index"] = placement.replica_of(rank);
-      of_rank.header["generation"]["replica_count"] = placement.replicas();
+      start.generation["replica_index"] = placement.replica_of(rank);
+      start.generation["replica_count"] = placement.replicas();
     }
-    of_rank.header["roles"] = {{"backend", trains ? roles.backend : ""},
-                               {"loss", trains ? roles.loss : ""},
-                               {"generator", generates ? roles.generator : ""}};
-    return of_rank;
-  };
-  std::vector<Json> started;
-  for (const Message& answer : workers.call_all("start", make)) started.push_back(answer.header);
+    start.roles = {trains ? roles.backend : "", trains ? roles.loss : "", generates ? roles.generator : ""};
+    return start;
+  });
   if (!roles.backend.empty()) check_facts(started, placement.trainers, run.facts);
   return started;
 }

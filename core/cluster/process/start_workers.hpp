@@ -3,29 +3,28 @@
 #include <string>
 
 #include "core/cluster/process/worker_group.hpp"
-#include "lib/yaml/node.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::cluster {
 
-// Which plugins the workers host; an empty name leaves the role out.
-struct Roles {
-  std::string backend, loss, generator;
-};
+using protocol::Roles;
 
-// What of the `start` message every worker gets alike: the sections that plugins read, with all their defaults, and where each
-// value was written. Arguments as of start_workers().
-Json start_sections(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
-                    const std::string& model_dir, const std::string& tokenizer_dir);
+// What every worker gets alike: the sections that plugins read, with all their defaults, and where each value was
+// written. Arguments as of start_workers().
+protocol::Start start_of_all(const yaml::Node& root, const config::RunConfig& run, const Roles& roles,
+                             const std::string& model_dir, const std::string& tokenizer_dir);
 
-// Sends `start` to every worker and returns their answers in rank order. `root` is the resolved configuration: plugins
+// Sends `start` to every worker and returns their replies in rank order. `root` is the resolved configuration: plugins
 // read its sections and its places in files; `model_dir` replaces policy.model_name with a local directory;
 // `tokenizer_dir` serves plugins that ask the host for text, and may be empty.
-std::vector<Json> start_workers(WorkerGroup& workers, const yaml::Node& root, const config::RunConfig& run,
-                                const Roles& roles, const std::string& model_dir, const std::string& tokenizer_dir);
+std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const yaml::Node& root,
+                                                  const config::RunConfig& run, const Roles& roles,
+                                                  const std::string& model_dir, const std::string& tokenizer_dir);
 // The same where generator and trainers may have ranks of their own.
-std::vector<Json> start_workers(WorkerGroup& workers, const Placement& placement, const yaml::Node& root,
-                                const config::RunConfig& run, const Roles& roles, const std::string& model_dir,
-                                const std::string& tokenizer_dir);
+std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const Placement& placement,
+                                                  const yaml::Node& root, const config::RunConfig& run,
+                                                  const Roles& roles, const std::string& model_dir,
+                                                  const std::string& tokenizer_dir);
 
 }  // namespace hexad::cluster

@@ -7,8 +7,8 @@
 #include <limits>
 #include <span>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/worker/worker.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -79,26 +79,18 @@ void WorkerGroup::start_worker(int rank) {
   worker.pid = spawner_->spawn({{options_.program, "worker"}, variables, to_text(bootstrap), log});
 }
 
-std::vector<Message> WorkerGroup::call_all(const std::string& command, const Message& message) {
-  return call_all(command, [&](int) { return message; });
-}
-
-std::vector<Message> WorkerGroup::call_all(const std::string& command, const std::function<Message(int rank)>& make) {
-  return call({0, size()}, command, make);
-}
-
-std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& command,
-                                       const std::function<Message(int rank)>& make) {
-  if (broken_ || stopped_) fail(ErrorKind::worker, "cannot call '{}': the workers have ended", command);
+std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<Message(int rank)>& make) {
+  if (broken_ || stopped_)
+    fail(ErrorKind::worker, "cannot call '{}': the workers have ended", make(ranks.first).command);
   if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.failure.has_value(); })) throw_failure();
   called_ = ranks;
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
     Worker& worker = workers_[rank];
     worker.answered = false;
-    worker.last_call = command;
+    worker.last_call = message.command;
     worker.call_began = worker.last_progress = Clock::now();
-    send(rank, command, /*posted=*/false, std::move(message));
+    send(rank, std::move(message), /*posted=*/false);
   }
   await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
   throw_failure();
@@ -109,9 +101,10 @@ std::vector<Message> WorkerGroup::call(RankRange ranks, const std::string& comma
   return answers;
 }
 
-void WorkerGroup::post(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make) {
-  if (broken_ || stopped_) fail(ErrorKind::worker, "cannot post '{}': the workers have ended", command);
-  for (int rank = ranks.first; rank < ranks.end(); ++rank) send(rank, command, /*posted=*/true, make(rank));
+void WorkerGroup::post_raw(RankRange ranks, const std::function<Message(int rank)>& make) {
+  if (broken_ || stopped_)
+    fail(ErrorKind::worker, "cannot post '{}': the workers have ended", make(ranks.first).command);
+  for (int rank = ranks.first; rank < ranks.end(); ++rank) send(rank, make(rank), /*posted=*/true);
 }
 
 int WorkerGroup::pause_ms() { return meanwhile_ && meanwhile_() ? kSoonMs : kPollMs; }
@@ -165,9 +158,8 @@ void WorkerGroup::check_silence(const std::function<bool(const Worker&)>& done, 
                    timeout_s, silent_s));
 }
 
-void WorkerGroup::send(int rank, const std::string& command, bool posted, Message message) {
-  message.header["command"] = command;
-  message.header["step"] = step_;
+void WorkerGroup::send(int rank, Message message, bool posted) {
+  message.step = step_;
   workers_[rank].posted.push_back(posted);
   try {
     socket_.send(message, std::to_string(rank));
@@ -189,29 +181,31 @@ bool WorkerGroup::receive_one(int timeout_ms) {
   if (rank < 0 || rank >= size()) return true;
   Worker& worker = workers_[rank];
   worker.last_heard = Clock::now();
-  const Json& header = received->message.header;
-  const std::string event = header.value("event", "");
-  if (event == "hello") {
-    worker.greeted = true;
-    worker.host = header.value("host", "?");
-    if (!worker.is_child) worker.pid = header.value("pid", 0);
-  } else if (event.empty()) {
+  Message& message = received->message;
+  using namespace protocol;
+  if (message.event.empty()) {
     const bool posted = !worker.posted.empty() && worker.posted.front();
     if (!worker.posted.empty()) worker.posted.pop_front();
     if (!posted) {
       worker.answered = true;
-      worker.answer = std::move(received->message);
-    } else if (header.contains("error")) {
-      worker.failure = std::move(received->message);
+      worker.answer = std::move(message);
+    } else if (is_failure(message)) {
+      worker.failure = from_message<Failure>(message, "a post");
     }
-  } else if (event == "completions") {
+  } else if (message.event == name_of<Hello>()) {
+    const Hello hello = from_message<Hello>(message);
+    worker.greeted = true;
+    worker.host = hello.host;
+    if (!worker.is_child) worker.pid = static_cast<pid_t>(hello.pid);
+    check_version(hello, rank);
+  } else if (message.event == name_of<Completions>()) {
     worker.last_progress = worker.last_heard;
-    if (completions_handler_) completions_handler_(rank, received->message);
-  } else if (event == "failed") {
-    worker.failure = std::move(received->message);
-  } else if (event != "heartbeat") {
+    if (completions_handler_) completions_handler_(rank, from_message<Completions>(message));
+  } else if (message.event == name_of<Progress>()) {
     worker.last_progress = worker.last_heard;
-    if (event_handler_) event_handler_(rank, header);
+    if (progress_handler_) progress_handler_(rank, from_message<Progress>(message));
+  } else if (message.event == name_of<Failed>()) {
+    worker.failure = from_message<Failed>(message);
   }
   return true;
 }
@@ -224,7 +218,7 @@ void WorkerGroup::check_exits() {
       workers_[rank].exited = true;
       // Its answer may still be under way; an error that it could report says more than its exit status.
       for (int i = 0; i < 5 && !workers_[rank].answered; ++i) receive_one(20);
-      if (!stopped_ && !(workers_[rank].answered && workers_[rank].answer.header.contains("error"))) {
+      if (!stopped_ && !(workers_[rank].answered && protocol::is_failure(workers_[rank].answer))) {
         lost(rank, "ended: " + process::words(exit->exit));
       }
     }
@@ -243,8 +237,7 @@ std::string WorkerGroup::lost_text(int rank, const std::string& how) const {
 std::string WorkerGroup::words_of_peers(int rank) const {
   std::string text;
   for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank && failed(peer))
-      text += fmt::format("\n    rank {}: {}", peer, failure_of(peer).at("error").get<std::string>());
+    if (peer != rank && failed(peer)) text += fmt::format("\n    rank {}: {}", peer, failure_of(peer).error);
   }
   return text;
 }
@@ -263,16 +256,16 @@ void WorkerGroup::lost(int rank, const std::string& how) {
 
 bool WorkerGroup::failed(int rank) const {
   const Worker& worker = workers_[rank];
-  return worker.failure || (worker.answered && worker.answer.header.contains("error"));
+  return worker.failure || (worker.answered && protocol::is_failure(worker.answer));
 }
 
-const Json& WorkerGroup::failure_of(int rank) const {
+protocol::Failure WorkerGroup::failure_of(int rank) const {
   const Worker& worker = workers_[rank];
-  return worker.failure ? worker.failure->header : worker.answer.header;
+  return worker.failure ? *worker.failure : protocol::from_message<protocol::Failure>(worker.answer, worker.last_call);
 }
 
 void WorkerGroup::throw_failure() {
-  const auto only_lost_a_peer = [&](int rank) { return failure_of(rank).value("lost_peer", false); };
+  const auto only_lost_a_peer = [&](int rank) { return failure_of(rank).lost_peer; };
   int first = -1;  // of those that lost a peer
   const auto throw_own = [&] {
     for (int rank = size() - 1; rank >= 0; --rank)
@@ -313,15 +306,13 @@ void WorkerGroup::throw_missing(int first) {
 }
 
 std::string WorkerGroup::worker_error(int rank) const {
-  const std::string text = failure_of(rank).at("error").get<std::string>();
+  const std::string text = failure_of(rank).error;
   return size() == 1 ? text : fmt::format("rank {} on {}: {}", rank, workers_[rank].host, text);
 }
 
 void WorkerGroup::throw_worker_error(int rank) {
   broken_ = broken_ || size() > 1;
-  const Json& header = failure_of(rank);
-  throw Error(static_cast<ErrorKind>(header.value("error_kind", static_cast<int>(ErrorKind::worker))),
-              worker_error(rank));
+  throw Error(failure_of(rank).error_kind, worker_error(rank));
 }
 
 void WorkerGroup::stop() noexcept {
@@ -331,10 +322,8 @@ void WorkerGroup::stop() noexcept {
     if (!broken_ || options_.launch) {
       for (int rank = 0; rank < size(); ++rank) {
         if (!workers_[rank].greeted || workers_[rank].exited) continue;
-        Message bye;
-        bye.header["command"] = "shutdown";
         try {
-          socket_.send(bye, std::to_string(rank));
+          socket_.send(protocol::to_message(protocol::Shutdown{}), std::to_string(rank));
         } catch (const Error&) {  // it hung up
         }
       }

@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/cluster/message/socket.hpp"
+#include "core/cluster/placement.hpp"
 #include "core/cluster/process/launch.hpp"
 #include "core/cluster/process/meeting.hpp"
-#include "core/cluster/message/message.hpp"
-#include "core/cluster/placement.hpp"
-#include "core/cluster/message/socket.hpp"
 #include "core/cluster/process/spawner.hpp"
+#include "core/cluster/protocol/protocol.hpp"
 
 namespace hexad::cluster {
 
@@ -25,8 +25,8 @@ struct WorkerGroupOptions {
   double call_timeout_s = 600;      // for the answer to one command, or for the next sign of progress
   double start_timeout_s = 120;     // for a worker's first sign of life
   double heartbeat_timeout_s = 60;  // without any sign of life a worker counts as hung
-  // This process is a launcher's first one: it starts rank 0 alone, and finds the others by `meeting_dir`, a folder that
-  // all hosts see. They are the launcher's to end.
+  // This process is a launcher's first one: it starts rank 0 alone, and finds the others by `meeting_dir`, a folder
+  // that all hosts see. They are the launcher's to end.
   std::optional<Launch> launch;
   std::string meeting_dir;
 };
@@ -47,17 +47,31 @@ class WorkerGroup {
   const std::string& host(int rank) const { return workers_[rank].host; }
   pid_t pid(int rank) const { return workers_[rank].pid; }
 
-  // Sends `command` with make(rank) to these ranks and returns their answers in rank order. A worker's own error comes
-  // back as Error of the kind it was, prefixed with the rank when there are several.
-  std::vector<Message> call(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make);
-  std::vector<Message> call(RankRange ranks, const std::string& command, const Message& message = {}) {
-    return call(ranks, command, [&](int) { return message; });
-  }
-  std::vector<Message> call_all(const std::string& command, const std::function<Message(int rank)>& make);
-  std::vector<Message> call_all(const std::string& command, const Message& message = {});
+  RankRange all() const { return {0, size()}; }
 
-  // As call, but waits for nothing. Answers are thrown away; an error among them ends the next call or wait.
-  void post(RankRange ranks, const std::string& command, const std::function<Message(int rank)>& make);
+  // Sends a command of the protocol, make(rank), to these ranks and returns their replies in rank order. A worker's own
+  // error comes back as Error of the kind it was, prefixed with the rank when there are several.
+  template <typename Command>
+  std::vector<typename Command::Reply> call(RankRange ranks, const std::function<Command(int rank)>& make) {
+    std::vector<typename Command::Reply> replies;
+    for (const Message& answer : call_raw(ranks, [&](int rank) { return protocol::to_message(make(rank)); }))
+      replies.push_back(protocol::from_message<typename Command::Reply>(answer, protocol::name_of<Command>()));
+    return replies;
+  }
+  // The same command to each.
+  template <typename Command>
+  std::vector<typename Command::Reply> call(RankRange ranks, const Command& command) {
+    return call<Command>(ranks, [&](int) { return command; });
+  }
+  // With messages as they are.
+  std::vector<Message> call_raw(RankRange ranks, const std::function<Message(int rank)>& make);
+
+  // As call, but waits for nothing. Replies are thrown away; an error among them ends the next call or wait.
+  template <typename Command>
+  void post(RankRange ranks, const std::function<Command(int rank)>& make) {
+    post_raw(ranks, [&](int rank) { return protocol::to_message(make(rank)); });
+  }
+  void post_raw(RankRange ranks, const std::function<Message(int rank)>& make);
 
   // Called again and again while a call or wait_until waits. It may post, and must not call. True: it wants to be
   // called soon again.
@@ -66,15 +80,16 @@ class WorkerGroup {
   // The number that the calls to come carry as their step: plugins and their errors name it.
   void set_step(int64_t step) { step_ = step; }
 
-  // Called with events that workers send during a call ({"event": "progress", ...}).
-  void on_event(std::function<void(int rank, const Json& event)> handler) { event_handler_ = std::move(handler); }
-
-  // Called with the events "completions" of requests that outlive their command, whenever messages are received.
-  void on_completions(std::function<void(int rank, const Message& event)> handler) {
+  // Called with what workers say of a call that takes long.
+  void on_progress(std::function<void(int rank, const protocol::Progress&)> handler) {
+    progress_handler_ = std::move(handler);
+  }
+  // Called with requests that outlive their command and have ended, whenever messages are received.
+  void on_completions(std::function<void(int rank, const protocol::Completions&)> handler) {
     completions_handler_ = std::move(handler);
   }
-  // Receives until done() or the time is over, which is false. A worker that is lost, or that has failed, throws as in a
-  // call.
+  // Receives until done() or the time is over, which is false. A worker that is lost, or that has failed, throws as in
+  // a call.
   bool wait_until(const std::function<bool()>& done, double timeout_s);
 
   // Ends the workers in order; kills those that do not end in time. Never throws.
@@ -91,19 +106,19 @@ class WorkerGroup {
     bool greeted = false, answered = false, exited = false;
     std::deque<bool> posted;  // of the commands that it has not answered, in their order
     Message answer;
-    std::optional<Message> failure;  // of requests that it served between commands, or of a post
+    std::optional<protocol::Failure> failure;  // of requests that it served between commands, or of a post
   };
 
   void start_worker(int rank);
   void await(const std::function<bool(const Worker&)>& done, double timeout_s);
   bool receive_one(int timeout_ms);
-  void send(int rank, const std::string& command, bool posted, Message message);
+  void send(int rank, Message message, bool posted);
   int pause_ms();
   void check_exits();
   void check_silence(const std::function<bool(const Worker&)>& done, double timeout_s);
   void reap(double patience_s);
   bool failed(int rank) const;  // answered with an error, or has sent one
-  const Json& failure_of(int rank) const;
+  protocol::Failure failure_of(int rank) const;
   // Ends the call if a rank has failed, with the error that says most.
   void throw_failure();
   // Every failed rank has lost a peer, and some have not answered: blames those, and quotes all.
@@ -121,8 +136,8 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   RankRange called_;  // the ranks of the last call
   std::thread in_process_;
-  std::function<void(int, const Json&)> event_handler_;
-  std::function<void(int, const Message&)> completions_handler_;
+  std::function<void(int, const protocol::Progress&)> progress_handler_;
+  std::function<void(int, const protocol::Completions&)> completions_handler_;
   int64_t step_ = 0;
   bool broken_ = false, stopped_ = false;
   std::function<bool()> meanwhile_;

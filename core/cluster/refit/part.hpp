@@ -1,7 +1,6 @@
 // What one rank does in a refit between ranks that train and ranks that generate.
 #pragma once
 #include "core/cluster/refit/plan.hpp"
-#include "runtime/runtime.h"
 
 namespace hexad::cluster {
 
@@ -22,10 +21,6 @@ struct RefitPart {
   };
   std::vector<Step> steps;
   Layout needed;
-  hexad_comm* group = nullptr;
 };
-
-// As Refit sends it.
-RefitPart refit_part_from(const Json& json);
 
 }  // namespace hexad::cluster

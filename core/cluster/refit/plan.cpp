@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/error.hpp"
-#include "lib/base/json_integer.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -80,7 +79,14 @@ const HeldWeight& require(const std::map<std::string, HeldWeight>& weights, cons
   return found->second;
 }
 
-// A rank's layout comes out of a plugin and through a message: the plan counts on boxes that lie inside their weights.
+int64_t bytes_of(const LayoutSlice& type, const Box& box) { return box.elements() * type.bits / 8; }
+
+}  // namespace
+
+int64_t Box::elements() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
+}
+
 void check_slice(const LayoutSlice& slice) {
   constexpr int64_t kMostElements = int64_t{1} << 50;
   const auto& [offsets, shape] = slice.box;
@@ -90,32 +96,11 @@ void check_slice(const LayoutSlice& slice) {
     const int64_t whole = slice.global_shape[d];
     good = whole >= 0 && whole <= kMostElements / std::max<int64_t>(elements, 1) && shape[d] >= 0 &&
            shape[d] <= whole && offsets[d] >= 0 && offsets[d] <= whole - shape[d];
-    elements *= whole;
+    elements *= good ? whole : 0;
   }
   if (!good)
     fail(ErrorKind::worker, "refit: elements [{}] + [{}] do not lie in weight '{}' of shape [{}]",
          fmt::join(offsets, ", "), fmt::join(shape, ", "), slice.name, fmt::join(slice.global_shape, ", "));
-}
-
-int64_t bytes_of(const LayoutSlice& type, const Box& box) { return box.elements() * type.bits / 8; }
-
-}  // namespace
-
-int64_t Box::elements() const {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
-}
-
-void to_json(Json& json, const LayoutSlice& slice) {
-  json = {slice.name, slice.global_shape, slice.box.offsets, slice.box.shape, slice.type_code, slice.bits};
-}
-
-void from_json(const Json& json, LayoutSlice& slice) {
-  slice = {json.at(0).get<std::string>(),
-           integers<int64_t>(json.at(1)),
-           {integers<int64_t>(json.at(2)), integers<int64_t>(json.at(3))},
-           integer<uint8_t>(json.at(4)),
-           integer<uint8_t>(json.at(5))};
-  check_slice(slice);
 }
 
 Layout whole_weights(const std::vector<Layout>& held) {

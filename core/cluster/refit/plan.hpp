@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/message/message.hpp"
-
 namespace hexad::cluster {
 
 // Elements [offsets[d], offsets[d] + shape[d]) of a weight.
@@ -24,8 +22,8 @@ struct LayoutSlice {
   Box box;
   uint8_t type_code = 0, bits = 32;  // of the element: DLDataType
 };
-void to_json(Json& json, const LayoutSlice& slice);
-void from_json(const Json& json, LayoutSlice& slice);
+// A layout comes out of a plugin and through a message. Throws Error(worker) unless its box lies inside its weight.
+void check_slice(const LayoutSlice& slice);
 
 using Layout = std::vector<LayoutSlice>;  // of one rank
 

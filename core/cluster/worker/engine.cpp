@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -20,6 +20,16 @@ class NamedRange {
  private:
   const hexad_runtime& runtime_;
 };
+
+// Carries out the command of a message.
+using Carry = std::function<Message(WorkerState&, const Message&)>;
+
+template <typename Command>
+std::pair<const std::string, Carry> entry(typename Command::Reply (*handle)(WorkerState&, const Command&)) {
+  return {protocol::name_of<Command>(), [handle](WorkerState& state, const Message& message) {
+            return protocol::to_message(handle(state, protocol::from_message<Command>(message)));
+          }};
+}
 
 }  // namespace
 
@@ -68,35 +78,18 @@ bool WorkerEngine::serves() const { return state_->serving.serves(); }
 void WorkerEngine::hand_out() { state_->serving.hand_out(*state_); }
 
 Message WorkerEngine::handle(const Message& message) {
-  using Command = Message (*)(WorkerState&, const Message&);
-  static const std::map<std::string, Command> commands = {{"start", command::start},
-                                                          {"forward", command::forward},
-                                                          {"train", command::train},
-                                                          {"step", command::step},
-                                                          {"evaluate", command::evaluate},
-                                                          {"generate", command::generate},
-                                                          {"refit", command::refit},
-                                                          {"keep", command::keep},
-                                                          {"save", command::save},
-                                                          {"saved", command::saved},
-                                                          {"load", command::load},
-                                                          {"offload", command::offload},
-                                                          {"onload", command::onload},
-                                                          {"trace", command::trace},
-                                                          {"sleep", command::sleep},
-                                                          {"wake", command::wake},
-                                                          {"weight_sums", command::weight_sums},
-                                                          {"refit_layout", command::refit_layout},
-                                                          {"refit_connect", command::refit_connect},
-                                                          {"submit", command::submit},
-                                                          {"cancel_requests", command::cancel}};
-  const std::string name = message.header.value("command", "");
-  const auto found = commands.find(name);
-  if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", name);
-  state_->step = message.header.value("step", state_->step);
+  static const std::map<std::string, Carry> commands = {
+      entry(command::start),       entry(command::forward),       entry(command::train),  entry(command::step),
+      entry(command::evaluate),    entry(command::generate),      entry(command::submit), entry(command::cancel),
+      entry(command::sleep),       entry(command::wake),          entry(command::refit),  entry(command::refit_layout),
+      entry(command::weight_sums), entry(command::refit_connect), entry(command::keep),   entry(command::save),
+      entry(command::saved),       entry(command::load),          entry(command::trace)};
+  const auto found = commands.find(message.command);
+  if (found == commands.end()) fail(ErrorKind::worker, "unknown command '{}'", message.command);
+  state_->step = message.step;
   state_->metrics = {};
   std::optional<NamedRange> range;
-  if (state_->runtime_started) range.emplace(*state_->runtime, name);
+  if (state_->runtime_started) range.emplace(*state_->runtime, message.command);
   return found->second(*state_, message);
 }
 

@@ -3,11 +3,10 @@
 
 namespace hexad::cluster::command {
 
-Message evaluate(WorkerState& state, const Message& message) {
+protocol::LossReply evaluate(WorkerState& state, const protocol::Evaluate& evaluate) {
   plugin::BackendPlugin& backend = state.need_backend("evaluate");
   plugin::LossPlugin& loss = need_loss(state, "evaluate");
-  const data::Batch batch = message.batch("batch");
-  const MicroBatches parts = micro_batches(message, batch, backend);
+  const MicroBatches parts = micro_batches(evaluate.batch, evaluate.micro_batches, backend);
   const std::vector<std::string> names = loss_outputs(state);
   const ForwardOutputs outputs(parts, names);
   backend.forward(state.context(), HEXAD_WEIGHTS_CURRENT, parts.pointers, outputs.get(),
@@ -19,12 +18,10 @@ Message evaluate(WorkerState& state, const Message& message) {
     const ColumnViews columns(part.batch());
     const std::vector<DLTensor*> grads(names.size(), nullptr);  // nobody asks for them
     total += add_loss_metrics(
-        state, loss.compute(state.context(), loss_shape(message, part), columns.get(), outputs.of(i), grads));
+        state, loss.compute(state.context(), loss_shape(evaluate, part), columns.get(), outputs.of(i), grads));
   }
   state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
-  Message answer;
-  answer.header["metrics"] = state.metrics.to_json();
-  return answer;
+  return {state.metrics};
 }
 
 }  // namespace hexad::cluster::command

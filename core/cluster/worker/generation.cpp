@@ -1,11 +1,11 @@
 // Commands on the generator. `generate` submits every request, polls until all have ended, reports progress on the way;
-// with `reports` false, of a worker whose replica has another that does, it keeps all that to itself.
+// requests of `submit` outlive it.
 #include <chrono>
 
-#include "lib/base/error.hpp"
-#include "core/cluster/worker/completion_columns.hpp"
 #include "core/cluster/generation_requests.hpp"
+#include "core/cluster/worker/completion_columns.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -18,12 +18,11 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(500);
 
 namespace command {
 
-Message generate(WorkerState& state, const Message& message) {
-  const data::Batch prompts = message.batch("prompts");
-  const bool reports = message.header.value("reports", true);
+protocol::Generate::Reply generate(WorkerState& state, const protocol::Generate& generate) {
+  const data::Batch& prompts = generate.prompts;
   const std::string label = state.need_generator("generate").plugin().label();
   state.serving.forget();
-  state.serving.submit(state, message.header.at("sampling"), prompts, Serving::For::command);
+  state.serving.submit(state, generate, Serving::For::command);
 
   std::vector<Completion> completions(prompts.size());
   std::vector<data::Batch> columns(prompts.size());
@@ -40,24 +39,31 @@ Message generate(WorkerState& state, const Message& message) {
     state.serving.hand_out(state);
     if (Clock::now() - last_progress < kProgressEvery) continue;
     last_progress = Clock::now();
-    if (!reports) continue;
-    state.link.event("progress",
-                     {{"what", "generation"}, {"done", done}, {"total", prompts.size()}, {"tokens", tokens}});
+    if (generate.reports)
+      state.link.event(
+          protocol::Progress{.what = "generation", .done = done, .total = prompts.size(), .tokens = tokens});
   }
-  Message answer;
-  if (!reports) return answer;
-  answer.put("completions", to_batch(completions));
-  answer.put("columns", join_columns(label, columns));
-  answer.header["metrics"] = state.metrics.to_json();
-  return answer;
+  if (!generate.reports) return {};
+  return {.completions = to_batch(completions), .columns = join_columns(label, columns), .metrics = state.metrics};
 }
 
-Message sleep(WorkerState& state, const Message& message) {
-  state.need_generator("sleep").sleep(state.context(), message.header.at("level"));
+protocol::Nothing submit(WorkerState& state, const protocol::Submit& submit) {
+  if (submit.prompts.size() > 0)
+    state.serving.submit(state, submit, submit.reports ? Serving::For::run : Serving::For::nobody);
   return {};
 }
 
-Message wake(WorkerState& state, const Message&) {
+protocol::Nothing cancel(WorkerState& state, const protocol::CancelRequests& cancel) {
+  state.need_generator("cancel_requests").cancel(state.context(), cancel.ids);
+  return {};
+}
+
+protocol::Nothing sleep(WorkerState& state, const protocol::Sleep& sleep) {
+  state.need_generator("sleep").sleep(state.context(), sleep.level);
+  return {};
+}
+
+protocol::Nothing wake(WorkerState& state, const protocol::Wake&) {
   state.need_generator("wake").wake(state.context());
   return {};
 }

@@ -11,13 +11,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 
-Message event_message(const std::string& name, Json details) {
-  Message message;
-  message.header = std::move(details);
-  message.header["event"] = name;
-  return message;
-}
-
 std::string host_name() {
   char name[256] = "?";
   ::gethostname(name, sizeof name - 1);
@@ -53,19 +46,11 @@ std::optional<Message> WorkerLink::next_command(int timeout_ms) {
   return std::move(received->message);
 }
 
-void WorkerLink::answer(const Message& message) { main_end_.send(message); }
-void WorkerLink::event(const std::string& name, Json details) {
-  main_end_.send(event_message(name, std::move(details)));
-}
-void WorkerLink::event(const std::string& name, Message message) {
-  message.header["event"] = name;
-  main_end_.send(message);
-}
-
 void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
   const bool is_launched = bootstrap.local_rank >= 0;
   Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key, is_launched);
-  outer.send(event_message("hello", {{"host", host_name()}, {"pid", ::getpid()}}));
+  outer.send(
+      protocol::to_message(protocol::Hello{.version = protocol::kVersion, .host = host_name(), .pid = ::getpid()}));
   auto next_heartbeat = Clock::now() + kHeartbeat;
   while (true) {
     if (is_launched && outer.lost_peer()) {
@@ -75,7 +60,7 @@ void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
     }
     Socket::wait_any({&outer, &inner}, 100);
     while (auto received = outer.receive(0)) {
-      if (received->message.header.value("command", "") == "cancel") {
+      if (received->message.command == protocol::name_of<protocol::Cancel>()) {
         cancelled_ = true;
       } else {
         inner.send(received->message);
@@ -83,7 +68,7 @@ void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
     }
     while (auto received = inner.receive(0)) outer.send(received->message);
     if (Clock::now() >= next_heartbeat) {
-      outer.send(event_message("heartbeat", Json::object()));
+      outer.send(protocol::to_message(protocol::Heartbeat{}));
       next_heartbeat = Clock::now() + kHeartbeat;
     }
     if (closing_) {

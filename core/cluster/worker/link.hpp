@@ -5,12 +5,13 @@
 #include <thread>
 
 #include "core/cluster/message/socket.hpp"
+#include "core/cluster/protocol/protocol.hpp"
 #include "core/cluster/worker/worker.hpp"
 
 namespace hexad::cluster {
 
 // The main thread receives commands and sends answers and events; a thread of the link owns the network socket, sends
-// a heartbeat every second whatever the main thread does, and hears "cancel" at once. In a process that a launcher has
+// a heartbeat every second whatever the main thread does, and hears Cancel at once. In a process that a launcher has
 // started it ends the process when the connection is lost: nobody else would.
 class WorkerLink {
  public:
@@ -21,10 +22,11 @@ class WorkerLink {
   Message next_command();
   // The next command if one comes within this time.
   std::optional<Message> next_command(int timeout_ms);
-  void answer(const Message& message);
-  // {"event": name, ...}: progress while a command runs.
-  void event(const std::string& name, Json details);
-  void event(const std::string& name, Message message);
+  void answer(const Message& message) { main_end_.send(message); }
+  template <typename Event>
+  void event(const Event& event) {
+    main_end_.send(protocol::to_message(event));
+  }
 
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 

@@ -3,9 +3,8 @@
 #include <exception>
 #include <limits>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json_integer.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -64,7 +63,7 @@ struct Transfers {
 
 void exchange(const WorkerState& state, const Transfers& sends, const Transfers& receives) {
   if (sends.list.empty() && receives.list.empty()) return;
-  check(state, state.runtime->exchange(state.refit->group, sends.list.data(), static_cast<int64_t>(sends.list.size()),
+  check(state, state.runtime->exchange(state.refit_group, sends.list.data(), static_cast<int64_t>(sends.list.size()),
                                        receives.list.data(), static_cast<int64_t>(receives.list.size())));
 }
 
@@ -141,7 +140,7 @@ class Bucket {
   };
 
   void add(size_t index) {
-    const LayoutSlice& slice = state_.refit->needed[index];
+    const LayoutSlice& slice = state_.refit->needed.at(index);
     auto entry = std::make_unique<Entry>(Entry{slice, slice.box.shape, {}});
     const auto bytes = static_cast<uint64_t>(slice.box.elements() * slice.bits / 8);
     void* memory = nullptr;
@@ -193,41 +192,34 @@ void receive_all(WorkerState& state, int64_t version) {
 
 namespace command {
 
-Message refit_layout(WorkerState& state, const Message&) {
-  Message answer;
-  Layout held, needed;
-  int64_t form = HEXAD_FORM_FULL;
-  if (state.backend) held = layout_of(state.backend->weight_layout(state.context()));
+protocol::RefitLayout::Reply refit_layout(WorkerState& state, const protocol::RefitLayout&) {
+  protocol::RefitLayout::Reply reply{.held = {}, .needed = {}, .form = HEXAD_FORM_FULL};
+  if (state.backend) reply.held = layout_of(state.backend->weight_layout(state.context()));
   if (state.generator) {
-    form = state.generator->info().weight_form;
-    if (form != HEXAD_FORM_FULL) needed = layout_of(state.generator->weight_layout(state.context()));
+    reply.form = state.generator->info().weight_form;
+    if (reply.form != HEXAD_FORM_FULL) reply.needed = layout_of(state.generator->weight_layout(state.context()));
   }
-  answer.header = {{"held", held}, {"needed", needed}, {"form", form}};
-  return answer;
+  return reply;
 }
 
-Message refit_connect(WorkerState& state, const Message& message) {
-  state.refit = refit_part_from(message.header.at("part"));
-  const auto ranks = integers<int32_t>(message.header.at("ranks"));
-  const std::string name = message.header.at("name");
-  check(state, state.runtime->comm_across(ranks.data(), static_cast<int32_t>(ranks.size()), name.c_str(),
-                                          &state.refit->group));
+protocol::Nothing refit_connect(WorkerState& state, const protocol::RefitConnect& connect) {
+  state.refit = connect.part;
+  check(state, state.runtime->comm_across(connect.ranks.data(), static_cast<int32_t>(connect.ranks.size()),
+                                          connect.name.c_str(), &state.refit_group));
   return {};
 }
 
-Message refit_apart(WorkerState& state, const Message& message) {
+protocol::Refit::Reply refit_apart(WorkerState& state, const protocol::Refit& refit) {
   const auto start = Clock::now();
   if (state.backend)
     send_all(state);
   else
-    receive_all(state, message.header.at("version"));
-  if (state.generator && message.header.value("recompute_kv_cache", false)) {
+    receive_all(state, refit.version);
+  if (state.generator && refit.recompute_kv_cache) {
     state.generator->sleep(state.context(), 1);  // what runs has lost its place, and is computed again
     state.generator->wake(state.context());
   }
-  Message answer;
-  answer.header["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
-  return answer;
+  return {std::chrono::duration<double>(Clock::now() - start).count()};
 }
 
 }  // namespace command

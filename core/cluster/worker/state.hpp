@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/worker/disk_sync.hpp"
-#include "core/cluster/message/message.hpp"
-#include "core/cluster/refit/part.hpp"
+#include "core/cluster/protocol/protocol.hpp"
 #include "core/cluster/serving.hpp"
+#include "core/cluster/worker/disk_sync.hpp"
 #include "core/cluster/worker/link.hpp"
 #include "core/plugin/kind/instance.hpp"
 #include "core/plugin/loader.hpp"
@@ -41,36 +40,35 @@ struct WorkerState {
   std::unique_ptr<plugin::BackendPlugin> backend;
   std::unique_ptr<plugin::LossPlugin> loss;
   std::unique_ptr<plugin::GeneratorPlugin> generator;
-  plugin::MetricSum metrics;       // of the running command
-  Serving serving;                 // requests that run between commands
-  std::optional<RefitPart> refit;  // of a rank that trains or generates alone
-  DiskSync saving;                 // of the newest checkpoint
+  plugin::MetricSum metrics;          // of the running command
+  Serving serving;                    // requests that run between commands
+  std::optional<RefitPart> refit;     // of a rank that trains or generates alone
+  hexad_comm* refit_group = nullptr;  // which carries it out
+  DiskSync saving;                    // of the newest checkpoint
 };
 
-// The commands, one file each group. Each takes the command's message and returns its answer.
+// The commands, one file each group. Each takes the command and returns its reply; what it throws is reported instead.
 namespace command {
-Message start(WorkerState& state, const Message& message);    // start.cpp
-Message forward(WorkerState& state, const Message& message);  // training.cpp
-Message train(WorkerState& state, const Message& message);
-Message step(WorkerState& state, const Message& message);
-Message evaluate(WorkerState& state, const Message& message);  // evaluation.cpp
-Message generate(WorkerState& state, const Message& message);  // generation.cpp
-Message submit(WorkerState& state, const Message& message);    // serving.cpp
-Message cancel(WorkerState& state, const Message& message);
-Message refit(WorkerState& state, const Message& message);         // weights.cpp
-Message refit_layout(WorkerState& state, const Message& message);  // refit.cpp
-Message refit_connect(WorkerState& state, const Message& message);
-Message refit_apart(WorkerState& state, const Message& message);
-Message weight_sums(WorkerState& state, const Message& message);
-Message keep(WorkerState& state, const Message& message);
-Message save(WorkerState& state, const Message& message);
-Message saved(WorkerState& state, const Message& message);
-Message load(WorkerState& state, const Message& message);
-Message offload(WorkerState& state, const Message& message);
-Message onload(WorkerState& state, const Message& message);
-Message sleep(WorkerState& state, const Message& message);
-Message wake(WorkerState& state, const Message& message);
-Message trace(WorkerState& state, const Message& message);  // trace.cpp
+protocol::Start::Reply start(WorkerState& state, const protocol::Start& start);          // start.cpp
+protocol::Nothing trace(WorkerState& state, const protocol::Trace& trace);               // trace.cpp
+protocol::Forward::Reply forward(WorkerState& state, const protocol::Forward& forward);  // training.cpp
+protocol::LossReply train(WorkerState& state, const protocol::Train& train);
+protocol::Step::Reply step(WorkerState& state, const protocol::Step& step);
+protocol::LossReply evaluate(WorkerState& state, const protocol::Evaluate& evaluate);        // evaluation.cpp
+protocol::Generate::Reply generate(WorkerState& state, const protocol::Generate& generate);  // generation.cpp
+protocol::Nothing submit(WorkerState& state, const protocol::Submit& submit);
+protocol::Nothing cancel(WorkerState& state, const protocol::CancelRequests& cancel);
+protocol::Nothing sleep(WorkerState& state, const protocol::Sleep& sleep);
+protocol::Nothing wake(WorkerState& state, const protocol::Wake& wake);
+protocol::Refit::Reply refit(WorkerState& state, const protocol::Refit& refit);        // weights.cpp
+protocol::Refit::Reply refit_apart(WorkerState& state, const protocol::Refit& refit);  // refit.cpp
+protocol::RefitLayout::Reply refit_layout(WorkerState& state, const protocol::RefitLayout& layout);
+protocol::Nothing refit_connect(WorkerState& state, const protocol::RefitConnect& connect);
+protocol::WeightSums::Reply weight_sums(WorkerState& state, const protocol::WeightSums& sums);  // weights.cpp
+protocol::Nothing keep(WorkerState& state, const protocol::Keep& keep);
+protocol::Save::Reply save(WorkerState& state, const protocol::Save& save);
+protocol::Saved::Reply saved(WorkerState& state, const protocol::Saved& saved);
+protocol::Nothing load(WorkerState& state, const protocol::Load& load);
 }  // namespace command
 
 }  // namespace hexad::cluster

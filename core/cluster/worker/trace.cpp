@@ -1,8 +1,8 @@
 // The command `trace`: begins a trace of what this worker does, or ends it and writes it.
 #include <filesystem>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster::command {
 namespace {
@@ -14,13 +14,10 @@ std::string path_of_rank(const std::filesystem::path& path, int rank) {
 
 }  // namespace
 
-// {"path": null} begins; a path, with the rank put before its extension, ends: trace.json -> trace-rank3.json.
-Message trace(WorkerState& state, const Message& message) {
+protocol::Nothing trace(WorkerState& state, const protocol::Trace& trace) {
   if (!state.runtime_started) fail(ErrorKind::worker, "a trace needs the runtime, and this build has none");
-  const Json& path = message.header.at("path");
-  const hexad_code code = path.is_null()
-                              ? state.runtime->trace_start()
-                              : state.runtime->trace_save(path_of_rank(path.get<std::string>(), state.rank).c_str());
+  const hexad_code code = trace.path ? state.runtime->trace_save(path_of_rank(*trace.path, state.rank).c_str())
+                                     : state.runtime->trace_start();
   if (code != HEXAD_OK) fail(ErrorKind::worker, "runtime: {}", state.runtime->error());
   return {};
 }

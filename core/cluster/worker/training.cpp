@@ -1,8 +1,8 @@
 // Commands on the training backend: forward (log-probs), train (forward and backward), step (optimizer).
 #include <cmath>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/micro_batches.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -20,52 +20,43 @@ void add_memory(WorkerState& state) {
   state.metrics.add("memory_used_gib", used / kGiB, 1, plugin::ReduceAs::max);
 }
 
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 }  // namespace
 
 namespace command {
 
-Message forward(WorkerState& state, const Message& message) {
+protocol::Forward::Reply forward(WorkerState& state, const protocol::Forward& forward) {
   plugin::BackendPlugin& backend = state.need_backend("forward");
-  const data::Batch batch = message.batch("batch");
-  const MicroBatches parts = micro_batches(message, batch, backend);
-  const auto names = message.header.at("outputs").get<std::vector<std::string>>();
+  const data::Batch& batch = forward.batch;
+  const MicroBatches parts = micro_batches(batch, forward.micro_batches, backend);
+  const std::vector<std::string>& names = forward.outputs;
 
   // Outputs of all micro-batches first, in the order of their rows; then back to the order that was sent.
   const ForwardOutputs outputs(parts, names);
-  const int32_t which = message.header.at("which");
   const plugin::LogitTransform unfiltered = {.temperature = state.transform.temperature};
-  backend.forward(state.context(), which, parts.pointers, outputs.get(), static_cast<int64_t>(names.size()),
-                  which == HEXAD_WEIGHTS_REFERENCE ? unfiltered : state.transform);
+  backend.forward(state.context(), forward.which, parts.pointers, outputs.get(), static_cast<int64_t>(names.size()),
+                  forward.which == HEXAD_WEIGHTS_REFERENCE ? unfiltered : state.transform);
 
-  data::Batch result = data::Batch::of_lengths(batch.lengths());
+  protocol::Forward::Reply reply{data::Batch::of_lengths(batch.lengths())};
   for (size_t k = 0; k < names.size(); ++k) {
     data::Tensor column(data::DType::f32, {batch.tokens()});
     const auto out = column.span<float>();
-    size_t part_index = 0;
-    for (const Json& entry : message.header.at("micro_batches")) {
-      const auto values = outputs.at(part_index, k).span<float>();
+    for (size_t i = 0; i < forward.micro_batches.size(); ++i) {
+      const auto values = outputs.at(i, k).span<float>();
       size_t offset = 0;
-      for (const Json& row : entry.at("rows")) {
-        const int64_t index = row.get<int64_t>();
-        std::copy_n(values.begin() + offset, batch.length(index), out.begin() + batch.cu_seqlens()[index]);
-        offset += batch.length(index);
+      for (const int64_t row : forward.micro_batches[i].rows) {
+        std::copy_n(values.begin() + offset, batch.length(row), out.begin() + batch.cu_seqlens()[row]);
+        offset += batch.length(row);
       }
-      ++part_index;
     }
-    result.set(names[k], column, data::Axis::token);
+    reply.outputs.set(names[k], column, data::Axis::token);
   }
-  Message answer;
-  answer.put("outputs", result);
-  return answer;
+  return reply;
 }
 
-Message train(WorkerState& state, const Message& message) {
+protocol::LossReply train(WorkerState& state, const protocol::Train& train) {
   plugin::BackendPlugin& backend = state.need_backend("train");
   plugin::LossPlugin& loss = need_loss(state, "train");
-  const data::Batch batch = message.batch("batch");
-  const MicroBatches parts = micro_batches(message, batch, backend);
+  const MicroBatches parts = micro_batches(train.batch, train.micro_batches, backend);
   const std::vector<std::string> outputs = loss_outputs(state);
 
   // A loss on the GPU is read when all micro-batches are under way: nothing before waits for the device.
@@ -73,30 +64,23 @@ Message train(WorkerState& state, const Message& message) {
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
     const ColumnViews columns(part.batch());
-    plugin::PendingLoss computed = loss.enqueue(state.context(), loss_shape(message, part), columns.get(), made, grads);
+    plugin::PendingLoss computed = loss.enqueue(state.context(), loss_shape(train, part), columns.get(), made, grads);
     if (!part.get()->is_dummy && backend.info().counts_loss) pending.push_back(std::move(computed));
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
   double total = 0;
   for (const plugin::PendingLoss& computed : pending) total += add_loss_metrics(state, computed.read());
   state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
-  Message answer;
-  answer.header["metrics"] = state.metrics.to_json();
-  return answer;
+  return {state.metrics};
 }
 
-Message step(WorkerState& state, const Message& message) {
-  const Json& header = message.header;
-  const double weight_decay =
-      header.at("weight_decay").is_null() ? std::nan("") : header.at("weight_decay").get<double>();
+protocol::Step::Reply step(WorkerState& state, const protocol::Step& step) {
   const hexad_step_stats stats = state.need_backend("step").step(
-      state.context(), header.at("lr"), weight_decay, header.at("max_grad_norm"), header.at("discard").get<bool>());
+      state.context(), step.lr, step.weight_decay.value_or(std::nan("")), step.max_grad_norm, step.discard);
   add_memory(state);
-  Message answer;
-  answer.header["metrics"] = state.metrics.to_json();
-  answer.header["grad_norm"] = json_number(stats.grad_norm);
-  answer.header["skipped"] = stats.skipped != 0;
-  return answer;
+  return {.metrics = state.metrics,
+          .grad_norm = std::isfinite(stats.grad_norm) ? std::optional<double>(stats.grad_norm) : std::nullopt,
+          .skipped = stats.skipped != 0};
 }
 
 }  // namespace command

@@ -1,9 +1,9 @@
-// Commands on weights: refit, kept copies, checkpoints, memory.
+// Commands on weights: refit, kept copies, checkpoints.
 #include <chrono>
 
-#include "lib/base/error.hpp"
 #include "core/cluster/refit/weight_sum.hpp"
 #include "core/cluster/worker/state.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cluster::command {
 namespace {
@@ -25,15 +25,21 @@ DLTensor on_host(const WorkerState& state, const DLTensor& tensor, std::vector<s
   return host;
 }
 
+// HEXAD_CHECKPOINT_* bits of a command that names directories.
+uint32_t parts_of(const auto& command) {
+  return (command.weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) |
+         (command.optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
+}
+
 }  // namespace
 
-Message refit(WorkerState& state, const Message& message) {
-  if (state.refit) return refit_apart(state, message);
+protocol::Refit::Reply refit(WorkerState& state, const protocol::Refit& refit) {
+  if (state.refit) return refit_apart(state, refit);
   plugin::BackendPlugin& backend = state.need_backend("refit");
   plugin::GeneratorPlugin& generator = state.need_generator("refit");
   const plugin::CallContext context = state.context();
   const auto start = std::chrono::steady_clock::now();
-  generator.update_begin(context, message.header.at("version"));
+  generator.update_begin(context, refit.version);
   try {
     backend.export_weights(context, HEXAD_WEIGHTS_CURRENT, static_cast<int32_t>(generator.info().weight_form),
                            kBucketBytes,
@@ -43,21 +49,19 @@ Message refit(WorkerState& state, const Message& message) {
     throw;
   }
   generator.update_end(context, /*commit=*/true);
-  Message answer;
-  answer.header["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return answer;
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
 }
 
 // Checksums of the weights that the backend hands out, and with its layout those that the generator reports: of a rank
 // that hosts both, or of its one side.
-Message weight_sums(WorkerState& state, const Message&) {
+protocol::WeightSums::Reply weight_sums(WorkerState& state, const protocol::WeightSums&) {
   if (!state.backend) state.need_generator("weight_sums");
   const plugin::CallContext context = state.context();
-  Json sums = Json::object();
+  protocol::WeightSums::Reply reply;
   std::vector<std::byte> memory;
   const auto add = [&](const hexad_weight_slice& slice) {
     const DLTensor weight = on_host(state, *slice.tensor, memory);
-    sums[slice.name] = {{"sum", weight_sum(weight)}, {"bytes", byte_size(weight)}};
+    reply.sums[slice.name] = {.sum = weight_sum(weight), .bytes = static_cast<int64_t>(byte_size(weight))};
   };
   if (state.backend)
     state.backend->export_weights(context, HEXAD_WEIGHTS_CURRENT, HEXAD_FORM_FULL, kBucketBytes,
@@ -65,63 +69,40 @@ Message weight_sums(WorkerState& state, const Message&) {
                                     for (int64_t i = 0; i < bucket.count; ++i) add(bucket.slices[i]);
                                   });
   if (state.generator) state.generator->weight_layout(context);
-  Message answer;
-  answer.header["sums"] = sums;
-  answer.header["metrics"] = state.metrics.to_json();
-  return answer;
+  reply.metrics = state.metrics;
+  return reply;
 }
 
-Message keep(WorkerState& state, const Message& message) {
-  state.need_backend("keep").keep(state.context(), message.header.at("which"));
+protocol::Nothing keep(WorkerState& state, const protocol::Keep& keep) {
+  state.need_backend("keep").keep(state.context(), keep.which);
   return {};
 }
 
-// Files that cannot be written leave the worker as it was: whether it goes on is the controller's to say. Answers when they
-// are whole; they reach the disk after it.
-Message save(WorkerState& state, const Message& message) {
-  const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
-  const uint32_t what =
-      (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
-  Message answer;
+// Files that cannot be written leave the worker as it was: whether it goes on is the controller's to say.
+protocol::Save::Reply save(WorkerState& state, const protocol::Save& save) {
   try {
-    state.need_backend("save").save(state.context(), what, weights, optimizer);
+    state.need_backend("save").save(state.context(), parts_of(save), save.weights, save.optimizer);
     std::vector<std::filesystem::path> folders;
-    for (const std::string& folder : {weights, optimizer})
+    for (const std::string& folder : {save.weights, save.optimizer})
       if (!folder.empty()) folders.emplace_back(folder);
     state.saving.start(folders);
   } catch (const plugin::PluginError& error) {
     if (error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED) throw;  // a peer is lost
-    answer.header["failure"] = error.what();
+    return {.failure = error.what()};
   }
-  return answer;
+  return {};
 }
 
-// Whether what was saved is on the disk, after `patience_ms` at most.
-Message saved(WorkerState& state, const Message& message) {
-  Message answer;
+protocol::Saved::Reply saved(WorkerState& state, const protocol::Saved& saved) {
   try {
-    answer.header["done"] = state.saving.done(std::chrono::milliseconds(message.header.at("patience_ms")));
+    return {.done = state.saving.done(std::chrono::milliseconds(saved.patience_ms)), .failure = {}};
   } catch (const Error& error) {
-    answer.header["failure"] = error.what();
+    return {.failure = error.what()};
   }
-  return answer;
 }
 
-Message load(WorkerState& state, const Message& message) {
-  const std::string weights = message.header.at("weights"), optimizer = message.header.at("optimizer");
-  const uint32_t what =
-      (weights.empty() ? 0 : HEXAD_CHECKPOINT_MODEL) | (optimizer.empty() ? 0 : HEXAD_CHECKPOINT_OPTIMIZER);
-  state.need_backend("load").load(state.context(), what, weights, optimizer, message.header.at("which"));
-  return {};
-}
-
-Message offload(WorkerState& state, const Message& message) {
-  state.need_backend("offload").offload(state.context(), message.header.at("what"));
-  return {};
-}
-
-Message onload(WorkerState& state, const Message& message) {
-  state.need_backend("onload").onload(state.context(), message.header.at("what"));
+protocol::Nothing load(WorkerState& state, const protocol::Load& load) {
+  state.need_backend("load").load(state.context(), parts_of(load), load.weights, load.optimizer, load.which);
   return {};
 }
 

@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <limits>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
 #include "core/cluster/worker/engine.hpp"
 #include "core/cluster/worker/link.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/kind/instance_base.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -25,48 +25,41 @@ void keep_freed_memory() {
 #endif
 }
 
-Message error_answer(ErrorKind kind, const std::string& text) {
-  Message answer;
-  answer.header["error"] = text;
-  answer.header["error_kind"] = static_cast<int>(kind);
-  return answer;
-}
-
-// What `work` answers, or the error that it ends with.
+// The error that `work` ends with, if it does.
 template <typename Work>
-Message answer_of(const std::string& name, Work&& work) {
+std::optional<protocol::Failure> failure_of(const std::string& name, Work&& work) {
   try {
-    return work();
+    work();
+    return std::nullopt;
   } catch (const plugin::PluginError& error) {
-    Message answer = error_answer(error.kind(), error.what());
-    answer.header["lost_peer"] = error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED;
-    return answer;
+    const bool lost_peer = error.code() == HEXAD_UNAVAILABLE || error.code() == HEXAD_DEADLINE_EXCEEDED;
+    return protocol::Failure{error.what(), error.kind(), lost_peer};
   } catch (const Error& error) {
-    return error_answer(error.kind(), error.what());
+    return protocol::Failure{error.what(), error.kind()};
   } catch (const std::exception& error) {
-    return error_answer(ErrorKind::internal, fmt::format("{}: {}", name, error.what()));
+    return protocol::Failure{fmt::format("{}: {}", name, error.what()), ErrorKind::internal};
   }
 }
 
 constexpr int kLookMs = 5;  // between looks at what has ended
 
-// Between commands requests go on. An error of theirs is told at once, and again to whoever asks next.
+// Between commands requests go on. An error of theirs is reported at once, and answers every later command.
 void serve(const Bootstrap& bootstrap) {
   WorkerLink link(bootstrap);
   WorkerEngine engine(bootstrap, link);
-  std::optional<Message> failure;
+  std::optional<protocol::Failure> failure;
   while (true) {
     std::optional<Message> command = engine.serves() && !failure ? link.next_command(kLookMs) : link.next_command();
     if (!command) {
-      Message answer = answer_of("serving requests", [&] { return engine.hand_out(), Message(); });
-      if (!answer.header.contains("error")) continue;
-      failure = answer;
-      link.event("failed", std::move(answer));
+      failure = failure_of("serving requests", [&] { engine.hand_out(); });
+      if (failure) link.event(protocol::Failed{*failure});
       continue;
     }
-    if (command->header.value("command", "") == "shutdown") break;
-    link.answer(failure ? *failure
-                        : answer_of(command->header.value("command", "?"), [&] { return engine.handle(*command); }));
+    if (command->command == protocol::name_of<protocol::Shutdown>()) break;
+    Message answer;
+    std::optional<protocol::Failure> refused = failure;
+    if (!refused) refused = failure_of(command->command, [&] { answer = engine.handle(*command); });
+    link.answer(refused ? protocol::to_message(*refused) : answer);
   }
 }
 

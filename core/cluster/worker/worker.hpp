@@ -4,7 +4,7 @@
 
 namespace hexad::cluster {
 
-// What a worker is told on its standard input: where the controller listens, the run's secret, and its rank.
+// What a worker reads from its standard input: where the controller listens, the run's secret, and its rank.
 struct Bootstrap {
   std::string endpoint;
   std::string server_key;
@@ -17,8 +17,9 @@ struct Bootstrap {
 std::string to_text(const Bootstrap& bootstrap);
 Bootstrap bootstrap_from_text(const std::string& text);  // throws Error(worker)
 
-// Serves until `shutdown`. A rank of a launcher ends with 4, and says so, when the controller's connection is lost. A process of its own ends with _exit once plugins, process groups and logs are closed, so
-// that no destructor of a device library runs late; on a thread it returns.
+// Serves until `shutdown`. A rank of a launcher ends with 4, and says so, when the controller's connection is lost. A
+// process of its own ends with _exit once plugins, process groups and logs are closed, so that no destructor of a
+// device library runs late; on a thread it returns.
 void run_worker(const Bootstrap& bootstrap, bool own_process);
 
 }  // namespace hexad::cluster
