@@ -80,8 +80,11 @@ fuzz: setup
 	cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS)
 	tools/fuzz.sh $(RUNS) $(FUZZERS)
 
+# The golden vectors: the number of cases by file, and what no test runs.
 golden: build
-	ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|read by nothing|tests passed|FAILED' | sed 's/^[0-9]*: //'
+	@rm -rf build/$(PRESET)/test-report
+	@ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|tests passed|FAILED' | \
+	  sed 's/^[0-9]*: //'; tools/test_report.sh build/$(PRESET)/test-report
 
 # Directions of dependencies, and that every script can be started by its name.
 lint:

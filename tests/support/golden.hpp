@@ -1,5 +1,6 @@
 // Golden vectors: cases made by running the real systems (tests/golden, or the folder named by HEXAD_GOLDEN_DIR).
-// Every case of a file is visited and counted; `ctest -L golden` prints the counts and the files that nothing reads.
+// Tests run what they find there. What no test runs is named at the end of `make test` and `make golden`: the cases that
+// a test skips, and the cases and files that no test reads (golden_summary.py).
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -15,13 +16,27 @@ using Json = nlohmann::ordered_json;
 // The folder the vectors are read from.
 std::filesystem::path folder();
 
-// Loads `<folder>/<file>.json` ("advantages", "tokenizers/smollm2") and calls `check(case)` for every case for which
-// `selects` (default: all) returns true, with doctest's INFO naming the case. Counts the visited cases in the report.
+// The folders below `models/`, sorted.
+std::vector<std::filesystem::path> models();
+
+// Whether the folder has `<file>.json`.
+bool has(const std::string& file);
+
+// What a check throws for a case that cannot be run yet. The case is reported as skipped, and does not count as run.
+struct Skip {
+  std::string why;
+};
+
+// Loads `<folder>/<file>.json` ("advantages", "tokenizers/smollm2") and every `<file>_*.json` beside it. Calls
+// `check(case)` for every case for which `selects` (default: all) returns true, with doctest's INFO naming the case.
+// Counts the cases in the report. Fails if `<file>.json` is missing.
 void for_each_case(const std::string& file, const std::function<void(const Json& test_case)>& check,
                    const std::function<bool(const Json& test_case)>& selects = nullptr);
 
-// Records `cases` visited cases of a file read by other means (models/<name>).
+// Records `cases` cases that ran of a file read by other means (models/<name>).
 void count(const std::string& file, size_t cases);
+// Reports files or folders (models/<name>) of which the running test can run nothing yet, and why.
+void skip(const std::vector<std::string>& files, const std::string& why);
 
 // First part of a case's name: "kl" of "kl/k1_clamped/0".
 std::string prefix(const Json& test_case);

@@ -1,8 +1,8 @@
 // Routing, balancing, capacity and permutation against Megatron-Core.
 #include <doctest/doctest.h>
 
-#include "modeling/moe/expert_bias.hpp"
 #include "modeling/moe/dispatch/permutation.hpp"
+#include "modeling/moe/expert_bias.hpp"
 #include "modeling/moe/router.hpp"
 #include "tests/modeling/support/golden_tensor.hpp"
 #include "tests/modeling/support/thread_group.hpp"
@@ -261,7 +261,9 @@ TEST_SUITE("golden") {
            check_tensor(pad_routing_map(to_tensor(c.at("inputs").at("routing_map")), c.at("config").at("pad_multiple")),
                         c.at("expected").at("routing_map"));
          }}};
-    golden::for_each_case("moe_routing", [&](const Json& c) { checks.at(golden::prefix(c))(c); });
+    golden::for_each_case(
+        "moe_routing", [&](const Json& c) { checks.at(golden::prefix(c))(c); },
+        [&](const Json& c) { return checks.contains(golden::prefix(c)); });
   }
 }
 
