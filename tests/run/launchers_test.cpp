@@ -4,6 +4,7 @@
 #include "tests/run/first_party.hpp"
 #include "tests/run/run_steps.hpp"
 #include "tests/support/free_port.hpp"
+#include "tests/support/report.hpp"
 
 using first_party::source;
 using toy::contains;
@@ -106,10 +107,7 @@ TEST_CASE("mpirun starts the same run") {
 
 TEST_CASE("srun starts the same run") {
   const PrivateSlurm slurm;
-  if (!slurm.runs()) {
-    MESSAGE("no Slurm of one's own can be started here: " << slurm.why());
-    return;
-  }
+  if (!slurm.runs()) return test_report::skipped("no Slurm of one's own can be started here: " + slurm.why());
   const TempDir dir;
   const toy::Ended run = Program(slurm.srun(), quickstart(dir), "").wait();
   CHECK_MESSAGE(run.code == 0, run.err);

@@ -50,7 +50,10 @@ TEST_CASE("abi.h compiles as C11, C17, C++17 and C++20, the wrapper as C++20, wi
     dir.write(fmt::format("{}_only.cpp", header), fmt::format("#include <hexad/{}.hpp>\n", header));
   const std::string flags = "-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I " + (prefix() / "include").string();
   for (const auto& [c, cpp] : {std::pair{"gcc", "g++"}, std::pair{"clang", "clang++"}}) {
-    if (!has(c)) continue;
+    if (!has(c)) {
+      test_report::skipped(fmt::format("there is no {}", c));
+      continue;
+    }
     for (const char* standard : {"c11", "c17"}) must(dir, fmt::format("{} -std={} {} abi.c", c, standard, flags));
     for (const char* standard : {"c++17", "c++20"})
       must(dir, fmt::format("{} -std={} {} abi.cpp", cpp, standard, flags));

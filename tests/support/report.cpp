@@ -29,6 +29,8 @@ void skipped(const std::string& why) {
   note("skipped", name + ": " + why);
 }
 
+void left_out(const std::string& what) { note("skipped", what); }
+
 void retried(const std::string& name) { note("retried", name); }
 
 }  // namespace test_report
