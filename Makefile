@@ -3,7 +3,8 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
-.PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers
+.PHONY: test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
 
 build: configure
 	@tools/build_progress.sh $(PRESET) $(JOBS)
@@ -21,8 +22,8 @@ quickstart: configure
 	@tools/build_progress.sh $(PRESET) $(JOBS) quickstart
 	$(HEXAD) train configs/quickstart.yaml
 
-# The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores; with PRESET=cuda on
-# two-digit addition, about a minute on one H200.
+# The same on a real model: SmolLM2-135M-Instruct on one-digit addition, about 20 minutes on two cores; with PRESET=cuda
+# on two-digit addition, about a minute on one H200.
 smollm2: build
 	@test -e results/SmolLM2-135M-Instruct || $(HEXAD) convert "$$(tools/fetch_smollm2.sh)" results/SmolLM2-135M-Instruct
 	$(HEXAD) train configs/smollm2_arithmetic$(if $(filter cuda,$(PRESET)),_gpu).yaml
@@ -47,14 +48,16 @@ test-layouts: build
 test-faults: build
 	ctest --preset $(PRESET) -C faults -L faults --verbose
 
-# kill -9 of controller and workers, and of reward programs, at 100 random moments each of a run on toy plugins, and as often
-# of the quickstart.
+# kill -9 of controller and workers, and of reward programs, at 100 random moments each of a run on toy plugins, and as
+# often of the quickstart.
+torture = HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET)
 test-torture: build
-	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_app -tc="killed*"
-	HEXAD_TORTURE=100 HEXAD_SOURCE_DIR=$(CURDIR) HEXAD_BUILD_DIR=$(CURDIR)/build/$(PRESET) build/$(PRESET)/tests/test_run -tc="*killed at any moment*"
+	$(torture) build/$(PRESET)/tests/test_app -tc="killed*"
+	$(torture) build/$(PRESET)/tests/test_run -tc="*killed at any moment*"
 
 # The equalities of the CPU's tests on the GPUs of this machine, and those of their kernels. What needs more GPUs than
-# there are is left out, and named in a line at the end of each program. BUILT=1: with build/cuda as it is; ARGS: of ctest.
+# there are is left out, and named in a line at the end of each program. BUILT=1: with build/cuda as it is; ARGS: of
+# ctest.
 test-gpu:
 	$(if $(BUILT),,$(MAKE) build PRESET=cuda)
 	ctest --preset cuda -C gpu -L gpu --verbose $(ARGS)
@@ -70,8 +73,8 @@ test-sanitizers: setup
 	cmake --preset fuzz > /dev/null && cmake --build --preset fuzz -j $(JOBS)
 	ctest --preset fuzz -L fuzz
 
-# The tests of plugins' loader, of workers and of all that schedules them under ThreadSanitizer, and what it found in any
-# process they started.
+# The tests of plugins' loader, of workers and of all that schedules them under ThreadSanitizer, and what it found in
+# any process they started.
 test-tsan: setup
 	@tools/setup.sh --tests
 	cmake --preset tsan > /dev/null && cmake --build --preset tsan -j $(JOBS)
@@ -91,13 +94,15 @@ golden: build
 	@ctest --preset $(PRESET) -L golden --verbose | grep -E '^[0-9]+: +[0-9]+ cases|tests passed|FAILED' | \
 	  sed 's/^[0-9]*: //'; tools/test_report.sh build/$(PRESET)/test-report
 
-# Directions of dependencies, and that every script can be started by its name.
+# Directions of dependencies, sizes, and that every script can be started by its name.
 lint:
 	tools/check_includes.sh
+	tools/check_sizes.sh
 	@! find .ci benchmarks tools -type f ! -perm -u+x -exec grep -lzP '\A#!' {} + | sed 's/$$/: chmod +x/' | grep .
 
 format:
-	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -vE '^sdk/include/(dlpack|hexad/abi)\.h$$' | xargs clang-format -i
+	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -vE '^sdk/include/(dlpack|hexad/abi)\.h$$' | \
+	  xargs clang-format -i
 
 bundle:
 	tools/bundle.sh build/$(PRESET)

@@ -1,5 +1,5 @@
-// hexad-manifest KIND NAME keys.yaml OUT.json: checks a plugin's keys, facts and rules (sdk/CONFIG.md), and writes them as its
-// manifest holds them. hexad_add_plugin(CONFIG keys.yaml) runs it.
+// hexad-manifest KIND NAME keys.yaml OUT.json: checks a plugin's keys, facts and rules (sdk/CONFIG.md), and writes them
+// as its manifest holds them. hexad_add_plugin(CONFIG keys.yaml) runs it.
 #include <iostream>
 
 #include "lib/base/error.hpp"

@@ -6,7 +6,8 @@
 
 namespace hexad::cli {
 
-// Sets a dotted key of a plugin_config; a value that is no JSON is a text. Throws CLI::ValidationError for no assignment.
+// Sets a dotted key of a plugin_config; a value that is no JSON is a text. Throws CLI::ValidationError for no
+// assignment.
 void set_plugin_key(nlohmann::ordered_json& config, const std::string& assignment);
 
 }  // namespace hexad::cli

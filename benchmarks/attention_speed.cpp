@@ -4,8 +4,8 @@
 //   attention_speed [OUT.json]
 //
 // Built by `ninja attention_speed` (preset cuda). Work is counted as 4 D Hq sum(length^2) / 2 forward, 2.5 times that
-// backward. Times: CUDA events, median of 20 calls after 3, over four sets of inputs in turn. Exits with 1 when a result
-// is further from fp64 than the tests' bounds.
+// backward. Times: CUDA events, median of 20 calls after 3, over four sets of inputs in turn. Exits with 1 when a
+// result is further from fp64 than the tests' bounds.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <nlohmann/json.hpp>
 

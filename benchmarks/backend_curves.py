@@ -4,13 +4,13 @@
     python3 benchmarks/backend_curves.py OUT_DIR [--hexad build/dev/bin/hexad] [--seeds 42 43 44 45 46]
                                          [--steps 60] [--only dtensor:42 ...] [key=value ...]
 
-Runs what OUT_DIR does not hold yet, one run after another: `hexad train configs/quickstart.yaml` with each seed on dtensor
-(one rank) and on megatron (TP2, PP2 and DP2 on eight CPU ranks for the first seed, TP2 and PP2 on four for the others).
-Then it writes OUT_DIR/backend_curves.json and .svg.
+Runs what OUT_DIR does not hold yet, one run after another: `hexad train configs/quickstart.yaml` with each seed on
+dtensor (one rank) and on megatron (TP2, PP2 and DP2 on eight CPU ranks for the first seed, TP2 and PP2 on four for the
+others). Then it writes OUT_DIR/backend_curves.json and .svg.
 
-The criterion, in windows of five steps of the training reward: the mean of megatron's runs lies between the lowest and the
-highest of dtensor's runs, widened by 0.01; and the two means differ by less than dtensor's runs differ among themselves
-(highest minus lowest, at least 0.01). Fails where a window does not.
+The criterion, in windows of five steps of the training reward: the mean of megatron's runs lies between the lowest and
+the highest of dtensor's runs, widened by 0.01; and the two means differ by less than dtensor's runs differ among
+themselves (highest minus lowest, at least 0.01). Fails where a window does not.
 """
 import argparse
 import glob
@@ -52,7 +52,8 @@ def train(root, args, folder, seed, layout):
     lines = [json.loads(line) for line in open(glob.glob(f"{folder}/logs/exp_*/metrics.jsonl")[-1])]
     return {"layout": layout, "seed": seed, "seconds": round(time.monotonic() - started, 1),
             "reward": [line["train/reward"] for line in lines if "train/reward" in line],
-            "validation": {line["step"]: line["validation/accuracy"] for line in lines if "validation/accuracy" in line}}
+            "validation": {line["step"]: line["validation/accuracy"] for line in lines
+                           if "validation/accuracy" in line}}
 
 
 def windows(rewards):

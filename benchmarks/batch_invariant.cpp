@@ -1,10 +1,10 @@
-// What the batch-invariant kernels cost beside the usual ones: products of decoding and of training beside cuBLAS, and the
-// attention of packed rows beside cuDNN.
+// What the batch-invariant kernels cost beside the usual ones: products of decoding and of training beside cuBLAS, and
+// the attention of packed rows beside cuDNN.
 //
 //   batch_invariant [OUT.json] [--quick]
 //
-// Built by `ninja batch_invariant` (preset cuda). In the same run rows of each product are compared, bit for bit, with those
-// of the largest. Exits with 1 when one differs.
+// Built by `ninja batch_invariant` (preset cuda). In the same run rows of each product are compared, bit for bit, with
+// those of the largest. Exits with 1 when one differs.
 #include <ATen/Functions.h>
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
-// Packed causal attention of training on a CPU: ours beside at::scaled_dot_product_attention, which takes such rows as a
-// batch of one length.
+// Packed causal attention of training on a CPU: ours beside at::scaled_dot_product_attention, which takes such rows as
+// a batch of one length.
 //
 //   taskset -c 1 cpu_attention_speed
 //
-// Built by `ninja cpu_attention_speed`; one thread. Work is counted as 4 D Hq pairs forward, 2.5 times that backward, over
-// the pairs of tokens that see each other. Times: the fastest of ten calls in turn.
+// Built by `ninja cpu_attention_speed`; one thread. Work is counted as 4 D Hq pairs forward, 2.5 times that backward,
+// over the pairs of tokens that see each other. Times: the fastest of ten calls in turn.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -3,9 +3,9 @@
 
     PEER_PYTHON benchmarks/cpu_peer.py transformers|vllm|trl MODEL_DIR [--threads 2] ...
 
-A line of standard input is a request, {"do": NAME, ...}; a line of standard output that begins with "RESULT " its answer, with
-"seconds" and "cpu_seconds" where it is timed. transformers does train, logprobs and generate, vllm does generate, trl a step
-of GRPOTrainer. Peaks of memory are the kernel's (VmHWM).
+A line of standard input is a request, {"do": NAME, ...}; a line of standard output that begins with "RESULT " its
+answer, with "seconds" and "cpu_seconds" where it is timed. transformers does train, logprobs and generate, vllm does
+generate, trl a step of GRPOTrainer. Peaks of memory are the kernel's (VmHWM).
 """
 import argparse
 import contextlib
@@ -52,7 +52,7 @@ class Transformers:
         self.autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.autocast)
 
     def logprobs(self, rows, exact=True):
-        """Of each row's tokens, given those before; 0 for the first. And how far below the best token each lies. Exact: fp32."""
+        """Of each row's tokens, given those before; 0 for the first. How far below the best each lies. Exact: fp32."""
         torch, found, below = self.torch, [], []
         with torch.inference_mode(), contextlib.nullcontext() if exact else self.autocast():
             for row in rows:
@@ -64,7 +64,7 @@ class Transformers:
         return {"logprobs": found, "below_best": below}
 
     def train(self, rows, advantages, micro_batch, lr):
-        """A step of the policy gradient at ratio 1 over rows of one length; the first quarter of a row is its prompt."""
+        """A policy gradient step at ratio 1 over rows of one length; the first quarter of a row is its prompt."""
         torch = self.torch
         if self.optimizer is None:
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=lr, weight_decay=0.0, fused=True)
@@ -77,7 +77,8 @@ class Transformers:
                 part = slice(begin, begin + micro_batch)
                 with self.autocast():
                     logits = self.model(ids[part]).logits[:, :-1].float()
-                logprobs = -torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[part, 1:].flatten(), reduction="none").view(-1, ids.shape[1] - 1)
+                logprobs = -torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[part, 1:].flatten(),
+                                                              reduction="none").view(-1, ids.shape[1] - 1)
                 ratio = (logprobs - logprobs.detach()).exp()
                 loss = -(ratio * weight[part, 1:] * mask[part, 1:]).sum() / mask.sum()
                 loss.backward()
@@ -91,10 +92,12 @@ class Transformers:
     def generate(self, prompts, new_tokens, temperature, seed):
         torch, result = self.torch, {}
         ids = torch.tensor(prompts)  # of one length
-        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature else {"do_sample": False}
+        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0,
+                    "top_p": 1.0} if temperature else {"do_sample": False}
         torch.manual_seed(seed)
         with timed(result), torch.inference_mode():
-            out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, pad_token_id=0, **sampling)
+            out = self.model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens,
+                                      pad_token_id=0, **sampling)
         result["tokens"] = out[:, ids.shape[1]:].tolist()
         return result
 
@@ -106,22 +109,28 @@ class Transformers:
 
 class Vllm:
     def __init__(self, args):
-        os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind", VLLM_NO_USAGE_STATS="1", OMP_NUM_THREADS=str(args.threads),
-                          VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_HOST_IP="127.0.0.1", GLOO_SOCKET_IFNAME="lo", VLLM_LOGGING_LEVEL="WARNING")
+        os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_CPU_OMP_THREADS_BIND="nobind", VLLM_NO_USAGE_STATS="1",
+                          OMP_NUM_THREADS=str(args.threads),
+                          VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_HOST_IP="127.0.0.1", GLOO_SOCKET_IFNAME="lo",
+                          VLLM_LOGGING_LEVEL="WARNING")
         from vllm import LLM, SamplingParams
         self.parameters = SamplingParams
-        self.engine = LLM(args.model, dtype="float32", max_model_len=1024, max_num_seqs=args.sequences, enforce_eager=args.eager, enable_prefix_caching=False)
+        self.engine = LLM(args.model, dtype="float32", max_model_len=1024, max_num_seqs=args.sequences,
+                          enforce_eager=args.eager, enable_prefix_caching=False)
 
     def generate(self, prompts, new_tokens, temperature, seed):
         """With the log-prob of every token, as training needs it."""
         result = {}
-        sampling = [self.parameters(temperature=temperature, max_tokens=new_tokens, ignore_eos=True, seed=seed * len(prompts) + i if temperature else None, logprobs=0)
+        sampling = [self.parameters(temperature=temperature, max_tokens=new_tokens, ignore_eos=True,
+                                    seed=seed * len(prompts) + i if temperature else None, logprobs=0)
                     for i in range(len(prompts))]
         with timed(result):
-            outputs = self.engine.generate([{"prompt_token_ids": prompt} for prompt in prompts], sampling, use_tqdm=False)
+            outputs = self.engine.generate([{"prompt_token_ids": prompt} for prompt in prompts], sampling,
+                                           use_tqdm=False)
         completions = [output.outputs[0] for output in outputs]
         result["tokens"] = [list(completion.token_ids) for completion in completions]
-        result["logprobs"] = [[step[token].logprob for step, token in zip(completion.logprobs, completion.token_ids)] for completion in completions]
+        result["logprobs"] = [[step[token].logprob for step, token in zip(completion.logprobs, completion.token_ids)]
+                              for completion in completions]
         return result
 
     def serve(self):
@@ -139,13 +148,15 @@ def train_with_trl(args):
     from transformers import AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
     torch.set_num_threads(args.threads)
-    rows = [{"prompt": [{"role": "user", "content": f"What is {a} + {b}? Answer with only the number."}], "answer": str(a + b)} for a in range(10) for b in range(10)]
+    rows = [{"prompt": [{"role": "user", "content": f"What is {a} + {b}? Answer with only the number."}],
+             "answer": str(a + b)} for a in range(10) for b in range(10)]
 
     def reward(completions, answer, completion_ids, **_):
         def right(text, ids, wanted):
             numbers = re.findall(r"-?\d+", text)
             return float(ids[-1] == tokenizer.eos_token_id and bool(numbers) and numbers[-1] == wanted)
-        return [right(completion[0]["content"], ids, wanted) for completion, ids, wanted in zip(completions, completion_ids, answer)]
+        return [right(completion[0]["content"], ids, wanted) for completion, ids,
+                wanted in zip(completions, completion_ids, answer)]
 
     class OnRequest(TrainerCallback):
         def on_step_begin(self, *_, **__):
@@ -160,16 +171,20 @@ def train_with_trl(args):
         def on_log(self, _, state, __, logs=None, **___):
             if not logs or "reward" not in logs:
                 return
-            wanted = {"reward": "reward", "response_tokens": "completions/mean_length", "loss": "loss", "grad_norm": "grad_norm"}
+            wanted = {"reward": "reward", "response_tokens": "completions/mean_length", "loss": "loss",
+                      "grad_norm": "grad_norm"}
             answer(self.result | {name: logs[key] for name, key in wanted.items()} | {"peak_bytes": peak_bytes()})
 
     asked = requests()
     tokenizer = AutoTokenizer.from_pretrained(args.model, padding_side="left")
     samples = args.prompts * args.samples
-    config = GRPOConfig(output_dir=args.scratch, per_device_train_batch_size=args.micro_batch, gradient_accumulation_steps=samples // args.micro_batch, num_generations=args.samples,
-                        max_completion_length=args.new_tokens, learning_rate=args.lr, max_steps=args.steps, logging_steps=1, save_strategy="no", report_to=[], use_cpu=True,
+    config = GRPOConfig(output_dir=args.scratch, per_device_train_batch_size=args.micro_batch,
+                        gradient_accumulation_steps=samples // args.micro_batch, num_generations=args.samples,
+                        max_completion_length=args.new_tokens, learning_rate=args.lr, max_steps=args.steps,
+                        logging_steps=1, save_strategy="no", report_to=[], use_cpu=True,
                         bf16=False, temperature=1.0, beta=0.0, lr_scheduler_type="constant", disable_tqdm=True)
-    trainer = GRPOTrainer(model=args.model, reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer, callbacks=[OnRequest()])
+    trainer = GRPOTrainer(model=args.model, reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows),
+                          processing_class=tokenizer, callbacks=[OnRequest()])
     answer({"ready": True, "dtype": str(next(trainer.model.parameters()).dtype)})
     trainer.train()
 

@@ -7,13 +7,15 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 300, 48, 16, 34, 40
 
 
 def draw(target, title, curves):
-    """curves: {name: (colour, [[(step, value in 0..1), ...], ...])}. Lines of one name have one colour; a name with a single
-    line has dots too."""
+    """curves: {name: (colour, [[(step, value in 0..1), ...], ...])}. Lines of one name have one colour; a name with a
+    single line has dots too."""
     last = max(step for _, lines in curves.values() for line in lines for step, _ in line)
     x = lambda step: LEFT + (WIDTH - LEFT - RIGHT) * step / last
     y = lambda value: TOP + (HEIGHT - TOP - BOTTOM) * (1 - value)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/><text x="{LEFT}" y="18" font-size="14" font-weight="bold">{title}</text>']
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+           f'font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/><text x="{LEFT}" y="18" font-size="14" '
+           f'font-weight="bold">{title}</text>']
     for value in (0, 0.2, 0.4, 0.6, 0.8, 1):
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#e3e6ea"/>'
                    f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end" fill="#555">{value:g}</text>')
@@ -28,7 +30,9 @@ def draw(target, title, curves):
         if len(lines) == 1:
             out += [f'<circle cx="{x(s):.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>' for s, v in lines[0]]
         top = y(0.34) + 20 * row
-        out.append(f'<line x1="{WIDTH - 380}" x2="{WIDTH - 355}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" stroke-width="2.5"/>'
+        out.append(
+            f'<line x1="{WIDTH - 380}" x2="{WIDTH - 355}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" '
+            f'stroke-width="2.5"/>'
                    f'<text x="{WIDTH - 348}" y="{top:.1f}" fill="#333">{name}</text>')
     open(target, "w").write("\n".join(out) + "\n</svg>\n")
 

@@ -8,8 +8,8 @@
 
 namespace benchmarks {
 
-// Milliseconds, median of 20 calls after 3, over `inputs` sets of inputs in turn. All calls are enqueued before the first
-// is waited for.
+// Milliseconds, median of 20 calls after 3, over `inputs` sets of inputs in turn. All calls are enqueued before the
+// first is waited for.
 inline double device_ms(const std::function<void(int)>& call, int inputs) {
   constexpr int kWarmUp = 3, kCalls = 20;
   for (int i = 0; i < kWarmUp; ++i) call(i % inputs);

@@ -6,11 +6,11 @@
 //            [--launched UNIX_TIME] [--trace FILE --trace-test a --trace-after 560]
 //
 // Built by `ninja generate` in a CUDA build. The tests are those of the peer's script for vLLM: a: 64 prompts of 1024
-// tokens x 16 samples of 1024; b: 64 prompts of 150-250 x 32, lognormal lengths with mean 595, cut at 4096; d: 8 of 128,
-// 512 new tokens each. Temperature 1, no stop, a log-prob of every token. --launched: when this process was started, for
-// the time to its first token, weights made and handed over included. --batch-invariant: log-probs must have the bits of
-// the forward pass. --tensor-parallel: so many GPUs run one copy of the model; the ceiling is that of so many, without what
-// they tell each other. One JSON object a line. Exit code 1 when a check fails.
+// tokens x 16 samples of 1024; b: 64 prompts of 150-250 x 32, lognormal lengths with mean 595, cut at 4096; d: 8 of
+// 128, 512 new tokens each. Temperature 1, no stop, a log-prob of every token. --launched: when this process was
+// started, for the time to its first token, weights made and handed over included. --batch-invariant: log-probs must
+// have the bits of the forward pass. --tensor-parallel: so many GPUs run one copy of the model; the ceiling is that of
+// so many, without what they tell each other. One JSON object a line. Exit code 1 when a check fails.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 

@@ -28,7 +28,8 @@ def run(hexad, command, model, lines, *options):
         file.write("".join(json.dumps(line) + "\n" for line in lines))
         file.flush()
         started = time.monotonic()
-        done = subprocess.run([hexad, command, model, "--input", file.name, *options], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([hexad, command, model, "--input", file.name, *options], stdout=subprocess.PIPE,
+                              text=True)
         if done.returncode:
             sys.exit(f"hexad {command} failed with exit code {done.returncode}")
         return [json.loads(line) for line in done.stdout.splitlines()], time.monotonic() - started
@@ -56,9 +57,11 @@ def main():
     common = [f"policy.precision={args.precision}", "policy.max_total_sequence_length=512", *args.overrides]
     cache = 0.2 if args.precision == "float32" else 0.1
     generated, generate_s = run(
-        args.hexad, "generate", args.model, [{"token_ids": prompt} for prompt in prompts], "--samples", str(SAMPLES), "--json",
+        args.hexad, "generate", args.model, [{"token_ids": prompt} for prompt in prompts], "--samples", str(SAMPLES),
+        "--json",
         "policy.generation.ignore_eos=true", f"policy.generation.max_new_tokens={NEW_TOKENS}",
-        "policy.generation.native_cfg.max_num_batched_tokens=77", f"policy.generation.native_cfg.kv_cache_gb={cache}", *common)
+        "policy.generation.native_cfg.max_num_batched_tokens=77", f"policy.generation.native_cfg.kv_cache_gb={cache}",
+        *common)
     whole = [prompts[i // SAMPLES] + line["token_ids"] for i, line in enumerate(generated)]
     scored, score_s = run(args.hexad, "score", args.model, [{"token_ids": tokens} for tokens in whole], *common)
 
@@ -68,7 +71,8 @@ def main():
         gaps += [abs(a - b) for a, b in zip(line["logprobs"], score["logprobs"][start:], strict=True)]
     error = sum(map(math.exp, gaps)) / len(gaps)
     print(json.dumps({"precision": args.precision, "tokens": len(gaps), "largest_difference": max(gaps),
-                      "token_mult_prob_error": error, "generate_s": round(generate_s, 1), "score_s": round(score_s, 1)}))
+                      "token_mult_prob_error": error, "generate_s": round(generate_s, 1),
+                      "score_s": round(score_s, 1)}))
     agrees = max(gaps) < 1e-4 if args.precision == "float32" else error < 1.02
     sys.exit(0 if agrees else "generator and backend disagree")
 

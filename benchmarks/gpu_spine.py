@@ -10,8 +10,10 @@ import argparse, array, json, math, os, pathlib, struct, subprocess, sys, tempfi
 
 # Bounds. fp32 on both sides: other summation orders only. bf16: 8 bits of mantissa in every activation.
 FP32_LOGPROB = 1e-3        # max |difference| of a token's log-prob, GPU against CPU
-BF16_MULT_PROB_ERROR = 1.05  # NeMo-RL's token_mult_prob_error of real text, bf16 GPU against fp32 CPU: both roundings count
-BF16_ROLLOUT_ERROR = 1.02    # the same of a step's rollouts, generator against backend, each with its own bf16 roundings
+# NeMo-RL's token_mult_prob_error of real text, bf16 GPU against fp32 CPU: both roundings count
+BF16_MULT_PROB_ERROR = 1.05
+# the same of a step's rollouts, generator against backend, each with its own bf16 roundings
+BF16_ROLLOUT_ERROR = 1.02
 RANKS_RELATIVE = 1e-5      # per tensor ||a - b|| / ||b|| of weights after SGD, 2 GPUs against 1
 
 
@@ -19,7 +21,8 @@ def hexad(args, **kw):
     t = time.time()
     r = subprocess.run([options.hexad, *args], capture_output=True, text=True, **kw)
     if r.returncode != 0:
-        raise RuntimeError(f"hexad {' '.join(args)}: exit {r.returncode}: {(r.stderr.strip() or r.stdout.strip())[-600:]}")
+        raise RuntimeError(
+            f"hexad {' '.join(args)}: exit {r.returncode}: {(r.stderr.strip() or r.stdout.strip())[-600:]}")
     return r.stdout, time.time() - t
 
 
@@ -30,7 +33,8 @@ def metrics(run_dir):
 
 def train(config, name, *overrides):
     folder = work / name
-    out, seconds = hexad(["train", config, f"++logger.log_dir={folder}/log", f"++checkpointing.checkpoint_dir={folder}/ck", *overrides])
+    out, seconds = hexad(["train", config, f"++logger.log_dir={folder}/log",
+                          f"++checkpointing.checkpoint_dir={folder}/ck", *overrides])
     (folder / "out.txt").write_text(out)
     return metrics(folder / "log"), seconds
 
@@ -64,7 +68,8 @@ def part_score():
     worst = max(abs(a - b) for a, b in zip(cpu, fp32))
     mult = sum(math.exp(abs(a - b)) for a, b in zip(cpu, bf16)) / len(cpu)
     ok = len(cpu) == len(fp32) == len(bf16) == tokens and worst <= FP32_LOGPROB and mult <= BF16_MULT_PROB_ERROR
-    return ok, {"tokens": tokens, "fp32_max_abs_diff": worst, "bf16_token_mult_prob_error": mult, "cpu_s": cpu_s, "gpu_s": gpu_s}
+    return ok, {"tokens": tokens, "fp32_max_abs_diff": worst, "bf16_token_mult_prob_error": mult, "cpu_s": cpu_s,
+                "gpu_s": gpu_s}
 
 
 def part_quickstart():
@@ -80,7 +85,8 @@ def part_quickstart():
 def part_smollm2():
     result, ok = {}, True
     for precision in ("float32", "bfloat16"):
-        lines, seconds = train("configs/smollm2_arithmetic.yaml", f"smollm2_{precision}", f"++policy.model_name={options.model}", "++cluster.device=cuda",
+        lines, seconds = train("configs/smollm2_arithmetic.yaml", f"smollm2_{precision}",
+                               f"++policy.model_name={options.model}", "++cluster.device=cuda",
                                f"policy.precision={precision}", "checkpointing.enabled=false", *options.override)
         steps = [l for l in lines if "train/reward" in l]
         error = max(l["train/token_mult_prob_error"] for l in steps)
@@ -104,8 +110,11 @@ def part_ranks():
     """Two GPUs against one: same rollouts, hence same loss and gradients; SGD keeps differences as they are."""
     runs = {}
     for gpus in (1, 2):
-        runs[gpus], _ = train("configs/quickstart.yaml", f"ranks_{gpus}", "++cluster.device=cuda", f"++cluster.gpus_per_node={gpus}", "grpo.max_num_steps=3",
-                              "policy.optimizer.name=torch.optim.SGD", "policy.optimizer.kwargs.lr=0.05", "~policy.optimizer.kwargs.betas", "~policy.optimizer.kwargs.eps", "checkpointing.save_period=3",
+        runs[gpus], _ = train("configs/quickstart.yaml", f"ranks_{gpus}", "++cluster.device=cuda",
+                              f"++cluster.gpus_per_node={gpus}", "grpo.max_num_steps=3",
+                              "policy.optimizer.name=torch.optim.SGD", "policy.optimizer.kwargs.lr=0.05",
+                              "~policy.optimizer.kwargs.betas", "~policy.optimizer.kwargs.eps",
+                              "checkpointing.save_period=3",
                               "grpo.val_at_start=false", "grpo.val_at_end=false")
     seen = {}
     for key in ("train/loss", "train/grad_norm"):
@@ -120,31 +129,38 @@ def part_ranks():
     one, _ = score(rows, "policy.precision=float32", "++cluster.device=cuda")
     two, _ = score(rows, "policy.precision=float32", "++cluster.device=cuda", "++cluster.gpus_per_node=2")
     seen.update(weights_relative=worst, score_max_abs_diff=max(abs(x - y) for x, y in zip(one, two)))
-    ok = worst <= RANKS_RELATIVE and seen["train/loss"] < 1e-4 and seen["train/grad_norm"] < 1e-4 and seen["score_max_abs_diff"] < 1e-4
+    ok = worst <= RANKS_RELATIVE and seen["train/loss"] < 1e-4 and seen["train/grad_norm"] < 1e-4 and seen[
+        "score_max_abs_diff"] < 1e-4
     return ok, seen
 
 
 def part_layouts():
     """megatron over two GPUs against dtensor on one: same rollouts and data, hence the same loss and gradient norm."""
-    common = ["++cluster.device=cuda", "grpo.max_num_steps=3", "checkpointing.enabled=false", "grpo.val_at_start=false", "grpo.val_at_end=false"]
+    common = ["++cluster.device=cuda", "grpo.max_num_steps=3", "checkpointing.enabled=false", "grpo.val_at_start=false",
+              "grpo.val_at_end=false"]
     megatron = "++policy.megatron_cfg."
-    layouts = {"dp2": {}, "tp2": {"tensor_model_parallel_size": 2}, "tp2_sp": {"tensor_model_parallel_size": 2, "sequence_parallel": "true"},
+    layouts = {"dp2": {}, "tp2": {"tensor_model_parallel_size": 2},
+               "tp2_sp": {"tensor_model_parallel_size": 2, "sequence_parallel": "true"},
                "pp2": {"pipeline_model_parallel_size": 2}, "cp2": {"context_parallel_size": 2}}
     wanted, _ = train("configs/quickstart.yaml", "layout_one", "policy.make_sequence_length_divisible_by=4", *common)
     seen, ok = {}, True
     for name, sizes in layouts.items():
-        got, seconds = train("configs/quickstart.yaml", f"layout_{name}", *common, "++cluster.gpus_per_node=2", megatron + "enabled=true",
-                             "policy.make_sequence_length_divisible_by=4", *[f"{megatron}{key}={value}" for key, value in sizes.items()])
+        got, seconds = train("configs/quickstart.yaml", f"layout_{name}", *common, "++cluster.gpus_per_node=2",
+                             megatron + "enabled=true",
+                             "policy.make_sequence_length_divisible_by=4",
+                             *[f"{megatron}{key}={value}" for key, value in sizes.items()])
         worst = {}
         for key in ("train/loss", "train/grad_norm"):
             a, b = ([l[key] for l in lines if key in l] for lines in (wanted, got))
-            worst[key] = max(abs(x - y) / max(abs(x), 1e-3) for x, y in zip(a, b)) if len(a) == len(b) == 3 else math.inf
+            worst[key] = max(abs(x - y) / max(abs(x), 1e-3) for x,
+                             y in zip(a, b)) if len(a) == len(b) == 3 else math.inf
         ok = ok and max(worst.values()) < 1e-3
         seen[name] = {**worst, "seconds": seconds}
     return ok, seen
 
 
-parts = {"layouts": part_layouts, "score": part_score, "quickstart": part_quickstart, "smollm2": part_smollm2, "ranks": part_ranks}
+parts = {"layouts": part_layouts, "score": part_score, "quickstart": part_quickstart, "smollm2": part_smollm2,
+         "ranks": part_ranks}
 parser = argparse.ArgumentParser()
 parser.add_argument("--hexad", required=True)
 parser.add_argument("--model", required=True)

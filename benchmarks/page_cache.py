@@ -17,7 +17,7 @@ def drop(folder):
 
 
 def resident_share(folder):
-    """Of the bytes in the folder's files, those in memory: 1 for a file system that lives there, about 0 after drop()."""
+    """The share of the bytes of the folder's files that is in memory: 1 on a tmpfs, about 0 after drop()."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]

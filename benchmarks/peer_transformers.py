@@ -41,9 +41,12 @@ CHATS = [
     [{"role": "user", "content": "List three prime numbers between 10 and 30."}],
 ]
 TEXTS = [
-    "Hello, world!", "", " ", "  leading and trailing  ", "tabs\tand\r\nnew\n\n\nlines", "0123456789", "3.14159 1,234,567 2^10=1024",
-    "٣٤٥ ４５６ ½ Ⅷ x² 1st", "naïve café — “quotes” … e\u0301", "日本語のテキスト、한국어 텍스트", "Привет, мир! Γειά σου κόσμε", "مرحبا بالعالم",
-    "👩‍👩‍👧‍👦 🇫🇷 🏳️‍🌈 🤷🏽", "\u200bzero\u200dwidth\ufeff \u00a0nbsp\u3000wide", "don't I'LL we've", "def f(x):\n    return x**2  # 42",
+    "Hello, world!", "", " ", "  leading and trailing  ", "tabs\tand\r\nnew\n\n\nlines", "0123456789",
+    "3.14159 1,234,567 2^10=1024",
+    "٣٤٥ ４５６ ½ Ⅷ x² 1st", "naïve café — “quotes” … e\u0301", "日本語のテキスト、한국어 텍스트", "Привет, мир! Γειά σου κόσμε",
+    "مرحبا بالعالم",
+    "👩‍👩‍👧‍👦 🇫🇷 🏳️‍🌈 🤷🏽", "\u200bzero\u200dwidth\ufeff \u00a0nbsp\u3000wide", "don't I'LL we've",
+    "def f(x):\n    return x**2  # 42",
     "<|im_start|>user\nhi<|im_end|>", "<|im_start|><|im_end|><|endoftext|>", "a" * 300, "\x00\x01\x7f", "🅰12b34",
 ]
 
@@ -68,7 +71,8 @@ def run_lines(hexad, command, model, lines, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         file.write("".join(json.dumps(line) + "\n" for line in lines))
         file.flush()
-        return [json.loads(line) for line in run_program(hexad, command, model, "--input", file.name, *options).splitlines()]
+        return [json.loads(line) for line in run_program(hexad, command, model, "--input", file.name,
+                                                         *options).splitlines()]
 
 
 def first_difference(got, want):
@@ -83,7 +87,8 @@ def first_difference(got, want):
 
 def hugging_face_names(layers):
     names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-    parts = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+    parts = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+             "attn_v": "self_attn.v_proj",
              "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
              "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
     for layer in range(layers):
@@ -92,7 +97,7 @@ def hugging_face_names(layers):
 
 
 def peer_weights(reader, config):
-    """Name and fp32 values of every weight, by the gguf package; q and k rows from llama.cpp's order to transformers'."""
+    """Name and fp32 values of every weight, by the gguf package; q and k rows in transformers' order."""
     names = hugging_face_names(config["num_hidden_layers"])
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     for tensor in reader.tensors:
@@ -126,11 +131,13 @@ def check_weights(checks, args, reader, config, folder):
     run_program(args.hexad, "convert", args.gguf, f"{folder}/fp32")
     same = [name for name in sorted(os.listdir(args.model))
             if open(f"{args.model}/{name}", "rb").read() == open(f"{folder}/fp32/{name}", "rb").read()]
-    checks.report("convert of the GGUF gives --model again", same == sorted(os.listdir(folder + "/fp32")), f"equal bytes: {', '.join(same)}")
+    checks.report("convert of the GGUF gives --model again", same == sorted(os.listdir(folder + "/fp32")),
+                  f"equal bytes: {', '.join(same)}")
 
     run_program(args.hexad, "convert", args.model, f"{folder}/bf16", "--dtype", "bfloat16")
     rounded = ((name, values.to(torch.bfloat16)) for name, values in converted.items())
-    exact("convert --dtype bfloat16 = torch's rounding", worst_difference(safetensors.torch.load_file(f"{folder}/bf16/model.safetensors"), rounded))
+    exact("convert --dtype bfloat16 = torch's rounding",
+          worst_difference(safetensors.torch.load_file(f"{folder}/bf16/model.safetensors"), rounded))
 
 
 def check_config(checks, args):
@@ -138,12 +145,15 @@ def check_config(checks, args):
     folder, file = os.path.split(os.path.abspath(args.gguf))
     ours = transformers.AutoConfig.from_pretrained(args.model)
     peer = transformers.AutoConfig.from_pretrained(folder, gguf_file=file)
-    keys = ["model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-            "max_position_embeddings", "rms_norm_eps", "rope_parameters", "tie_word_embeddings", "vocab_size", "hidden_act",
+    keys = ["model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+            "num_key_value_heads", "head_dim",
+            "max_position_embeddings", "rms_norm_eps", "rope_parameters", "tie_word_embeddings", "vocab_size",
+            "hidden_act",
             "attention_bias", "mlp_bias", "bos_token_id", "eos_token_id", "pad_token_id"]
     pairs = {key: (getattr(ours, key), getattr(peer, key)) for key in keys}
     different = {key: pair for key, pair in pairs.items() if pair[0] != pair[1] and not nearly(*pair)}
-    checks.report("config.json = transformers' reading of the GGUF", not different, f"{len(keys)} keys, different (ours, theirs): {different or 'none'}")
+    checks.report("config.json = transformers' reading of the GGUF", not different,
+                  f"{len(keys)} keys, different (ours, theirs): {different or 'none'}")
 
 
 def nearly(a, b):
@@ -156,23 +166,29 @@ def nearly(a, b):
 def check_tokenizer(checks, args, reader, documents):
     peer = tokenizers.Tokenizer.from_file(f"{args.model}/tokenizer.json")
     texts = TEXTS + documents
-    got = [line["token_ids"] for line in run_lines(args.hexad, "tokenize", args.model, [{"text": text} for text in texts])]
+    got = [line["token_ids"] for line in run_lines(args.hexad, "tokenize", args.model,
+                                                   [{"text": text} for text in texts])]
     want = [peer.encode(text).ids for text in texts]
-    checks.report("tokenize text = tokenizers", got == want, f"{len(texts)} texts, {sum(map(len, want))} tokens, {first_difference(got, want)}")
+    checks.report("tokenize text = tokenizers", got == want,
+                  f"{len(texts)} texts, {sum(map(len, want))} tokens, {first_difference(got, want)}")
 
-    got = [line["text"] for line in run_lines(args.hexad, "tokenize", args.model, [{"token_ids": ids} for ids in want], "--decode")]
+    got = [line["text"] for line in run_lines(args.hexad, "tokenize", args.model, [{"token_ids": ids} for ids in want],
+                                              "--decode")]
     decoded = [peer.decode(ids, skip_special_tokens=False) for ids in want]
-    checks.report("tokenize --decode = tokenizers", got == decoded, f"{len(want)} texts, {first_difference(got, decoded)}")
+    checks.report("tokenize --decode = tokenizers", got == decoded,
+                  f"{len(want)} texts, {first_difference(got, decoded)}")
 
     auto = transformers.AutoTokenizer.from_pretrained(args.model)
     lines = [{"messages": chat, "add_generation_prompt": prompt} for chat in CHATS for prompt in (False, True)]
     got = run_lines(args.hexad, "tokenize", args.model, lines)
     kinds = {False: "text", True: "token_ids"}
     for tokenize, key in kinds.items():
-        want = [auto.apply_chat_template(line["messages"], add_generation_prompt=line["add_generation_prompt"], tokenize=tokenize, return_dict=False)
+        want = [auto.apply_chat_template(line["messages"], add_generation_prompt=line["add_generation_prompt"],
+                                         tokenize=tokenize, return_dict=False)
                 for line in lines]
         ours = [line[key] for line in got]
-        checks.report(f"tokenize messages: {key} = apply_chat_template", ours == want, f"{len(lines)} chats, {first_difference(ours, want)}")
+        checks.report(f"tokenize messages: {key} = apply_chat_template", ours == want,
+                      f"{len(lines)} chats, {first_difference(ours, want)}")
     check_vocabulary(checks, args, reader)
 
 
@@ -183,16 +199,21 @@ def check_vocabulary(checks, args, reader):
     vocabulary = written["model"]["vocab"]
     equal = vocabulary == {token: i for i, token in enumerate(tokens)} and written["model"]["merges"] == merges
     special = {token["content"] for token in written["added_tokens"] if token["special"]}
-    equal = equal and special == {token for token, kind in zip(tokens, field("token_type"), strict=True) if kind == gguf.TokenType.CONTROL}
-    checks.report("tokenizer.json = the GGUF's vocabulary", equal, f"{len(tokens)} tokens, {len(merges)} merges, {len(special)} special")
+    equal = equal and special == {token for token,
+                                  kind in zip(tokens, field("token_type"), strict=True)
+                                  if kind == gguf.TokenType.CONTROL}
+    checks.report("tokenizer.json = the GGUF's vocabulary", equal,
+                  f"{len(tokens)} tokens, {len(merges)} merges, {len(special)} special")
 
     if field("pre") != "smollm":
         return
     numbers = ["0123456789", "1 22 333 4444", "2024-11-05", "v1.0.27", "abc123def456"]
-    ids = [line["token_ids"] for line in run_lines(args.hexad, "tokenize", args.model, [{"text": text} for text in numbers])]
+    ids = [line["token_ids"] for line in run_lines(args.hexad, "tokenize", args.model,
+                                                   [{"text": text} for text in numbers])]
     digits = [[tokens[i] for i in row if any(c.isdigit() for c in tokens[i])] for row in ids]
     want = [[c for c in text if c.isdigit()] for text in numbers]
-    checks.report("pre-tokenizer smollm splits every digit", digits == want, f"{sum(map(len, want))} digits, {first_difference(digits, want)}")
+    checks.report("pre-tokenizer smollm splits every digit", digits == want,
+                  f"{sum(map(len, want))} digits, {first_difference(digits, want)}")
 
 
 # ---- score and generate ----
@@ -214,7 +235,8 @@ def check_scores(checks, args, model, ids):
         differences = [abs(a - b) for a, b in zip(line["logprobs"], want, strict=True)]
         worst, total, count = max(worst, *differences, 0.0), total + sum(differences), count + len(row)
     checks.report("score = transformers, fp32", worst <= LOGPROB_LIMIT,
-                  f"{count} tokens in {len(rows)} rows, worst difference {worst:.2e}, mean {total / count:.2e} (limit {LOGPROB_LIMIT})")
+                  f"{count} tokens in {len(rows)} rows, worst difference {worst:.2e}, mean {total / count:.2e} (limit "
+                  f"{LOGPROB_LIMIT})")
 
 
 def greedy(model, auto, chat):
@@ -236,11 +258,14 @@ def check_generation(checks, args, model):
     peer_texts = [auto.decode(response, skip_special_tokens=True) for response in peer_ids]
     checks.report("generate --greedy: ids = transformers", ids == peer_ids,
                   f"{len(ids)} chats, {sum(map(len, peer_ids))} tokens, {first_difference(ids, peer_ids)}")
-    checks.report("generate --greedy: text = transformers", texts == peer_texts, f"{len(texts)} chats, {first_difference(texts, peer_texts)}")
+    checks.report("generate --greedy: text = transformers", texts == peer_texts,
+                  f"{len(texts)} chats, {first_difference(texts, peer_texts)}")
     if ids == peer_ids:
         worst = max(abs(a - b) for line, (_, row) in zip(got, want) for a, b in zip(line["logprobs"], row, strict=True))
-        checks.report("generate --greedy: log-probs = transformers, fp32", worst <= LOGPROB_LIMIT, f"worst difference {worst:.2e} (limit {LOGPROB_LIMIT})")
-    one = run_program(args.hexad, "generate", args.model, "--prompt", CHATS[0][0]["content"], "--greedy", f"policy.generation.max_new_tokens={NEW_TOKENS}")
+        checks.report("generate --greedy: log-probs = transformers, fp32", worst <= LOGPROB_LIMIT,
+                      f"worst difference {worst:.2e} (limit {LOGPROB_LIMIT})")
+    one = run_program(args.hexad, "generate", args.model, "--prompt", CHATS[0][0]["content"], "--greedy",
+                      f"policy.generation.max_new_tokens={NEW_TOKENS}")
     checks.report("generate --prompt: text = transformers", one == peer_texts[0] + "\n", repr(one))
 
 
@@ -254,7 +279,8 @@ def main():
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, tokenizers {tokenizers.__version__}")
 
     checks = Checks()
-    documents = [open(path, encoding="utf-8").read() for path in [f"{ROOT}/LICENSE", *sorted(glob.glob(f"{ROOT}/docs/*.md"))]]
+    documents = [open(path, encoding="utf-8").read()
+                 for path in [f"{ROOT}/LICENSE", *sorted(glob.glob(f"{ROOT}/docs/*.md"))]]
     reader = gguf.GGUFReader(args.gguf)
     config = json.load(open(f"{args.model}/config.json", encoding="utf-8"))
     check_config(checks, args)

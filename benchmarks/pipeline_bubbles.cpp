@@ -3,7 +3,8 @@
 //
 //   pipeline_bubbles [--json]
 //
-// Built by `ninja pipeline_bubbles`. A forward through a chunk takes one slot, a backward two. Exits with 1 when a rank's idle slots are not the formula's.
+// Built by `ninja pipeline_bubbles`. A forward through a chunk takes one slot, a backward two. Exits with 1 when a
+// rank's idle slots are not the formula's.
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -28,12 +28,21 @@ constexpr const char* kSource = R"(
 #include <hexad/abi.h>
 struct hexad_loss { int unused; };
 static struct hexad_loss one;
-static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_loss** out) { *out = &one; return HEXAD_OK; }
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_loss** out) {
+  *out = &one;
+  return HEXAD_OK;
+}
 static void destroy(hexad_loss* self) {}
-static hexad_code compute(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out) { return HEXAD_OK; }
-static hexad_code end_step(hexad_loss* self, hexad_call* call, const hexad_step_metrics* metrics) { return metrics->count == 0 ? HEXAD_OK : HEXAD_INTERNAL; }
-static const hexad_tensor_spec inputs[] = {{"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0}};
-static const hexad_loss_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_loss_vtable, state_load), 1, 0, 0, HEXAD_CAP_HOST_MEM, inputs, 0, create, destroy, compute, 0, 0, end_step, 0, 0};
+static hexad_code compute(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out) {
+  return HEXAD_OK;
+}
+static hexad_code end_step(hexad_loss* self, hexad_call* call, const hexad_step_metrics* metrics) {
+  return metrics->count == 0 ? HEXAD_OK : HEXAD_INTERNAL;
+}
+static const hexad_tensor_spec inputs[] = {
+    {"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0}};
+static const hexad_loss_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_loss_vtable, state_load), 1, 0, 0, HEXAD_CAP_HOST_MEM,
+    inputs, 0, create, destroy, compute, 0, 0, end_step, 0, 0};
 HEXAD_LOSS_PLUGIN(NAME, "1.0.0", "Apache-2.0", vtable)
 )";
 

@@ -1,5 +1,5 @@
-// Rollouts as training sees them, but for the log-probs of the policy that made them: random tokens and rewards. The first
-// quarter of a sample counts as its prompt.
+// Rollouts as training sees them, but for the log-probs of the policy that made them: random tokens and rewards. The
+// first quarter of a sample counts as its prompt.
 #pragma once
 #include <random>
 #include <span>

@@ -3,8 +3,8 @@
 
     benchmarks/table_svg.py results/table/summary.json OUT.svg
 
-A bar is value / mark (mark / value where less is better); the line on it is the target. Measures without a mark are left out,
-and bars longer than the drawing end in an arrow with their number.
+A bar is value / mark (mark / value where less is better); the line on it is the target. Measures without a mark are
+left out, and bars longer than the drawing end in an arrow with their number.
 """
 import html
 import json
@@ -24,7 +24,8 @@ def draw(lines):
     lines = [line for line in lines if line["mark"]]
     height = TOP + ROW * len(lines) + 30
     x = lambda times: LEFT + (WIDTH - LEFT - RIGHT) * min(times, LONGEST) / LONGEST
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+           f'font-size="12">',
            f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
            f'<text x="12" y="20" font-size="14" font-weight="bold">Times the mark to beat</text>',
            f'<text x="12" y="36" fill="{INK}">line: target; blue: reached; * mark of another run</text>']
@@ -37,10 +38,13 @@ def draw(lines):
         name = html.escape(line["name"]) + ("" if line["same_run"] else " *")
         beyond = f" ({times:.0f} x) →" if times > LONGEST else ""
         out.append(f'<text x="{LEFT - 8}" y="{top + 17}" text-anchor="end" fill="{INK}">{name}</text>'
-                   f'<rect x="{LEFT}" y="{top + 5}" width="{x(times) - LEFT:.1f}" height="{ROW - 9}" fill="{REACHED if line["reached"] else BELOW}"/>'
+                   f'<rect x="{LEFT}" y="{top + 5}" width="{x(times) - LEFT:.1f}" height="{ROW - 9}" '
+                   f'fill="{REACHED if line["reached"] else BELOW}"/>'
                    f'<text x="{x(times) + 6:.1f}" y="{top + 17}" fill="{INK}">{short(line["value"])}{beyond}</text>')
         goal = x(ratio(line, line["target"]))
-        out.append(f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{top + 2}" y2="{top + ROW - 1}" stroke="#d33" stroke-width="2"/>')
+        out.append(
+            f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{top + 2}" y2="{top + ROW - 1}" stroke="#d33" '
+            f'stroke-width="2"/>')
     return "\n".join(out) + "\n</svg>\n"
 
 

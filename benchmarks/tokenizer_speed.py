@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Encoding speed (CPU time) of lib/text/tokenizer against Hugging Face `tokenizers`, both on one core, after checking that the
-ids are equal. Run by a Python that has `tokenizers`, from the repository root:
+"""Encoding speed (CPU time) of lib/text/tokenizer against Hugging Face `tokenizers`, both on one core, after checking
+that the ids are equal. Run by a Python that has `tokenizers`, from the repository root:
 
     python benchmarks/tokenizer_speed.py [--build build/dev] [--tokenizers DIR] [--rounds 3] [--mb 4] [--text FILE ...]
 
@@ -77,7 +77,8 @@ def main():
     parser.add_argument("--text", nargs="*", default=[])
     args = parser.parse_args()
     print(f"tokenizers {tokenizers.__version__}, one core")
-    print(f"{'tokenizer':16} {'text':10} {'peer MB/s':>10} {'hexad MB/s':>11} {'ratio':>6} {'ids':>6} {'load s: peer':>13} {'hexad':>6}")
+    print(f"{'tokenizer':16} {'text':10} {'peer MB/s':>10} {'hexad MB/s':>11} {'ratio':>6} {'ids':>6} "
+          f"{'load s: peer':>13} {'hexad':>6}")
     with tempfile.TemporaryDirectory() as folder:
         exe = args.bench or build_bench(args.build)
         texts = corpora(f"{ROOT}/tests/golden/tokenizers", args.mb, args.text)
@@ -91,13 +92,15 @@ def main():
                 docs_file = f"{folder}/docs.jsonl"
                 with open(docs_file, "w") as out:
                     out.writelines(json.dumps({"text": d}) + "\n" for d in docs)
-                run = lambda what: subprocess.run([exe, model, docs_file, what], capture_output=True, text=True, check=True).stdout
+                run = lambda what: subprocess.run([exe, model, docs_file, what], capture_output=True, text=True,
+                                                  check=True).stdout
                 ids = [json.loads(line) for line in run("ids").splitlines()]
                 want = [e.ids for e in peer.encode_batch_fast(docs, add_special_tokens=False)]
                 ours = json.loads(run(str(args.rounds)))
                 theirs = ours["mb"] / min(peer_speed(peer, docs, args.rounds).values())
                 print(f"{os.path.basename(model):16} {name:10} {theirs:10.1f} {ours['first_mb_s']:11.1f} "
-                      f"{ours['first_mb_s'] / theirs:6.1f} {'equal' if ids == want else 'DIFFER':>6} {load:13.2f} {ours['load_s']:6.2f}")
+                      f"{ours['first_mb_s'] / theirs:6.1f} {'equal' if ids == want else 'DIFFER':>6} {load:13.2f} "
+                      f"{ours['load_s']:6.2f}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Where the time of a trace goes: GPU time by kind of kernel, the largest kernels, and how long the GPU had nothing to do.
+"""Where the time of a trace goes: GPU time by kind of kernel, the largest kernels, and how long the GPU had nothing to
+do.
 
     benchmarks/trace_summary.py TRACE.json[.gz] [--top 25] [--json]
 
@@ -12,9 +13,12 @@ import json
 import re
 import sys
 
-KINDS = [("communication", r"nccl"), ("attention", r"flash|fmha|cudnn.*(attn|sdpa|flash)|attention"), ("gemm", r"gemm|nvjet|cutlass|cublas|xmma|wgmma"),
-         ("optimizer", r"adam|multi_tensor|lpnorm|foreach"), ("norm", r"rms_norm|RmsNorm|layer_norm"), ("softmax", r"statistics_kernel|gradient_kernel|softmax"),
-         ("activation", r"swiglu|Swiglu|silu"), ("rope", r"rotate"), ("residual", r"add_kernel|embed_kernel"), ("copy", r"memcpy|memset|copy"), ("elementwise", r"elementwise|reduce|index")]
+KINDS = [("communication", r"nccl"), ("attention", r"flash|fmha|cudnn.*(attn|sdpa|flash)|attention"),
+         ("gemm", r"gemm|nvjet|cutlass|cublas|xmma|wgmma"),
+         ("optimizer", r"adam|multi_tensor|lpnorm|foreach"), ("norm", r"rms_norm|RmsNorm|layer_norm"),
+         ("softmax", r"statistics_kernel|gradient_kernel|softmax"),
+         ("activation", r"swiglu|Swiglu|silu"), ("rope", r"rotate"), ("residual", r"add_kernel|embed_kernel"),
+         ("copy", r"memcpy|memset|copy"), ("elementwise", r"elementwise|reduce|index")]
 
 
 def kind_of(name):
@@ -38,9 +42,11 @@ def summary(events, top):
         kinds[kind_of(e["name"])] += e["dur"]
         names[e["name"]] += e["dur"]
         counts[e["name"]] += 1
-    return {"kernels": len(kernels), "span_ms": (end - begin) / 1e3, "busy_ms": busy / 1e3, "idle_ms": (end - begin - busy) / 1e3,
+    return {"kernels": len(kernels), "span_ms": (end - begin) / 1e3, "busy_ms": busy / 1e3,
+            "idle_ms": (end - begin - busy) / 1e3,
             "kinds_ms": {k: round(v / 1e3, 2) for k, v in kinds.most_common()},
-            "largest": [{"name": n[:110], "ms": round(t / 1e3, 2), "count": counts[n]} for n, t in names.most_common(top)],
+            "largest": [{"name": n[:110], "ms": round(t / 1e3, 2), "count": counts[n]} for n,
+                        t in names.most_common(top)],
             "longest_gaps_us": sorted(gaps, reverse=True)[:8]}
 
 

@@ -3,12 +3,13 @@
 //   train_step MODEL_DIR --hexad build/cuda/bin/hexad --lengths LENGTHS.json [--steps 6] [--logprobs 2] [--seed 1]
 //              [--ids FILE] [--save PREFIX] [--trace FILE] [--wait] [key=value ...]
 //
-// Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the samples
-// of one optimizer step. Tokens are random, or those of --ids (raw int64); rewards are random, and the first quarter of a
-// sample counts as its prompt. Prints one JSON object: seconds of every call, the first one included, loss and gradient
-// norm of every step; --save writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the initial weights) and PREFIX.ids (int64);
-// --trace writes a Chrome trace of one more step, which is not timed, for each rank; with --wait every step waits for a line
-// on standard input and prints a line of its own, so that a peer's steps can alternate with those of one process.
+// Built by `ninja train_step`; benchmarks/train_step.py runs it beside its peer. LENGTHS.json: the lengths of the
+// samples of one optimizer step. Tokens are random, or those of --ids (raw int64); rewards are random, and the first
+// quarter of a sample counts as its prompt. Prints one JSON object: seconds of every call, the first one included, loss
+// and gradient norm of every step; --save writes PREFIX.logprobs and PREFIX.advantages (raw fp32, the former under the
+// initial weights) and PREFIX.ids (int64); --trace writes a Chrome trace of one more step, which is not timed, for each
+// rank; with --wait every step waits for a line on standard input and prints a line of its own, so that a peer's steps
+// can alternate with those of one process.
 #include <chrono>
 #include <fstream>
 #include <iostream>

@@ -2,15 +2,15 @@
 """Training steps and log-prob passes of a backend on GPUs, beside transformers + FSDP2 + compile, in one run.
 
     benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
-        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6] [--rows packed,full,packed-fp8] [--weights FOLDER [--cold]]
-        [--peer peer_hf_train.py] [key=value ...]
+        [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6]
+        [--rows packed,full,packed-fp8] [--weights FOLDER [--cold]] [--peer peer_hf_train.py] [key=value ...]
 
-Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that end
-in -fp8 in FP8, the others in bf16. --weights keeps the weights for the next script, and --cold has each
+Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that
+end in -fp8 in FP8, the others in bf16. --weights keeps the weights for the next script, and --cold has each
 kind of rows read them from their disk. The peer trains full rows, with as many
 tokens an optimizer step. Before timing, a small batch is checked: log-probs and gradient
-norm in fp32 against transformers in fp32, and in bf16, and with --fp8 in FP8, against fp32. Exits with 1 when a check does not hold. Needs
-Python with torch, transformers and safetensors, for the weights, the reference and the peer.
+norm in fp32 against transformers in fp32, and in bf16, and with --fp8 in FP8, against fp32. Exits with 1 when a check
+does not hold. Needs Python with torch, transformers and safetensors, for the weights, the reference and the peer.
 
 TFLOP/s count as Megatron-LM does: 6 * matrix parameters * tokens + 6 * layers * query width * sum of squared lengths
 (causal), over real tokens.
@@ -33,22 +33,33 @@ import tempfile
 import page_cache
 
 MODELS = {
-    "qwen2.5-1.5b": dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=1536, intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12,
-                         num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True, max_position_embeddings=32768, rope_theta=1e6, rms_norm_eps=1e-6),
-    "tiny": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-                 num_key_value_heads=2, head_dim=16, vocab_size=512, tie_word_embeddings=False, max_position_embeddings=4096, rope_theta=1e4, rms_norm_eps=1e-5),
-    "llama-1b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
-                     num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
-    "llama-8b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
-                     num_key_value_heads=8, head_dim=128, vocab_size=128256, tie_word_embeddings=False, max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
-    "qwen3-30b-a3b": dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", hidden_size=2048, intermediate_size=6144, moe_intermediate_size=768, num_experts=128,
-                          num_experts_per_tok=8, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[], num_hidden_layers=48, num_attention_heads=32, num_key_value_heads=4,
-                          head_dim=128, vocab_size=151936, tie_word_embeddings=False, max_position_embeddings=40960, rope_theta=1e6, rms_norm_eps=1e-6),
+    "qwen2.5-1.5b": dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_size=1536,
+                         intermediate_size=8960, num_hidden_layers=28, num_attention_heads=12,
+                         num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True,
+                         max_position_embeddings=32768, rope_theta=1e6, rms_norm_eps=1e-6),
+    "tiny": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=64, intermediate_size=128,
+                 num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, head_dim=16, vocab_size=512, tie_word_embeddings=False,
+                 max_position_embeddings=4096, rope_theta=1e4, rms_norm_eps=1e-5),
+    "llama-1b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048, intermediate_size=8192,
+                     num_hidden_layers=16, num_attention_heads=32,
+                     num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True,
+                     max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
+    "llama-8b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=14336,
+                     num_hidden_layers=32, num_attention_heads=32,
+                     num_key_value_heads=8, head_dim=128, vocab_size=128256, tie_word_embeddings=False,
+                     max_position_embeddings=131072, rope_theta=5e5, rms_norm_eps=1e-5),
+    "qwen3-30b-a3b": dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", hidden_size=2048,
+                          intermediate_size=6144, moe_intermediate_size=768, num_experts=128,
+                          num_experts_per_tok=8, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[],
+                          num_hidden_layers=48, num_attention_heads=32, num_key_value_heads=4,
+                          head_dim=128, vocab_size=151936, tie_word_embeddings=False, max_position_embeddings=40960,
+                          rope_theta=1e6, rms_norm_eps=1e-6),
 }
 CHECKED_LAYERS = 2  # of a model with experts: in fp32, with its optimizer, all of them are too many
-# Bounds of the check. fp32 against fp32: other summation orders. The mean error of a log-prob against fp32 grows with the
-# layers of random weights, so it is held against what rounds as much: in bf16 that of transformers in bf16, in FP8 that of
-# bf16 times the ratio of what one linear is off, 0.037 and 0.0017 of its norm (benchmarks/fp8_linear.cpp).
+# Bounds of the check. fp32 against fp32: other summation orders. The mean error of a log-prob against fp32 grows with
+# the layers of random weights, so it is held against what rounds as much: in bf16 that of transformers in bf16, in FP8
+# that of bf16 times the ratio of what one linear is off, 0.037 and 0.0017 of its norm (benchmarks/fp8_linear.cpp).
 FP32_LOGPROB = 2e-3
 BF16_TIMES_TRANSFORMERS, FP8_TIMES_BF16 = 1.25, 0.037 / 0.0017
 GRAD_NORM = {"bf16": 0.02, "fp8": 0.1}
@@ -75,17 +86,23 @@ def head_sizes(config):
 def layer_shapes(config, i):
     hidden, p = config["hidden_size"], f"model.layers.{i}."
     query, key = head_sizes(config)
-    shapes = {p + "input_layernorm.weight": (hidden,), p + "post_attention_layernorm.weight": (hidden,), p + "self_attn.q_proj.weight": (query, hidden),
-              p + "self_attn.k_proj.weight": (key, hidden), p + "self_attn.v_proj.weight": (key, hidden), p + "self_attn.o_proj.weight": (hidden, query)}
+    shapes = {p + "input_layernorm.weight": (hidden,), p + "post_attention_layernorm.weight": (hidden,),
+              p + "self_attn.q_proj.weight": (query, hidden),
+              p + "self_attn.k_proj.weight": (key, hidden), p + "self_attn.v_proj.weight": (key, hidden),
+              p + "self_attn.o_proj.weight": (hidden, query)}
     mlps = {"": config["intermediate_size"]}
     if config["model_type"] == "qwen3_moe":
         head = query // config["num_attention_heads"]
-        shapes.update({p + "self_attn.q_norm.weight": (head,), p + "self_attn.k_norm.weight": (head,), p + "mlp.gate.weight": (config["num_experts"], hidden)})
+        shapes.update({p + "self_attn.q_norm.weight": (head,), p + "self_attn.k_norm.weight": (head,),
+                       p + "mlp.gate.weight": (config["num_experts"], hidden)})
         mlps = {f"experts.{e}.": config["moe_intermediate_size"] for e in range(config["num_experts"])}
     for name, width in mlps.items():
-        shapes.update({p + f"mlp.{name}gate_proj.weight": (width, hidden), p + f"mlp.{name}up_proj.weight": (width, hidden), p + f"mlp.{name}down_proj.weight": (hidden, width)})
+        shapes.update({p + f"mlp.{name}gate_proj.weight": (width, hidden),
+                       p + f"mlp.{name}up_proj.weight": (width, hidden),
+                       p + f"mlp.{name}down_proj.weight": (hidden, width)})
     if config["model_type"] == "qwen2":
-        shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,), p + "self_attn.v_proj.bias": (key,)})
+        shapes.update({p + "self_attn.q_proj.bias": (query,), p + "self_attn.k_proj.bias": (key,),
+                       p + "self_attn.v_proj.bias": (key,)})
     return shapes
 
 
@@ -97,13 +114,15 @@ def add_model_arguments(parser, model, gpus):
     parser.add_argument("--layers", type=int, default=0, help="fewer layers than the model has; said in the result")
     parser.add_argument("--gpus", type=int, default=gpus)
     parser.add_argument("--backend", default="dtensor")
-    parser.add_argument("--weights", type=pathlib.Path, help="folder of the random weights: used if it has them, made and kept if not")
+    parser.add_argument("--weights", type=pathlib.Path,
+                        help="folder of the random weights: used if it has them, made and kept if not")
 
 
 def add_pass_arguments(parser):
     """Of what run() measures, besides: kinds of rows, their size and precision."""
     parser.add_argument("--fp8", default="", choices=["", "e4m3", "hybrid"], help="linears in FP8")
-    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"], help="how FP8 is scaled")
+    parser.add_argument("--fp8-recipe", default="tensorwise", choices=["tensorwise", "blockwise"],
+                        help="how FP8 is scaled")
     parser.add_argument("--batch-invariant", action="store_true", help="bf16 passes in policy.batch_invariant")
     parser.add_argument("--micro-batch", type=int, default=16384)
     parser.add_argument("--tokens", type=int, default=131072, help="of an optimizer step, or a pass, and GPU")
@@ -157,7 +176,7 @@ def weight_shapes(config):
 
 
 def make_model(folder, config):
-    """Random bf16 weights, made on the GPU, a file for each layer, in place of the model in the folder; returns how many."""
+    """Random bf16 weights, made on the GPU, a file for each layer, in place of the model in the folder; how many."""
     import torch
     from safetensors.torch import save_file
     for file in folder.glob("model*"):
@@ -165,12 +184,14 @@ def make_model(folder, config):
     torch.manual_seed(0)
     files, elements = {}, 0
     for i, shapes in enumerate(weight_shapes(config)):
-        weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight") else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
+        weights = {name: (1 + 0.1 * torch.randn(shape, device="cuda") if name.endswith("norm.weight")
+                          else 0.02 * torch.randn(shape, device="cuda")).to(torch.bfloat16).cpu()
                    for name, shape in shapes.items()}
         save_file(weights, folder / f"model-{i:05}.safetensors")
         files.update({name: f"model-{i:05}.safetensors" for name in shapes})
         elements += sum(math.prod(s) for s in shapes.values())
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 2 * elements}, "weight_map": files}))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 2 * elements},
+                                                                     "weight_map": files}))
     (folder / "config.json").write_text(json.dumps(config))
     return elements
 
@@ -203,20 +224,27 @@ def flops(config, lengths):
 
 def fp8_keys(args, enabled):
     section = f"++policy.{args.backend}_cfg.fp8_cfg"
-    return [f"{section}.enabled={str(enabled).lower()}", f"{section}.fp8={args.fp8}", f"{section}.fp8_recipe={args.fp8_recipe}"] if args.fp8 else []
+    return [f"{section}.enabled={str(enabled).lower()}", f"{section}.fp8={args.fp8}",
+            f"{section}.fp8_recipe={args.fp8_recipe}"] if args.fp8 else []
 
 
 def run(args, model, scratch, lengths, name, steps, logprobs, precision="bfloat16", save=None):
     """What bin/train_step measures of the weights in `model`; in FP8 where the name ends so."""
     path = scratch / f"{name}.json"
     path.write_text(json.dumps(lengths))
-    command = [str(args.build / "bin" / "train_step"), str(model), "--hexad", str(args.build / "bin" / "hexad"), "--lengths", str(path), "--steps", str(steps),
-               "--logprobs", str(logprobs), *(["--save", str(save)] if save else []), f"policy.precision={precision}", "policy.sequence_packing.enabled=true",
-               f"++policy.sequence_packing.train_mb_tokens={args.micro_batch}", f"++policy.sequence_packing.logprob_mb_tokens={args.micro_batch}",
-               "++policy.sequence_packing.algorithm=modified_first_fit_decreasing", "++policy.max_total_sequence_length=4096",
-               f"policy.train_global_batch_size={len(lengths)}", "policy.max_grad_norm=1.0", f"++cluster.gpus_per_node={args.gpus}", "++cluster.device=cuda",
+    command = [str(args.build / "bin" / "train_step"), str(model), "--hexad", str(args.build / "bin" / "hexad"),
+               "--lengths", str(path), "--steps", str(steps),
+               "--logprobs", str(logprobs), *(["--save", str(save)] if save else []), f"policy.precision={precision}",
+               "policy.sequence_packing.enabled=true",
+               f"++policy.sequence_packing.train_mb_tokens={args.micro_batch}",
+               f"++policy.sequence_packing.logprob_mb_tokens={args.micro_batch}",
+               "++policy.sequence_packing.algorithm=modified_first_fit_decreasing",
+               "++policy.max_total_sequence_length=4096",
+               f"policy.train_global_batch_size={len(lengths)}", "policy.max_grad_norm=1.0",
+               f"++cluster.gpus_per_node={args.gpus}", "++cluster.device=cuda",
                f"policy.backend={args.backend}", *fp8_keys(args, name.endswith("-fp8")),
-               *(["++policy.batch_invariant=true"] if args.batch_invariant and precision == "bfloat16" and not name.endswith("-fp8") else []), *args.override]
+               *(["++policy.batch_invariant=true"] if args.batch_invariant and precision == "bfloat16"
+                 and not name.endswith("-fp8") else []), *args.override]
     if args.trace and name in args.rows.split(","):
         command += ["--trace", str(pathlib.Path(args.trace) / f"{name}.json")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
@@ -255,7 +283,8 @@ def check(args, model_folder, scratch):
         with torch.no_grad():
             for n in lengths:
                 row = torch.tensor(ids[at:at + n], device="cuda")[None]
-                logprobs = torch.log_softmax(model(row).logits[0].float(), -1)[:-1].gather(1, row[0, 1:, None])[:, 0].tolist()
+                logprobs = torch.log_softmax(model(row).logits[0].float(),
+                                             -1)[:-1].gather(1, row[0, 1:, None])[:, 0].tolist()
                 errors += [0.0] + [abs(a - b) for a, b in zip(fp32[at + 1:at + n], logprobs, strict=True)]
                 at += n
         return errors
@@ -263,9 +292,11 @@ def check(args, model_folder, scratch):
     worst, theirs = max(errors_of(model)), errors_of(model.bfloat16())
     del model
     torch.cuda.empty_cache()
-    result.update({"fp32_worst_logprob_error": worst, "transformers_bf16_mean_logprob_error": sum(theirs) / len(theirs)})
+    result.update({"fp32_worst_logprob_error": worst,
+                   "transformers_bf16_mean_logprob_error": sum(theirs) / len(theirs)})
     result["ok"] &= worst <= FP32_LOGPROB
-    result["ok"] &= result["bf16_mean_logprob_error"] <= BF16_TIMES_TRANSFORMERS * result["transformers_bf16_mean_logprob_error"]
+    result["ok"] &= result["bf16_mean_logprob_error"] <= BF16_TIMES_TRANSFORMERS * result[
+        "transformers_bf16_mean_logprob_error"]
     result["ok"] &= result.get("fp8_mean_logprob_error", 0) <= FP8_TIMES_BF16 * result["bf16_mean_logprob_error"]
     return result
 
@@ -273,17 +304,22 @@ def check(args, model_folder, scratch):
 def peer(args):
     """The peer's numbers, with the largest micro-batch that fits, from --peer-micro-batch down."""
     for micro_batch in (args.peer_micro_batch >> k for k in range(args.peer_micro_batch.bit_length())):
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer, "--model", args.model, "--seq", "4096", "--mbs",
-                   str(micro_batch), "--accum", str(max(1, args.tokens // (micro_batch * 4096))), "--steps", str(args.steps), "--compile"]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout, env=os.environ | {"LD_LIBRARY_PATH": ""})
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer,
+                   "--model", args.model, "--seq", "4096", "--mbs",
+                   str(micro_batch), "--accum", str(max(1, args.tokens // (micro_batch * 4096))), "--steps",
+                   str(args.steps), "--compile"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout,
+                                env=os.environ | {"LD_LIBRARY_PATH": ""})
         found = re.search(r"([\d.]+) tok/s/GPU, ([\d.]+) TFLOP/s/GPU, peak ([\d.]+) GiB", result.stdout)
         if found:
-            return {"tokens_per_second_per_gpu": float(found[1]), "tflops_per_gpu": float(found[2]), "peak_gib": float(found[3]), "command": " ".join(command[1:])}
+            return {"tokens_per_second_per_gpu": float(found[1]), "tflops_per_gpu": float(found[2]),
+                    "peak_gib": float(found[3]), "command": " ".join(command[1:])}
         if "out of memory" not in result.stderr:
             break
     # Of several processes: what the first one said, before torchrun's summary of them all.
     reasons = [line for line in result.stderr.splitlines() if re.match(r"(\[rank\d+\]: *)?[\w.]*Error\b", line)]
-    raise RuntimeError(f"the peer printed no result: {reasons[0] if reasons else (result.stderr + result.stdout)[-800:]}")
+    raise RuntimeError(
+        f"the peer printed no result: {reasons[0] if reasons else (result.stderr + result.stdout)[-800:]}")
 
 
 def main():
@@ -293,12 +329,16 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--peer", default="", help="path of peer_hf_train.py")
     parser.add_argument("--peer-micro-batch", type=int, default=4)
-    parser.add_argument("--cold", action="store_true", help="weights leave the page cache before each kind of rows; the result says what share stayed")
-    parser.add_argument("--trace", default="", help="folder for a Chrome trace of one more step of each kind of rows, a file for each rank")
+    parser.add_argument("--cold", action="store_true",
+                        help="weights leave the page cache before each kind of rows; the result says what share stayed")
+    parser.add_argument("--trace", default="",
+                        help="folder for a Chrome trace of one more step of each kind of rows, a file for each rank")
     args = parser.parse_args()
     rows_wanted = rows_of(parser, args)
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend, "batch_invariant": args.batch_invariant, "fp8": args.fp8, "fp8_recipe": args.fp8_recipe if args.fp8 else "", "micro_batch": args.micro_batch}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "gpus": args.gpus, "backend": args.backend,
+              "batch_invariant": args.batch_invariant, "fp8": args.fp8,
+              "fp8_recipe": args.fp8_recipe if args.fp8 else "", "micro_batch": args.micro_batch}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         scratch = pathlib.Path(temporary)
         result["checks"] = {"skipped": True, "ok": True}
@@ -317,10 +357,13 @@ def main():
             resident = page_cache.resident_share(model)
             got = run(args, model, scratch, lengths, rows, args.steps, 3)
             step, logprobs = statistics.median(got["train_s"][2:]), min(got["logprobs_s"][1:])
-            result[rows] = {"tokens": sum(lengths), "step_s": step, "tokens_per_second_per_gpu": sum(lengths) / step / args.gpus,
+            result[rows] = {"tokens": sum(lengths), "step_s": step,
+                            "tokens_per_second_per_gpu": sum(lengths) / step / args.gpus,
                             "tflops_per_gpu": flops(config, lengths) / step / args.gpus / 1e12, "logprobs_s": logprobs,
-                            "logprob_tflops_per_gpu": flops(config, lengths) / 3 / logprobs / args.gpus / 1e12, "start_s": got["start_s"],
-                            "launch_to_first_step_s": got["start_s"] + got["logprobs_s"][0] + got["train_s"][0], "weights_in_memory_before": resident, "parameters": got["parameters"],
+                            "logprob_tflops_per_gpu": flops(config, lengths) / 3 / logprobs / args.gpus / 1e12,
+                            "start_s": got["start_s"],
+                            "launch_to_first_step_s": got["start_s"] + got["logprobs_s"][0] + got["train_s"][0],
+                            "weights_in_memory_before": resident, "parameters": got["parameters"],
                             "train_s": got["train_s"], "loss": got["loss"], "grad_norm": got["grad_norm"]}
             print(rows, json.dumps(result[rows]), flush=True)
         pathlib.Path(args.out).write_text(json.dumps(result, indent=1))  # kept when the peer fails
@@ -328,7 +371,8 @@ def main():
             result["peer"] = peer(args)
             print("peer", json.dumps(result["peer"]), flush=True)
             for rows in rows_wanted:
-                result[rows]["times_peer"] = result[rows]["tokens_per_second_per_gpu"] / result["peer"]["tokens_per_second_per_gpu"]
+                result[rows]["times_peer"] = result[rows]["tokens_per_second_per_gpu"] / result["peer"][
+                    "tokens_per_second_per_gpu"]
                 print(rows, "times the peer:", round(result[rows]["times_peer"], 3), flush=True)
     pathlib.Path(args.out).write_text(json.dumps(result, indent=1))
     return 0 if result["checks"]["ok"] else 1

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Weights from Hexad's trainer to a real vLLM server: over disk, by CUDA IPC, by NCCL. Read back and compared bit for bit.
+"""Weights from Hexad's trainer to a real vLLM server: over disk, by CUDA IPC, by NCCL. Read back and compared bit for
+bit.
 
-    VLLM_PYTHON -B benchmarks/vllm_refit.py --build build/cuda --out RESULT.json --transport ipc|nccl|disk [--model qwen2.5-1.5b]
+    VLLM_PYTHON -B benchmarks/vllm_refit.py --build build/cuda --out RESULT.json --transport ipc|nccl|disk [--model
+    qwen2.5-1.5b]
         [--layers N] [--gpus 1] [--server-gpu 0] [--server-memory 0.3] [--steps 3] [--server-args=...] [key=value ...]
 
-Starts one vLLM server, attaches a GRPO run of --steps steps on random weights at a real shape to it, and asks the server, which
-stays, for the weights that it holds: those of the run's last update, which the run has also saved as a checkpoint. Then both sides
-continue prompts greedily, the server and `hexad generate` (native), and every token has to be the same wherever the two best
-differ by more than 0.05 in log-prob. Exits with 1 when a weight differs, or a token does.
+Starts one vLLM server, attaches a GRPO run of --steps steps on random weights at a real shape to it, and asks the
+server, which stays, for the weights that it holds: those of the run's last update, which the run has also saved as a
+checkpoint. Then both sides continue prompts greedily, the server and `hexad generate` (native), and every token has to
+be the same wherever the two best differ by more than 0.05 in log-prob. Exits with 1 when a weight differs, or a token
+does.
 
-Needs the Python of vLLM's environment (torch, safetensors, vllm), and a GPU. The server is at 127.0.0.1. Over disk on a CPU: `make test-peers`.
+Needs the Python of vLLM's environment (torch, safetensors, vllm), and a GPU. The server is at 127.0.0.1. Over disk on a
+CPU: `make test-peers`.
 """
 import argparse
 import contextlib
@@ -53,10 +57,13 @@ def free_port():
 def server(args, model, folder):
     """URL and seconds until it was ready, of a vLLM server that holds `model` at first."""
     port = free_port()
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--tokenizer", str(folder), "--host", "127.0.0.1",
-               "--port", str(port), "--max-model-len", "512", "--logprobs-mode", "processed_logprobs", "--gpu-memory-utilization", str(args.server_memory),
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--tokenizer",
+               str(folder), "--host", "127.0.0.1",
+               "--port", str(port), "--max-model-len", "512", "--logprobs-mode", "processed_logprobs",
+               "--gpu-memory-utilization", str(args.server_memory),
                *shlex.split(args.server_args)]
-    environment = dict(os.environ, VLLM_SERVER_DEV_MODE="1", HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", CUDA_VISIBLE_DEVICES=str(args.server_gpu))
+    environment = dict(os.environ, VLLM_SERVER_DEV_MODE="1", HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1",
+                       CUDA_VISIBLE_DEVICES=str(args.server_gpu))
     if args.transport != "disk":
         command += ["--weight-transfer-config", json.dumps({"backend": args.transport})]
     if args.transport == "ipc":
@@ -82,20 +89,28 @@ def server(args, model, folder):
 
 def config_of(args, model, folder, url):
     return {
-        "grpo": {"num_prompts_per_step": 8, "num_generations_per_prompt": 4, "max_num_epochs": args.steps + 1, "max_num_steps": args.steps,
+        "grpo": {"num_prompts_per_step": 8, "num_generations_per_prompt": 4, "max_num_epochs": args.steps + 1,
+                 "max_num_steps": args.steps,
                  "val_period": 0, "val_at_start": False, "val_at_end": False, "seed": 1},
         "loss_fn": {"reference_policy_kl_penalty": 0.0},
         # The server's last weights are those before the last step.
-        "checkpointing": {"enabled": True, "checkpoint_dir": str(folder / "checkpoints"), "save_period": args.steps - 1, "keep_top_k": None, "metric_name": None},
+        "checkpointing": {"enabled": True, "checkpoint_dir": str(folder / "checkpoints"), "save_period": args.steps - 1,
+                          "keep_top_k": None, "metric_name": None},
         "policy": {"model_name": str(model), "backend": args.backend,
-                   "tokenizer": {"name": str(folder), "chat_template": "{% for message in messages %}{{ message['content'] }}{% endfor %}"},
-                   "train_global_batch_size": 32, "max_total_sequence_length": 256, "precision": args.precision, "max_grad_norm": 1.0,
-                   "sequence_packing": {"enabled": True, "train_mb_tokens": 4096, "logprob_mb_tokens": 4096, "algorithm": "modified_first_fit_decreasing"},
-                   "optimizer": {"name": "torch.optim.AdamW", "kwargs": {"lr": 1e-3, "weight_decay": 0.0}}, "scheduler": None,
-                   "generation": {"backend": "vllm", "max_new_tokens": 24, "temperature": 1.0, "refit_transport": args.transport,
+                   "tokenizer": {"name": str(folder),
+                                 "chat_template": "{% for message in messages %}{{ message['content'] }}{% endfor %}"},
+                   "train_global_batch_size": 32, "max_total_sequence_length": 256, "precision": args.precision,
+                   "max_grad_norm": 1.0,
+                   "sequence_packing": {"enabled": True, "train_mb_tokens": 4096, "logprob_mb_tokens": 4096,
+                                        "algorithm": "modified_first_fit_decreasing"},
+                   "optimizer": {"name": "torch.optim.AdamW", "kwargs": {"lr": 1e-3, "weight_decay": 0.0}},
+                   "scheduler": None,
+                   "generation": {"backend": "vllm", "max_new_tokens": 24, "temperature": 1.0,
+                                  "refit_transport": args.transport,
                                   "vllm_cfg": {"server_urls": [url]}}},
         "data": {"max_input_seq_length": 200, "shuffle": True,
-                 "train": {"dataset_name": "ResponseDataset", "data_path": str(folder / "prompts.jsonl"), "env_name": "token_task", "processor": "math_hf_data_processor"}},
+                 "train": {"dataset_name": "ResponseDataset", "data_path": str(folder / "prompts.jsonl"),
+                           "env_name": "token_task", "processor": "math_hf_data_processor"}},
         "env": {"token_task": {}},
         "logger": {"log_dir": str(folder / "log"), "num_val_samples_to_print": 0},
         "cluster": {"gpus_per_node": args.gpus, "num_nodes": 1, "device": "cuda"},
@@ -107,7 +122,9 @@ def hexad(args, *command):
     try:
         result = subprocess.run(words, capture_output=True, text=True, timeout=args.timeout)
     except subprocess.TimeoutExpired as late:
-        raise RuntimeError(f"hexad {name}: not done in {args.timeout:.0f} s: {(late.stderr or b'').decode()[-3000:]}{(late.stdout or b'').decode()[-1000:]}") from None
+        raise RuntimeError(
+            f"hexad {name}: not done in {args.timeout:.0f} s: "
+            f"{(late.stderr or b'').decode()[-3000:]}{(late.stdout or b'').decode()[-1000:]}") from None
     if result.returncode:
         raise RuntimeError(f"hexad {name}: exit {result.returncode}: {(result.stderr + result.stdout)[-3000:]}")
     return result.stdout
@@ -122,7 +139,7 @@ def tensors_of(folder):
 
 
 def expected(name, ours):
-    """What the server should hold under a name of its own: several of the checkpoint's end to end where it fuses them."""
+    """What the server should hold under a name of its own: several of the checkpoint's end to end if it fuses them."""
     import torch
     for fused, parts in FUSED.items():
         if f".{fused}." in name:
@@ -153,8 +170,10 @@ def compare_weights(args, url, checkpoint, folder):
             found["equal"] += 1
         else:
             found["different"].append(name)
-            found["largest_difference"] = max(found["largest_difference"], (theirs.float() - want.float()).abs().max().item())
-    moved = sum(not torch.equal(value, ours[name].to(value.dtype)) for name, value in tensors_of(args.start) if name in ours)
+            found["largest_difference"] = max(found["largest_difference"],
+                                              (theirs.float() - want.float()).abs().max().item())
+    moved = sum(not torch.equal(value, ours[name].to(value.dtype)) for name,
+                value in tensors_of(args.start) if name in ours)
     found["changed_since_the_start"] = moved
     return found
 
@@ -164,14 +183,18 @@ def compare_tokens(args, url, checkpoint, folder, count=16, new=32):
     draw = random.Random(3)
     prompts = [[draw.randrange(2, 60) for _ in range(draw.randint(4, 60))] for _ in range(count)]
     (folder / "greedy.jsonl").write_text("".join(json.dumps({"token_ids": p}) + "\n" for p in prompts))
-    text = hexad(args, "generate", checkpoint, "--input", folder / "greedy.jsonl", "--greedy", "--json", f"policy.precision={args.precision}",
-                 f"policy.generation.max_new_tokens={new}", "++cluster.device=cuda", "++policy.max_total_sequence_length=256",
+    text = hexad(args, "generate", checkpoint, "--input", folder / "greedy.jsonl", "--greedy", "--json",
+                 f"policy.precision={args.precision}",
+                 f"policy.generation.max_new_tokens={new}", "++cluster.device=cuda",
+                 "++policy.max_total_sequence_length=256",
                  "++policy.generation.native_cfg.kv_cache_gb=1")
     ours = [json.loads(line)["token_ids"] for line in text.splitlines() if line.startswith("{")]
     model = ask(url + "/v1/models")["data"][0]["id"]
     same = close = wrong = 0
     for prompt, mine in zip(prompts, ours, strict=True):
-        answer = ask(url + "/v1/completions", {"model": model, "prompt": prompt, "max_tokens": new, "temperature": 0, "logprobs": 2, "return_token_ids": True})
+        answer = ask(url + "/v1/completions",
+                     {"model": model, "prompt": prompt, "max_tokens": new, "temperature": 0, "logprobs": 2,
+                      "return_token_ids": True})
         choice = answer["choices"][0]
         theirs, best = choice["token_ids"], choice["logprobs"]["top_logprobs"]
         for i, (a, b) in enumerate(zip(mine, theirs)):
@@ -193,7 +216,8 @@ def measure(args, model, folder, url, result):
     lines = [json.loads(line) for line in next((folder / "log").rglob("metrics.jsonl")).read_text().splitlines()]
     key = "timing/train/prepare_for_generation/transfer_and_update_weights"
     result["refit_s"] = [line[key] for line in lines if key in line]
-    result["token_mult_prob_error"] = [line["train/token_mult_prob_error"] for line in lines if "train/token_mult_prob_error" in line]
+    result["token_mult_prob_error"] = [line["train/token_mult_prob_error"] for line in lines
+                                       if "train/token_mult_prob_error" in line]
     checkpoint = next((folder / "checkpoints").glob(f"step_{args.steps - 1}/**/config.json")).parent
     for file in folder.glob("tokenizer*"):
         shutil.copy(file, checkpoint)
@@ -214,7 +238,8 @@ def main():
     parser.add_argument("override", nargs="*")
     args = parser.parse_args()
     config = model_config(args)
-    result = {"model": args.model, "layers": config["num_hidden_layers"], "transport": args.transport, "gpus": args.gpus}
+    result = {"model": args.model, "layers": config["num_hidden_layers"], "transport": args.transport,
+              "gpus": args.gpus}
     with tempfile.TemporaryDirectory() as temporary, weights_of(args, config, make_model) as model:
         folder, args.start = pathlib.Path(temporary), model
         write_tokenizer(folder, config["vocab_size"])
@@ -224,9 +249,12 @@ def main():
             try:
                 measure(args, model, folder, url, result)
             except Exception as error:
-                raise RuntimeError(f"{error}\nso far: {json.dumps(result)}\nthe server: {(folder / 'server.log').read_text()[-2000:]}") from error
+                raise RuntimeError(
+                    f"{error}\nso far: {json.dumps(result)}\nthe server: "
+                    f"{(folder / 'server.log').read_text()[-2000:]}") from error
     weights, greedy = result["weights"], result["greedy"]
-    result["ok"] = not weights["different"] and weights["changed_since_the_start"] > 0 and greedy["wrong"] == 0 and greedy["tokens_equal"] > 0
+    result["ok"] = not weights["different"] and weights["changed_since_the_start"] > 0 and greedy[
+        "wrong"] == 0 and greedy["tokens_equal"] > 0
     pathlib.Path(args.out).write_text(json.dumps(result, indent=1))
     print(json.dumps(result))
     return 0 if result["ok"] else 1

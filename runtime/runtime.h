@@ -1,7 +1,8 @@
 /* The device half of the host table, as a C table: libhexad_runtime.so implements it with LibTorch, CUDA and c10d.
  * core opens that library in a worker before any plugin and never sees more of LibTorch than this file.
  * Internal to one build of the engine: core and runtime are always built together, so nothing here is versioned.
- * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing call. */
+ * Errors: functions return a hexad_code and leave a text in error(), valid on this thread until its next failing
+ * call. */
 #ifndef HEXAD_RUNTIME_H_
 #define HEXAD_RUNTIME_H_
 
@@ -46,8 +47,8 @@ typedef struct hexad_runtime {
   hexad_code (*alloc)(int32_t device_type, int32_t device_id, uint64_t bytes, void** out);
   void (*free)(void* pointer, int32_t device_type, int32_t device_id);
   hexad_code (*tensor_new)(const DLTensor* prototype, DLManagedTensorVersioned** out);
-  /* Copies between any two devices. To the CPU: complete at return. From it: `source` is free at return, the rest follows in
-   * the stream's order. Same dtype and size. */
+  /* Copies between any two devices. To the CPU: complete at return. From it: `source` is free at return, the rest
+   * follows in the stream's order. Same dtype and size. */
   hexad_code (*copy)(const DLTensor* source, DLTensor* destination);
 
   /* As the host table's; "world" and the ranks of comm_new are those of the block. */
@@ -62,16 +63,17 @@ typedef struct hexad_runtime {
   hexad_code (*barrier)(hexad_comm* comm);
   /* As comm_new, of ranks of the run: blocks meet in it. */
   hexad_code (*comm_across)(const int32_t* ranks, int32_t num_ranks, const char* name, hexad_comm** out);
-  /* Sends and receives all at once (NCCL: one group). The k-th tensor that a rank sends to another is the k-th that this
-   * one receives from it, of the same size and type. Received in the current stream's order; on the CPU at return. */
+  /* Sends and receives all at once (NCCL: one group). The k-th tensor that a rank sends to another is the k-th that
+   * this one receives from it, of the same size and type. Received in the current stream's order; on the CPU at
+   * return. */
   hexad_code (*exchange)(hexad_comm* comm, const hexad_transfer* sends, int64_t num_sends,
                          const hexad_transfer* receives, int64_t num_receives);
   hexad_code (*comm_native)(hexad_comm* comm, const char* kind, void** out);
   hexad_code (*kv_put)(const char* key, const void* value, uint64_t size);
   hexad_code (*kv_get)(const char* key, int64_t timeout_ms, const void** value,
                        uint64_t* size); /* valid until the next kv_get of this thread */
-  /* A trace of this process's operators and of its GPU's kernels, from start to save, which writes Chrome's JSON. Both on
-   * the thread whose calls are traced; one at a time. */
+  /* A trace of this process's operators and of its GPU's kernels, from start to save, which writes Chrome's JSON. Both
+   * on the thread whose calls are traced; one at a time. */
   hexad_code (*trace_start)(void);
   hexad_code (*trace_save)(const char* path);
   void (*range_push)(const char* name);

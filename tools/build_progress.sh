@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# build_progress.sh PRESET JOBS [TARGET...]: `cmake --build` with its progress in one line and what is left of it in time:
+# build_progress.sh PRESET JOBS [TARGET...]: `cmake --build` with its progress in one line and what is left of it in
+# time:
 #   building 41/109, about 3 min left
-# On a terminal the line is rewritten; elsewhere there is a line every 30 seconds. What a command prints is shown in full,
-# and the exit code is that of the build.
+# On a terminal the line is rewritten; elsewhere there is a line every 30 seconds. What a command prints is shown in
+# full, and the exit code is that of the build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1 jobs=$2 folder=build/$1
@@ -24,8 +25,8 @@ weight_of() {
   esac
 }
 
-# What is not there yet will be made. Of the other commands as many as there are files already may make one anew, each of
-# the mean weight; the rest, of archives, is quick.
+# What is not there yet will be made. Of the other commands as many as there are files already may make one anew, each
+# of the mean weight; the rest, of archives, is quick.
 declare -A weight_to_make=()
 missing=0 missing_weight=0 present=0 present_weight=0
 while read -r made; do

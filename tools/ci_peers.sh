@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # `make test-peers` within CI. usage: ci_peers.sh SECONDS_GONE, from the root of the checkout
-# Runs it where what CI may take, less what has gone, leaves room for its tests, and for the installation of their peers if
-# that is not done yet. Otherwise, and where the installation fails (no network, no disk), one line says that it is left out
-# and why, which is no failure of CI. Tests that fail, or do not end in what is left of the time, are.
+# Runs it where what CI may take, less what has gone, leaves room for its tests, and for the installation of their peers
+# if that is not done yet. Otherwise, and where the installation fails (no network, no disk), one line says that it is
+# left out and why, which is no failure of CI. Tests that fail, or do not end in what is left of the time, are.
 set -euo pipefail
 
-whole=2400 install=900 tests=600  # seconds: of all CI; most for the installation; least for the tests (two minutes when measured)
+# Seconds: of all CI; most for the installation; least for the tests (two minutes when measured).
+whole=2400 install=900 tests=600
 here=$(dirname "$0")
 start=$SECONDS gone=$1
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Feeds inputs to the programs of the preset `fuzz`, one after another. usage: fuzz.sh RUNS [NAME...]
-# An input may take 20 seconds (of wall time, on a machine that may be busy) and a program one GiB. What is found lies in
-# build/fuzz/found (fed alone, it gives whole stacks), an input that reached new code in build/fuzz/corpus/NAME. Prints a
-# line for each. -entropic=0: its counting took more time than the inputs of `config` themselves.
+# An input may take 20 seconds (of wall time, on a machine that may be busy) and a program one GiB. What is found lies
+# in build/fuzz/found (fed alone, it gives whole stacks), an input that reached new code in build/fuzz/corpus/NAME.
+# Prints a line for each. -entropic=0: its counting took more time than the inputs of `config` themselves.
 set -euo pipefail
 
 runs=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs everything Hexad builds with (Debian 12+, Ubuntu 24.04+). Idempotent; says what it installs before it does.
 # LibTorch is unpacked from the pinned `torch` wheel into $HEXAD_CACHE (default ~/.cache/hexad), outside the checkout.
-# `--cuda` adds what only the preset `cuda` needs (the CUDA toolkit with cuDNN is the machine's); `--tests` installs what
-# only `make test` needs.
+# `--cuda` adds what only the preset `cuda` needs (the CUDA toolkit with cuDNN is the machine's); `--tests` installs
+# what only `make test` needs.
 set -euo pipefail
 
 torch_version=2.11.0
@@ -44,7 +44,8 @@ fetch_wheel() {
   work=$(mktemp -d "$cache/.fetch.XXXXXX")
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 311 \
     --implementation cp --abi cp311 --abi none --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any -d "$work" "$requirement"
+    --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any \
+    -d "$work" "$requirement"
   python3 - "$work" "$pattern" <<'P'
 import glob, re, sys, zipfile
 work, pattern = sys.argv[1:]
@@ -85,7 +86,8 @@ install_cudnn_frontend() {
 
 install_flashinfer() {
   local dest=$cache/flashinfer-$flashinfer_version
-  [ -e "$dest/flashinfer/data/include/flashinfer/attention/prefill.cuh" ] && [ -e "$dest/flashinfer/data/cutlass/include/cutlass/cutlass.h" ] && return
+  [ -e "$dest/flashinfer/data/include/flashinfer/attention/prefill.cuh" ] &&
+    [ -e "$dest/flashinfer/data/cutlass/include/cutlass/cutlass.h" ] && return
   mkdir -p "$cache"
   say "downloading the headers of FlashInfer $flashinfer_version and of the CUTLASS in it (62 MB) into $cache"
   fetch_wheel "flashinfer-python==$flashinfer_version" 'flashinfer/data/(include|cccl|cutlass/include)/' "$dest"

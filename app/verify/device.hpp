@@ -8,8 +8,8 @@ namespace hexad::plugin {
 
 class VerifyDevice {
  public:
-  // `wanted`: "auto", "cpu" or "cuda". Looks for a GPU in a process of its own. Throws Error(config) if "cuda" is wanted
-  // and there is none.
+  // `wanted`: "auto", "cpu" or "cuda". Looks for a GPU in a process of its own. Throws Error(config) if "cuda" is
+  // wanted and there is none.
   VerifyDevice(const std::string& wanted, const Manifest& manifest);
 
   // Why this level does not run; "" if it does.

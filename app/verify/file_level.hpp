@@ -6,8 +6,8 @@
 
 namespace hexad::plugin {
 
-// The checks before loading (manifest, place, digest, ELF, versions); then what would only show on another machine: needed
-// libraries, run paths, lazy binding, no build id. Returns false if the plugin may not be loaded.
+// The checks before loading (manifest, place, digest, ELF, versions); then what would only show on another machine:
+// needed libraries, run paths, lazy binding, no build id. Returns false if the plugin may not be loaded.
 bool check_file(const Candidate& candidate, const Options& options, verify::Findings& findings);
 
 }  // namespace hexad::plugin

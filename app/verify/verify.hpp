@@ -46,8 +46,8 @@ struct VerifyReport {
 // Level 0 reads the file; if it fails, its code is not run. `name`: an absolute path of a .so or manifest, or a name.
 VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options);
 
-// Verifies, prints the report (one JSON object, or lines) and remembers a pass of all levels for plugins.require_verified.
-// Returns 0, 1 for a failure, 2 for warnings under strict.
+// Verifies, prints the report (one JSON object, or lines) and remembers a pass of all levels for
+// plugins.require_verified. Returns 0, 1 for a failure, 2 for warnings under strict.
 int verify_command(const std::string& name, const VerifyOptions& options, bool json, std::ostream& out);
 
 }  // namespace hexad::plugin

@@ -13,7 +13,8 @@ bool is_eval_form(const yaml::Node& root);
 bool is_eval_form_key(const std::string& path);
 
 // Puts `generation` and `tokenizer` below `policy`, its model_name at policy.model_name, and takes the context and the
-// precision from vllm_cfg where `policy` does not say them; keys of NeMo-RL 0.3 get their present names. References are resolved. Values keep their places.
+// precision from vllm_cfg where `policy` does not say them; keys of NeMo-RL 0.3 get their present names. References are
+// resolved. Values keep their places.
 yaml::Node from_eval_form(yaml::Node file);
 
 }  // namespace hexad::compat

@@ -5,8 +5,8 @@
 
 namespace hexad::checkpoint {
 
-// Held as long as the object lives, and let go by the system when the process ends, in whatever way. On a file system without
-// locks nothing is held, and a warning says so.
+// Held as long as the object lives, and let go by the system when the process ends, in whatever way. On a file system
+// without locks nothing is held, and a warning says so.
 class DirectoryLock {
  public:
   // Takes directory/.lock. Throws Error(data) naming host and process if another one has it, or if it cannot be

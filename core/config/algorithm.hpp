@@ -1,4 +1,5 @@
-// Which algorithm a configuration is of: its block names it, as NeMo-RL's scripts do (run_grpo, run_sft, run_dpo, run_rm).
+// Which algorithm a configuration is of: its block names it, as NeMo-RL's scripts do (run_grpo, run_sft, run_dpo,
+// run_rm).
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
-// What files of other systems hold for plugins that may not be installed here: names of sections and their switches, and of
-// engines. A plugin that arrives and owns a section, or serves an engine, takes its row over without a change here.
+// What files of other systems hold for plugins that may not be installed here: names of sections and their switches,
+// and of engines. A plugin that arrives and owns a section, or serves an engine, takes its row over without a change
+// here.
 #pragma once
 #include <span>
 #include <string>

@@ -12,10 +12,10 @@ bool takes(const Schema& schema, const std::string& key);
 
 // What is to be said of a key that is neither in the tree nor in the schema (null: there is none).
 struct MeantKey {
-  std::string
-      missing;  // the key up to the first part that is nowhere: "polcy" of "polcy.precision"; whole where `hint` is about the whole
-  std::string
-      hint;  // "did you mean policy.precision?" or "TRL's beta is loss_fn.reference_policy_kl_penalty"; "": nothing is near
+  // The key up to the first part that is nowhere: "polcy" of "polcy.precision"; whole where `hint` is about the whole.
+  std::string missing;
+  // "did you mean policy.precision?" or "TRL's beta is loss_fn.reference_policy_kl_penalty"; "": nothing is near.
+  std::string hint;
   std::string list;  // the list that stands where the key wants a mapping; "": none does
 };
 

@@ -7,8 +7,8 @@
 
 namespace hexad::environment {
 
-// Every reader gives `otherwise` where the key is absent or null, and throws Error(config) for a value of another type or
-// out of bounds. Borrows `values`.
+// Every reader gives `otherwise` where the key is absent or null, and throws Error(config) for a value of another type
+// or out of bounds. Borrows `values`.
 class Arguments {
  public:
   using Json = nlohmann::ordered_json;
@@ -36,8 +36,8 @@ class Arguments {
   const Json& values_;
 };
 
-// What a message about env.`name` says where that stands at `place`: "env.math.a: ..." becomes "PLACE.a: ...". One about an
-// unknown environment is about PLACE.`named_by`.
+// What a message about env.`name` says where that stands at `place`: "env.math.a: ..." becomes "PLACE.a: ...". One
+// about an unknown environment is about PLACE.`named_by`.
 std::string said_of(const std::string& place, const std::string& named_by, const std::string& message,
                     const std::string& name);
 

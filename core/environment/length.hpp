@@ -10,9 +10,9 @@ namespace hexad::environment {
 // responses, full_at > none_at long ones.
 std::unique_ptr<Environment> make_length(const nlohmann::ordered_json& arguments);
 
-// The cosine reward of Yeo et al. 2025 (Demystifying Long Chain-of-Thought Reasoning in LLMs), with the names and defaults
-// of open-r1's cosine_scaled_reward: with c = (1 + cos(pi * min(tokens / max_tokens, 1))) / 2, a right response earns
-// min_value_correct + (max_value_correct - min_value_correct) * c, a wrong one
+// The cosine reward of Yeo et al. 2025 (Demystifying Long Chain-of-Thought Reasoning in LLMs), with the names and
+// defaults of open-r1's cosine_scaled_reward: with c = (1 + cos(pi * min(tokens / max_tokens, 1))) / 2, a right
+// response earns min_value_correct + (max_value_correct - min_value_correct) * c, a wrong one
 // max_value_wrong + (min_value_wrong - max_value_wrong) * c. Lengths are tokens, as in the paper.
 class CosineLength {
  public:

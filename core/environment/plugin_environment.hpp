@@ -11,8 +11,8 @@
 namespace hexad::environment {
 
 // `section` is env.<name>. Loads and creates the plugin in this process. `interrupted` > 0: a call that goes on a few
-// seconds later is cancelled (Interrupted). Throws Error(plugin), or Error(config) for a `plugin` that is no text and for
-// keys that the plugin does not read.
+// seconds later is cancelled (Interrupted). Throws Error(plugin), or Error(config) for a `plugin` that is no text and
+// for keys that the plugin does not read.
 std::unique_ptr<Environment> make_plugin_environment(const std::string& name, const nlohmann::ordered_json& section,
                                                      plugin::Registry& registry, plugin::Locate locate = {},
                                                      const std::atomic<int>* interrupted = nullptr);

@@ -53,7 +53,8 @@ class Scanner {
     return at_ < text_.size();
   }
 
-  // Behind the quote that ends the text whose first character is at at_: one with an even number of backslashes before it.
+  // Behind the quote that ends the text whose first character is at at_: one with an even number of backslashes before
+  // it.
   bool skip_text() {
     for (const size_t begin = at_; (at_ = text_.find('"', at_)) != text_.npos; ++at_) {
       size_t backslashes = 0;

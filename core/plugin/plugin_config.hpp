@@ -45,7 +45,8 @@ class PluginConfig {
   const hexad_config* handle() const { return reinterpret_cast<const hexad_config*>(this); }
   static const PluginConfig& from(const hexad_config* config) { return *reinterpret_cast<const PluginConfig*>(config); }
 
-  // Completes the section with the declared defaults of keys that are absent. A key that has its default need not be read.
+  // Completes the section with the declared defaults of keys that are absent. A key that has its default need not be
+  // read.
   void fill(const config::Declaration& declaration);
 
   // As it was given, and filled.
@@ -61,16 +62,16 @@ class PluginConfig {
   // "config.yaml:41:3: loss_fn.plugin_config.clip_eps must be a number, got text 'abc'".
   std::string type_error(std::string_view path, std::string_view wanted, const Json& got) const;
 
-  // From now on reads are kept, with the default that the plugin passes: a text is looked at only then, for a plugin may
-  // hold anything there if it knows that the key is written. Before the plugin has the handle.
+  // From now on reads are kept, with the default that the plugin passes: a text is looked at only then, for a plugin
+  // may hold anything there if it knows that the key is written. Before the plugin has the handle.
   void record_reads() { records_ = true; }
   bool records_reads() const { return records_; }
   void note_read(std::string_view path, ReadAs as, Json otherwise) const;
   // By path; one for each default that was passed, a few of a key whose default changes all the time.
   std::vector<ConfigRead> reads() const;
 
-  // One message per leaf of plugin_config that somebody wrote and nothing has read, with the nearest key that was asked for:
-  // "config.yaml:41: loss_fn.plugin_config.clip_epss is not used by 'ppo_clip_c'. Did you mean clip_eps?"
+  // One message per leaf of plugin_config that somebody wrote and nothing has read, with the nearest key that was asked
+  // for: "config.yaml:41: loss_fn.plugin_config.clip_epss is not used by 'ppo_clip_c'. Did you mean clip_eps?"
   std::vector<std::string> unread_keys(const std::string& plugin_name) const;
 
  private:

@@ -10,13 +10,14 @@
 
 namespace hexad::rollout {
 
-// Tokens into which a conversation must fit, and a prompt with room for a response. The context bounds it, whatever the data
-// section says.
+// Tokens into which a conversation must fit, and a prompt with room for a response. The context bounds it, whatever the
+// data section says.
 int64_t input_limit(const config::RunConfig& run);
 
 class Prompts {
  public:
-  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming file:line.
+  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming
+  // file:line.
   Prompts(const config::RunConfig& run, const data::TextTools& tools);
 
   // The next `num_prompts_per_step` prompts; goes on into the next epoch. Empty once max_num_epochs are through.

@@ -1,12 +1,13 @@
 // Expressions over values that a caller looks up: `world.ranks % my_cfg.tp == 0 and has(optimizer.name)`.
 //
 //   a if c else b | or | and | not | == != < <= > >= in, not in | + - | * / // % | - |
-//   1, 0.5, 1e-8, 'text', true, null, [a, b], (a), path.to.0, has(path), known(path), min(a, ...), max(a, ...), gcd(a, b), len(a)
+//   1, 0.5, 1e-8, 'text', true, null, [a, b], (a), path.to.0, has(path), known(path), min(a, ...), max(a, ...), gcd(a,
+//   b), len(a)
 //
 // Later ones bind tighter; comparisons do not chain. Arithmetic is Python's, with integers of 64 bits. What cannot be
 // known (a path, a value of a wrong kind, 1 // 0, an overflow) makes the result unknown, but `false and unknown` is
-// false and `true or unknown` is true (Kleene); known(path) tells. No expression crashes, throws while it is evaluated, or takes long:
-// there are no loops, and at most 2,000 characters, 64 levels of brackets and 500 values and operators.
+// false and `true or unknown` is true (Kleene); known(path) tells. No expression crashes, throws while it is evaluated,
+// or takes long: there are no loops, and at most 2,000 characters, 64 levels of brackets and 500 values and operators.
 #pragma once
 
 #include <functional>

@@ -36,8 +36,8 @@ struct YamlNode {
   std::vector<const YamlNode*> items;  // of a map: key, value, key, value, ...
 };
 
-// A document from the parser's events. (YAML::Load reads a text a second time where somebody wants to know, as here, that
-// nothing follows its first document.)
+// A document from the parser's events. (YAML::Load reads a text a second time where somebody wants to know, as here,
+// that nothing follows its first document.)
 class Document : public YAML::EventHandler {
  public:
   Document() = default;

@@ -42,8 +42,8 @@ struct MicroBatch {
 // Has it nothing to compute? Dummies equalise the number of micro-batches between data-parallel ranks.
 bool is_empty(const hexad_batch& batch);
 
-// A batch on the host of one sequence, the token 0. Where ranks meet inside the model, at their experts, it stands in for
-// an empty one and counts nothing.
+// A batch on the host of one sequence, the token 0. Where ranks meet inside the model, at their experts, it stands in
+// for an empty one and counts nothing.
 const hexad_batch& one_token();
 
 struct BatchLayout {

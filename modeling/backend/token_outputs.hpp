@@ -6,7 +6,8 @@
 namespace hexad::modeling {
 
 // Values at the predicting position of this rank's tokens (head_logprobs under batch.targets) -> [T] of all tokens, at
-// the predicted token, 0 at each sequence's start; scores of sequences stay as they are. Collective over the context-parallel group; without gradients.
+// the predicted token, 0 at each sequence's start; scores of sequences stay as they are. Collective over the
+// context-parallel group; without gradients.
 LogprobResult to_tokens(const MicroBatch& batch, const LogprobResult& rows, const Group& context = {});
 
 // The way back for gradients: what each of this rank's values gets of [T].

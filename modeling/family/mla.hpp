@@ -45,9 +45,9 @@ struct MlaLatents {
 };
 
 // x [T, H], or this rank's [T / ranks, H] with sequence parallelism; rope is of all T tokens. The norms of the latents
-// have their own epsilon, 1e-6, as in transformers. Tensor parallel ranks make the latents each for itself, and from them
-// the heads that they share out: then q, k and v are of this rank's heads, those of the rows that it has of q_proj or
-// q_b_proj and of kv_b_proj.
+// have their own epsilon, 1e-6, as in transformers. Tensor parallel ranks make the latents each for itself, and from
+// them the heads that they share out: then q, k and v are of this rank's heads, those of the rows that it has of q_proj
+// or q_b_proj and of kv_b_proj.
 MlaLatents mla_latents(const MlaConfig& config, const MlaWeights& weights, const at::Tensor& x,
                        const LinearOptions& options = {});
 MlaInputs mla_inputs(const MlaConfig& config, const MlaWeights& weights, const MlaLatents& latents, const Rope& rope,

@@ -64,8 +64,8 @@ struct Residual {
   at::Tensor sum() const;
 };
 
-// One block: [T, H] -> [T, H]; with sequence parallelism this rank's [T / ranks, H], while rope and attention are of all
-// T tokens.
+// One block: [T, H] -> [T, H]; with sequence parallelism this rank's [T / ranks, H], while rope and attention are of
+// all T tokens.
 Residual block_residual(const ModelConfig& config, int64_t layer, const LayerWeights& weights, const Residual& in,
                         const Rope& rope, Attention& attention, const BlockOptions& options = {},
                         const MoeRuns& moe_runs = {});

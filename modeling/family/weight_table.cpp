@@ -32,7 +32,8 @@ class LayerTable {
     add(name + ".weight", {out, in});
     if (bias) add(name + ".bias", {out});
   }
-  // Several over the hidden state: their weights lie side by side, and their biases, so that they may run as one product.
+  // Several over the hidden state: their weights lie side by side, and their biases, so that they may run as one
+  // product.
   void add_linears(const std::string& prefix, const std::vector<std::pair<std::string, int64_t>>& out, bool bias) {
     for (const auto& [name, size] : out) add(prefix + name + ".weight", {size, c_.hidden_size});
     for (const auto& [name, size] : out)

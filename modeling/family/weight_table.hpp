@@ -13,7 +13,8 @@
 namespace hexad::modeling {
 
 // `unit` is the group that is gathered, freed and recomputed together: "embed", "layers.0" ... "layers.N-1", "head"
-// (final norm, and lm_head when it is not tied: a tied lm_head is the embedding, and not in the table; or the reward head).
+// (final norm, and lm_head when it is not tied: a tied lm_head is the embedding, and not in the table; or the reward
+// head).
 struct WeightInfo {
   std::string hf_name;
   std::vector<int64_t> shape;
@@ -38,7 +39,8 @@ inline constexpr const char* kScoreName = "score.weight";
 // Name of the weight that makes the logits: "lm_head.weight", or the embedding's when tied; or the scores.
 const char* head_weight_name(const ModelConfig& config);
 
-// A fresh fp32 CPU tensor for training from scratch: norms 1, biases (of routers too) 0, matrices normal(0, initializer_range).
+// A fresh fp32 CPU tensor for training from scratch: norms 1, biases (of routers too) 0, matrices normal(0,
+// initializer_range).
 at::Tensor initial_weight(const ModelConfig& config, const WeightInfo& info, at::Generator generator);
 
 }  // namespace hexad::modeling

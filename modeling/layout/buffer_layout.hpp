@@ -53,7 +53,8 @@ struct BufferOptions {
 };
 
 // One buffer for every (parameter dtype, gradient dtype, expert or not), in the order in which the list meets them
-// (Megatron-Core param_and_grad_buffer.py:group_params_for_buffers). Throws Error for negative sizes and counts below 1.
+// (Megatron-Core param_and_grad_buffer.py:group_params_for_buffers). Throws Error for negative sizes and counts below
+// 1.
 std::vector<BufferLayout> buffer_layouts(const std::vector<BufferParam>& params, const BufferOptions& options);
 
 // The elements after which a bucket closes when a config leaves it open (distributed_data_parallel.py): max(40e6, 1e6

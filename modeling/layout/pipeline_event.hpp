@@ -17,9 +17,9 @@ struct PipelineEvent {
   enum class Kind {
     forward,
     backward,
-    // Sends and receives that are issued at once. Receives are labelled with the unit of this rank that they feed, sends
-    // with the unit that made them. All may be absent: nothing to do at this point. An executor whose channels do not
-    // tell the two directions apart must number them: with two ranks, next and previous are one peer.
+    // Sends and receives that are issued at once. Receives are labelled with the unit of this rank that they feed,
+    // sends with the unit that made them. All may be absent: nothing to do at this point. An executor whose channels do
+    // not tell the two directions apart must number them: with two ranks, next and previous are one peer.
     exchange,
     hold_gradients,     // the backwards that follow only accumulate
     release_gradients,  // the backwards that follow start the reduction of what they complete

@@ -1,5 +1,5 @@
-// Losses that spread tokens over experts, as Megatron-Core computes them (moe_utils.py: switch_load_balancing_loss_func,
-// z_loss_func, compute_routing_scores_for_aux_loss).
+// Losses that spread tokens over experts, as Megatron-Core computes them (moe_utils.py:
+// switch_load_balancing_loss_func, z_loss_func, compute_routing_scores_for_aux_loss).
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,8 +16,8 @@ BalancingScores balancing_scores(const at::Tensor& logits, int64_t topk, ScoreFu
                                  const at::Tensor& padding = {});
 
 // E * coefficient / (k * T^2) * sum_e (sum_t scores[t, e]) * tokens_per_expert[e]. scores are of the local tokens, the
-// counts and total_tokens (T, a scalar tensor; none is 0) of whatever they are balanced over. num_experts is E also when
-// the columns are (sequence, expert) pairs.
+// counts and total_tokens (T, a scalar tensor; none is 0) of whatever they are balanced over. num_experts is E also
+// when the columns are (sequence, expert) pairs.
 at::Tensor switch_loss(const at::Tensor& scores, const at::Tensor& tokens_per_expert, const at::Tensor& total_tokens,
                        int64_t topk, int64_t num_experts, double coefficient);
 

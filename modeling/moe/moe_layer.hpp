@@ -34,7 +34,8 @@ class ExpertDispatcher {
 };
 
 // The tokens that `order` has sorted over the experts of `weights`, in one product each where a device has such
-// (grouped_experts.hpp), and an expert at a time elsewhere, or with row_tile. Tokens [T, H] -> [T, H]; probs of any shape.
+// (grouped_experts.hpp), and an expert at a time elsewhere, or with row_tile. Tokens [T, H] -> [T, H]; probs of any
+// shape.
 at::Tensor run_experts(const at::Tensor& tokens, const at::Tensor& probs, const Permutation& order,
                        const ExpertWeights& weights, int64_t row_tile = 0);
 

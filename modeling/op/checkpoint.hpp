@@ -9,8 +9,8 @@
 namespace hexad::modeling {
 
 // Which parts of a block are run again in its backward pass: Megatron-Core's recompute_modules. Of norms,
-// expert_activation and latent_up what is thrown away is the output, which the next part alone has use for; of the others
-// what lies inside.
+// expert_activation and latent_up what is thrown away is the output, which the next part alone has use for; of the
+// others what lies inside.
 struct Recompute {
   bool core_attention = false;     // core_attn: attention of queries, keys and values
   bool mlp = false;                // mlp: a dense MLP

@@ -1,6 +1,7 @@
-// torch::autograd::Function, with the same contract for forward and backward: see torch/csrc/autograd/custom_function.h.
-// LibTorch's is a class of nodes for each operator, with what torch.compile would want of it; here all of them share one,
-// which spares half a second of compile time each and four a translation unit.
+// torch::autograd::Function, with the same contract for forward and backward: see
+// torch/csrc/autograd/custom_function.h. LibTorch's is a class of nodes for each operator, with what torch.compile
+// would want of it; here all of them share one, which spares half a second of compile time each and four a translation
+// unit.
 #pragma once
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -20,8 +20,8 @@ constexpr int64_t kLeastWeight = 1 << 18;
 bool is_transposed(const at::Tensor& x) { return !x.is_contiguous() && x.t().is_contiguous(); }
 bool is_dense(const at::Tensor& x) { return x.is_contiguous() || x.t().is_contiguous(); }
 
-// What was measured on one and two cores of Zen 4: oneDNN packs a transposed weight, which pays for a few rows, where it
-// does not, for many, and for a vocabulary; and sums of outer products pay when there are many of them.
+// What was measured on one and two cores of Zen 4: oneDNN packs a transposed weight, which pays for a few rows, where
+// it does not, for many, and for a vocabulary; and sums of outer products pay when there are many of them.
 bool onednn_is_faster(const at::Tensor& a, const at::Tensor& b) {
   const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1);
   if (is_transposed(a)) return rows * columns >= kLeastWeight && inner >= 256;

@@ -20,8 +20,8 @@ struct LinearOptions {
   Fp8 fp8 = Fp8::off;
   Fp8Casts* fp8_casts =
       nullptr;  // where weights in FP8 stay (fp8_casts.hpp), as long as the graph; null: cast every time
-  // On a GPU in bf16: a row's result has the same bits whatever T is, in training and in generation; the backward pass is
-  // the usual one. Never in FP8.
+  // On a GPU in bf16: a row's result has the same bits whatever T is, in training and in generation; the backward pass
+  // is the usual one. Never in FP8.
   bool batch_invariant = false;
 };
 

@@ -20,8 +20,8 @@ struct LogprobOptions {
   int64_t chunk_tokens = 0;     // rows of logits held at a time; 0: 64 MiB of fp32 on a CPU, 2 GiB on a GPU
   // On a GPU in bf16: a row's log-prob does not depend on the rows beside it, bit for bit (cuda/batch_invariant.hpp).
   bool batch_invariant = false;
-  // Of logits between forward and backward pass, by default 8 GiB in fp16 on a GPU; on a CPU 256 MiB in fp32, where those
-  // of all rows fit, nothing is filtered, and chunk_tokens does not bound them.
+  // Of logits between forward and backward pass, by default 8 GiB in fp16 on a GPU; on a CPU 256 MiB in fp32, where
+  // those of all rows fit, nothing is filtered, and chunk_tokens does not bound them.
   std::optional<int64_t> kept_bytes = {};
 };
 
@@ -37,8 +37,8 @@ struct LogprobResult {
 // the weight is accumulated in fp32 over the chunks, in its grad() where that is fp32 (op/linear.hpp). A -inf log-prob
 // passes no gradient.
 //
-// With a VocabShard the weight is this rank's rows; every rank gets the whole result. Collective over its group, and the
-// gradient of hidden is then this rank's summand: pass hidden through copy_to_ranks or gather_tokens first.
+// With a VocabShard the weight is this rank's rows; every rank gets the whole result. Collective over its group, and
+// the gradient of hidden is then this rank's summand: pass hidden through copy_to_ranks or gather_tokens first.
 LogprobResult head_logprobs(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             const LogprobOptions& options = {});
 

@@ -21,8 +21,8 @@ Rope make_rope(const RopeConfig& config, int64_t head_dim, const at::Tensor& pos
 // x [T, heads, D] -> rotated x, same dtype (fp32 arithmetic inside). Differentiable in x.
 at::Tensor apply_rope(const at::Tensor& x, const Rope& rope);
 
-// {apply_rope(q), apply_rope(k), v} of q [T, Hq, D], k and v [T, Hkv, D]. On a GPU one pass, and the results lie side by
-// side in one tensor (op/adjacent.hpp), as do the gradients that it hands back.
+// {apply_rope(q), apply_rope(k), v} of q [T, Hq, D], k and v [T, Hkv, D]. On a GPU one pass, and the results lie side
+// by side in one tensor (op/adjacent.hpp), as do the gradients that it hands back.
 std::array<at::Tensor, 3> rotate_heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Rope& rope);
 
 // DeepSeek's factor of the query (and of the key) under yarn with mscale_all_dim; 1 otherwise.

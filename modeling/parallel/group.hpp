@@ -10,8 +10,8 @@ namespace hexad::modeling {
 
 enum class Reduce { sum, max };
 
-// A collective, or an exchange, under way. wait() makes its result usable on the current stream (on the CPU: complete) and throws what
-// went wrong; the tensors must stay alive until then. A default-made one is complete.
+// A collective, or an exchange, under way. wait() makes its result usable on the current stream (on the CPU: complete)
+// and throws what went wrong; the tensors must stay alive until then. A default-made one is complete.
 class Pending {
  public:
   Pending() = default;
@@ -45,7 +45,8 @@ class Group {
   Pending all_reduce(at::Tensor tensor, Reduce op = Reduce::sum) const;
   // `root`'s tensor reaches every rank.
   Pending broadcast(at::Tensor tensor, int64_t root) const;
-  // The first send[0] rows of `in` go to rank 0 and so on; `out` takes receive[r] rows of rank r, in the order of ranks.
+  // The first send[0] rows of `in` go to rank 0 and so on; `out` takes receive[r] rows of rank r, in the order of
+  // ranks.
   Pending all_to_all(at::Tensor out, at::Tensor in, std::vector<int64_t> receive, std::vector<int64_t> send) const;
   // Point to point, any number of messages at once and in both directions. A receive takes the message that the other
   // rank sent with the same tag. Two ranks that exchange several messages list them in the same order.

@@ -1,5 +1,5 @@
-// Work of a GPU that goes on beside the current stream's: copies into weights that are gathered ahead. On a CPU there is
-// no stream, and everything happens at once.
+// Work of a GPU that goes on beside the current stream's: copies into weights that are gathered ahead. On a CPU there
+// is no stream, and everything happens at once.
 #pragma once
 #include <functional>
 #include <optional>
@@ -15,8 +15,8 @@ class SideStream {
   explicit SideStream(at::Device device);
 
   bool exists() const { return stream_.has_value(); }
-  // Runs `body` with the side stream as the current one, behind all that the current stream has been given so far. Memory
-  // that it writes to is allocated before, outside.
+  // Runs `body` with the side stream as the current one, behind all that the current stream has been given so far.
+  // Memory that it writes to is allocated before, outside.
   void run(const std::function<void()>& body);
   // What the current stream is given from now on waits for all that run() has been given.
   void join();

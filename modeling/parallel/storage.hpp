@@ -1,5 +1,5 @@
-// Storage that shrinks to nothing and comes back under the tensors that refer to it: leaves of weights that are gathered
-// while they are used, in graphs that outlive the gathering.
+// Storage that shrinks to nothing and comes back under the tensors that refer to it: leaves of weights that are
+// gathered while they are used, in graphs that outlive the gathering.
 #pragma once
 #include <ATen/core/Tensor.h>
 

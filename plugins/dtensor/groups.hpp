@@ -1,5 +1,6 @@
-// This rank's process groups: NeMo-RL's device mesh dp_replicate x dp_shard x cp x tp, neighbours in tp side by side. For
-// experts that are shared out, the ranks of dp_shard x cp x tp are seen as expert_shards x ep (torchtitan's efsdp x ep).
+// This rank's process groups: NeMo-RL's device mesh dp_replicate x dp_shard x cp x tp, neighbours in tp side by side.
+// For experts that are shared out, the ranks of dp_shard x cp x tp are seen as expert_shards x ep (torchtitan's efsdp x
+// ep).
 #pragma once
 #include <hexad/services.hpp>
 

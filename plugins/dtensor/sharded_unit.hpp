@@ -24,7 +24,8 @@ struct WeightPart {
 };
 
 // A weight inside its unit. Shards are dim-0 chunks (Placement::shard(0)) of the tensor-parallel part, padded to equal
-// size and laid end to end in one flat tensor a unit, so that a unit moves in one collective and is updated by one kernel.
+// size and laid end to end in one flat tensor a unit, so that a unit moves in one collective and is updated by one
+// kernel.
 struct ShardedParam {
   modeling::WeightInfo info;  // the whole weight
   modeling::TensorPart part;
@@ -138,7 +139,8 @@ class ShardedUnit {
   modeling::Pending gathering_;
   std::vector<at::Tensor> weights_;
 
-  // Of this micro-batch, fp32; undefined where none came: [ranks, shard_size], and weights whose rows do not divide evenly.
+  // Of this micro-batch, fp32; undefined where none came: [ranks, shard_size], and weights whose rows do not divide
+  // evenly.
   at::Tensor reduce_in_;
   std::vector<at::Tensor> uneven_grads_;
   at::Tensor reduce_out_;

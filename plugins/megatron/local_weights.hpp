@@ -1,5 +1,5 @@
-// The weights that this rank holds: the slices of its stages' weights, end to end in buckets (experts behind, in some of
-// their own), and the versions of them: current, reference, snapshot. Weights that no gradient moves lie beside the
+// The weights that this rank holds: the slices of its stages' weights, end to end in buckets (experts behind, in some
+// of their own), and the versions of them: current, reference, snapshot. Weights that no gradient moves lie beside the
 // buckets, in fp32.
 #pragma once
 #include <functional>
@@ -61,9 +61,9 @@ class LocalWeights {
   // A trained weight's slice of a flat tensor of all elements.
   at::Tensor slice_of(const at::Tensor& flat, const LocalWeight& weight) const;
 
-  // A leaf of the current weights or a kept version; it requires a gradient if the weight is trained. What is sharded is
-  // gathered for it and stays until its unit is released: acquire makes a unit ready, prefetch begins to. Under sharding
-  // these are collective over the data-parallel ranks; releasing is not.
+  // A leaf of the current weights or a kept version; it requires a gradient if the weight is trained. What is sharded
+  // is gathered for it and stays until its unit is released: acquire makes a unit ready, prefetch begins to. Under
+  // sharding these are collective over the data-parallel ranks; releasing is not.
   const at::Tensor& leaf(int32_t which, const std::string& name);
   void prefetch(int32_t which, const std::string& unit);
   void acquire(int32_t which, const std::string& unit);
@@ -86,7 +86,8 @@ class LocalWeights {
   void set(int32_t which, const std::function<at::Tensor(const LocalWeight&)>& fill);
   // Replaces a current weight that is not trained.
   void set_untrained(const std::string& name, const at::Tensor& value);
-  // The weight's slice, in fp32 if it is not trained. Collective over the ranks that share the weight when it is sharded.
+  // The weight's slice, in fp32 if it is not trained. Collective over the ranks that share the weight when it is
+  // sharded.
   at::Tensor value(int32_t which, const LocalWeight& weight);
   // Throws sdk::Error when weights of `which` were never kept.
   void require(int32_t which) { version(which); }

@@ -1,5 +1,5 @@
-// One version of the weights that this rank holds, bucket by bucket: all elements, or only those that it owns, from which
-// a bucket is put together while it is used (parameters as shards: reference FSDP, ZeRO-3).
+// One version of the weights that this rank holds, bucket by bucket: all elements, or only those that it owns, from
+// which a bucket is put together while it is used (parameters as shards: reference FSDP, ZeRO-3).
 #pragma once
 #include <map>
 #include <vector>

@@ -12,17 +12,20 @@
 #   SHARED_CXX    LIBS hold shared C++ libraries: take libstdc++ from the system as they do. TORCH implies it. Without
 #                 it libstdc++ is linked in, so that the plugin runs where the system's is older; but with a copy of its
 #                 own it could not catch what a shared library throws
-#   CONFIG        the plugin's configuration keys, facts and rules (sdk/CONFIG.md), which go into the manifest. The program
+#   CONFIG        the plugin's configuration keys, facts and rules (sdk/CONFIG.md), which go into the manifest. The
+#   program
 #                 hexad-manifest checks them while the plugin is built; where this SDK has none, the engine does when it
 #                 reads the manifest
-#   CHECK         sources of the check library (hexad/check.h), for rules that expressions cannot say: lib<NAME>_check.so,
+#   CHECK         sources of the check library (hexad/check.h), for rules that expressions cannot say:
+#   lib<NAME>_check.so,
 #                 which links libc, takes in CHECK_LIBS, and has libstdc++ as the plugin has it
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
 #                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)
-  cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;VERSION;LICENSE;TARGET_MINOR;TORCH;CONFIG" "SOURCES;MEMORY;LIBS;CHECK;CHECK_LIBS;VERIFY_CONFIG" ${ARGN})
+  cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;VERSION;LICENSE;TARGET_MINOR;TORCH;CONFIG"
+    "SOURCES;MEMORY;LIBS;CHECK;CHECK_LIBS;VERIFY_CONFIG" ${ARGN})
   foreach(needed NAME KIND SOURCES)
     if(NOT arg_${needed})
       message(FATAL_ERROR "hexad_add_plugin: ${needed} is missing")
@@ -35,7 +38,8 @@ function(hexad_add_plugin)
     message(FATAL_ERROR "hexad_add_plugin: NAME ${arg_NAME} must be a-z first, then a-z, 0-9 and _")
   endif()
   if("${arg_VERIFY_CONFIG}" MATCHES "\\|")  # which parts them on the way to the manifest
-    message(FATAL_ERROR "hexad_add_plugin(${arg_NAME}): VERIFY_CONFIG ${arg_VERIFY_CONFIG} has a '|', which none of them may hold")
+    message(FATAL_ERROR "hexad_add_plugin(${arg_NAME}): VERIFY_CONFIG ${arg_VERIFY_CONFIG} has a '|', which none of "
+        "them may hold")
   endif()
   set(memory host)
   set(cuda "")
@@ -77,7 +81,8 @@ function(hexad_add_plugin)
   string(REPLACE ";" "|" verify_config "${arg_VERIFY_CONFIG}")
   hexad_compile_keys(${arg_NAME} ${arg_KIND} "${arg_CONFIG}" config)
   hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" ${shared_cxx} check)
-  set(write_manifest ${CMAKE_COMMAND} -DCONFIG=${config} -DCHECK=${check} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DVERSION=${arg_VERSION}
+  set(write_manifest ${CMAKE_COMMAND} -DCONFIG=${config} -DCHECK=${check} -DKIND=${arg_KIND} -DNAME=${arg_NAME}
+    -DVERSION=${arg_VERSION}
     -DMIN_HOST_MINOR=${arg_TARGET_MINOR} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DCUDA=${cuda}
     -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   if(config)  # a manifest from the start, and a new one with new keys
@@ -90,7 +95,8 @@ function(hexad_add_plugin)
     add_dependencies(${target} hexad_manifest_${arg_NAME})
   endif()
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-    COMMAND ${write_manifest} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P ${here}/write_manifest.cmake)
+    COMMAND ${write_manifest} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P
+    ${here}/write_manifest.cmake)
   set(component "")
   if(HEXAD_PLUGIN_COMPONENT)  # of a project whose parts are installed one by one
     set(component COMPONENT ${HEXAD_PLUGIN_COMPONENT})
@@ -108,7 +114,8 @@ function(hexad_add_plugin)
   endif()
 endfunction()
 
-# hexad_compile_keys(NAME KIND KEYS OUT): the file that the manifest takes the declaration of KEYS from; "" without KEYS.
+# hexad_compile_keys(NAME KIND KEYS OUT): the file that the manifest takes the declaration of KEYS from; "" without
+# KEYS.
 function(hexad_compile_keys name kind keys out)
   if(NOT keys)
     set(${out} "" PARENT_SCOPE)
@@ -139,8 +146,10 @@ function(hexad_add_check name sources libs shared_cxx out)
   set(target hexad_check_${name})
   add_library(${target} MODULE ${sources})
   target_link_libraries(${target} PRIVATE Hexad::sdk ${libs})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_check PREFIX lib BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH ""
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_check PREFIX lib BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET
+      hidden)
   # Small: every `config check` reads, digests and maps all of it.
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--strip-all)
@@ -157,12 +166,13 @@ function(hexad_add_check name sources libs shared_cxx out)
   set(${out} lib${name}_check.so PARENT_SCOPE)
 endfunction()
 
-# hexad_declare_unbuilt(NAME CONFIG WRITE_MANIFEST...): the target hexad_manifest_NAME, which writes the manifest of a library
-# that is not built yet.
+# hexad_declare_unbuilt(NAME CONFIG WRITE_MANIFEST...): the target hexad_manifest_NAME, which writes the manifest of a
+# library that is not built yet.
 function(hexad_declare_unbuilt name config)
   add_custom_target(hexad_manifest_${name} ALL DEPENDS ${config} VERBATIM
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/hexad/plugins
-    COMMAND ${ARGN} -DUNBUILT=1 -DBUILD=${HEXAD_BUILD_LINE} -DLIBRARY=${CMAKE_BINARY_DIR}/lib/hexad/plugins/lib${name}.so
+    COMMAND ${ARGN} -DUNBUILT=1 -DBUILD=${HEXAD_BUILD_LINE}
+      -DLIBRARY=${CMAKE_BINARY_DIR}/lib/hexad/plugins/lib${name}.so
       -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/write_manifest.cmake)
 endfunction()
 
@@ -172,7 +182,8 @@ function(hexad_declare_plugin)
   cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;CONFIG" "CHECK;CHECK_LIBS" ${ARGN})
   hexad_compile_keys(${arg_NAME} ${arg_KIND} ${arg_CONFIG} config)
   hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" ${arg_SHARED_CXX} check)
-  hexad_declare_unbuilt(${arg_NAME} "${config}" ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME} -DCONFIG=${config}
+  hexad_declare_unbuilt(${arg_NAME} "${config}" ${CMAKE_COMMAND} -DKIND=${arg_KIND} -DNAME=${arg_NAME}
+    -DCONFIG=${config}
     -DCHECK=${check} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   if(check)
     add_dependencies(hexad_manifest_${arg_NAME} hexad_check_${arg_NAME})

@@ -2,8 +2,8 @@
 # it; a build without CMake's languages can too:
 #   cmake -DLIBRARY=libmy_loss.so -DKIND=loss -DNAME=my_loss [-DCONFIG=keys.json] -P write_manifest.cmake
 # CONFIG: the configuration's declaration, as hexad-manifest wrote it; a .yaml is embedded as the text that it is.
-# UNBUILT: the library need not be there; where it is, nothing is written, for its own build has done so. BUILD: the line
-# that builds it.
+# UNBUILT: the library need not be there; where it is, nothing is written, for its own build has done so. BUILD: the
+# line that builds it.
 foreach(default VERSION=1.0.0 LICENSE=Apache-2.0 MIN_HOST_MINOR=0 MEMORY=host)
   string(REGEX MATCH "^([A-Z_]+)=(.*)" default ${default})
   if(NOT ${CMAKE_MATCH_1})

@@ -1,5 +1,5 @@
-// Part 5 of the ABI gate: today's plugins, built for the oldest target, run on the hosts of earlier releases; those that
-// need a newer host are refused.
+// Part 5 of the ABI gate: today's plugins, built for the oldest target, run on the hosts of earlier releases; those
+// that need a newer host are refused.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -25,7 +25,8 @@ struct Recorder {
   Json metrics = Json::array();
 };
 
-// {code, text} of a call that the plugin refuses; of the text, what the plugin said and not what the host put before it.
+// {code, text} of a call that the plugin refuses; of the text, what the plugin said and not what the host put before
+// it.
 template <typename Run>
 Json refusal(Run&& run) {
   try {

@@ -1,6 +1,6 @@
-// kill -9 in every phase of a run, of the controller and of a worker: the resumed run ends like the undisturbed one, bit for
-// bit, and nothing is left of the killed one. The same of reward programs, without which the run goes on. On toy plugins,
-// which kill where they are told to.
+// kill -9 in every phase of a run, of the controller and of a worker: the resumed run ends like the undisturbed one,
+// bit for bit, and nothing is left of the killed one. The same of reward programs, without which the run goes on. On
+// toy plugins, which kill where they are told to.
 #include <doctest/doctest.h>
 
 #include "tests/support/torture.hpp"

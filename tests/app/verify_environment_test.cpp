@@ -31,7 +31,8 @@ constexpr const char* kSource = R"(
 #define VTABLE_SIZE HEXAD_STRUCT_SIZE(hexad_environment_vtable, score)
 #endif
 struct hexad_environment { const hexad_host* host; double scale; };
-static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_environment** out) {
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config,
+                         hexad_environment** out) {
   hexad_environment* self = calloc(1, sizeof *self);
   self->host = host;
   self->scale = 1;

@@ -1,4 +1,5 @@
-// Checksums of weights: the numbers that generators report for the same bits (tests/plugins/native/weight_sums_test.cpp).
+// Checksums of weights: the numbers that generators report for the same bits
+// (tests/plugins/native/weight_sums_test.cpp).
 #include "core/cluster/refit/weight_sum.hpp"
 
 #include <doctest/doctest.h>

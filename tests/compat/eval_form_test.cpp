@@ -32,7 +32,8 @@ generation:
   model_name: some/model
   vllm_cfg: {precision: bfloat16, max_model_len: 96}
 tokenizer: {name: "${generation.model_name}", chat_template: default}
-data: {max_input_seq_length: "${generation.vllm_cfg.max_model_len}", dataset_name: AIME2024, processor: math_hf_data_processor}
+data: {max_input_seq_length: "${generation.vllm_cfg.max_model_len}", dataset_name: AIME2024,
+       processor: math_hf_data_processor}
 env: {math: {num_workers: 8}}
 cluster: {gpus_per_node: 1, num_nodes: 1}
 )";

@@ -29,7 +29,8 @@ def answer(r):
         child = subprocess.Popen(["sleep", "1000"])
         with open(rest, "w") as f: f.write("%d %d" % (os.getpid(), child.pid))
         time.sleep(1000)
-    if what == "scatter":  # groups and sessions of their own, a child whose parent has ended, and one that goes on forking
+    # groups and sessions of their own, a child whose parent has ended, and one that goes on forking
+    if what == "scatter":
         then, _, mark = rest.partition(":")
         sleeper = ["sh", "-c", "sleep 1000; exit", mark]
         subprocess.Popen(["timeout", "1000"] + sleeper)

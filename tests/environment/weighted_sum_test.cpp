@@ -140,7 +140,8 @@ TEST_CASE("of a weighted sum one part may reply, and each keeps its own state") 
 TEST_CASE("the cosine reward of a length asks another part whether a response is right") {
   static plugin::Registry none({}, nullptr);
   const Json rewards = Json::parse(R"([{"name": "exact_answer", "weight": 0},
-                                       {"name": "length", "schedule": "cosine", "of": "exact_answer", "max_tokens": 8}])");
+                                       {"name": "length", "schedule": "cosine", "of": "exact_answer",
+                                         "max_tokens": 8}])");
   const auto environment = make("mine", Json{{"rewards", rewards}}, {none});
   Responses responses({"yes", "no", "yes"});
   for (Sample& sample : responses.samples) sample.ground_truth = "yes";

@@ -1,5 +1,5 @@
-// The bridge against a real vLLM server, which it starts on this CPU: `make test-peers`. One server serves all cases, as
-// each start takes minutes. HEXAD_VLLM_PYTHON: the interpreter of the environment that tools/setup_peers.sh makes.
+// The bridge against a real vLLM server, which it starts on this CPU: `make test-peers`. One server serves all cases,
+// as each start takes minutes. HEXAD_VLLM_PYTHON: the interpreter of the environment that tools/setup_peers.sh makes.
 #include <csignal>
 #include <cstdlib>
 

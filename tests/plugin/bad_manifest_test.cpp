@@ -1,5 +1,5 @@
-// What a manifest can have wrong about the configuration of its plugin: each is refused when a run chooses the plugin, with
-// file, key and rule, and no code is needed to tell.
+// What a manifest can have wrong about the configuration of its plugin: each is refused when a run chooses the plugin,
+// with file, key and rule, and no code is needed to tell.
 #include "core/config/check.hpp"
 #include "core/manifest/discovery.hpp"
 #include "tests/plugin/plugin_folder.hpp"

@@ -13,7 +13,8 @@ namespace {
 
 const char* const kSection = R"({
   "plugin": "toy", "ratio_clip_min": 0.2, "nested": {"a": 1}, "off": null,
-  "plugin_config": {"clip_eps": 0.3, "ratio_clip_min": 0.5, "name": "x", "deep": {"list": [1, {"b": 2}]}, "flag": true, "whole": 3.0}
+  "plugin_config": {"clip_eps": 0.3, "ratio_clip_min": 0.5, "name": "x", "deep": {"list": [1, {"b": 2}]}, "flag": true,
+                    "whole": 3.0}
 })";
 
 PluginConfig section(Locate locate = {}) { return PluginConfig("loss_fn", Json::parse(kSection), std::move(locate)); }

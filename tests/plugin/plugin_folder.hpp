@@ -86,11 +86,13 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
 }
 static void destroy(hexad_loss* self) { free(self); }
 hexad_code compute(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out);
-__attribute__((visibility("hidden"))) hexad_code compute(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out) {
+__attribute__((visibility("hidden"))) hexad_code compute(hexad_loss* self, hexad_call* call,
+                                                           const hexad_loss_batch* batch, hexad_loss_out* out) {
   COMPUTE_BODY
   return 0;
 }
-static const hexad_tensor_spec inputs[] = {{"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0}};
+static const hexad_tensor_spec inputs[] = {
+    {"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0}};
 static const hexad_loss_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_loss_vtable, state_load), 1, 0, 0, HEXAD_CAP_HOST_MEM,
                                          inputs, 0, create, destroy, COMPUTE, 0, 0, 0, 0, 0};
 __attribute__((visibility("default"))) const hexad_plugin_desc* QUERY(const hexad_host* host) {

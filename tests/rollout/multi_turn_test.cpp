@@ -17,7 +17,8 @@ namespace {
 
 constexpr int32_t kQuestion = 1, kEnd = 2, kAnswer = 3;  // of the quickstart's tokenizer
 
-// Replies "a" until it has done so `replies` times, with 1 a turn; state counts the turns, the reward's part is their number.
+// Replies "a" until it has done so `replies` times, with 1 a turn; state counts the turns, the reward's part is their
+// number.
 struct Talker : environment::Environment {
   int64_t replies = 0;
   bool invalid_at_last = false;

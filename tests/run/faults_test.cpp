@@ -31,8 +31,8 @@ const std::vector<Point> kPoints = {
     {"save", "checkpoint", {"kill", "disk_full", "stop", "hang", "status", "truncated", "reset"}, 2},
 };
 
-// So many, point by point, by the name "phase-point-kind-number". They take half a second each on the average: a run has to
-// last longer.
+// So many, point by point, by the name "phase-point-kind-number". They take half a second each on the average: a run
+// has to last longer.
 Json schedule(int64_t count) {
   constexpr int kFirst = 4;
   const auto quiet_ms = [](const Point& point, const std::string& kind) {

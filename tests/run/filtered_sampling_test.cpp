@@ -1,5 +1,5 @@
-// Training on samples that top_k and top_p chose: log-probs of the policy are of the filtered distribution that samples were
-// drawn from, those of the reference of all the vocabulary, and what a filter removes is no infinity.
+// Training on samples that top_k and top_p chose: log-probs of the policy are of the filtered distribution that samples
+// were drawn from, those of the reference of all the vocabulary, and what a filter removes is no infinity.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Generation on ranks of its own: the run is the one that generates where it trains, and the weights arrive bit for bit.
+// Generation on ranks of its own: the run is the one that generates where it trains, and the weights arrive bit for
+// bit.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A Slurm of this machine alone, for tests: munged, slurmctld and slurmd as this user, all they write below DIR.
 # usage: private_slurm.sh start DIR CONTROL_PORT NODE_PORT | private_slurm.sh stop DIR
-# After `start` (exit 0) SLURM_CONF=DIR/slurm.conf is what srun needs. Exit 1: a daemon did not come up; its log is shown.
+# After `start` (exit 0) SLURM_CONF=DIR/slurm.conf is what srun needs. Exit 1: a daemon did not come up; its log is
+# shown.
 set -uo pipefail
 what=$1 dir=$2
 PATH=$PATH:/usr/sbin

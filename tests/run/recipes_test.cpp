@@ -1,4 +1,5 @@
-// Every recipe of configs/recipes trains, made small enough for a CPU: its algorithm, its batching and its layout are its own.
+// Every recipe of configs/recipes trains, made small enough for a CPU: its algorithm, its batching and its layout are
+// its own.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Router replay through the whole engine: the generator tells where its routers sent each token, and training goes there.
+// Router replay through the whole engine: the generator tells where its routers sent each token, and training goes
+// there.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

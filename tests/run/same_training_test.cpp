@@ -137,8 +137,8 @@ TEST_SUITE("layouts") {
   TEST_CASE("dtensor and megatron agree to 1e-4 for 30 updates on the same rollouts") {
     constexpr int kSteps = 30;
     const TempDir dtensor, megatron;
-    // One update a rollout. The quickstart makes four: rounding, which Adam amplifies, passes 1e-4 after 68 updates. The
-    // loss of a first update is a matter of the advantages alone; the case above has later ones too.
+    // One update a rollout. The quickstart makes four: rounding, which Adam amplifies, passes 1e-4 after 68 updates.
+    // The loss of a first update is a matter of the advantages alone; the case above has later ones too.
     const std::vector<std::string> once = {"policy.train_global_batch_size=512"};
     const Training want = train(dtensor, kSteps, "quickstart.yaml", once);
     const Training got =
@@ -151,8 +151,8 @@ TEST_SUITE("layouts") {
                                steps[i].logprob);
   }
 
-  // The quickstart makes four updates a rollout. Adam amplifies rounding, so that any two orders of summation part in the
-  // end: megatron's no sooner than dtensor's own on two ranks.
+  // The quickstart makes four updates a rollout. Adam amplifies rounding, so that any two orders of summation part in
+  // the end: megatron's no sooner than dtensor's own on two ranks.
   TEST_CASE("in the quickstart's own form the backends part as late as two orders of summation do") {
     constexpr int kSteps = 30;
     const TempDir first, second, third;

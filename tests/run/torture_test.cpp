@@ -1,5 +1,5 @@
-// kill -9 of the quickstart's controller and workers at random moments, deterministic: weights and optimizer of the resumed run
-// are those of the undisturbed one, bit for bit; and those of a run whose reward programs are killed.
+// kill -9 of the quickstart's controller and workers at random moments, deterministic: weights and optimizer of the
+// resumed run are those of the undisturbed one, bit for bit; and those of a run whose reward programs are killed.
 #include <doctest/doctest.h>
 
 #include "tests/run/first_party.hpp"

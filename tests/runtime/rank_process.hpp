@@ -92,8 +92,8 @@ inline std::filesystem::path temporary_dir() {
   return pattern;
 }
 
-// Runs `scenario` on `world` ranks; every rank's checks must pass. Ranks listed in `missing` are not started. False: left
-// out, as there are not so many GPUs.
+// Runs `scenario` on `world` ranks; every rank's checks must pass. Ranks listed in `missing` are not started. False:
+// left out, as there are not so many GPUs.
 inline bool run(const std::string& scenario, int world, const std::string& argument = "",
                 const std::vector<int>& missing = {}, std::chrono::seconds limit = std::chrono::seconds(480)) {
   if (!test_device::fits(world, scenario + " on " + std::to_string(world) + " ranks")) return false;

@@ -1,5 +1,5 @@
-// docs/rewards.md: its commands run, its programs' words are JSON, and its configurations train (those that want a server:
-// tests/plugins/environment).
+// docs/rewards.md: its commands run, its programs' words are JSON, and its configurations train (those that want a
+// server: tests/plugins/environment).
 #include <doctest/doctest.h>
 
 #include "tests/sdk/sdk.hpp"

@@ -1,6 +1,6 @@
 // Golden vectors: cases made by running the real systems (tests/golden, or the folder named by HEXAD_GOLDEN_DIR).
-// Tests run what they find there. What no test runs is named at the end of `make test` and `make golden`: the cases that
-// a test skips, and the cases and files that no test reads (golden_summary.py).
+// Tests run what they find there. What no test runs is named at the end of `make test` and `make golden`: the cases
+// that a test skips, and the cases and files that no test reads (golden_summary.py).
 #pragma once
 #include <filesystem>
 #include <functional>

@@ -27,7 +27,7 @@ def cases_run(report):
 
 
 def cases_left(path, ran):
-    """The cases of a file that did not run: a first part of which none did as `part/ (number)`, others by their names."""
+    """The cases of a file that did not run, by name; `part/ (number)` where none of a first part did."""
     by_part = collections.defaultdict(list)
     for case in json.loads(path.read_text())["cases"]:
         by_part[case["name"].split("/")[0]].append(case["name"])

@@ -72,8 +72,8 @@ int run_again(int argc, char** argv) {
   return result;
 }
 
-// Suites that `make test` excludes, as they have commands of their own (cmake/HexadTargets.cmake); and the files of tests
-// that this build is without. The suite "golden" is a test of its own beside this one.
+// Suites that `make test` excludes, as they have commands of their own (cmake/HexadTargets.cmake); and the files of
+// tests that this build is without. The suite "golden" is a test of its own beside this one.
 void note_left_out(int argc, char** argv) {
   static const std::map<std::string, std::string> commands = {
       {"layouts", "make test-layouts"}, {"faults", "make test-faults"}, {"gpu", "make test-gpu"}};

@@ -1,5 +1,5 @@
-// The device that a run of the tests is on, and what it leaves out. The environment's HEXAD_TEST_DEVICE says it: cpu, as
-// without it, or cuda, which the ctest entries gpu.* set.
+// The device that a run of the tests is on, and what it leaves out. The environment's HEXAD_TEST_DEVICE says it: cpu,
+// as without it, or cuda, which the ctest entries gpu.* set.
 #pragma once
 #include <string>
 

@@ -27,8 +27,8 @@ inline std::map<std::string, std::string> contents(const fs::path& folder) {
   return files;
 }
 
-// Starts the run and kills the controller, or one worker, after so many seconds, if it has not ended by then. No process of it is
-// left, and the end came in time.
+// Starts the run and kills the controller, or one worker, after so many seconds, if it has not ended by then. No
+// process of it is left, and the end came in time.
 inline void start_and_kill(const std::vector<std::string>& arguments, double after_s, bool worker) {
   toy::Program program(arguments);
   std::this_thread::sleep_for(std::chrono::duration<double>(after_s));
@@ -56,8 +56,8 @@ inline void go_on(const std::vector<std::string>& arguments, const fs::path& che
   }
 }
 
-// The answer's reward. Kills itself once where HEXAD_REWARD_FAULT=WHERE@STEP says: at its start, with a request that was
-// read, half or fully answered.
+// The answer's reward. Kills itself once where HEXAD_REWARD_FAULT=WHERE@STEP says: at its start, with a request that
+// was read, half or fully answered.
 inline constexpr const char* kReward = R"PY(
 import json, os, signal, sys
 where, _, step = os.environ.get("HEXAD_REWARD_FAULT", "none@0").partition("@")
@@ -83,8 +83,8 @@ for line in sys.stdin:
     phase("answered", r["step"])
 )PY";
 
-// A reward program of a run's own folder. Its path is in no other command line than those of its processes, as the key is
-// in a file.
+// A reward program of a run's own folder. Its path is in no other command line than those of its processes, as the key
+// is in a file.
 struct Rewards {
   explicit Rewards(const toy::TempDir& dir)
       : script(dir.write("reward.py", kReward)),
@@ -107,8 +107,8 @@ struct Rewards {
   fs::path script, file;
 };
 
-// Kills reward processes at up to three moments of the run from their start on, which ends well nevertheless. Returns how
-// many were killed.
+// Kills reward processes at up to three moments of the run from their start on, which ends well nevertheless. Returns
+// how many were killed.
 inline size_t kill_rewards(const std::vector<std::string>& arguments, const Rewards& rewards, double run_s,
                            std::mt19937& random) {
   std::uniform_real_distribution<double> pause(0, 0.6 * run_s);

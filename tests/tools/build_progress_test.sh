@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make build` shows: tools/build_progress.sh with stand-ins for cmake, which prints what ninja does, and for ninja,
-# which lists the commands of the build.
+# What `make build` shows: tools/build_progress.sh with stand-ins for cmake, which prints what ninja does, and for
+# ninja, which lists the commands of the build.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -59,21 +59,23 @@ wanted() {
     failed=1
   fi
 }
+wrong_targets() { echo "targets: got $(cat "$CALLS")"; failed=1; }
 line=$'\n'
 
 build 0 0 "${whole#*$'\n'}"
 wanted "a pipe" 0 "building 1/4, about 10 s left${line}built 4 of 4 in 0:0[0-9] min"
 build 0 0 "$whole" quickstart
 wanted "what is no progress is shown" 0 "\[0/2\] Re-checking globbed directories...${line}building 1/4, .*"
-grep -qx 'cmake --build --preset dev -j 2 --target quickstart' "$CALLS" || { echo "targets: got $(cat "$CALLS")"; failed=1; }
-grep -qx 'ninja -C build/dev -t commands quickstart' "$CALLS" || { echo "targets: got $(cat "$CALLS")"; failed=1; }
+grep -qx 'cmake --build --preset dev -j 2 --target quickstart' "$CALLS" || wrong_targets
+grep -qx 'ninja -C build/dev -t commands quickstart' "$CALLS" || wrong_targets
 
 # Units of weight 14 in a second or two.
 build 1 0 "${whole#*$'\n'}"
 wanted "seconds" 0 "building 1/4, about [12]0 s left${line}built 4 of 4 in 0:0[5-9] min"
 
 build 0 1 "$broken"
-wanted "a failure" 1 "building 1/4, about 10 s left${line}FAILED: b.o ${line}c\+\+ -O2 -o b.o -c b.cpp${line}b.cpp:1:2: error: no such thing${line}    1 \|  what;${line}ninja: build stopped: subcommand failed."
+wanted "a failure" 1 "building 1/4, about 10 s left${line}FAILED: b.o ${line}c\+\+ -O2 -o b.o -c b.cpp${line}""\
+b.cpp:1:2: error: no such thing${line}    1 \|  what;${line}ninja: build stopped: subcommand failed."
 
 build 0 1 "${broken//\/4/\/2}"
 wanted "the last one fails" 1 "building 1/2, .*ninja: build stopped: subcommand failed."
@@ -89,7 +91,9 @@ wanted "changed files" 0 "building 1/3, about 20 s left"
 
 # On a terminal one line is written over and over.
 code=0
-text=$(PAUSE=0 CODE=0 PRINTED=${whole#*$'\n'} script -qec "$work/tools/build_progress.sh dev 2" /dev/null < /dev/null 2>&1) || code=$?
+export PAUSE=0 CODE=0 PRINTED=${whole#*$'\n'}
+text=$(script -qec "$work/tools/build_progress.sh dev 2" /dev/null < /dev/null 2>&1) || code=$?
 clear=$'\r\033\\[K'
-wanted "a terminal" 0 "${clear}building 1/4, about [0-9]+ [smin]+ left${clear}building 2/4, [^$line]*${clear}building 3/4, [^$line]*${clear}built 4 of 4 in 0:0[0-9] min"$'\r?'
+lines="${clear}building 1/4, about [0-9]+ [smin]+ left${clear}building 2/4, [^$line]*${clear}building 3/4, [^$line]*"
+wanted "a terminal" 0 "$lines${clear}built 4 of 4 in 0:0[0-9] min"$'\r?'
 exit "$failed"

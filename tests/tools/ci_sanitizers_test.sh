@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# When CI runs `make test-sanitizers`, and what it says when it does not: tools/ci_sanitizers.sh with a stand-in for make.
+# When CI runs `make test-sanitizers`, and what it says when it does not: tools/ci_sanitizers.sh with a stand-in for
+# make.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -22,7 +23,8 @@ check() {
   : > "$CALLS"
   text=$(MAKE_CODE=$3 "$source_dir/tools/ci_sanitizers.sh" "$gone" 2>&1) || code=$?
   if [ "$code" != "$4" ] || [ "$(paste -sd, "$CALLS")" != "$5" ] || [[ $text != *"$6"* ]]; then
-    printf '%s: got exit code %s, calls "%s" and:\n%s\nwanted %s, "%s" and "%s"\n' "$name" "$code" "$(paste -sd, "$CALLS")" "$text" "${@:4}"
+    printf '%s: got exit code %s, calls "%s" and:\n%s\n' "$name" "$code" "$(paste -sd, "$CALLS")" "$text"
+    printf 'wanted %s, "%s" and "%s"\n' "${@:4}"
     failed=1
   fi
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where our programs, libraries and plugins look for shared libraries: in no folder that depends on where they are started.
-# An empty or relative entry of an RPATH would load whatever lies in the current folder under a library's name.
+# Where our programs, libraries and plugins look for shared libraries: in no folder that depends on where they are
+# started. An empty or relative entry of an RPATH would load whatever lies in the current folder under a library's name.
 set -euo pipefail
 build=$HEXAD_BUILD_DIR
 failed=0 seen=0
@@ -20,5 +20,6 @@ done < <(find "$build/bin" "$build/lib" -type f \( -perm -u+x -o -name '*.so' \)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ldd "$build/bin/hexad" | sed -nE 's/^\s*(\S+) => .*/\1/p' | while IFS= read -r name; do : > "$folder/$name"; done
-(cd "$folder" && "$build/bin/hexad" --version > /dev/null) || { echo "hexad does not start beside $(ls "$folder")"; failed=1; }
+(cd "$folder" && "$build/bin/hexad" --version > /dev/null) ||
+  { echo "hexad does not start beside $(ls "$folder")"; failed=1; }
 exit "$failed"

@@ -53,7 +53,8 @@ const finished = runs[0].times.filter(t => t !== null);
 find("subtitle").textContent = runs.length > 1 ? names :
                                                  stepsOf(runs[0]) +
     (finished.length ?
-       ` in ${duration(elapsed(runs[0]))}, last line ${new Date(1000 * finished[finished.length - 1]).toLocaleString()}` :
+       ` in ${duration(elapsed(runs[0]))}, last line ` +
+         `${new Date(1000 * finished[finished.length - 1]).toLocaleString()}` :
        "");
 controls();
 if (runs.length > 1)

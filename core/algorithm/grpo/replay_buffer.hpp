@@ -1,5 +1,5 @@
-// Finished groups that wait for their step (NeMo-RL's replay buffer): a group is drawn for one step, whose weights may be
-// newer than those that began it by so many steps and no more.
+// Finished groups that wait for their step (NeMo-RL's replay buffer): a group is drawn for one step, whose weights may
+// be newer than those that began it by so many steps and no more.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -32,8 +32,8 @@ class ReplayBuffer {
 
   // Whether the step has all its groups.
   bool ready(int64_t step) const;
-  // Throws Error(internal) where it is full, has this place of this step, where the step has been taken, or the group is
-  // older than it may be.
+  // Throws Error(internal) where it is full, has this place of this step, where the step has been taken, or the group
+  // is older than it may be.
   void add(Trajectories group);
   // All groups of the step in the order of their places. Throws Error(internal) unless it is ready.
   std::vector<Trajectories> take(int64_t step);

@@ -12,9 +12,10 @@ struct Faults {
   bool malformed_think_tag = false;
 };
 
-// Looks at one response, of several turns the newest. `prompt`: rendered, with the tags that a chat template has written; `response`: decoded with
-// special tokens, without the one that ended it. What stands before the first closing tag is reasoning, the rest the
-// answer; where the prompt leaves the opening tag open and none closes it, all is reasoning. Tags are well-formed
+// Looks at one response, of several turns the newest. `prompt`: rendered, with the tags that a chat template has
+// written; `response`: decoded with special tokens, without the one that ended it. What stands before the first closing
+// tag is reasoning, the rest the answer; where the prompt leaves the opening tag open and none closes it, all is
+// reasoning. Tags are well-formed
 //   where the prompt has none:            without any, or with one pair around what the response begins with;
 //   where the prompt's opening tag waits: with one closing tag and no opening one;
 //   where the prompt has closed them all: without any.

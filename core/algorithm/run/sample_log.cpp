@@ -18,7 +18,8 @@ std::vector<bool> rows_with_texts(int64_t rows) {
   return chosen;
 }
 
-// Of every token what it adds to the text: together they are the text. A character of several tokens stands at its last.
+// Of every token what it adds to the text: together they are the text. A character of several tokens stands at its
+// last.
 std::vector<std::string> token_texts(const rollout::ModelText& text, std::span<const int64_t> ids) {
   text::StreamDecoder decoder(text.tokenizer, /*skip_special_tokens=*/false);
   std::vector<std::string> texts;

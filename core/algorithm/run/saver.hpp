@@ -9,9 +9,9 @@
 
 namespace hexad::algorithm {
 
-// begin() has the backends write their files, which are whole in the page cache when it returns: weights may change. The
-// workers sync them then, and the store commits the checkpoint, on threads of their own. Until it is committed the newest
-// checkpoint is the one before. One thread.
+// begin() has the backends write their files, which are whole in the page cache when it returns: weights may change.
+// The workers sync them then, and the store commits the checkpoint, on threads of their own. Until it is committed the
+// newest checkpoint is the one before. One thread.
 class Saver {
  public:
   explicit Saver(Training& run) : run_(run) {}
@@ -27,8 +27,8 @@ class Saver {
   std::optional<int64_t> step() const { return step_; }
   int64_t newest() const { return info_.total_steps; }
 
-  // Goes on with it for `patience` at most. The step, once it is committed. All of them throw what keeps it from the disk,
-  // and remove what there is of it.
+  // Goes on with it for `patience` at most. The step, once it is committed. All of them throw what keeps it from the
+  // disk, and remove what there is of it.
   std::optional<int64_t> advance(std::chrono::milliseconds patience);
   // Until it is committed. Throws Error(data) after an hour.
   std::optional<int64_t> finish();

@@ -1,4 +1,5 @@
-// How processes that a launcher has started find each other: the first one writes a file in a folder that all of them see.
+// How processes that a launcher has started find each other: the first one writes a file in a folder that all of them
+// see.
 #pragma once
 #include <filesystem>
 
@@ -10,7 +11,8 @@ namespace hexad::cluster {
 // The first process's side: where it listens, and the run's secret. Readable by its user alone; gone with the object.
 class Meeting {
  public:
-  // `endpoint`: of a socket on all interfaces where there are several hosts. Throws Error(worker) if it cannot be written.
+  // `endpoint`: of a socket on all interfaces where there are several hosts. Throws Error(worker) if it cannot be
+  // written.
   Meeting(const Launch& launch, const std::filesystem::path& folder, const std::string& endpoint,
           const std::string& server_key);
   ~Meeting();

@@ -5,8 +5,8 @@
 
 namespace hexad::cluster {
 
-// Colocated, each worker passes them on inside its process. Apart, a plan is made of both sides' layouts before the first
-// refit, and a process group of all ranks carries it out: every rank sends what it holds to those that need it.
+// Colocated, each worker passes them on inside its process. Apart, a plan is made of both sides' layouts before the
+// first refit, and a process group of all ranks carries it out: every rank sends what it holds to those that need it.
 class Refit {
  public:
   Refit(WorkerGroup& workers, const Placement& placement) : workers_(workers), placement_(placement) {}

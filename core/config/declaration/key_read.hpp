@@ -16,8 +16,8 @@ struct TypeText {
 };
 std::optional<TypeText> parse_type(std::string_view text);
 
-// The key that the members describe (sdk/CONFIG.md); `section` is the declared key above it, or null. Throws Error(plugin)
-// that begins with `where` and names the member.
+// The key that the members describe (sdk/CONFIG.md); `section` is the declared key above it, or null. Throws
+// Error(plugin) that begins with `where` and names the member.
 Key read_key(const std::string& path, const nlohmann::ordered_json& members, const Key* section,
              const std::string& where);
 

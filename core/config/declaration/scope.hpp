@@ -15,13 +15,14 @@ namespace hexad::config {
 expression::Value expression_value(const yaml::Node& node);
 expression::Value json_value(const nlohmann::ordered_json& json);
 
-// `world.*`, `model.*` (what is not in it cannot be known), `run.*` (the whole configuration), `written.*` (whether the key of
-// the block stands in a file or an override, and is no default), and anything else as a key of
+// `world.*`, `model.*` (what is not in it cannot be known), `run.*` (the whole configuration), `written.*` (whether the
+// key of the block stands in a file or an override, and is no default), and anything else as a key of
 // the block, null where it is absent. Keeps references to all it was made of.
 class Scope {
  public:
-  // `model`: config.json of the run's model with hf_config_overrides, and the names of model_names(); null: not at hand.
-  // `refused`: paths of keys whose values are wrong by themselves; they cannot be known, so that nothing more is said of them.
+  // `model`: config.json of the run's model with hf_config_overrides, and the names of model_names(); null: not at
+  // hand. `refused`: paths of keys whose values are wrong by themselves; they cannot be known, so that nothing more is
+  // said of them.
   Scope(const yaml::Node& root, std::string block, const World& world, const nlohmann::ordered_json& model,
         std::set<std::string> refused = {})
       : root_(root), block_(std::move(block)), world_(world), model_(model), refused_(std::move(refused)) {}
@@ -42,10 +43,10 @@ class Scope {
   std::set<std::string> refused_;
 };
 
-// The config.json that `model.*` reads: of policy.model_name (or of the block's own model), with its overrides, and with the
-// sizes that families name in several ways (num_experts, num_key_value_heads, moe_intermediate_size, has_experts,
-// latent_attention, shared_experts, linear_bias, score_function, experts_per_token, expert_groups, groups_per_token) under
-// one name each. Null where there is no such file.
+// The config.json that `model.*` reads: of policy.model_name (or of the block's own model), with its overrides, and
+// with the sizes that families name in several ways (num_experts, num_key_value_heads, moe_intermediate_size,
+// has_experts, latent_attention, shared_experts, linear_bias, score_function, experts_per_token, expert_groups,
+// groups_per_token) under one name each. Null where there is no such file.
 nlohmann::ordered_json model_names(const yaml::Node& root);
 
 }  // namespace hexad::config

@@ -9,7 +9,8 @@
 
 namespace hexad::config {
 
-// The value at a dotted path (perhaps a JSON null), or a null pointer; a number selects a list element. `node` may be null.
+// The value at a dotted path (perhaps a JSON null), or a null pointer; a number selects a list element. `node` may be
+// null.
 const nlohmann::ordered_json* json_at(const nlohmann::ordered_json* node, std::string_view path);
 
 // The same as a plugin looks it up: below the section's plugin_config first, where null counts as absent.
@@ -22,9 +23,9 @@ bool set_json_at(nlohmann::ordered_json& section, std::string_view path, nlohman
 // first_of). Nothing: no default, one that is chosen automatically, or one from beyond the section (`${run.x}`, model).
 std::optional<nlohmann::ordered_json> declared_default(const Key& key, const nlohmann::ordered_json& section);
 
-// The section with the default of every declared key that is absent and has its effect. As the configuration of a run is
-// filled: a section that is null stays so, one that is optional is completed only where it is written, and a key that
-// chooses the plugin is left alone. A filled section is what it was.
+// The section with the default of every declared key that is absent and has its effect. As the configuration of a run
+// is filled: a section that is null stays so, one that is optional is completed only where it is written, and a key
+// that chooses the plugin is left alone. A filled section is what it was.
 nlohmann::ordered_json filled_section(const Declaration& declaration, nlohmann::ordered_json section);
 
 }  // namespace hexad::config

@@ -1,4 +1,5 @@
-// The typed view of the algorithms' blocks and of `loss_fn`. Field names are the keys; docs/config.md says what each means.
+// The typed view of the algorithms' blocks and of `loss_fn`. Field names are the keys; docs/config.md says what each
+// means.
 #pragma once
 #include <cstdint>
 #include <optional>

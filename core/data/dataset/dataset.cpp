@@ -56,8 +56,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Any name may stand beside a data_path, and its rows are those of a ResponseDataset; but not one that is another reader's,
-// misspelt.
+// Any name may stand beside a data_path, and its rows are those of a ResponseDataset; but not one that is another
+// reader's, misspelt.
 void refuse_misspelt(const std::string& name) {
   constexpr size_t kTypo = 2;
   for (const std::string& known : kBuiltIn) {

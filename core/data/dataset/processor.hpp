@@ -52,9 +52,9 @@ struct Datum {
 };
 
 // math_hf_data_processor, math_data_processor: the last user message goes through the prompt template, the system
-// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation (a record
-// that ends with a question gets its answer) with a mask. A prompt of max_seq_length tokens or more, or a conversation of
-// more, is cut short and gets loss_multiplier 0, as in NeMo-RL.
+// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation (a
+// record that ends with a question gets its answer) with a mask. A prompt of max_seq_length tokens or more, or a
+// conversation of more, is cut short and gets loss_multiplier 0, as in NeMo-RL.
 Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
               const TextTools& tools);
 
@@ -66,8 +66,8 @@ struct Pair {
 Pair process_pair(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
                   const TextTools& tools);
 
-// 1 for every token of a message that is trained on: the assistant's ones, or the last one whoever's it is. `lengths`: of
-// each message in tokens. NeMo-RL's add_loss_mask_to_message_log.
+// 1 for every token of a message that is trained on: the assistant's ones, or the last one whoever's it is. `lengths`:
+// of each message in tokens. NeMo-RL's add_loss_mask_to_message_log.
 std::vector<float> message_mask(const nlohmann::ordered_json& messages, const std::vector<int64_t>& lengths,
                                 bool only_final);
 

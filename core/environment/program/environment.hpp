@@ -14,10 +14,10 @@ namespace hexad::environment {
 //   retries            1: further attempts for a sample; each by a copy that was started anew
 //   batch_size         1: above it a request is a list of so many samples of one step, and the answer a list
 //   components         names of the parts of the reward that every answer has
-// A sample that has no answer after its retries is invalid. When 2 * num_workers (at least 8) failed and none succeeded,
-// the others of the call are not tried. Starts the program. `interrupted` > 0: what has no answer a few seconds later is
-// given up (Interrupted). Throws Error(config) for wrong keys and for a program that is not there; score() for one that
-// has never answered.
+// A sample that has no answer after its retries is invalid. When 2 * num_workers (at least 8) failed and none
+// succeeded, the others of the call are not tried. Starts the program. `interrupted` > 0: what has no answer a few
+// seconds later is given up (Interrupted). Throws Error(config) for wrong keys and for a program that is not there;
+// score() for one that has never answered.
 std::unique_ptr<Environment> make_program_environment(const std::string& name, const nlohmann::ordered_json& section,
                                                       const std::atomic<int>* interrupted);
 

@@ -30,7 +30,8 @@ struct BadAnswer : std::runtime_error {
 // "role"}; null is none. "state": anything. "answer": Scores::answers, what is no text as its JSON. Throws BadAnswer.
 Answer answer_of(const nlohmann::ordered_json& value, int64_t id, const std::vector<std::string>& components);
 
-// A line with the answers to `ids`: the answer itself, or with `batched` a list of them in that order. Throws BadAnswer.
+// A line with the answers to `ids`: the answer itself, or with `batched` a list of them in that order. Throws
+// BadAnswer.
 std::vector<Answer> answers_of(std::string_view line, std::span<const int64_t> ids, bool batched,
                                const std::vector<std::string>& components);
 

@@ -168,7 +168,8 @@ void ProgramScoring::fail_once(const Job& job, const std::string& what) {
   note_failure(what, fmt::format("attempt {} of {}", job.attempt + 1, settings_.retries + 1));
   for (const int64_t id : job.ids) {
     if (job.attempt < settings_.retries) {
-      // One by one: a bad one of a batch is not the others' fault. First, so that a reward that never works is soon known.
+      // One by one: a bad one of a batch is not the others' fault. First, so that a reward that never works is soon
+      // known.
       jobs_.push_front({{id}, job.attempt + 1});
     } else {
       set_invalid(id, what);

@@ -1,5 +1,5 @@
-// The contents of a frame between the engine and a confined plugin's process: values one after the other. Both sides are
-// the same program, so a struct of the ABI travels as it lies in memory; what it points to follows it.
+// The contents of a frame between the engine and a confined plugin's process: values one after the other. Both sides
+// are the same program, so a struct of the ABI travels as it lies in memory; what it points to follows it.
 #pragma once
 #include <cstring>
 #include <stdexcept>

@@ -79,7 +79,8 @@ class LossPlugin : public Instance {
   LossValue compute(const CallContext& context, const LossShape& shape, std::span<const hexad_named_tensor> inputs,
                     std::span<const hexad_named_tensor> outputs, std::span<DLTensor* const> grads);
 
-  // From now on writes every compute call of the first `steps` steps to `folder`/step_S_call_N.safetensors (recording.hpp).
+  // From now on writes every compute call of the first `steps` steps to `folder`/step_S_call_N.safetensors
+  // (recording.hpp).
   void record(std::filesystem::path folder, int64_t steps);
 
   bool has_advantages() const;

@@ -1,8 +1,8 @@
-// Router replay: a training pass sends every token to the experts that an earlier pass chose for it; how much each counts
-// is still the router's own (Megatron-Core's RouterReplay; why: arXiv 2510.11370). The earlier pass is the rollout, whose
-// choice comes with the batch as routed_experts and is replayed in the log-prob pass too; or the last log-prob pass of the
-// current weights. What that chose stays on the host of the rank that chose it, under the tokens of its sequence, and is
-// fetched by the rank that needs it.
+// Router replay: a training pass sends every token to the experts that an earlier pass chose for it; how much each
+// counts is still the router's own (Megatron-Core's RouterReplay; why: arXiv 2510.11370). The earlier pass is the
+// rollout, whose choice comes with the batch as routed_experts and is replayed in the log-prob pass too; or the last
+// log-prob pass of the current weights. What that chose stays on the host of the rank that chose it, under the tokens
+// of its sequence, and is fetched by the rank that needs it.
 #pragma once
 #include <map>
 #include <span>
@@ -39,16 +39,16 @@ class RouterReplay {
   };
 
   // A log-prob pass of the current weights over these batches begins: what was recorded before is forgotten, or their
-  // routed_experts are checked. Throws sdk::Error on all ranks if one has some that cannot be. Collective over the world
-  // where the rollout is replayed.
+  // routed_experts are checked. Throws sdk::Error on all ranks if one has some that cannot be. Collective over the
+  // world where the rollout is replayed.
   void begin_logprobs(std::span<const hexad_batch* const> batches);
   // Micro-batches of that pass, until finish(): recorded; or replayed from the rollout, and routed anew where they have
   // no routed_experts.
   void start_logprobs(const std::vector<Batch>& batches);
   // Of those that all layers of this rank have seen. Collective over ranks.shared if they were recorded.
   void keep(const std::vector<Batch>& batches);
-  // The training pass, until finish(). Throws sdk::Error on all ranks if one has a sequence whose experts are not known,
-  // or routed_experts that cannot be; its place is an index into `batches`. Collective over the world.
+  // The training pass, until finish(). Throws sdk::Error on all ranks if one has a sequence whose experts are not
+  // known, or routed_experts that cannot be; its place is an index into `batches`. Collective over the world.
   void start_replay(const std::vector<Batch>& batches);
   // After a pass, whatever became of it.
   void finish();

@@ -12,9 +12,9 @@ struct ContextSettings {
   int64_t inner = 1;                      // ranks of an inner group of a2a+p2p, which divide the context-parallel ranks
 };
 
-// Reads `section`.cp_comm_type, a text or a list of them, and `section`.hierarchical_context_parallel_sizes, the sizes of
-// the inner and the outer groups (Megatron-Core's keys). `ranks` share the tokens and `tensor` others every layer's heads.
-// Throws sdk::Error with the numbers and what would fit.
+// Reads `section`.cp_comm_type, a text or a list of them, and `section`.hierarchical_context_parallel_sizes, the sizes
+// of the inner and the outer groups (Megatron-Core's keys). `ranks` share the tokens and `tensor` others every layer's
+// heads. Throws sdk::Error with the numbers and what would fit.
 ContextSettings read_context_settings(const sdk::Config& config, const char* section, const ModelConfig& model,
                                       int64_t ranks, int64_t tensor);
 

@@ -21,7 +21,8 @@ struct QuantileSelection {
   at::Tensor experts;   // int64 [T, k]
   at::Tensor quantile;  // fp32 [E]
 };
-// beta: fp32 [E]. topk is less than E. The share is that of the tokens of all ranks of `group`, which hold equally many.
+// beta: fp32 [E]. topk is less than E. The share is that of the tokens of all ranks of `group`, which hold equally
+// many.
 QuantileSelection quantile_selection(const at::Tensor& logits, int64_t topk, const at::Tensor& beta,
                                      const Group& group = {});
 

@@ -15,8 +15,8 @@ int64_t expert_capacity(int64_t tokens, int64_t experts, double factor, int64_t 
 // Which tokens an expert keeps: the most probable ones, or those that come first.
 enum class DropPolicy { probs, position };
 
-// bool [T, E] for Routing::kept: at most `capacity` tokens an expert; with `pad` exactly so many (if there are), the free
-// places taken by other tokens with probability 0.
+// bool [T, E] for Routing::kept: at most `capacity` tokens an expert; with `pad` exactly so many (if there are), the
+// free places taken by other tokens with probability 0.
 at::Tensor capacity_map(const RoutingMatrix& routing, int64_t capacity, DropPolicy policy, bool pad);
 
 // bool [T, E] -> the same with the first tokens that an expert has not turned on until its count is a multiple (or no

@@ -1,7 +1,7 @@
-// Dispatchers for experts that are distributed over ranks: rank r of the group holds the experts of expert-parallel rank
-// r / tensor_ranks, and of each the part r % tensor_ranks of its width (expert tensor parallelism). Every rank brings
-// its own tokens, as many as it has (none included); all call run() together, forward and backward. Dropless, or what
-// Routing::kept leaves. Token counts are exchanged first, and the host waits for them: collectives want sizes.
+// Dispatchers for experts that are distributed over ranks: rank r of the group holds the experts of expert-parallel
+// rank r / tensor_ranks, and of each the part r % tensor_ranks of its width (expert tensor parallelism). Every rank
+// brings its own tokens, as many as it has (none included); all call run() together, forward and backward. Dropless, or
+// what Routing::kept leaves. Token counts are exchanged first, and the host waits for them: collectives want sizes.
 #pragma once
 #include "modeling/moe/moe_layer.hpp"
 

@@ -24,8 +24,8 @@ struct Permutation {
   std::vector<int64_t> counts_on_host() const;  // waits for a GPU
 };
 
-// Slots index routing.probs [T, k], or, when routing.kept is defined, routing_matrix(routing).probs [T, E]. What is kept
-// has as many rows as it has, which the host waits for on a GPU; without it nothing waits.
+// Slots index routing.probs [T, k], or, when routing.kept is defined, routing_matrix(routing).probs [T, E]. What is
+// kept has as many rows as it has, which the host waits for on a GPU; without it nothing waits.
 Permutation sort_by_expert(const Routing& routing, int64_t num_experts);
 Permutation sort_by_expert(const at::Tensor& map);  // bool [T, E]; slots index probs [T, E]
 
@@ -45,8 +45,8 @@ at::Tensor all_probs(const Routing& routing, int64_t num_experts);
 // summed in fp32. Differentiable.
 at::Tensor unpermute(const at::Tensor& rows, const Permutation& permutation, const at::Tensor& row_probs = {});
 
-// The two directions outside of autograd, where `rows` is defined: a copy of a token for each of its rows, and the sum of
-// its rows in fp32, in the order of its slots.
+// The two directions outside of autograd, where `rows` is defined: a copy of a token for each of its rows, and the sum
+// of its rows in fp32, in the order of its slots.
 at::Tensor spread_rows(const at::Tensor& x, const at::Tensor& tokens, const at::Tensor& rows);
 at::Tensor sum_rows(const at::Tensor& x, const at::Tensor& rows);
 

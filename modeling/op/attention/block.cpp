@@ -42,8 +42,8 @@ at::Tensor widened(const at::Tensor& x, int64_t width) {
 at::Tensor narrowed(const at::Tensor& x, int64_t width) { return x.slice(-1, 0, width); }
 
 // As the CPU's kernels take it, without copying keys for the queries that share them: query heads that share a
-// key/value head are elements of a batch. Queries [n, H, D] -> [shared, Hkv, n, D], keys [m, Hkv, D] the same, expanded;
-// log-sums [H, n] -> [shared, Hkv, n]; and back, keys' gradients summed.
+// key/value head are elements of a batch. Queries [n, H, D] -> [shared, Hkv, n, D], keys [m, Hkv, D] the same,
+// expanded; log-sums [H, n] -> [shared, Hkv, n]; and back, keys' gradients summed.
 at::Tensor query_batch(const at::Tensor& x, const Operands& in) {
   return x.unflatten(1, {in.kv_heads(), in.shared()}).permute({2, 1, 0, 3});
 }

@@ -18,8 +18,8 @@ struct BlockResult {
   at::Tensor log_sum;  // fp32 [H, n]
 };
 
-// q [n, H, D], k [m, Hkv, D], v [m, Hkv, Dv] -> the attention over these keys alone; scale 1 / sqrt(D). A query that sees
-// none of them gets 0 and the log-sum -inf; undefined `out` when no query sees any. Not differentiable: see below.
+// q [n, H, D], k [m, Hkv, D], v [m, Hkv, Dv] -> the attention over these keys alone; scale 1 / sqrt(D). A query that
+// sees none of them gets 0 and the log-sum -inf; undefined `out` when no query sees any. Not differentiable: see below.
 BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape);
 
 // Joins two blocks of the same queries over different keys; an undefined one is no block.

@@ -14,8 +14,9 @@ struct QueryChunk {
   int64_t document, begin;  // the row of k where the document begins, and the first query's position in it
 };
 
-// q [n, H, D] in which every row is in one chunk; k and v hold each chunk's document at least up to its last query. Each
-// query sees the keys before it and itself, `window` of them (0: all). out is in the dtype of q. Not differentiable.
+// q [n, H, D] in which every row is in one chunk; k and v hold each chunk's document at least up to its last query.
+// Each query sees the keys before it and itself, `window` of them (0: all). out is in the dtype of q. Not
+// differentiable.
 BlockResult chunk_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::vector<QueryChunk>& chunks, int64_t window);
 

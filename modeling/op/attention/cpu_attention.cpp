@@ -17,8 +17,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What a thread does at a time. The backward pass takes whole documents of a KV head: their keys' gradients are sums over
-// all queries, and splitting these would either add up in an order that goes by threads or compute scores twice.
+// What a thread does at a time. The backward pass takes whole documents of a KV head: their keys' gradients are sums
+// over all queries, and splitting these would either add up in an order that goes by threads or compute scores twice.
 struct Task {
   int64_t begin, tokens;  // of the document
   int64_t kv_head;

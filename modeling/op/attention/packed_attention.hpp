@@ -34,9 +34,9 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 // | cpu    | any, CPU               | fp32, bf16 | any                    | whatever is asked for (cpu_attention)     |
 // | plain  | any                    | any        | any                    | padded rows of similar length             |
 //
-// batch_invariant is never chosen for speed: alone on request, and where it does not fit an error. A token's result does
-// not depend on the pack, and is that of the generator's paged cache (cuda/batch_invariant.hpp); bf16, heads of 64 or
-// 128, no window below the longest sequence. Its backward pass is cuDNN's.
+// batch_invariant is never chosen for speed: alone on request, and where it does not fit an error. A token's result
+// does not depend on the pack, and is that of the generator's paged cache (cuda/batch_invariant.hpp); bf16, heads of 64
+// or 128, no window below the longest sequence. Its backward pass is cuDNN's.
 enum class AttentionKernel { cudnn, flash, plain, batch_invariant };
 
 // q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, Dv] -> [T, Hq, Dv]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence

@@ -25,8 +25,8 @@ struct Scratch {
   }
 };
 
-// Replaces scores of keys [begin, end) by their exponentials over the largest one so far; keep: what is left of the sums
-// before.
+// Replaces scores of keys [begin, end) by their exponentials over the largest one so far; keep: what is left of the
+// sums before.
 template <int W, bool Masked>
 HEXAD_INLINE void running_softmax(const Mask<W>& mask, int64_t begin, int64_t end, float* scores, float* largest,
                                   float* totals, float* keep) {

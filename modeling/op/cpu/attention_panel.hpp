@@ -123,7 +123,8 @@ HEXAD_INLINE void dot_products(const float* keys, int64_t padded, int64_t width,
     product<N, R, 2>({keys + j * padded, padded, 1}, transposed, W, width, products + j * W, W);
 }
 
-// out[r] = keep[r] * out[r] + sum over the keys that it sees of weights[key, r] * values[key], for the W rows of a panel.
+// out[r] = keep[r] * out[r] + sum over the keys that it sees of weights[key, r] * values[key], for the W rows of a
+// panel.
 template <int N, int R>
 HEXAD_INLINE void add_weighted(const QueryBlock& block, int64_t row, int64_t tile, const float* weights,
                                const float* values, int64_t padded, int64_t begin, float* out, const float* keep) {
@@ -136,8 +137,8 @@ HEXAD_INLINE void add_weighted(const QueryBlock& block, int64_t row, int64_t til
   }
 }
 
-// A pass has run<N, R>(task, scratch), over panels of 2 N rows and R keys at a time, and a Scratch of its own: compiled for
-// each instruction set, run on the machine's.
+// A pass has run<N, R>(task, scratch), over panels of 2 N rows and R keys at a time, and a Scratch of its own: compiled
+// for each instruction set, run on the machine's.
 #if defined(HEXAD_TARGET_V4)
 template <typename Pass, typename Task>
 HEXAD_TARGET_V4 void run_v4(const Task& task, float* scratch) {

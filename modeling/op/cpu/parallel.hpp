@@ -1,5 +1,5 @@
-// LibTorch's threads, for kernels that include none of its headers and for operators: at::parallel_for is a template that
-// runs on one thread wherever it is compiled without OpenMP, so it is called in parallel.cpp alone.
+// LibTorch's threads, for kernels that include none of its headers and for operators: at::parallel_for is a template
+// that runs on one thread wherever it is compiled without OpenMP, so it is called in parallel.cpp alone.
 #pragma once
 #include <cstdint>
 #include <functional>

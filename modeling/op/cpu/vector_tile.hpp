@@ -62,8 +62,8 @@ HEXAD_INLINE void product(Left left, const float* right, int64_t right_row, int6
   }
 }
 
-// out[r] = keep[r] * out[r] + left * right, R rows of C vectors; keep null: ones. A product is summed by itself before it
-// is added: rounding errors grow with the length of a sum.
+// out[r] = keep[r] * out[r] + left * right, R rows of C vectors; keep null: ones. A product is summed by itself before
+// it is added: rounding errors grow with the length of a sum.
 template <int N, int R, int C>
 HEXAD_INLINE void accumulate_part(Left left, const float* right, int64_t right_row, int64_t count, float* out,
                                   int64_t out_row, const float* keep) {

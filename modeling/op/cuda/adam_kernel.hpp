@@ -9,9 +9,9 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// torch.optim's update (foreach/fused form): g = grad_scale * grad (negated to maximize), decay decoupled or added to g,
-// param -= lr / correction1 * average / (sqrt(square) / sqrt(correction2) + eps), with correction_i = 1 - beta_i^step.
-// fp32 arrays of `count` elements; `rounded` may be null. `aligned`: all begin on four of their elements.
+// torch.optim's update (foreach/fused form): g = grad_scale * grad (negated to maximize), decay decoupled or added to
+// g, param -= lr / correction1 * average / (sqrt(square) / sqrt(correction2) + eps), with correction_i = 1 -
+// beta_i^step. fp32 arrays of `count` elements; `rounded` may be null. `aligned`: all begin on four of their elements.
 struct AdamCall {
   float* param = nullptr;
   const float* grad = nullptr;

@@ -31,8 +31,8 @@ std::array<at::Tensor, 3> rotate_heads(const at::Tensor& q, const at::Tensor& k,
 // table [V, H], ids int64 [T] -> fp32 [T, H]; no gradient.
 at::Tensor embed_rows(const at::Tensor& table, const at::Tensor& ids);
 
-// softmax_rows.hpp, over contiguous fp32 logits [N, V]; `targets` int64 [N]. `kept`: fp16 [N, V] to copy the logits into,
-// or undefined.
+// softmax_rows.hpp, over contiguous fp32 logits [N, V]; `targets` int64 [N]. `kept`: fp16 [N, V] to copy the logits
+// into, or undefined.
 struct RowStatistics {
   at::Tensor log_sum, entropy, target_logits;  // fp32 [N]
 };
@@ -48,7 +48,8 @@ void accumulate_product(const at::Tensor& sum, const at::Tensor& g, const at::Te
 // fp8.hpp. The largest magnitude of the parts, fp32 [1].
 at::Tensor fp8_largest(const std::vector<at::Tensor>& parts);
 // x [R, C], C a multiple of 16, into FP8 rows [R, C] and columns [C, at least R] (the rest zeros), views with any
-// distance between their rows that is a multiple of 16; either may be undefined. Sets range.inverse, if that is defined.
+// distance between their rows that is a multiple of 16; either may be undefined. Sets range.inverse, if that is
+// defined.
 void fp8_cast(const at::Tensor& x, const Fp8Range& range, const at::Tensor& rows, const at::Tensor& columns);
 // fp8_blocks.hpp. x into the copies of `to` that are defined.
 void fp8_cast_scaled(const at::Tensor& x, const Fp8Tensor& to);
@@ -56,8 +57,8 @@ void fp8_cast_scaled(const at::Tensor& x, const Fp8Tensor& to);
 at::Tensor fp8_scaled_product(const Fp8Matrix& a, const Fp8Matrix& b, const at::Tensor& bias, at::ScalarType type);
 void accumulate_fp8_product(const at::Tensor& sum, const Fp8Matrix& g, const Fp8Matrix& x);
 
-// One update of Adam or AdamW over flat fp32 tensors, in one pass; `rounded`: takes the new parameters in its own dtype, or
-// undefined.
+// One update of Adam or AdamW over flat fp32 tensors, in one pass; `rounded`: takes the new parameters in its own
+// dtype, or undefined.
 struct AdamStep {
   int64_t number = 1;  // of this update, from 1
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0, grad_scale = 1;

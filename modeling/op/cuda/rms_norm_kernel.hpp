@@ -8,8 +8,8 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// Rows lie in groups: row r begins at (r / per_group) * group_stride + (r % per_group) * dim, as the heads of a token do
-// in a fused projection. `dim` and group_stride are multiples of 8; pointers are aligned to 16 bytes.
+// Rows lie in groups: row r begins at (r / per_group) * group_stride + (r % per_group) * dim, as the heads of a token
+// do in a fused projection. `dim` and group_stride are multiples of 8; pointers are aligned to 16 bytes.
 struct NormRows {
   int64_t rows = 0;
   int dim = 0;

@@ -8,10 +8,10 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// logits [.., columns], contiguous; -inf counts as absent. Result r is that of row source[r] times scale[r], where these
-// are given, else of row r. Writes fp32 [rows] each: log of the sum of exponentials,
-// entropy, and the target's logit (0 where the target is negative). `kept`, where there is one, takes the logits in fp16
-// (at most 65504 in size): what their gradient can be made of without another product.
+// logits [.., columns], contiguous; -inf counts as absent. Result r is that of row source[r] times scale[r], where
+// these are given, else of row r. Writes fp32 [rows] each: log of the sum of exponentials,
+// entropy, and the target's logit (0 where the target is negative). `kept`, where there is one, takes the logits in
+// fp16 (at most 65504 in size): what their gradient can be made of without another product.
 struct SoftmaxStatisticsCall {
   const float* logits = nullptr;
   const int64_t* targets = nullptr;  // may be null, then so is target_logits

@@ -8,7 +8,8 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// gate and up: [rows, columns] with gate_stride, up_stride elements between rows. columns and strides are multiples of 8.
+// gate and up: [rows, columns] with gate_stride, up_stride elements between rows. columns and strides are multiples of
+// 8.
 struct SwigluCall {
   int64_t rows = 0, columns = 0, gate_stride = 0, up_stride = 0;
   const void* gate = nullptr;

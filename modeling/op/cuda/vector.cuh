@@ -52,8 +52,8 @@ __device__ inline void store(T* to, const float (&from)[N]) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
-// The sum over the kThreads threads (a warp, or the whole block) of each group; `scratch` holds a float for each warp of
-// the block. Every thread of the block calls it.
+// The sum over the kThreads threads (a warp, or the whole block) of each group; `scratch` holds a float for each warp
+// of the block. Every thread of the block calls it.
 template <int kThreads>
 __device__ inline float group_sum(float value, float* scratch) {
 #pragma unroll

@@ -1,8 +1,9 @@
 // Weights in FP8 that stay between the micro-batches of a call of a backend, which would cast them forward and backward
 // in each: weights do not change inside of a call. Bits are those of casting every time.
 //
-// Who opens it (keep) closes it at the end of the call (clear): nothing is left then to be stale, whatever becomes of the
-// weights afterwards. Transformer Engine keeps such casts from `is_first_microbatch` to the next, at its caller's word.
+// Who opens it (keep) closes it at the end of the call (clear): nothing is left then to be stale, whatever becomes of
+// the weights afterwards. Transformer Engine keeps such casts from `is_first_microbatch` to the next, at its caller's
+// word.
 #pragma once
 #include <functional>
 #include <map>
@@ -29,8 +30,8 @@ class Fp8Casts {
   int64_t bytes() const { return bytes_; }
 
   // One layout (rows or columns) of a cast of `weights`, which are always cast together, and all by one recipe; `make`
-  // makes it where it is not there, of the known range if there is one. A weight is known by its tensor, not its memory,
-  // which may come and go. Used by one thread at a time.
+  // makes it where it is not there, of the known range if there is one. A weight is known by its tensor, not its
+  // memory, which may come and go. Used by one thread at a time.
   using Make = std::function<Fp8Tensor(const Fp8Range& known)>;
   Fp8Tensor get(const std::vector<at::Tensor>& weights, Fp8Copies layout, const Make& make);
 

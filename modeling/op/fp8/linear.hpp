@@ -2,9 +2,9 @@
 // FP8, transposed, in place of x.
 //
 // Scales are by tensor (fp8.hpp) or by strips and blocks (fp8_blocks.hpp). The weights of one input are one tensor, and
-// so are the gradients of their outputs: results are the same, whether weights lie side by side or apart. A scale covers
-// all tokens at hand, or 128 that follow each other: results depend, in the last bits that FP8 holds, on which tokens
-// share a micro-batch and, under tensor parallelism, on how weights are cut.
+// so are the gradients of their outputs: results are the same, whether weights lie side by side or apart. A scale
+// covers all tokens at hand, or 128 that follow each other: results depend, in the last bits that FP8 holds, on which
+// tokens share a micro-batch and, under tensor parallelism, on how weights are cut.
 //
 // Weights are cast where they are used, for full weights come and go under FSDP: forward they are read twice (by blocks
 // once) and written once (5 bytes a 16-bit weight), backward read and written transposed once, with the scale from

@@ -8,15 +8,15 @@
 namespace hexad::modeling {
 
 // The tensor that covers `parts` in their order, outside of autograd: rows [sum of N_i, ...] of contiguous parts
-// [N_i, ...] (dim 0), or columns [T, sum of N_i] of parts [T, N_i] or [T, H_i, D] with one distance between rows (dim 1).
-// Undefined when they do not lie so.
+// [N_i, ...] (dim 0), or columns [T, sum of N_i] of parts [T, N_i] or [T, H_i, D] with one distance between rows (dim
+// 1). Undefined when they do not lie so.
 at::Tensor adjacent(const std::vector<at::Tensor>& parts, int64_t dim);
 
 // The other way: columns [T, widths[i]] of x [T, sum of widths], outside of autograd (a Function may return them).
 std::vector<at::Tensor> side_by_side(const at::Tensor& x, const std::vector<int64_t>& widths);
 
-// The tensor [n, ...] over n equal contiguous parts that lie at one distance from each other, in ascending order, outside
-// of autograd. Undefined when they do not.
+// The tensor [n, ...] over n equal contiguous parts that lie at one distance from each other, in ascending order,
+// outside of autograd. Undefined when they do not.
 at::Tensor at_one_distance(const std::vector<at::Tensor>& parts);
 
 }  // namespace hexad::modeling

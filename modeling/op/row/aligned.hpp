@@ -6,7 +6,8 @@ namespace hexad::modeling {
 
 inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
 
-// Contiguous and beginning on 16 bytes, as kernels read it; copied when not so. A weight in a buffer of many need not be.
+// Contiguous and beginning on 16 bytes, as kernels read it; copied when not so. A weight in a buffer of many need not
+// be.
 inline at::Tensor aligned(const at::Tensor& x) {
   const at::Tensor whole = x.contiguous();
   return is_aligned(whole.const_data_ptr()) ? whole : whole.clone();

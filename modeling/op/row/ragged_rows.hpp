@@ -28,8 +28,8 @@ class RaggedRows {
   const RowBounds& bounds() const { return bounds_; }
   // int32 [rows].
   const at::Tensor& lengths() const { return lengths_; }
-  // int64 [rows + 1]: where the rows start, in elements, in a tensor whose tokens are `stride` elements apart. Made once
-  // a stride, on the current stream, for all layers that run on it. Any thread.
+  // int64 [rows + 1]: where the rows start, in elements, in a tensor whose tokens are `stride` elements apart. Made
+  // once a stride, on the current stream, for all layers that run on it. Any thread.
   at::Tensor starts(int64_t stride) const;
 
  private:

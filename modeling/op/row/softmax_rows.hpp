@@ -11,8 +11,8 @@ struct SoftmaxStatistics {
 SoftmaxStatistics softmax_statistics(const at::Tensor& logits);
 
 // Replaces logits [N, V] by the gradient of sum(grad_logprob * log p[target] + grad_entropy * H) with respect to them:
-// grad_logprob * (1[j = target] - p_j) - grad_entropy * p_j * (log p_j + H). All fp32; targets int64 [N], negative: none of
-// these columns.
+// grad_logprob * (1[j = target] - p_j) - grad_entropy * p_j * (log p_j + H). All fp32; targets int64 [N], negative:
+// none of these columns.
 void softmax_gradient_(at::Tensor& logits, const SoftmaxStatistics& statistics, const at::Tensor& grad_logprob,
                        const at::Tensor& grad_entropy, const at::Tensor& targets);
 

@@ -25,8 +25,8 @@ enum class GradientSum {
   equal_slices,  // sum over the ranks that hold the same slice: replicated key/value heads
 };
 
-// The group over which a weight's gradient is summed; one rank: it is whole. equal_heads: the tensor-parallel ranks with
-// the same key/value heads.
+// The group over which a weight's gradient is summed; one rank: it is whole. equal_heads: the tensor-parallel ranks
+// with the same key/value heads.
 Group sum_group(GradientSum sum, const TensorParallel& tp, const Group& equal_heads);
 
 struct TensorPart {

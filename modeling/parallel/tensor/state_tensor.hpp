@@ -1,6 +1,6 @@
-// A tensor of the optimizer in a type of its own, as Transformer Engine's FusedAdam keeps it (set_scaled_state): bfloat16
-// is rounded; float16 and float8_e4m3fn hold value / scale, with one scale a tensor, max |value| / limit, and limits
-// 65504 / 2 and 448.
+// A tensor of the optimizer in a type of its own, as Transformer Engine's FusedAdam keeps it (set_scaled_state):
+// bfloat16 is rounded; float16 and float8_e4m3fn hold value / scale, with one scale a tensor, max |value| / limit, and
+// limits 65504 / 2 and 448.
 #pragma once
 #include <ATen/core/Tensor.h>
 

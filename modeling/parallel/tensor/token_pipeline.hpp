@@ -18,8 +18,8 @@ struct GatheredProducts {
 GatheredProducts gather_and_multiply(const at::Tensor& x, const std::vector<at::Tensor>& weights, const Group& group,
                                      int64_t runs);
 
-// x [ranks * t, in] -> this rank's t tokens of the sum over ranks of x weight^T: [t, out]. Throws Error when the tokens do
-// not divide over the ranks.
+// x [ranks * t, in] -> this rank's t tokens of the sum over ranks of x weight^T: [t, out]. Throws Error when the tokens
+// do not divide over the ranks.
 at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& weight, const Group& group, int64_t runs);
 
 }  // namespace hexad::modeling

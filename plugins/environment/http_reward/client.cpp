@@ -190,7 +190,8 @@ class Client::Round {
     if (may && last) why += no_time();
     exchange_.log(fmt::format("{} (attempt {} of {})", why, job.attempt + 1, settings_.retries + 1), last);
     if (last) return give_up(job, why);
-    // One by one: a bad one of a batch is not the others' fault. First, so that a server that never works is soon known.
+    // One by one: a bad one of a batch is not the others' fault. First, so that a server that never works is soon
+    // known.
     for (const int64_t sample : job.samples) jobs_.push_front({{sample}, job.attempt + 1, at, job.until, why});
   }
 

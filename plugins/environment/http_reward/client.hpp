@@ -30,9 +30,9 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // Every sample is taken or given up, within deadline_s of its first request, whatever the server and libcurl do.
-  // Connections that fail, deadlines, 408, 429, 5xx and unusable bodies are tried again, after backoff_s, twice that and
-  // so on, or what Retry-After says (30 s at most each); other statuses are not. When 8 samples were given up and none was
-  // taken, the rest is not tried. Returns early when cancelled.
+  // Connections that fail, deadlines, 408, 429, 5xx and unusable bodies are tried again, after backoff_s, twice that
+  // and so on, or what Retry-After says (30 s at most each); other statuses are not. When 8 samples were given up and
+  // none was taken, the rest is not tried. Returns early when cancelled.
   void run(int64_t samples, const Exchange& exchange);
 
  private:

@@ -49,8 +49,8 @@ CURLcode Transfer::prepare(curl_slist* headers) {
   set(CURLOPT_ERRORBUFFER, error_);
   set(CURLOPT_PRIVATE, static_cast<void*>(this));
 #if LIBCURL_VERSION_NUM >= 0x075700
-  // A look-up that hangs is left to its thread, for which the end of a transfer otherwise waits, past every deadline. The
-  // libcurl of this machine may be older than its header, and refuse it.
+  // A look-up that hangs is left to its thread, for which the end of a transfer otherwise waits, past every deadline.
+  // The libcurl of this machine may be older than its header, and refuse it.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
 #endif
   return first;

@@ -26,8 +26,8 @@ struct Outcome {
 
 class Transfer {
  public:
-  // A POST of `body` that libcurl ends after so long. `headers` and `settings` are borrowed. Where libcurl cannot make it,
-  // problem() says why, and easy() must not be used.
+  // A POST of `body` that libcurl ends after so long. `headers` and `settings` are borrowed. Where libcurl cannot make
+  // it, problem() says why, and easy() must not be used.
   Transfer(const Settings& settings, curl_slist* headers, std::string body, Clock::duration timeout);
   ~Transfer();
   Transfer(const Transfer&) = delete;

@@ -1,5 +1,5 @@
-// The sliding puzzle as a conversation (NeMo-RL's example of several turns): a response moves one tile, the reply says what
-// came of it. Reward 1 for the move that solves the puzzle. Records have "grid": rows of numbers, 0 the gap, as
+// The sliding puzzle as a conversation (NeMo-RL's example of several turns): a response moves one tile, the reply says
+// what came of it. Reward 1 for the move that solves the puzzle. Records have "grid": rows of numbers, 0 the gap, as
 // dataset_name: sliding_puzzle makes them.
 //
 // env.<name>: {plugin: sliding_puzzle, plugin_config: {max_moves: 30}}; grpo.max_rollout_turns above 1

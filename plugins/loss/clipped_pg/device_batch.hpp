@@ -13,7 +13,8 @@ inline constexpr uint64_t kMemory = HEXAD_CAP_HOST_MEM | HEXAD_CAP_CUDA_MEM;
 inline constexpr uint64_t kMemory = HEXAD_CAP_HOST_MEM;
 #endif
 
-// compute_on_host's results for arrays on `device`; cu_seqlens is host memory. Enqueues on the call's stream and returns.
+// compute_on_host's results for arrays on `device`; cu_seqlens is host memory. Enqueues on the call's stream and
+// returns.
 void compute_on_device(const hexad::sdk::Call& call, DLDevice device, const Options& options, const Batch& batch,
                        double* loss, double* metrics);
 

@@ -7,8 +7,8 @@
 
 namespace clipped_pg {
 
-// The policy gradient with its ratio and importance weight, and the metrics of both. Starts the token's gradient; returns
-// the part of it that goes to all tokens of the sequence alike (sequence_ratios): spread_gradient.
+// The policy gradient with its ratio and importance weight, and the metrics of both. Starts the token's gradient;
+// returns the part of it that goes to all tokens of the sequence alike (sequence_ratios): spread_gradient.
 CLIPPED_PG_BOTH double add_actor(const Options& options, const Sequence& sequence, size_t t, Totals& totals) {
   const Token token = sequence.token(t);
   const double token_weight = sequence.token_weight(token);

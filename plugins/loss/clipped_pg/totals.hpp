@@ -73,12 +73,13 @@ CLIPPED_PG_BOTH void add_sequence(const Options& options, const Sequence& sequen
     totals.metrics[kIsOobRatio] += weight.outside * sequence.sample_mask * sequence.per_sequence;
 }
 
-// The loss [1] and the metrics [kMetricCount][value, weight] of a whole batch. `per_sequence`: 1 / global sequence count.
+// The loss [1] and the metrics [kMetricCount][value, weight] of a whole batch. `per_sequence`: 1 / global sequence
+// count.
 CLIPPED_PG_BOTH void conclude(const Options& options, Totals totals, bool padded, double per_sequence, double* loss,
                               double* metrics) {
   totals.metrics[kNumValidSamples] = totals.valid;
-  // NeMo-RL sums this over the rows of a padded micro-batch, where every row's weight meets every row's mask, and over each
-  // sequence of a packed one.
+  // NeMo-RL sums this over the rows of a padded micro-batch, where every row's weight meets every row's mask, and over
+  // each sequence of a packed one.
   if (options.sequence_ratios) {
     const double sum = padded ? totals.weights * totals.valid : totals.weights_of_valid;
     totals.metrics[kSamplingImportanceRatio] = sum * per_sequence;

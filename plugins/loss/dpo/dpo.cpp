@@ -1,6 +1,6 @@
 // dpo: direct preference optimization (Rafailov et al. 2023), as NeMo-RL's DPOLossFn. The reward of an answer is
-// sum over its tokens of log pi - log pi_ref (or their mean); the loss -log sigmoid(beta * (r_chosen - r_rejected)), with
-// a likelihood term on the chosen answers where that has a weight.
+// sum over its tokens of log pi - log pi_ref (or their mean); the loss -log sigmoid(beta * (r_chosen - r_rejected)),
+// with a likelihood term on the chosen answers where that has a weight.
 #include <algorithm>
 
 #include "../pairs.hpp"

@@ -1,5 +1,5 @@
-// preference: the Bradley-Terry loss of a reward model, as NeMo-RL's PreferenceLossFn: -log sigmoid(s_chosen - s_rejected)
-// over the scores of pairs.
+// preference: the Bradley-Terry loss of a reward model, as NeMo-RL's PreferenceLossFn: -log sigmoid(s_chosen -
+// s_rejected) over the scores of pairs.
 #include "../pairs.hpp"
 
 namespace {

@@ -1,6 +1,7 @@
-// value: the squared error of a value function of every token, clipped around the values before the update, as NeMo-RL's
-// MseValueLossFn (PPO, Schulman et al. 2017): scale / 2 * sum of mask * max((v - R)^2, (clip(v, v_old +- cliprange) - R)^2)
-// over the number of valid tokens of the global batch. Values stand at the position of their token, the first included.
+// value: the squared error of a value function of every token, clipped around the values before the update, as
+// NeMo-RL's MseValueLossFn (PPO, Schulman et al. 2017): scale / 2 * sum of mask * max((v - R)^2, (clip(v, v_old +-
+// cliprange) - R)^2) over the number of valid tokens of the global batch. Values stand at the position of their token,
+// the first included.
 #include <algorithm>
 #include <cmath>
 

@@ -28,7 +28,8 @@ MasterWeights::MasterWeights(const Settings& settings, LocalWeights& weights)
 }
 
 void MasterWeights::cut_pieces(double fraction) {
-  // Elements that vector instructions take together. Those left over at an end may be rounded otherwise: a cut makes none.
+  // Elements that vector instructions take together. Those left over at an end may be rounded otherwise: a cut makes
+  // none.
   constexpr int64_t kRun = 64;
   int64_t total = 0, in_host = 0, in_device = 0;
   for (const WeightBucket& bucket : weights_.buckets())

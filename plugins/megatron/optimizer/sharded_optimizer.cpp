@@ -31,7 +31,8 @@ ShardedOptimizer::ShardedOptimizer(const Settings& settings, const Groups& group
   }
 }
 
-// Of the ranks that put a weight together. Without the distributed optimizer every data-parallel rank owns all of it: the first one counts.
+// Of the ranks that put a weight together. Without the distributed optimizer every data-parallel rank owns all of it:
+// the first one counts.
 bool ShardedOptimizer::counts(const LocalWeight& weight) const {
   return settings_.sharding != Sharding::no_shard || weights_.bucket_of(weight).owners.rank() == 0;
 }
@@ -55,7 +56,8 @@ void ShardedOptimizer::step(double lr, double weight_decay) {
   weights_.gather_owned();
 }
 
-// All pieces in one launch; where something must be widened for it, piece by piece, so that little of it is wide at once.
+// All pieces in one launch; where something must be widened for it, piece by piece, so that little of it is wide at
+// once.
 void ShardedOptimizer::update(size_t number, double lr, double weight_decay) {
   const std::vector<size_t>& pieces = pieces_of_[number];
   const modeling::OptimizerOptions& options = settings_.optimizer;

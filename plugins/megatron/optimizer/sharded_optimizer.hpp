@@ -1,5 +1,5 @@
-// The optimizer over the data-parallel ranks: each owns an equal part of every bucket (Megatron's distributed optimizer,
-// ZeRO-1), or every rank owns all of it.
+// The optimizer over the data-parallel ranks: each owns an equal part of every bucket (Megatron's distributed
+// optimizer, ZeRO-1), or every rank owns all of it.
 #pragma once
 #include <string>
 #include <vector>

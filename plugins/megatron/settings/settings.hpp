@@ -43,7 +43,8 @@ struct Settings : modeling::ModelSettings {
   bool meets() const { return dispatches() || moe.router.global_aux_loss != 0; }
 };
 
-// Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong values.
+// Throws sdk::Error or modeling::Error: sizes that do not fit the model or `world`, what is not available, wrong
+// values.
 Settings read_settings(const sdk::Config& config, int64_t world);
 
 // megatron_cfg.optimizer under Megatron's names; where it is silent, policy.optimizer under torch's.

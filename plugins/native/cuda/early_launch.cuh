@@ -1,5 +1,5 @@
-// Programmatic dependent launch (CUDA C++ Programming Guide): a kernel that is launched so starts while the last blocks of
-// the one before it still run. Until after_earlier() it may read what no kernel of the pass writes: weights.
+// Programmatic dependent launch (CUDA C++ Programming Guide): a kernel that is launched so starts while the last blocks
+// of the one before it still run. Until after_earlier() it may read what no kernel of the pass writes: weights.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -18,8 +18,8 @@ void gather_rows(const void* table, const int32_t* rows, void* out, int64_t byte
 void append_keys_values(const __nv_bfloat16* qkv, const int32_t* slots, __nv_bfloat16* keys, __nv_bfloat16* values,
                         const QkvShape& shape, cudaStream_t stream);
 
-// Each draw's row, the reciprocal of its temperature (greedy: 1) and its token, as softmax_statistics() takes them; row 0
-// and no token where there is no draw.
+// Each draw's row, the reciprocal of its temperature (greedy: 1) and its token, as softmax_statistics() takes them; row
+// 0 and no token where there is no draw.
 struct DrawnRows {
   int32_t* source;
   float* scale;

@@ -15,8 +15,8 @@ void pack_as(const at::Tensor& from, const at::Tensor& to) {
   cpu::pack(static_cast<const T*>(from.const_data_ptr()), from.size(0), from.size(1), static_cast<T*>(to.data_ptr()));
 }
 
-// Room for packed matrices, one after another: a pass reads them all, and in small pages a tenth of its time goes by the
-// looking up of addresses.
+// Room for packed matrices, one after another: a pass reads them all, and in small pages a tenth of its time goes by
+// the looking up of addresses.
 class PackedMatrices {
  public:
   // For all matrices of `weights`, and `more` elements.

@@ -28,8 +28,8 @@ class Executor {
   // The set in force: its memory, or copies of what is kept in another form.
   virtual WeightMap weights() const = 0;
   // Makes the copies of the step, writes the keys and values of every chunk's tokens (and their routes, where these are
-  // kept) into the cache and returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in the
-  // order of the chunks.
+  // kept) into the cache and returns fp32 logits [R, vocab] on the CPU: one row for each chunk that has samplers, in
+  // the order of the chunks.
   virtual at::Tensor forward(const Step& step, KvCache& cache) = 0;
 
   // The same, and a draw for every sampler. A GPU may still be at it when start() returns; finish() waits for the pass

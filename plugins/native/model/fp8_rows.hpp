@@ -1,12 +1,12 @@
 // Matrices in FP8 (e4m3) with a scale for each row: value = round(x * q), q = 448 / max |x| of the row, scale =
-// 1 / q, so that x is about value * scale. A row of zeros has q = 1; one with something infinite or not a number makes products
-// that are not numbers. Weights have a row for each output channel, activations one for each token: rows do not depend
-// on each other.
+// 1 / q, so that x is about value * scale. A row of zeros has q = 1; one with something infinite or not a number makes
+// products that are not numbers. Weights have a row for each output channel, activations one for each token: rows do
+// not depend on each other.
 //
-// Ranks that share a model cast what they hold: of a matrix whose columns are cut (o_proj, down_proj) each has scales for
-// its own part of a row, and so has what multiplies it. Each rank's product is made whole by its own scales before the
-// ranks' are summed, which is exact; the casts differ from those of one rank, whose scales span whole rows, and lie no
-// farther from what was cast.
+// Ranks that share a model cast what they hold: of a matrix whose columns are cut (o_proj, down_proj) each has scales
+// for its own part of a row, and so has what multiplies it. Each rank's product is made whole by its own scales before
+// the ranks' are summed, which is exact; the casts differ from those of one rank, whose scales span whole rows, and lie
+// no farther from what was cast.
 //
 // With precision fp8 these are the matrices of a model's layers; embedding, head, norms and biases keep bf16.
 #pragma once

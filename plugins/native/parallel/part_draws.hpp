@@ -16,8 +16,8 @@ struct WantedDraw {
   int64_t row;  // of the logits
 };
 
-// logits: fp32 on the CPU, [rows, columns] of this rank, contiguous; `first` is the first of its columns in a whole row.
-// The same draws on every rank. None is filtered.
+// logits: fp32 on the CPU, [rows, columns] of this rank, contiguous; `first` is the first of its columns in a whole
+// row. The same draws on every rank. None is filtered.
 std::vector<Draw> draw_over_ranks(const at::Tensor& logits, int64_t first, std::span<const WantedDraw> wanted,
                                   const Replica& replica);
 

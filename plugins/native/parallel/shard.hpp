@@ -1,5 +1,5 @@
-// Which part of the model a rank of a replica holds: heads and the width of MLPs are shared out by Megatron-LM's column-
-// and row-parallel rules, the rows of the head as torch.chunk cuts them; the embedding is whole on every rank.
+// Which part of the model a rank of a replica holds: heads and the width of MLPs are shared out by Megatron-LM's
+// column- and row-parallel rules, the rows of the head as torch.chunk cuts them; the embedding is whole on every rank.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -13,8 +13,8 @@ struct ExpRow {
   double total;
 
   ExpRow(const float* logits, int64_t size, float largest, float scale);
-  // Where the running sum of the weights passes `rest`, in [0, total); the last with any weight, if rounding leaves some
-  // of it.
+  // Where the running sum of the weights passes `rest`, in [0, total); the last with any weight, if rounding leaves
+  // some of it.
   int32_t at(double rest) const;
 };
 

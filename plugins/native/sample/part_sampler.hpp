@@ -1,6 +1,6 @@
-// Draws from a row of logits whose columns lie on several ranks, when no filter has to see it whole: each rank tells what
-// its part comes to, all see in which part the draw falls, and that one's rank finds the token there. With the same u it
-// is the token that draw() gives for the whole row, but where u falls between two tokens within rounding.
+// Draws from a row of logits whose columns lie on several ranks, when no filter has to see it whole: each rank tells
+// what its part comes to, all see in which part the draw falls, and that one's rank finds the token there. With the
+// same u it is the token that draw() gives for the whole row, but where u falls between two tokens within rounding.
 #pragma once
 #include <bit>
 #include <cstdint>

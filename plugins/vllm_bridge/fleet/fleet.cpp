@@ -107,8 +107,8 @@ void Fleet::dispatch() {
   }
 }
 
-// Whether the server's log-probs are those of the distribution drawn from. raw_logprobs are those before temperature and
-// filters.
+// Whether the server's log-probs are those of the distribution drawn from. raw_logprobs are those before temperature
+// and filters.
 bool Fleet::tells_of_draws(const Server& server, const Request& request) {
   if (request.plain() || request.temperature == 0) return true;
   if (server.logprobs_mode.empty() && !std::exchange(warned_of_logprobs_, true)) {

@@ -1,9 +1,9 @@
-// The servers and the requests that they work on. One actor: everything but the constructor, the destructor and what says
-// otherwise runs on the loop's thread.
+// The servers and the requests that they work on. One actor: everything but the constructor, the destructor and what
+// says otherwise runs on the loop's thread.
 //
 // A request waits until a server has room for it, the members of a group follow each other to one server, and what a
-// server has sent is in the journal at once. When a server fails, its requests wait again and go on from the tokens that
-// they have; it is asked again after a back-off, and takes requests when it holds the weights that are in force.
+// server has sent is in the journal at once. When a server fails, its requests wait again and go on from the tokens
+// that they have; it is asked again after a back-off, and takes requests when it holds the weights that are in force.
 #pragma once
 #include <deque>
 #include <functional>
@@ -47,9 +47,9 @@ class Fleet {
   // Prefixes that servers have cached so far are used no more.
   void forget_prefixes() { ++flushes_, group_server_.clear(); }
 
-  // The weights that are in force from now on, and the folder that servers which do not have them load them from ("": the
-  // servers' own model; nothing: there is no copy, and they wait for the next). Those that are up with others are taken
-  // out until they hold these.
+  // The weights that are in force from now on, and the folder that servers which do not have them load them from ("":
+  // the servers' own model; nothing: there is no copy, and they wait for the next). Those that are up with others are
+  // taken out until they hold these.
   void set_version(int64_t version, std::optional<std::string> dir);
   // A server holds these weights now, unless it has failed since it was that incarnation.
   void holds(int index, int64_t incarnation, int64_t version);

@@ -207,8 +207,8 @@ Milliseconds Fleet::retry(Server& server) {
   return delay;
 }
 
-// It does not answer as a server that takes requests. That it does not listen yet is logged by nobody, and says less than
-// what is known of its end before.
+// It does not answer as a server that takes requests. That it does not listen yet is logged by nobody, and says less
+// than what is known of its end before.
 void Fleet::put_off(Server& server, const std::string& call, const Answer& answer) {
   const std::string why = call + ": " + answer.trouble();
   if (answer.result.connected) return put_off(server, why);

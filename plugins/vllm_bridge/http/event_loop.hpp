@@ -1,4 +1,5 @@
-// One thread that waits: for sockets, for timers, for tasks from other threads. All network state of an instance is its.
+// One thread that waits: for sockets, for timers, for tasks from other threads. All network state of an instance is
+// its.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -79,7 +79,8 @@ std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwar
   const bool spread = value("enable_expert_parallel") == true || (experts.is_number_integer() && experts > 1);
   if (!given("enforce_eager") && value("enforce_eager") == true) add_option(result, "enforce_eager", true);
   if (!given("enable_expert_parallel") && spread) add_option(result, "enable_expert_parallel", true);
-  // NeMo-RL's and ROLL's configs say dummy, as their trainers push weights before the first sample: real ones do no harm.
+  // NeMo-RL's and ROLL's configs say dummy, as their trainers push weights before the first sample: real ones do no
+  // harm.
   if (const Json format = value("load_format"); !given("load_format") && format != "auto" && format != "dummy")
     add_option(result, "load_format", format);
   if (const Json type = value("kv_cache_dtype"); !given("kv_cache_dtype") && type != "auto")

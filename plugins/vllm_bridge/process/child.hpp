@@ -35,8 +35,8 @@ class Child {
 // The last lines of a file, at most `bytes`.
 std::string tail_of(const std::string& file, size_t bytes = 2000);
 
-// A port of 127.0.0.1 that nobody listens on, in [low, high], searched from a place that differs from process to process.
-// Throws sdk::Error if all are taken.
+// A port of 127.0.0.1 that nobody listens on, in [low, high], searched from a place that differs from process to
+// process. Throws sdk::Error if all are taken.
 int free_port(int64_t low, int64_t high, int64_t start);
 
 // 32 random bytes in hexadecimal digits.

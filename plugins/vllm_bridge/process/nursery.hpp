@@ -14,7 +14,8 @@ namespace hexad::vllm {
 // On the loop's thread, but for the constructor and the destructor.
 class Nursery {
  public:
-  // `log_dir` exists; `scratch` goes if this process is killed. `label` tells the ranks of a run apart: in names of logs, and where the search for ports begins.
+  // `log_dir` exists; `scratch` goes if this process is killed. `label` tells the ranks of a run apart: in names of
+  // logs, and where the search for ports begins.
   Nursery(EventLoop& loop, Fleet& fleet, const Settings& settings, std::string log_dir, std::string scratch, int label,
           Log log);
 

@@ -16,8 +16,8 @@ namespace hexad::vllm {
 // Everything lies in `dir`.part until finish renames it. A file for which the disk has no room is tried again.
 class Checkpoint {
  public:
-  // What is in `dir` is replaced. `model_dir`: config, tokenizer and so on are taken from there. `patience`: with a full
-  // disk.
+  // What is in `dir` is replaced. `model_dir`: config, tokenizer and so on are taken from there. `patience`: with a
+  // full disk.
   Checkpoint(std::filesystem::path dir, std::filesystem::path model_dir, Seconds patience);
   ~Checkpoint();  // removes what is not finished
   Checkpoint(const Checkpoint&) = delete;

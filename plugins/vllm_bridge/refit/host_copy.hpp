@@ -1,4 +1,5 @@
-// The bytes of a weight in host memory, wherever it lies: CUDA memory through the driver, which is looked for at run time.
+// The bytes of a weight in host memory, wherever it lies: CUDA memory through the driver, which is looked for at run
+// time.
 #pragma once
 #include <hexad/services.hpp>
 

@@ -20,8 +20,8 @@ void check_whole(const hexad_weight_slice& slice);
 
 using Slices = std::span<const hexad_weight_slice* const>;
 
-// A bucket's slices, those with the largest elements first: end to end, each then begins on a multiple of its own. Throws
-// for a part of a weight, or one that is not contiguous.
+// A bucket's slices, those with the largest elements first: end to end, each then begins on a multiple of its own.
+// Throws for a part of a weight, or one that is not contiguous.
 std::vector<const hexad_weight_slice*> in_order(const hexad_weight_list& bucket);
 
 // {"names", "dtype_names", "shapes"}.

@@ -1,5 +1,5 @@
-// vllm_stand_in --model DIR --port PORT [options of vLLM, which it ignores]. The conformance kit verifies the bridge with
-// it where there is no vLLM.
+// vllm_stand_in --model DIR --port PORT [options of vLLM, which it ignores]. The conformance kit verifies the bridge
+// with it where there is no vLLM.
 #include <cstdio>
 
 #include "plugins/vllm_bridge/stand_in/server.hpp"

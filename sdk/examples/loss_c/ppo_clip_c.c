@@ -1,4 +1,5 @@
-/* A loss plugin in C: PPO's clipped policy gradient, -sum(m * min(r * A, clip(r) * A)) / N, r = exp(logp - old logp). */
+/* A loss plugin in C: PPO's clipped policy gradient, -sum(m * min(r * A, clip(r) * A)) / N, 
+   r = exp(logp - old logp). */
 #include <hexad/abi.h>
 #include <math.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@ out=${1:-$here/build}
 command -v rustc >/dev/null || { echo "loss_rust: no rustc in PATH: apt-get install rustc" >&2; exit 1; }
 mkdir -p "$out"
 rustc --edition 2021 -O --crate-type cdylib --crate-name ppo_clip_rust -C strip=symbols \
-  -C link-args=-Wl,-z,now,-z,relro,-z,noexecstack,-z,nodelete,--build-id -o "$out/libppo_clip_rust.so" "$here/ppo_clip_rust.rs"
+  -C link-args=-Wl,-z,now,-z,relro,-z,noexecstack,-z,nodelete,--build-id \
+  -o "$out/libppo_clip_rust.so" "$here/ppo_clip_rust.rs"
 cmake -DLIBRARY="$out/libppo_clip_rust.so" -DKIND=loss -DNAME=ppo_clip_rust -P "$here/../../cmake/write_manifest.cmake"
 echo "$out/libppo_clip_rust.so"

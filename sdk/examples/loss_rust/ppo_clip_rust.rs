@@ -1,5 +1,6 @@
-//! A loss plugin in Rust, by the C ABI alone: PPO's clipped loss, as examples/loss_c has it in C. The first half declares
-//! what it uses of hexad/abi.h (structs in full, of the host table the part before its last use), the second is the loss.
+//! A loss plugin in Rust, by the C ABI alone: PPO's clipped loss, as examples/loss_c has it in C. The first half
+//! declares what it uses of hexad/abi.h (structs in full, of the host table the part before its last use), the second
+//! is the loss.
 #![allow(non_camel_case_types, dead_code)]
 use std::ffi::{c_char, c_void, CStr};
 use std::panic::catch_unwind;
@@ -151,7 +152,12 @@ fn error(host: *const hexad_host, call: *mut hexad_call, code: hexad_code, messa
     unsafe { ((*host).set_error)(call, code, message.as_ptr(), u64::MAX) }
 }
 
-extern "C" fn create(host: *const hexad_host, call: *mut hexad_call, config: *const hexad_config, out: *mut *mut Loss) -> hexad_code {
+extern "C" fn create(
+    host: *const hexad_host,
+    call: *mut hexad_call,
+    config: *const hexad_config,
+    out: *mut *mut Loss,
+) -> hexad_code {
     let mut eps = 0.2;
     let code = unsafe { ((*host).config_f64)(call, config, text(b"clip_eps\0"), &mut eps) };
     if code != OK {
@@ -198,10 +204,18 @@ fn run(loss: &Loss, batch: &hexad_loss_batch, out: &hexad_loss_out) {
 }
 
 /// A panic must not cross the ABI: it becomes an error.
-extern "C" fn compute(loss: *mut Loss, call: *mut hexad_call, batch: *const hexad_loss_batch, out: *mut hexad_loss_out) -> hexad_code {
+extern "C" fn compute(
+    loss: *mut Loss,
+    call: *mut hexad_call,
+    batch: *const hexad_loss_batch,
+    out: *mut hexad_loss_out,
+) -> hexad_code {
     match catch_unwind(|| unsafe { run(&*loss, &*batch, &*out) }) {
         Ok(()) => OK,
-        Err(_) => error(unsafe { (*loss).host }, call, INTERNAL, CStr::from_bytes_with_nul(b"compute panicked\0").unwrap()),
+        Err(_) => {
+            let text = CStr::from_bytes_with_nul(b"compute panicked\0").unwrap();
+            error(unsafe { (*loss).host }, call, INTERNAL, text)
+        }
     }
 }
 
@@ -213,7 +227,12 @@ const fn input(name: &'static [u8], flags: u32) -> hexad_tensor_spec {
     hexad_tensor_spec { name: text(name), dtype: F32, axis: AXIS_TOKEN, flags, reserved: 0 }
 }
 static INPUTS: Static<[hexad_tensor_spec; 4]> =
-    Static([input(b"logprobs\0", DIFFERENTIABLE), input(b"prev_logprobs\0", 0), input(b"advantages\0", 0), input(b"token_mask\0", 0)]);
+    Static([
+        input(b"logprobs\0", DIFFERENTIABLE),
+        input(b"prev_logprobs\0", 0),
+        input(b"advantages\0", 0),
+        input(b"token_mask\0", 0),
+    ]);
 static METRICS: Static<[hexad_metric_spec; 1]> =
     Static([hexad_metric_spec { name: text(b"clip_frac\0"), reduce: REDUCE_MEAN, reserved: 0 }]);
 static VTABLE: Static<hexad_loss_vtable> = Static(hexad_loss_vtable {

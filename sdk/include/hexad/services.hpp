@@ -182,7 +182,8 @@ class Config {
     }
   }
 
-  // For a key whose null means something of its own: nothing where null is written, `otherwise` where the key is absent.
+  // For a key whose null means something of its own: nothing where null is written, `otherwise` where the key is
+  // absent.
   template <typename T>
   std::optional<T> get_nullable(const char* path, T otherwise) const {
     const std::optional<std::string> text = json(path);

@@ -29,8 +29,8 @@ struct BackendResult {
 
 BackendResult forward(const Subject& subject, void* instance, const TokenBatch& batch,
                       int32_t which = HEXAD_WEIGHTS_CURRENT, const CallOptions& options = {}, double temperature = 1);
-// One global batch under the negative log-likelihood, sum(-logprob) / tokens, in these micro-batches; one without tokens
-// is a dummy. `gradient` takes the place of -1 / tokens where it is not 0.
+// One global batch under the negative log-likelihood, sum(-logprob) / tokens, in these micro-batches; one without
+// tokens is a dummy. `gradient` takes the place of -1 / tokens where it is not 0.
 BackendResult train(const Subject& subject, void* instance, const std::vector<TokenBatch>& batches, double gradient = 0,
                     double temperature = 1);
 BackendResult step(const Subject& subject, void* instance, double lr, uint32_t flags = 0);

@@ -38,7 +38,8 @@ class CudaDevice : public MemorySpace {
   bool busy() const;  // whether the stream has work that is not done
 
   // Runs `work` while a stream is captured in global mode: the plugin's own, into a graph, or one that the legacy
-  // default stream waits for, so that `work` is only watched. Returns what the driver says if that broke the capture, else "".
+  // default stream waits for, so that `work` is only watched. Returns what the driver says if that broke the capture,
+  // else "".
   std::string capture(const std::function<void()>& work, bool own_stream);
   void replay() const;  // the graph of the last capture of the own stream, on the stream
 

@@ -23,8 +23,8 @@ void check_backend(const Subject& subject, Findings& findings);
 void check_environment(const Subject& subject, Findings& findings);
 // L6: any thread may call, and instances run at the same time.
 void check_threads(const Subject& subject, Findings& findings);
-// L7, losses with `subject.cuda`: order of the stream, waiting, graph capture, current context, device memory, and for a
-// loss that takes both memories the numbers of L5 on the device.
+// L7, losses with `subject.cuda`: order of the stream, waiting, graph capture, current context, device memory, and for
+// a loss that takes both memories the numbers of L5 on the device.
 void check_cuda(const Subject& subject, Findings& findings);
 
 }  // namespace hexad::verify

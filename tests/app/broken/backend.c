@@ -1,5 +1,5 @@
-/* Trains one table of logits by SGD with momentum; a token's log-prob does not depend on what precedes it. Macros break it
- * (corpus.json). */
+/* Trains one table of logits by SGD with momentum; a token's log-prob does not depend on what precedes it. Macros break
+ * it (corpus.json). */
 #include <hexad/abi.h>
 #include <math.h>
 #include <stdio.h>

@@ -164,8 +164,8 @@ struct Case {
   }
 };
 
-// A product of two operands in e4m3 is off by 0.037 of its norm (op/fp8_linear_test.cpp); two follow each other forward,
-// with a product of gate and up between them, and two more backward.
+// A product of two operands in e4m3 is off by 0.037 of its norm (op/fp8_linear_test.cpp); two follow each other
+// forward, with a product of gate and up between them, and two more backward.
 constexpr double kForward = 0.08, kBackward = 0.12;
 
 TEST_CASE("experts in FP8 are near exact ones, forward and backward, and no nearer than FP8 is") {

@@ -66,7 +66,8 @@ void check_topk_case(const Json& c) {
   CHECK(replayed.probs.equal(routing.probs));
 }
 
-// ---- The whole router ------------------------------------------------------------------------------------------------
+// ---- The whole router
+// ------------------------------------------------------------------------------------------------
 
 double coefficient(const Json& config, const std::string& type) {
   const Json& types = config.at("moe_router_load_balancing_type");
@@ -175,7 +176,8 @@ void check_distributed(const Json& c) {
   });
 }
 
-// ---- Functions -------------------------------------------------------------------------------------------------------
+// ---- Functions
+// -------------------------------------------------------------------------------------------------------
 
 void check_switch_loss(const Json& c) {
   const Json &config = c.at("config"), &inputs = c.at("inputs");

@@ -17,8 +17,8 @@ constexpr int64_t kHidden = 24, kWidth = 40;
 
 at::Tensor leaf(const at::Tensor& x) { return x.detach().requires_grad_(true); }
 
-// Expert by expert: gate, up [F, H], down [H, F], in memory of one tensor, as backends hold them. `step`: 1, or -1 where
-// the last expert comes first, its down projection before the others.
+// Expert by expert: gate, up [F, H], down [H, F], in memory of one tensor, as backends hold them. `step`: 1, or -1
+// where the last expert comes first, its down projection before the others.
 ExpertWeights side_by_side(const at::Tensor& flat, int64_t experts, int64_t step) {
   const int64_t size = kWidth * kHidden;
   ExpertWeights w;

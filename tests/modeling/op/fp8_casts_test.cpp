@@ -118,7 +118,8 @@ TEST_CASE("casts take a byte an element in each layout, and of blocks their scal
   for (const at::Device device : test_devices()) {
     const at::TensorOptions options = at::TensorOptions(device).dtype(at::kBFloat16);
     CHECK(bytes_of(Model(options, Fp8::hybrid, nullptr)) == 2 * (160 * 64 + 32 * 160));
-    // [160, 64] as [160, 128] and [64, 256], with 2 x 4 and 1 x 4 scales; [32, 160] as [32, 256] and [160, 128], likewise
+    // [160, 64] as [160, 128] and [64, 256], with 2 x 4 and 1 x 4 scales; [32, 160] as [32, 256] and [160, 128],
+    // likewise
     CHECK(bytes_of(Model(options, Fp8::blockwise_hybrid, nullptr)) ==
           2 * (160 * 128 + 4 * 8) + 64 * 256 + 4 * 4 + 32 * 256 + 4 * 4);
   }

@@ -16,7 +16,8 @@ TEST_CASE("a product in 16 bits is rounded once, however its sum is split") {
                        w = at::randn({out, 8960}).to(dtype).to(device);
       const at::Tensor want = at::mm(x.to(at::kDouble), w.to(at::kDouble).t());
       const at::Tensor got = at::mm(x, w.t()).to(at::kDouble);
-      // One rounding to nearest errs by at most u = 2^-8 (bf16) or 2^-11 (fp16) of the value, by 0.39 u in the mean square.
+      // One rounding to nearest errs by at most u = 2^-8 (bf16) or 2^-11 (fp16) of the value, by 0.39 u in the mean
+      // square.
       const double u = dtype == at::kBFloat16 ? 0x1p-8 : 0x1p-11;
       CHECK((got - want).norm().item<double>() < 0.45 * u * want.norm().item<double>());
     }

@@ -78,7 +78,8 @@ static hexad_code fault(hexad_loss* self, hexad_call* call) {
 static hexad_code compute(hexad_loss* self, hexad_call* call, const hexad_loss_batch* batch, hexad_loss_out* out) {
   hexad_code code = fault(self, call);
   if (code) return code;
-  const float *x = HEXAD_F32(batch->inputs[0].tensor), *w = batch->inputs[1].tensor ? HEXAD_F32(batch->inputs[1].tensor) : 0;
+  const float* x = HEXAD_F32(batch->inputs[0].tensor);
+  const float* w = batch->inputs[1].tensor ? HEXAD_F32(batch->inputs[1].tensor) : 0;
   float* grad = HEXAD_F32(out->grads[0]);
   for (int64_t b = 0; b < batch->num_sequences; b++)
     for (int64_t t = batch->cu_seqlens[b]; t < batch->cu_seqlens[b + 1]; t++) {
@@ -156,7 +157,8 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   return 0;
 }
 static void drop(const hexad_completion* event) {
-  free((void*)event->columns), free((void*)event->tokens), free((void*)event->logprobs), free((void*)event->spans), free((void*)event->error);
+  free((void*)event->columns), free((void*)event->tokens), free((void*)event->logprobs), free((void*)event->spans);
+  free((void*)event->error);
   free((void*)event);
 }
 static void destroy(hexad_generator* self) {
@@ -236,7 +238,8 @@ static hexad_code update_end(hexad_generator* self, hexad_call* call, int32_t co
 }
 static hexad_code weight_layout(hexad_generator* self, hexad_call* call, hexad_weight_list* out) {
   static const int64_t global[] = {4, 3}, offsets[] = {2, 0}, shape[] = {2, 3};
-  static const hexad_weight_slice slices[] = {{"w", 0, global, offsets, shape, 2, HEXAD_DTYPE_F32}, {"scalar", 0, 0, 0, 0, 0, HEXAD_DTYPE_F64}};
+  static const hexad_weight_slice slices[] = {
+      {"w", 0, global, offsets, shape, 2, HEXAD_DTYPE_F32}, {"scalar", 0, 0, 0, 0, 0, HEXAD_DTYPE_F64}};
   out->slices = slices, out->count = 2;
   return 0;
 }
@@ -247,7 +250,8 @@ static hexad_code wake(hexad_generator* self, hexad_call* call) {
   self->host->metric(call, "released", (double)self->released, 1, HEXAD_REDUCE_SUM);
   return 0;
 }
-static const hexad_generator_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_generator_vtable, flush_cache), 0, create, destroy,
+static const hexad_generator_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_generator_vtable, flush_cache), 0,
+    create, destroy,
   describe, submit, poll, release, cancel, update_begin, update_bucket, update_end, weight_layout, pause_, 0, sleep_,
   wake, 0};
 HEXAD_GENERATOR_PLUGIN(NAME, "1.2.0", "MIT", vtable)

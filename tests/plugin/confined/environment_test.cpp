@@ -12,7 +12,8 @@ constexpr const char* kEnvironment = R"(
 #include <stdlib.h>
 #include <string.h>
 struct hexad_environment { const hexad_host* host; double scale; };
-static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config, hexad_environment** out) {
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config,
+                         hexad_environment** out) {
   hexad_environment* self = calloc(1, sizeof *self);
   self->host = host, self->scale = 1, *out = self;
   return host->config_f64(call, config, "scale", &self->scale);

@@ -120,9 +120,9 @@ inline CallCost cost_of(const json& config, const std::vector<Sequence>& data, b
 }
 
 // The casts do stay. On a CPU three micro-batches in one call make fewer casts than in three, by one a matrix at least;
-// peaks of memory go by buffers there that other threads give back late. On a GPU the peak of a call of equal micro-batches
-// is above that of a call of one, by the casts' bytes but for the one that a call of one may hold at its peak. `share`: of
-// the matrices, on this rank.
+// peaks of memory go by buffers there that other threads give back late. On a GPU the peak of a call of equal
+// micro-batches is above that of a call of one, by the casts' bytes but for the one that a call of one may hold at its
+// peak. `share`: of the matrices, on this rank.
 inline void check_casts_are_counted(const json& config, double share) {
   Instance backend(config);
   REQUIRE_MESSAGE(backend.code() == HEXAD_OK, backend.error());

@@ -1,6 +1,6 @@
-// One training step over one long sequence, and what it took. Its argument is a file, {"plugin", "policy", "tokens"}; each
-// rank writes <file>.<rank> with its loss, seconds and bytes, and rank 0 the gradients into the folder <file>.grads.
-// benchmarks/long_context.py runs it too.
+// One training step over one long sequence, and what it took. Its argument is a file, {"plugin", "policy", "tokens"};
+// each rank writes <file>.<rank> with its loss, seconds and bytes, and rank 0 the gradients into the folder
+// <file>.grads. benchmarks/long_context.py runs it too.
 #pragma once
 #include <chrono>
 

@@ -1,5 +1,6 @@
-// Router replay beside plain autograd: training goes to the experts that the log-prob pass chose, though the weights have
-// moved and the micro-batches and their ranks are others; or, as the log-prob pass does, to those that came with the batch.
+// Router replay beside plain autograd: training goes to the experts that the log-prob pass chose, though the weights
+// have moved and the micro-batches and their ranks are others; or, as the log-prob pass does, to those that came with
+// the batch.
 #pragma once
 #include "tests/plugins/backend/expert_reference.hpp"
 

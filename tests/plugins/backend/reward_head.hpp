@@ -12,8 +12,8 @@ inline json as_reward_model(json config) {
   return config;
 }
 
-// The last one is a token alone, and in packs of two and of three a micro-batch of its own: a context-parallel rank holds
-// none of it.
+// The last one is a token alone, and in packs of two and of three a micro-batch of its own: a context-parallel rank
+// holds none of it.
 inline std::vector<Sequence> scored_sequences() {
   std::vector<Sequence> data = make_sequences(6, 3);
   data.push_back({{5}, {0.0f}});

@@ -39,7 +39,8 @@ void check_equal(const std::filesystem::path& got, const std::filesystem::path& 
 }
 
 // Goes on from `saved` of as many ranks as the argument begins with; what it saves then is `final`, bit for bit on as
-// many. On others the moments of Adam may differ more than the weights: some of this small model's gradients nearly cancel.
+// many. On others the moments of Adam may differ more than the weights: some of this small model's gradients nearly
+// cancel.
 void second_run(const Rank& rank) {
   start_runtime(rank);
   std::stringstream argument(rank.argument);

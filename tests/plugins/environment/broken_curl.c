@@ -1,5 +1,6 @@
 /* Before libcurl (LD_PRELOAD): calls that fail. HEXAD_BROKEN_CURL=sometimes: every third of each function, as if memory
- * were short; never: nothing is ever done, and no call says so; unresolved: the name server of judge.test never answers. */
+ * were short; never: nothing is ever done, and no call says so; unresolved: the name server of judge.test never
+ * answers. */
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <dlfcn.h>

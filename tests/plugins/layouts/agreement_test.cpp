@@ -25,9 +25,9 @@ Errors bounds_of_fp32() {
   return {.loss = bound, .grad = bound, .weight = 5 * bound, .norm = bound, .logprob = bound};
 }
 
-// bfloat16 beside fp32 at the same (rounded) weights. One rank is off by 5e-2 in its worst gradient and 7e-2 in a log-prob
-// (four blocks forward and back, 2^-9 a rounding): a layout, which sums in other parts, may be off by twice that. The
-// loss is a sum of both signs that nearly cancels; weights are compared at bfloat16's own resolution, 2^-8.
+// bfloat16 beside fp32 at the same (rounded) weights. One rank is off by 5e-2 in its worst gradient and 7e-2 in a
+// log-prob (four blocks forward and back, 2^-9 a rounding): a layout, which sums in other parts, may be off by twice
+// that. The loss is a sum of both signs that nearly cancels; weights are compared at bfloat16's own resolution, 2^-8.
 constexpr Errors kBfloat16Bounds = {.loss = 5e-2, .grad = 1e-1, .weight = 8e-3, .norm = 3e-2, .logprob = 0.15};
 
 constexpr size_t kRowsAtOnce = 8;  // of one start of the processes, which costs seconds; then their lines are printed

@@ -55,8 +55,8 @@ const std::vector<size_t>& runnable(const std::string& family) {
 
 // A child process makes one pass over the layouts with its number of ranks, of all tasks.
 //   write: step 1 of the model from the start, kept under `dir`/W; step 2 of the same, kept under `dir`/W_next.
-//   read: for every pair (W, R) of `pairs` with R's number of ranks: R loads W, keeps what it read under W_R, and step 2
-//   under W_R_next.
+//   read: for every pair (W, R) of `pairs` with R's number of ranks: R loads W, keeps what it read under W_R, and step
+//   2 under W_R_next.
 struct Task {
   std::filesystem::path dir;
   std::string family;

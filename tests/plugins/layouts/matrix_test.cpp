@@ -10,8 +10,8 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Two of `dimensions` that no row of the kind has at once; empty when all pairs are there. A dimension that is another's
-// part (sp of tp, vpp of pp, hsdp of dp) pairs with it by being there at all.
+// Two of `dimensions` that no row of the kind has at once; empty when all pairs are there. A dimension that is
+// another's part (sp of tp, vpp of pp, hsdp of dp) pairs with it by being there at all.
 std::vector<std::string> missing_pairs(const std::string& backend, bool experts, bool padded, const Names& dimensions) {
   std::vector<std::string> missing;
   for (const std::string& a : dimensions) {

@@ -1,5 +1,5 @@
-// Collectives that happen as late as they may: a result is not there, and what was sent is not to be touched, until it is
-// waited for.
+// Collectives that happen as late as they may: a result is not there, and what was sent is not to be touched, until it
+// is waited for.
 #pragma once
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 

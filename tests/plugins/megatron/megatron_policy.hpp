@@ -7,8 +7,8 @@ namespace backend_test {
 
 inline json megatron_model(const std::string& family) { return divisible_model(family); }
 
-// megatron_cfg with `keys`, and with what they leave open as a test of numbers wants it: routers that learn, in the model's
-// type, gradients in fp32, experts cut as the rest; a sharding strategy is in force.
+// megatron_cfg with `keys`, and with what they leave open as a test of numbers wants it: routers that learn, in the
+// model's type, gradients in fp32, experts cut as the rest; a sharding strategy is in force.
 inline json megatron_section(const json& keys) {
   json section = {{"freeze_moe_router", false}, {"distributed_data_parallel_config", {{"grad_reduce_in_fp32", true}}}};
   if (keys.contains("tensor_model_parallel_size"))

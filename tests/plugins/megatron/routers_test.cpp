@@ -147,8 +147,8 @@ void keeps_frozen(const Rank& rank) {
   for (const auto& [name, weight] : read_weights(folder.path()))
     if (name.ends_with(".gate.weight")) routers += (weight.numel() + 63) / 64 * 64;
   CHECK(routers > 0);
-  // Four bytes of fp32; a trained one has two of bfloat16 and four of its master, in buffers whose parameters begin on 64
-  // elements.
+  // Four bytes of fp32; a trained one has two of bfloat16 and four of its master, in buffers whose parameters begin on
+  // 64 elements.
   CHECK(trains->memory().parameter_bytes - stays->memory().parameter_bytes == 2 * routers);
   const auto kept_by = [](Instance& backend) {
     const int64_t before = backend.memory().parameter_bytes;

@@ -49,8 +49,8 @@ Rows random_rows(std::mt19937_64& rng, int64_t block_size) {
   return rows;
 }
 
-// What an item of a level covers, for each of its rows: positions [begin, end) of its request, which start at block 0 of
-// the level's table.
+// What an item of a level covers, for each of its rows: positions [begin, end) of its request, which start at block 0
+// of the level's table.
 struct Reach {
   int64_t row, partial, begin, end;
 };

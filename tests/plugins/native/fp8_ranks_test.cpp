@@ -1,5 +1,5 @@
-// Precision fp8 among ranks that share a model, as far as a CPU goes: what each keeps, its checksums, and what the casts
-// of parts cost.
+// Precision fp8 among ranks that share a model, as far as a CPU goes: what each keeps, its checksums, and what the
+// casts of parts cost.
 #include "plugins/native/model/weight_sums.hpp"
 #include "plugins/native/parallel/replica.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"

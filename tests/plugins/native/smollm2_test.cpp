@@ -1,5 +1,6 @@
 // Log-probs of the generator against the full forward pass on a real model, over real text and its own samples.
-// HEXAD_SMOLLM2_DIR names the Hugging Face directory of SmolLM2-135M-Instruct, which `make test` makes; skipped without.
+// HEXAD_SMOLLM2_DIR names the Hugging Face directory of SmolLM2-135M-Instruct, which `make test` makes; skipped
+// without.
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -84,8 +85,8 @@ double gib(const RealModel& model, int64_t tokens, at::ScalarType dtype) {
          (1024.0 * 1024.0 * 1024.0);
 }
 
-// At least `wanted` tokens sampled after prompts of real text, in groups of 8, in a cache that is too small for all that
-// run at once.
+// At least `wanted` tokens sampled after prompts of real text, in groups of 8, in a cache that is too small for all
+// that run at once.
 Gap gap_of_samples(const RealModel& model, const std::vector<int32_t>& text, const std::string& precision,
                    int64_t wanted) {
   constexpr int64_t kNew = 85, kGroup = 8;

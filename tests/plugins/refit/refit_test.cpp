@@ -1,5 +1,5 @@
-// A backend trains and sends its weights to the generator of the same process: what that draws has the log-probs that the
-// backend computes, for the new weights and not for the old ones; in fp32, and in bf16 within its rounding.
+// A backend trains and sends its weights to the generator of the same process: what that draws has the log-probs that
+// the backend computes, for the new weights and not for the old ones; in fp32, and in bf16 within its rounding.
 #include "tests/plugins/refit/generator.hpp"
 
 #include "tests/plugins/backend/divisible_model.hpp"

@@ -75,7 +75,8 @@ const std::pair<GenerationApi, std::string> kEvents[] = {
     {GenerationApi::completions,
      R"({"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"",)"
      R"("logprobs":{"text_offset":[0],"token_logprobs":[-3.5],"tokens":["token_id:9"],)"
-     R"("top_logprobs":[{"token_id:9":-3.5}]},"finish_reason":"length","stop_reason":null,"token_ids":[9]}],"usage":null})"}};
+     R"("top_logprobs":[{"token_id:9":-3.5}]},"finish_reason":"length","stop_reason":null,"token_ids":[9]}],)"
+     R"("usage":null})"}};
 
 TEST_CASE("the usual events are read without a tree, and say the same") {
   for (const auto& [api, event] : kEvents) {

@@ -15,7 +15,8 @@ using first_party::source;
 using plugin_test::contains;
 using Texts = std::vector<std::string>;
 
-// $1 the size of each disk, $2 the folder that has them, $3 a file for the list of what is left on them, $4 how to list.
+// $1 the size of each disk, $2 the folder that has them, $3 a file for the list of what is left on them, $4 how to
+// list.
 constexpr const char* kOnOwnDisks =
     "disks=$2; left=$3; list=$4; "
     "for name in refit checkpoints; do mount -t tmpfs -o size=$1 none \"$disks/$name\" || exit 125; done; "

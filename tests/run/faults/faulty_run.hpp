@@ -28,8 +28,8 @@ class FaultyRun {
   // Trains on disks of its own, where that is possible, with servers that fail so.
   FaultyRun(const RunSize& size, const Json& schedule);
 
-  // Exit 0; every group trained, none dropped; every sample of every step is one that a server has drawn to its end, each
-  // request's once.
+  // Exit 0; every group trained, none dropped; every sample of every step is one that a server has drawn to its end,
+  // each request's once.
   void check_samples() const;
   // No step waited beyond its deadlines.
   void check_times() const;

@@ -4,8 +4,8 @@
 //   prefill, decode                         of a request, before its first token, and in the middle
 //   pause, reload, reset, resume            of an update of the weights
 //   save, checkpoint                        while the run writes weights for the servers, or a checkpoint
-// Kinds: kill, late_kill (when it has done what it was asked), stop (and continued later), hang (stopped for good), status
-// (500), truncated, reset, wrong_json, wrong_count, disk_full.
+// Kinds: kill, late_kill (when it has done what it was asked), stop (and continued later), hang (stopped for good),
+// status (500), truncated, reset, wrong_json, wrong_count, disk_full.
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>

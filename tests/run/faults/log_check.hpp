@@ -9,8 +9,8 @@ namespace faults {
 
 class LogCheck {
  public:
-  // `worker`: the log of the rank that generates; `controller`: what the program said. `own_servers`: the run starts them
-  // again.
+  // `worker`: the log of the rank that generates; `controller`: what the program said. `own_servers`: the run starts
+  // them again.
   LogCheck(const std::string& worker, const std::string& controller, bool own_servers);
 
   // The line that says what was done about the fault (a line of faults.jsonl); empty if there is none.

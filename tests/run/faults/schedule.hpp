@@ -1,7 +1,7 @@
 // Faults of a run, by name: which of them comes at which occasion, told to every server by a folder that they share.
 //
-// The folder holds schedule.json (what is to happen), faults.jsonl (what did, by time) and samples.jsonl (every sequence
-// that a server has drawn to its end).
+// The folder holds schedule.json (what is to happen), faults.jsonl (what did, by time) and samples.jsonl (every
+// sequence that a server has drawn to its end).
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -13,7 +13,8 @@
 
 namespace toy {
 
-// Until what must come has not come, in seconds: other programs may have the cores, and a test that passes never waits so long.
+// Until what must come has not come, in seconds: other programs may have the cores, and a test that passes never waits
+// so long.
 constexpr double kPatienceS = 300;
 
 struct Ended {

@@ -29,7 +29,8 @@ checkpointing: {{enabled: true, checkpoint_dir: {0}/checkpoints, metric_name: nu
 policy:
   model_name: {2}/configs/quickstart_model
   tokenizer:
-    chat_template: "{{% for m in messages %}}{{% if m.role == 'user' %}}<question>{{{{ m.content }}}}<answer>{{% else %}}{{{{ m.content }}}}{{% endif %}}{{% endfor %}}"
+    chat_template: "{{% for m in messages %}}{{% if m.role == 'user' %}}<question>{{{{ m.content
+        }}}}<answer>{{% else %}}{{{{ m.content }}}}{{% endif %}}{{% endfor %}}"
   backend: toy_backend
   train_global_batch_size: 8
   train_micro_batch_size: 4

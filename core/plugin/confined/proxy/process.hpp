@@ -29,8 +29,8 @@ class Process {
   pid_t pid() const { return child_.pid(); }
   // Ends it, if it still runs; `why` ("did not answer within 5 s") is then what `ending` says.
   void end(const std::string& why);
-  // "was killed by signal 11 (Segmentation fault) during compute. It last wrote: ...". Waits a little for an end that is on
-  // its way, and brings it about if it does not come.
+  // "was killed by signal 11 (Segmentation fault) during compute. It last wrote: ...". Waits a little for an end that
+  // is on its way, and brings it about if it does not come.
   std::string ending(std::string_view function);
 
  private:

@@ -16,8 +16,8 @@
 
 namespace hexad::plugin::confined {
 
-// One plugin's process. Thread-safe: calls that run at the same time (thread class A) have a connection and a thread over
-// there each; a connection is made when all others are in use, and kept.
+// One plugin's process. Thread-safe: calls that run at the same time (thread class A) have a connection and a thread
+// over there each; a connection is made when all others are in use, and kept.
 class Remote {
  public:
   // Starts the process. `limit_s`: how long a call may take that has no deadline of its own. Throws Error(worker).

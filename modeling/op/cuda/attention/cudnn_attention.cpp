@@ -62,8 +62,8 @@ struct CudnnAttention : Function<CudnnAttention> {
     const int64_t window = ctx->saved_data["window"].toInt();
     const c10::cuda::CUDAGuard guard(q.device());
     // With another token stride than that of q its gradient comes out wrong (cuDNN 9.19). Those of k and v, where heads
-    // share them, are summed from one for every head, whose tokens lie as far apart as theirs times the heads that share:
-    // parts of a wide tensor would need many times the memory.
+    // share them, are summed from one for every head, whose tokens lie as far apart as theirs times the heads that
+    // share: parts of a wide tensor would need many times the memory.
     const at::Tensor grad_q = at::empty_strided(q.sizes(), q.strides(), q.options());
     const at::Tensor grad_k = at::empty(k.sizes(), k.options()), grad_v = at::empty(v.sizes(), v.options());
     run_cudnn_attention({q, k, v, saved[3], saved[4], in_place_or_copied(grads[0]), grad_q, grad_k, grad_v},

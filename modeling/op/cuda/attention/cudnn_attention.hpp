@@ -9,10 +9,10 @@
 
 namespace hexad::modeling::cuda {
 
-// Whether cuDNN takes tensors like these: Hopper or newer, bf16 or fp16, head widths that are multiples of 16 up to 256,
-// unit stride in a head, heads and tokens that begin at multiples of 16 bytes. Not in ATen's deterministic mode: the
-// backward pass adds in no fixed order, and its ordered variant needs memory for all scores. Always false in a build
-// without CUDA.
+// Whether cuDNN takes tensors like these: Hopper or newer, bf16 or fp16, head widths that are multiples of 16 up to
+// 256, unit stride in a head, heads and tokens that begin at multiples of 16 bytes. Not in ATen's deterministic mode:
+// the backward pass adds in no fixed order, and its ordered variant needs memory for all scores. Always false in a
+// build without CUDA.
 bool fits_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
 
 // q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, Dv], each with its own strides (parts of one projection are read in place),

@@ -87,8 +87,8 @@ struct Work {
   }
 };
 
-// The tile's keys and values on their way to shared memory: rows of dim elements whose 16-byte words are swapped so that
-// eight rows at one column lie in different banks.
+// The tile's keys and values on their way to shared memory: rows of dim elements whose 16-byte words are swapped so
+// that eight rows at one column lie in different banks.
 template <int kDim, int kWarps>
 class TileLoader {
  public:

@@ -25,16 +25,16 @@ struct InvariantAttention {
   // Key j of sequence i and head h: keys + place * key_stride + h * key_head_stride.
   const void *keys = nullptr, *values = nullptr;
   int64_t key_stride = 0, key_head_stride = 0, value_stride = 0, value_head_stride = 0;
-  // Packed, without `blocks`: sequence i has the keys of rows q_indptr[i] ... q_indptr[i + 1], place q_indptr[i] + j. With
-  // them it has blocks[block_indptr[i]] ... of block_size keys, the last one last_block_size[i]; key j lies at place
-  // block * block_places + j % block_size.
+  // Packed, without `blocks`: sequence i has the keys of rows q_indptr[i] ... q_indptr[i + 1], place q_indptr[i] + j.
+  // With them it has blocks[block_indptr[i]] ... of block_size keys, the last one last_block_size[i]; key j lies at
+  // place block * block_places + j % block_size.
   const int32_t *blocks = nullptr, *block_indptr = nullptr, *last_block_size = nullptr;
   int block_size = 0;
   int64_t block_places = 0;
 
-  // Between the tiles of a shared beginning and a row's own ones: o fp32 [rows, heads, dim], then m and l [rows, heads, 2].
-  // With `leaves` all rows see all keys, whole tiles of them, and their state is left there in place of results. A row
-  // whose resumes[row * resume_stride] is not 0 goes on from it, and its keys are those after the beginning.
+  // Between the tiles of a shared beginning and a row's own ones: o fp32 [rows, heads, dim], then m and l [rows, heads,
+  // 2]. With `leaves` all rows see all keys, whole tiles of them, and their state is left there in place of results. A
+  // row whose resumes[row * resume_stride] is not 0 goes on from it, and its keys are those after the beginning.
   float *states = nullptr, *scalars = nullptr;
   bool leaves = false;
   const int32_t* resumes = nullptr;

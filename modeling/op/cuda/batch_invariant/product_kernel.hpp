@@ -7,9 +7,9 @@ struct CUstream_st;
 
 namespace hexad::modeling::cuda {
 
-// y [rows, out] = x [rows, in] * weight [out, in]^T + bias [out] (null: none); bf16, y in bf16 or, `wide`, in fp32. Rows
-// of x and y lie x_stride and y_stride elements apart. `in`, `out` and the strides are multiples of 8, pointers aligned
-// to 16 bytes.
+// y [rows, out] = x [rows, in] * weight [out, in]^T + bias [out] (null: none); bf16, y in bf16 or, `wide`, in fp32.
+// Rows of x and y lie x_stride and y_stride elements apart. `in`, `out` and the strides are multiples of 8, pointers
+// aligned to 16 bytes.
 struct InvariantProduct {
   const void *x = nullptr, *weight = nullptr, *bias = nullptr;
   void* y = nullptr;

@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(kBlock) scan_runs_kernel(ExpertSortCall call, 
   if (lane == 0) call.counts[runs * call.num_experts + expert] = total;
 }
 
-// begins [num_experts] in shared memory: rows of earlier experts. One warp writes them; the block reads them afterwards.
+// begins [num_experts] in shared memory: rows of earlier experts. One warp writes them; the block reads them
+// afterwards.
 __device__ void scan_experts(const ExpertSortCall& call, const int32_t* totals, int32_t* begins) {
   if (threadIdx.x < kWarp) {
     int sum_before = 0;

@@ -17,8 +17,8 @@ namespace {
 
 using cute::Int;
 
-// The sums lie as [out, in]; as a column-major matrix of M = in rows and N = out columns it is x^T grad. So the width of
-// a tile can follow the rows of a part, of which FSDP leaves few.
+// The sums lie as [out, in]; as a column-major matrix of M = in rows and N = out columns it is x^T grad. So the width
+// of a tile can follow the rows of a part, of which FSDP leaves few.
 template <int kColumns>
 struct Product {
   using Half = cutlass::bfloat16_t;

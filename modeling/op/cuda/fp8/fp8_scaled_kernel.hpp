@@ -7,8 +7,8 @@
 namespace hexad::modeling::cuda {
 
 // The layouts of op/fp8/blocks.hpp. Columns of the source are a multiple of 16, and so is `padded_rows`, at least its
-// rows; what is written beside it is zeros. by_rows [padded_rows, C128] and by_columns [C, R128] may be null, with their
-// scales; all begin on 16 bytes. Strides are in elements.
+// rows; what is written beside it is zeros. by_rows [padded_rows, C128] and by_columns [C, R128] may be null, with
+// their scales; all begin on 16 bytes. Strides are in elements.
 struct Fp8ScaledCastCall {
   Fp8Source source;
   Fp8Element to = Fp8Element::e4m3;

@@ -1,4 +1,5 @@
-// Attention over the paged cache by FlashInfer's kernels, cut into work items by our own plan (model/attention_plan.hpp).
+// Attention over the paged cache by FlashInfer's kernels, cut into work items by our own plan
+// (model/attention_plan.hpp).
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>

@@ -10,9 +10,9 @@ namespace {
 using modeling::cuda::multiply_tile, modeling::cuda::packed;
 
 // A block has an item and one of its heads of keys: its warps take 16 keys in turn, each with a softmax of its own, and
-// join their results at the end. Scores are keys x heads (mma.m16n8k16: 16 keys, up to 8 heads that share them), results
-// dims x heads. Keys and values come straight from memory into the registers where the instruction wants them: a lane
-// loads 16 neighbours of a row, and the order of dims that this makes is the same on both sides of a product.
+// join their results at the end. Scores are keys x heads (mma.m16n8k16: 16 keys, up to 8 heads that share them),
+// results dims x heads. Keys and values come straight from memory into the registers where the instruction wants them:
+// a lane loads 16 neighbours of a row, and the order of dims that this makes is the same on both sides of a product.
 constexpr int kWarps = 4, kKeys = 16;
 
 __device__ uint4 load(const __nv_bfloat16* from) { return __ldcg(reinterpret_cast<const uint4*>(from)); }

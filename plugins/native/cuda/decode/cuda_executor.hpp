@@ -1,7 +1,7 @@
 // The decoder on an NVIDIA GPU (sm_90) in bf16: fused kernels, products by cuBLAS, paged attention by FlashInfer's
 // kernels, CUDA graphs for passes that only decode, and sampling on the device. The residual stream is fp32, as in
-// training. Passes are enqueued while the one before runs: a token that the host does not know yet is read from where it
-// was drawn.
+// training. Passes are enqueued while the one before runs: a token that the host does not know yet is read from where
+// it was drawn.
 #pragma once
 #include "plugins/native/model/executor.hpp"
 

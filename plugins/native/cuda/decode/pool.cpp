@@ -39,7 +39,8 @@ void copy_pool_blocks(const at::Tensor& pools, const std::vector<std::pair<int32
   const int64_t pool_bytes = pools.stride(0) * pools.element_size(),
                 block_bytes = pools.stride(1) * pools.element_size();
   for (size_t begin = 0; begin < pairs.size();) {
-    // The kernel knows no order: a run ends before a block that the run has touched is written, or is read once written.
+    // The kernel knows no order: a run ends before a block that the run has touched is written, or is read once
+    // written.
     std::unordered_set<int32_t> read, written;
     size_t end = begin;
     for (; end < pairs.size(); ++end) {

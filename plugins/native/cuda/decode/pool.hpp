@@ -1,5 +1,5 @@
-// Device memory beside LibTorch's caching allocator, for what is large and sleeps: it comes from the driver and goes back
-// to it, so that sleep gives it to whoever shares the GPU.
+// Device memory beside LibTorch's caching allocator, for what is large and sleeps: it comes from the driver and goes
+// back to it, so that sleep gives it to whoever shares the GPU.
 #pragma once
 #include <ATen/core/Tensor.h>
 

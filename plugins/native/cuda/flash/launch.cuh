@@ -13,9 +13,9 @@
 namespace hexad::native::cuda {
 
 // Tiles of 16 keys that each warp takes at a time. FlashInfer takes as many as two blocks a multiprocessor allow. For
-// single rows fewer are quicker, because more blocks run at once (measured: 3 to 13 % on an H200; in e4m3 registers leave
-// room for as many blocks with two as with one); shared beginnings take half as many, which leaves shared memory to the
-// single rows beside them.
+// single rows fewer are quicker, because more blocks run at once (measured: 3 to 13 % on an H200; in e4m3 registers
+// leave room for as many blocks with two as with one); shared beginnings take half as many, which leaves shared memory
+// to the single rows beside them.
 template <int kTile, int kDim, typename Kv>
 constexpr uint32_t key_tiles() {
   return kTile > 16 ? 4 : kDim == 128 && sizeof(Kv) == 2 ? 1 : 2;

@@ -23,8 +23,8 @@ inline Fp8Weight fp8_weight(const at::Tensor& values, const at::Tensor& scales) 
 void cast_rows(const at::Tensor& x, const at::Tensor& values, const at::Tensor& scales);
 
 // out bf16 [rows, N] = x * weight^T + bias [N] (or undefined), weight e4m3 [N, K] with scales [N]; N and K are
-// multiples of 16. Rows in FP8 meet it on the FP8 tensor cores; few rows in bf16 (kMostSkinnyRows), K a multiple of 64, meet the
-// weight widened.
+// multiples of 16. Rows in FP8 meet it on the FP8 tensor cores; few rows in bf16 (kMostSkinnyRows), K a multiple of 64,
+// meet the weight widened.
 void multiply_fp8(const Rows& x, const at::Tensor& weight, const at::Tensor& scales, const at::Tensor& bias,
                   const at::Tensor& out);
 

@@ -13,7 +13,8 @@ class PartDraws {
   // For at most `draws` of them; `vocabulary` columns are shared as torch.chunk cuts them.
   PartDraws(const Replica& replica, int64_t vocabulary, int64_t draws, at::Device device);
 
-  // logits: fp32 [rows, this rank's columns], contiguous. Every rank gets the tokens and log-probs of all tasks [count].
+  // logits: fp32 [rows, this rank's columns], contiguous. Every rank gets the tokens and log-probs of all tasks
+  // [count].
   void draw(const at::Tensor& logits, const DrawTask* tasks, int32_t* tokens, float* logprobs, int64_t count,
             cudaStream_t stream) const;
 

@@ -17,8 +17,8 @@ struct DrawTask {
   int32_t row;    // of the logits; below 0: nothing to draw
 };
 
-// logits fp32 [rows, vocab]; tasks, tokens and logprobs [count] on the device. A token is -1 when its row has a nan or no
-// finite largest logit. The weights of the top-p filter are summed in units of 2^-40 of the largest.
+// logits fp32 [rows, vocab]; tasks, tokens and logprobs [count] on the device. A token is -1 when its row has a nan or
+// no finite largest logit. The weights of the top-p filter are summed in units of 2^-40 of the largest.
 void sample(const float* logits, int vocab, const DrawTask* tasks, int32_t* tokens, float* logprobs, int count,
             cudaStream_t stream);
 

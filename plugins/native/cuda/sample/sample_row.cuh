@@ -1,5 +1,5 @@
-// What the sampling kernel knows of its row, and scans over it. A row is cut into segments; a warp takes whole segments,
-// in which the order of logits is that of lanes: logit j * 32 + lane.
+// What the sampling kernel knows of its row, and scans over it. A row is cut into segments; a warp takes whole
+// segments, in which the order of logits is that of lanes: logit j * 32 + lane.
 #pragma once
 #include <cmath>
 #include <cstdint>

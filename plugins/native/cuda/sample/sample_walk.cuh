@@ -1,5 +1,5 @@
-// Inverse of a row's cumulative distribution on the GPU: sums of its segments, the segment that a draw falls in, and the
-// logit in it.
+// Inverse of a row's cumulative distribution on the GPU: sums of its segments, the segment that a draw falls in, and
+// the logit in it.
 #pragma once
 #include "plugins/native/cuda/sample/sample_row.cuh"
 

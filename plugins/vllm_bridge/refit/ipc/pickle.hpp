@@ -1,6 +1,6 @@
 // What vLLM's CUDA IPC engine unpickles: where a buffer of ours lies on a GPU that both processes use.
-// Source: torch.multiprocessing.reductions.rebuild_cuda_tensor (15 arguments) and c10's shareIpcHandle (two bytes before
-// the handle), as vLLM 0.24's vllm/distributed/weight_transfer/ipc_engine.py calls them.
+// Source: torch.multiprocessing.reductions.rebuild_cuda_tensor (15 arguments) and c10's shareIpcHandle (two bytes
+// before the handle), as vLLM 0.24's vllm/distributed/weight_transfer/ipc_engine.py calls them.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// NCCL, looked for at run time: both sides of a communicator need the same version, so that this process's is used and its
-// path told to the servers that are spawned.
+// NCCL, looked for at run time: both sides of a communicator need the same version, so that this process's is used and
+// its path told to the servers that are spawned.
 #pragma once
 #include <hexad/services.hpp>
 

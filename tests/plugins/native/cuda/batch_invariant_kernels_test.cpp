@@ -1,5 +1,5 @@
-// The kernels of the batch-invariant mode over the paged cache: decoding, whole prompts and chunks of them give the bits
-// of packed rows.
+// The kernels of the batch-invariant mode over the paged cache: decoding, whole prompts and chunks of them give the
+// bits of packed rows.
 #include <c10/cuda/CUDAStream.h>
 
 #include <numeric>

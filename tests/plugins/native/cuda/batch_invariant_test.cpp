@@ -1,5 +1,5 @@
-// The batch-invariant mode on a GPU: log-probs of the rollout have the bits of training's forward pass, however both are
-// batched.
+// The batch-invariant mode on a GPU: log-probs of the rollout have the bits of training's forward pass, however both
+// are batched.
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Draws from parts of rows on the GPU, one part after the other, against the kernel that sees whole rows and against the
-// CPU's steps.
+// Draws from parts of rows on the GPU, one part after the other, against the kernel that sees whole rows and against
+// the CPU's steps.
 #include "plugins/native/cuda/sample/sample_parts.hpp"
 
 #include "modeling/parallel/placement.hpp"

@@ -1,4 +1,5 @@
-// Several GPUs run one copy of the model: through graphs, cascades, preemption, passes in flight, new weights and sleep.
+// Several GPUs run one copy of the model: through graphs, cascades, preemption, passes in flight, new weights and
+// sleep.
 #include "plugins/native/model/weight_sums.hpp"
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/fp8_forward.hpp"
