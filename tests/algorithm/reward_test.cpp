@@ -111,7 +111,7 @@ rollout::Rollout rollout_of(const Json& round) {
 
 void check_dynamic_sampling(const Json& test_case) {
   const Json& grpo = test_case.at("config").at("grpo");
-  if (!grpo.at("use_dynamic_sampling")) throw golden::Skip{"nothing is filtered"};
+  if (!grpo.at("use_dynamic_sampling")) throw golden::Skip{"dynamic sampling is off, and nothing is filtered"};
   DynamicSampling sampling(
       grpo.at("num_prompts_per_step").get<int64_t>() * grpo.at("num_generations_per_prompt").get<int64_t>(),
       grpo.at("dynamic_sampling_max_gen_batches"));

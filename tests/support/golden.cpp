@@ -20,16 +20,16 @@ std::filesystem::path source_dir() {
   return dir ? dir : ".";
 }
 
-// Notes for golden_summary.py: a line FILE<tab>CASE of each case that ran. Without cases a line FILE: the file is
-// known. Each process has a file of its own.
-void note(const std::string& file, const std::vector<std::string>& cases) {
+// Notes for golden_summary.py: a line FILE<tab>CASE<tab>WHAT of each case, which ran or was skipped; a line FILE of a file
+// without cases that is known. Each process has a file of its own.
+void note(const std::string& file, const std::vector<std::string>& cases, const char* what) {
   const char* build = std::getenv("HEXAD_BUILD_DIR");
   if (!build) return;
   const std::filesystem::path report = std::filesystem::path(build) / "golden-report";
   std::filesystem::create_directories(report);
   std::ofstream out(report / std::to_string(::getpid()), std::ios::app);
   if (cases.empty()) out << file << '\n';
-  for (const std::string& name : cases) out << file << '\t' << name << '\n';
+  for (const std::string& name : cases) out << file << '\t' << name << '\t' << what << '\n';
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -76,8 +76,9 @@ size_t run_file(const std::string& file, const std::function<void(const Json&)>&
   }
   for (const auto& [why, names] : skipped) {
     test_report::skipped("golden " + file + ": " + listed(names) + ": " + why);
+    note(file, names, "skipped");
   }
-  note(file, ran);
+  note(file, ran, "ran");
   return selected;
 }
 
@@ -97,11 +98,11 @@ std::vector<std::filesystem::path> models() {
 
 bool has(const std::string& file) { return std::filesystem::exists(folder() / (file + ".json")); }
 
-void count(const std::string& file, size_t cases) { note(file, std::vector<std::string>(cases)); }
+void count(const std::string& file, size_t cases) { note(file, std::vector<std::string>(cases), "ran"); }
 
 void skip(const std::vector<std::string>& files, const std::string& why) {
   if (files.empty()) return;
-  for (const std::string& file : files) note(file, {});
+  for (const std::string& file : files) note(file, {}, "skipped");
   test_report::skipped("golden " + listed(files) + ": " + why);
 }
 

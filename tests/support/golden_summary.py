@@ -14,26 +14,27 @@ import sys
 root = pathlib.Path(os.environ.get("HEXAD_GOLDEN_DIR") or pathlib.Path(os.environ["HEXAD_SOURCE_DIR"]) / "tests/golden")
 
 
-def cases_run(report):
-    """The names of the cases that ran, by file; models have cases without names. The files that tests know."""
-    ran, known = collections.defaultdict(list), set()
+def cases_noted(report):
+    """The names of the cases that ran and of those that were skipped, by file, and the files that tests know. Models
+    have cases without names."""
+    noted, known = {"ran": collections.defaultdict(list), "skipped": collections.defaultdict(list)}, set()
     for path in sorted(report.glob("*")):
         for line in path.read_text().splitlines():
             name, *case = line.split("\t")
             known.add(name)
             if case:
-                ran[name] += case
-    return ran, known
+                noted[case[1]][name].append(case[0])
+    return noted["ran"], noted["skipped"], known
 
 
-def cases_left(path, ran):
-    """The cases of a file that did not run, by name; `part/ (number)` where none of a first part did."""
+def cases_left(path, seen):
+    """The cases of a file that no test has seen, by name; `part/ (number)` where none of a first part did."""
     by_part = collections.defaultdict(list)
     for case in json.loads(path.read_text())["cases"]:
         by_part[case["name"].split("/")[0]].append(case["name"])
     left = []
     for part, names in by_part.items():
-        rest = [name for name in names if name not in ran]
+        rest = [name for name in names if name not in seen]
         whole = len(rest) == len(names) > 1
         left += [f"{part}/ ({len(rest)})"] if whole else rest
     return left
@@ -52,13 +53,14 @@ def files_left(folder, is_read):
 
 
 def main(report):
-    ran, known = cases_run(report)
+    ran, skipped, known = cases_noted(report)
     for name in sorted(ran):
         print(f"{len(ran[name]):6d} cases  {name}")
     print(f"{sum(map(len, ran.values())):6d} cases in {len(ran)} files")
     lines = []
     for name in sorted(ran):
-        if (path := root / f"{name}.json").exists() and (left := cases_left(path, set(ran[name]))):
+        seen = {*ran[name], *skipped[name]}
+        if (path := root / f"{name}.json").exists() and (left := cases_left(path, seen)):
             lines.append(f"{name}: no test runs {', '.join(left)}")
     read = {root / name for name in known} | {root / f"{name}.json" for name in known}
     for path, count in files_left(root, lambda path: path in read):
