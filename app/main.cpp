@@ -6,10 +6,10 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "app/commands.hpp"
+#include "compat/compat.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/suggest.hpp"
-#include "app/commands.hpp"
-#include "compat/trl/names.hpp"
 
 namespace {
 
@@ -47,10 +47,11 @@ std::string dashed_override(const CLI::App& app, int argc, char** argv) {
     const size_t dashes = std::min(argument.find_first_not_of('-'), argument.size());
     const std::string text = argument.substr(dashes), name = text.substr(0, text.find('='));
     if (dashes == 0 || name.empty() || command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
-    const auto names = hexad::compat::trl_names();
-    const auto trl = std::ranges::find(names, name, &hexad::config::OtherName::name);
+    hexad::config::Schema schema;
+    schema.know(hexad::compat::all().names);
+    const hexad::config::OtherName* other = schema.other_name(name);
     const std::string value = name.size() < text.size() ? text.substr(name.size() + 1) : "VALUE";
-    return fmt::format("overrides have no dashes: key=value, here {}={}", trl != names.end() ? trl->key : name, value);
+    return fmt::format("overrides have no dashes: key=value, here {}={}", other ? other->key : name, value);
   }
   return "";
 }

@@ -22,6 +22,13 @@ fs::path step_directory(const fs::path& root, int64_t step, const char* prefix =
   return root / fmt::format("{}step_{}", prefix, step);
 }
 
+// Removes tmp_step_N, in which a checkpoint is made, and under whose name an old one leaves. Returns its path.
+fs::path remove_temporary(const fs::path& root, int64_t step, std::error_code& error) {
+  const fs::path directory = step_directory(root, step, "tmp_");
+  fs::remove_all(directory, error);
+  return directory;
+}
+
 // N of "step_N", or -1.
 int64_t step_of(const fs::path& directory) {
   const std::string name = directory.filename().string();
@@ -123,18 +130,17 @@ void Store::require_same(const Found& found, const Json& identity) {
 }
 
 fs::path Store::begin(int64_t step) {
-  const fs::path directory = step_directory(root_, step, "tmp_");
-  fs::remove_all(directory);
   std::error_code error;
-  fs::create_directories(directory / "policy/weights", error);
-  fs::create_directories(directory / "policy/optimizer", error);
+  const fs::path directory = remove_temporary(root_, step, error);
+  if (!error) fs::create_directories(directory / "policy/weights", error);
+  if (!error) fs::create_directories(directory / "policy/optimizer", error);
   if (error) fail(ErrorKind::data, "checkpoint: cannot make {}: {}", directory.string(), error.message());
   return fs::absolute(directory);
 }
 
 void Store::abandon(int64_t step) {
   std::error_code ignored;
-  fs::remove_all(step_directory(root_, step, "tmp_"), ignored);
+  remove_temporary(root_, step, ignored);
 }
 
 void Store::commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config) {
@@ -190,10 +196,11 @@ void Store::retain() const {
   for (const auto& [step, directory] : steps) {
     if (kept.contains(step)) continue;
     // Under the name of one that is not finished: a process that dies now leaves no step_N with a part of its files.
-    const fs::path leaving = step_directory(root_, step, "tmp_");
-    fs::remove_all(leaving);
-    fs::rename(directory, leaving);
-    fs::remove_all(leaving);
+    std::error_code error;
+    const fs::path leaving = remove_temporary(root_, step, error);
+    if (!error) fs::rename(directory, leaving, error);
+    if (!error) remove_temporary(root_, step, error);
+    if (error) throw fs::filesystem_error("cannot remove an old checkpoint", directory, error);
   }
 }
 

@@ -28,8 +28,9 @@ class Collector {
   Collector(Grpo& run, cluster::WorkerGroup& workers);
   ~Collector();
 
-  // Starts the groups that the current weights may draw: of the steps from the next one to `max_trajectory_age_steps`
-  // later, as far as the buffer has room, and again those that were given up. `last_step`: of the run.
+  // Starts the groups that the current weights may generate: of the steps from the next one to
+  // `max_trajectory_age_steps` later, as far as the buffer has room, and again those that were given up. `last_step`:
+  // of the run.
   void start_groups(int64_t last_step);
   // Waits until the step has all its groups; false if the data ended before it. Groups that take too long, or fail, are
   // dropped and started again. Throws Error where that does not help.
@@ -57,7 +58,7 @@ class Collector {
     Clock::time_point began{};                   // the turn
   };
 
-  bool draw_prompts(int64_t target);
+  bool take_prompts(int64_t target);
   rollout::Plan plan_of(const Group& group) const;
   void submit();
   // True: an environment is at work.

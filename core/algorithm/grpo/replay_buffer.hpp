@@ -1,5 +1,5 @@
-// Finished groups that wait for their step (NeMo-RL's replay buffer): a group is drawn for one step, whose weights may
-// be newer than those that began it by so many steps and no more.
+// Finished groups that wait for their step (NeMo-RL's replay buffer): a group is generated for one step, whose weights
+// may be newer than those that began it by so many steps and no more.
 #pragma once
 #include <cstdint>
 #include <map>
