@@ -142,7 +142,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const std::vector<data::Datum> prompts = rollout::evaluation_prompts(run, text.tools());
   const std::string too_long =
-      data::tell_too_long(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1);
+      data::too_long_notice(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1);
   if (!too_long.empty()) console.line("note: " + too_long);
   plugin::Registry plugins(algorithm::plugin_options(resolved.root), nullptr);
   const rollout::Environments environments =

@@ -43,7 +43,7 @@ class Rules {
       known->text += "; " + text;
   }
   // Each of `names` that has found nothing is a check that holds.
-  void tell(std::initializer_list<const char*> names, verify::Findings& findings) const {
+  void report(std::initializer_list<const char*> names, verify::Findings& findings) const {
     for (const char* name : names) {
       const auto found = std::ranges::find(all_, name, &verify::Finding::check);
       if (found != all_.end() && found->warning)
@@ -100,7 +100,7 @@ void check_declared_keys(const verify::Subject& subject, const DeclaredCase& tes
   const Unread unread = !all_created ? Unread::ignore : tested.own ? Unread::fail : Unread::warn;
   for (const DeclaredFinding& found : check_reads(tested.declaration, creates, unread))
     rules.add(found.rule, found.warning, found.text);
-  rules.tell({kVerifyConfig, kUndeclaredKey, kOtherDefault, kWholeSection, kUnreadKey}, findings);
+  rules.report({kVerifyConfig, kUndeclaredKey, kOtherDefault, kWholeSection, kUnreadKey}, findings);
 }
 
 }  // namespace hexad::plugin

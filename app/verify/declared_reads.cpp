@@ -92,8 +92,8 @@ class ReadCheck {
     for (const auto& [path, as] : all_) {
       if (as == ReadAs::json) check_whole(path);
     }
-    std::set<std::string> told;
-    for (const auto& [section, reads] : reads_) check_defaults(section, reads, told);
+    std::set<std::string> reported;
+    for (const auto& [section, reads] : reads_) check_defaults(section, reads, reported);
     if (unread != Unread::ignore) check_unread(unread == Unread::warn);
     return std::move(findings_);
   }
@@ -142,7 +142,7 @@ class ReadCheck {
   }
 
   // The default of a plugin's own: the only one that it passed in one create.
-  void check_defaults(const Json& section, const std::vector<ConfigRead>& reads, std::set<std::string>& told) {
+  void check_defaults(const Json& section, const std::vector<ConfigRead>& reads, std::set<std::string>& reported) {
     std::map<std::string, std::vector<const Json*>> passed;
     for (const ConfigRead& read : reads) {
       std::vector<const Json*>& known = passed[read.path];
@@ -150,17 +150,17 @@ class ReadCheck {
       if (!read.otherwise.is_null() && std::ranges::none_of(known, same)) known.push_back(&read.otherwise);
     }
     for (const auto& [path, values] : passed) {
-      if (values.size() == 1) check_default(section, path, *values.front(), told);
+      if (values.size() == 1) check_default(section, path, *values.front(), reported);
     }
   }
 
-  void check_default(const Json& section, const std::string& path, const Json& own, std::set<std::string>& told) {
+  void check_default(const Json& section, const std::string& path, const Json& own, std::set<std::string>& reported) {
     const auto is_it = [&](const config::Key& key) { return read_path(key.path) == path; };
     const auto key = std::ranges::find_if(declaration_.keys, is_it);
     if (key == declaration_.keys.end()) return;
     const std::optional<Json> declared = config::declared_default(*key, section);
     if (!declared || declared->is_null() || declared->is_structured() || same_default(own, *declared)) return;
-    if (!told.insert(path).second) return;
+    if (!reported.insert(path).second) return;
     add(false, kOtherDefault, path,
         fmt::format("create reads {} with the default {}, and the manifest declares {}: give both one value", path,
                     json_text(own), json_text(*declared)));

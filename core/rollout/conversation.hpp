@@ -27,7 +27,7 @@ struct Conversation {
   int64_t prompt_tokens = 0;
   std::vector<int32_t> tokens;    // prompt, then responses and replies in turn
   std::vector<float> mask;        // beside tokens: 1 on what the model wrote
-  std::vector<float> logprobs;    // beside tokens: of the distribution that was drawn from; 0 where mask is
+  std::vector<float> logprobs;    // beside tokens: of the distribution that was sampled from; 0 where mask is
   std::vector<int32_t> versions;  // beside tokens: of the weights that drew them; -1 on the rest
   std::string text;               // what follows the prompt, without special tokens
   std::string response;           // the newest, without special tokens

@@ -1,5 +1,5 @@
-// Groups of samples that are drawn while others train: handed over to the generators, and back when all of a group have
-// ended.
+// Groups of samples that are generated while others train: handed over to the generators, and back when all of a group
+// have ended.
 #pragma once
 #include <map>
 #include <vector>

@@ -39,7 +39,8 @@ class Prompts {
   int64_t max_epochs_;
 };
 
-// What `hexad eval` draws: the validation sets, or where there are none data.train, in their order. Throws Error(data).
+// What `hexad eval` samples from: the validation sets, or where there are none data.train, in their order. Throws
+// Error(data).
 std::vector<data::Datum> evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools);
 
 }  // namespace hexad::rollout

@@ -58,7 +58,7 @@ struct Rollout {
   void append(const Rollout& other);
 };
 
-// What is drawn at once.
+// What is sampled at once.
 struct Plan {
   const Sampling& sampling;
   int64_t prompts = 0, samples = 0;  // groups, and samples of each
@@ -74,10 +74,10 @@ struct Conversation;
 Rollout rollout_of(std::span<const Conversation> conversations, const data::Batch& columns, int64_t samples,
                    int64_t step, const Reported& reported);
 
-// Samples are a function of the weights and the plan: a resumed run draws what the uninterrupted one would have. Tokens
-// that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it replies no
-// more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then). Throws
-// Error(worker) when no sample could be scored, and environment::Interrupted.
+// Samples are a function of the weights and the plan: a resumed run samples what the uninterrupted one would have.
+// Tokens that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it
+// replies no more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then).
+// Throws Error(worker) when no sample could be scored, and environment::Interrupted.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const std::vector<const data::Datum*>& prompts, const Plan& plan);
 

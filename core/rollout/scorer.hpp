@@ -1,4 +1,4 @@
-// Rewards while others draw: what has a response waits for its environment on a thread of this one's own.
+// Rewards while others generate: what has a response waits for its environment on a thread of this one's own.
 #pragma once
 #include <condition_variable>
 #include <exception>

@@ -90,7 +90,7 @@ void RunLog::write_waiting() {
       }
     }
   } catch (const DiskFull& error) {
-    return tell_full(error.what());
+    return warn_full(error.what());
   }
   if (!full_ || !samples_fit_ || !events_fit_) return;
   full_ = false;
@@ -105,7 +105,7 @@ void RunLog::write_events(int64_t step, double time, const Metrics& scalars) {
     events_fit_ = true;
   } catch (const DiskFull& error) {
     ++events_dropped_, events_fit_ = false;
-    tell_full(error.what());
+    warn_full(error.what());
   }
 }
 
@@ -118,7 +118,7 @@ void RunLog::drop_oldest_samples() {
     bytes -= samples_.front().text.size();
 }
 
-void RunLog::tell_full(const std::string& reason) {
+void RunLog::warn_full(const std::string& reason) {
   if (full_) return;
   full_ = true;
   spdlog::warn(

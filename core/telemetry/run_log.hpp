@@ -56,7 +56,7 @@ class RunLog {
   void write_waiting();
   void write_events(int64_t step, double time, const Metrics& scalars);
   void drop_oldest_samples();
-  void tell_full(const std::string& reason);
+  void warn_full(const std::string& reason);
   std::string not_written() const;
 
   std::filesystem::path directory_;

@@ -68,8 +68,8 @@ std::optional<int64_t> Saver::advance(milliseconds patience) {
 }
 
 std::optional<int64_t> Saver::finish() {
-  constexpr double kLongestS = 3600, kToldEveryS = 30;
-  double told = 0;
+  constexpr double kLongestS = 3600, kReportEveryS = 30;
+  double reported = 0;
   for (const Stopwatch waited; step_;) {
     const int64_t step = *step_;
     if (const auto committed = advance(milliseconds(500))) return committed;
@@ -79,9 +79,9 @@ std::optional<int64_t> Saver::finish() {
       fail(ErrorKind::data, "checkpoint: step {} has not reached the disk of {} within {:.0f} s", step,
            run_.config.checkpointing.checkpoint_dir, kLongestS);
     }
-    if (waited.seconds() - told < kToldEveryS) continue;
-    told = waited.seconds();
-    run_.console.line(fmt::format("step {}: its checkpoint is on the way to the disk for {:.0f} s", step, told));
+    if (waited.seconds() - reported < kReportEveryS) continue;
+    reported = waited.seconds();
+    run_.console.line(fmt::format("step {}: its checkpoint is on the way to the disk for {:.0f} s", step, reported));
   }
   return std::nullopt;
 }

@@ -117,13 +117,13 @@ plugin::Locate locator(const yaml::Node& root) {
 namespace {
 
 // What a run of any algorithm has, in the order in which it is made.
-struct RunParts {
-  RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+struct TrainingSetup {
+  TrainingSetup(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
 
   // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
   void start(bool generates, int64_t rows_per_unit);
-  void tell_too_long(const data::Contents& data, const char* what, int64_t limit);
-  // Of parts that are started.
+  void report_too_long(const data::Contents& data, const char* what, int64_t limit);
+  // Of workers that are started.
   Training run(const Json& identity);
 
   const config::Resolved& resolved;
@@ -141,7 +141,8 @@ struct RunParts {
   std::unique_ptr<Schedule> schedule;
 };
 
-RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted)
+TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOptions& options,
+                             const std::atomic<int>& interrupted)
     : resolved(resolved),
       options(options),
       interrupted(interrupted),
@@ -153,7 +154,7 @@ RunParts::RunParts(const config::Resolved& resolved, const TrainOptions& options
   text = rollout::load_model_text(model_dir, config.policy.tokenizer);
 }
 
-void RunParts::start(bool generates, int64_t rows_per_unit) {
+void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
   placement = options.spawner ? cluster::placement_of(config) : in_process(config);
   cluster::WorkerGroupOptions worker_options;
@@ -187,74 +188,74 @@ void RunParts::start(bool generates, int64_t rows_per_unit) {
   schedule = make_schedule(config);
 }
 
-void RunParts::tell_too_long(const data::Contents& data, const char* what, int64_t limit) {
-  const std::string line = data::tell_too_long(data, what, limit);
+void TrainingSetup::report_too_long(const data::Contents& data, const char* what, int64_t limit) {
+  const std::string line = data::too_long_notice(data, what, limit);
   if (!line.empty()) console.line("note: " + line);
 }
 
-Training RunParts::run(const Json& identity) {
+Training TrainingSetup::run(const Json& identity) {
   return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
           log,    console, interrupted, placement, {}};
 }
 
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
-TrainOutcome finish(RunParts& parts, Training& run, Data& data, const std::function<Ending()>& train) {
+TrainOutcome finish(TrainingSetup& setup, Training& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data);
   const int64_t resumed_at = run.progress.total_steps;
-  const Ending ending = train_and_report(run, parts.options, train);
-  parts.workers->stop();
+  const Ending ending = train_and_report(run, setup.options, train);
+  setup.workers->stop();
   if (run.progress.total_steps == resumed_at && ending != Ending::interrupted) {
-    parts.console.line(
+    setup.console.line(
         fmt::format("nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
                     "{1}.max_num_epochs, or start another run with a checkpointing.checkpoint_dir of its own",
                     resumed_at, name_of(run.config.algorithm)));
   }
   return {run.log.directory().string(), run.progress.total_steps, ending == Ending::interrupted,
-          parts.checkpoints.has_value() && run.progress.total_steps > 0};
+          setup.checkpoints.has_value() && run.progress.total_steps > 0};
 }
 
-TrainOutcome train_on_rollouts(RunParts& parts) {
-  const config::RunConfig& config = parts.config;
-  rollout::Prompts prompts(config, parts.text.tools());
-  plugin::Registry plugins(plugin_options(parts.resolved.root), /*runtime=*/nullptr);
+TrainOutcome train_on_rollouts(TrainingSetup& setup) {
+  const config::RunConfig& config = setup.config;
+  rollout::Prompts prompts(config, setup.text.tools());
+  plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
-      config.env, environment_names_of(config), {plugins, locator(parts.resolved.root), &parts.interrupted});
-  parts.tell_too_long(prompts.train(), "prompts", rollout::input_limit(config) - 1);  // room for a token
-  const Json identity = identity_of(config, parts.model_dir, prompts.train());
-  parts.start(/*generates=*/true, /*rows_per_unit=*/1);
-  rollout::Generation generation(*parts.workers, parts.placement);
-  Grpo run{parts.run(identity), generation, prompts, environments,
-           rollout::sampling_from(config.policy, parts.text.eos_ids)};
-  if (parts.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
-    parts.policy->keep(cluster::Weights::reference);
-  return finish(parts, run, prompts, [&] {
+      config.env, environment_names_of(config), {plugins, locator(setup.resolved.root), &setup.interrupted});
+  setup.report_too_long(prompts.train(), "prompts", rollout::input_limit(config) - 1);  // room for a token
+  const Json identity = identity_of(config, setup.model_dir, prompts.train());
+  setup.start(/*generates=*/true, /*rows_per_unit=*/1);
+  rollout::Generation generation(*setup.workers, setup.placement);
+  Grpo run{setup.run(identity), generation, prompts, environments,
+           rollout::sampling_from(config.policy, setup.text.eos_ids)};
+  if (setup.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
+    setup.policy->keep(cluster::Weights::reference);
+  return finish(setup, run, prompts, [&] {
     const int64_t resumed_at = run.progress.total_steps;
     try {
-      return config.grpo.async_grpo.enabled ? train_grpo_async(run, *parts.workers) : train_grpo(run);
+      return config.grpo.async_grpo.enabled ? train_grpo_async(run, *setup.workers) : train_grpo(run);
     } catch (const environment::Interrupted& why) {
       return save_after_interruption(run, resumed_at, why);
     }
   });
 }
 
-TrainOutcome train_on_examples(RunParts& parts) {
-  const config::Algorithm algorithm = parts.config.algorithm;
-  Examples examples(parts.config, parts.text);
-  parts.tell_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations",
-                      rollout::input_limit(parts.config));
-  const Json identity = identity_of(parts.config, parts.model_dir, examples.train());
-  parts.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
-  Supervised run{parts.run(identity), examples};
-  if (parts.policy->loss_needs().reference_logprobs) parts.policy->keep(cluster::Weights::reference);
-  return finish(parts, run, examples, [&] { return train_supervised(run); });
+TrainOutcome train_on_examples(TrainingSetup& setup) {
+  const config::Algorithm algorithm = setup.config.algorithm;
+  Examples examples(setup.config, setup.text);
+  setup.report_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations",
+                        rollout::input_limit(setup.config));
+  const Json identity = identity_of(setup.config, setup.model_dir, examples.train());
+  setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
+  Supervised run{setup.run(identity), examples};
+  if (setup.policy->loss_needs().reference_logprobs) setup.policy->keep(cluster::Weights::reference);
+  return finish(setup, run, examples, [&] { return train_supervised(run); });
 }
 
 }  // namespace
 
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
-  RunParts parts(resolved, options, interrupted);
-  return parts.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(parts) : train_on_examples(parts);
+  TrainingSetup setup(resolved, options, interrupted);
+  return setup.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(setup) : train_on_examples(setup);
 }
 
 }  // namespace hexad::algorithm

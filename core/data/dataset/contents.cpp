@@ -40,7 +40,7 @@ Contents contents_of(std::span<const std::vector<Datum>> samples) {
   return summary(samples, [](const std::vector<Datum>& sample) { return std::span(sample); });
 }
 
-std::string tell_too_long(const Contents& contents, const std::string& what, int64_t limit) {
+std::string too_long_notice(const Contents& contents, const std::string& what, int64_t limit) {
   if (contents.too_long == 0) return "";
   if (contents.too_long == contents.size)
     fail(ErrorKind::data,

@@ -20,6 +20,6 @@ Contents contents_of(std::span<const std::vector<Datum>> samples);
 
 // A line about those that are too long, or "" if none is. `what`: their name in the plural; `limit`: tokens. Throws
 // Error(data) if all of them are: nothing could be learnt.
-std::string tell_too_long(const Contents& contents, const std::string& what, int64_t limit);
+std::string too_long_notice(const Contents& contents, const std::string& what, int64_t limit);
 
 }  // namespace hexad::data

@@ -40,9 +40,9 @@ hexad_code generator_describe(hexad_generator* self, hexad_call* call, hexad_gen
   return invoke(
       self, call, "describe", [](Request&) {},
       [&](Reader& in) {
-        auto told = in.get<hexad_generator_info>();
-        told.struct_size = info->struct_size;
-        *info = told;
+        auto described = in.get<hexad_generator_info>();
+        described.struct_size = info->struct_size;
+        *info = described;
       });
 }
 

@@ -37,10 +37,10 @@ hexad_code serve_submit(const hexad_generator_vtable& vtable, hexad_generator* s
 }
 
 void write_completion(Writer& out, const hexad_completion* event) {
-  hexad_completion told{};
-  told.id = event->id;
-  told.finish = event->finish;
-  out.put(told);
+  hexad_completion completion{};
+  completion.id = event->id;
+  completion.finish = event->finish;
+  out.put(completion);
   out.array(event->tokens, event->count);
   out.array(event->logprobs, event->count);
   out.array(event->spans, event->num_spans);

@@ -10,7 +10,7 @@ Frame ServedLane::next_call() {
   return std::move(*frame);
 }
 
-void ServedLane::tell(FrameKind kind, const std::string& bytes) {
+void ServedLane::send(FrameKind kind, const std::string& bytes) {
   const std::scoped_lock lock(mutex_);
   channel_.send(kind, bytes);
 }
@@ -39,23 +39,23 @@ ServedLane*& ServedLane::of_this_thread() {
 }
 
 ServedCall::ServedCall(ServedLane& lane_of, const CallHead& head, std::string_view who, Reader arguments)
-    : Call(told, who), in(arguments), instance(head.instance), lane(lane_of) {
-  told.step = head.step;
-  told.flags = head.flags;
-  told.deadline_ns = head.deadline_ns;
-  told.cancelled = &reinterpret_cast<const SharedHead*>(lane.down.data())->cancelled;
+    : Call(call_context, who), in(arguments), instance(head.instance), lane(lane_of) {
+  call_context.step = head.step;
+  call_context.flags = head.flags;
+  call_context.deadline_ns = head.deadline_ns;
+  call_context.cancelled = &reinterpret_cast<const SharedHead*>(lane.down.data())->cancelled;
   if (head.takes_metrics) {
-    told.metric = [this](const Metric& metric) {
+    call_context.metric = [this](const Metric& metric) {
       Writer line;
       line.text(metric.name);
       line.put(metric.value);
       line.put(metric.weight);
       line.put(metric.reduce);
-      lane.tell(FrameKind::metric, line.bytes());
+      lane.send(FrameKind::metric, line.bytes());
     };
   }
   if (head.detokenizes) {
-    told.detokenize = [this](std::span<const int32_t> ids) {
+    call_context.detokenize = [this](std::span<const int32_t> ids) {
       Writer question;
       question.array(ids.data(), static_cast<int64_t>(ids.size()));
       hexad_code code = HEXAD_OK;

@@ -23,7 +23,7 @@ class ServedLane {
   Frame next_call();
   void answer(const std::string& bytes) { channel_.send(FrameKind::answer, bytes); }
   // During a call, from any thread of the plugin.
-  void tell(FrameKind kind, const std::string& bytes);
+  void send(FrameKind kind, const std::string& bytes);
   // The reply's bytes after its code and text, which go to `code` and `text`.
   std::string ask(FrameKind kind, const std::string& bytes, hexad_code& code, std::string& text);
 
@@ -40,7 +40,7 @@ class ServedLane {
 };
 
 struct ServedContext {
-  CallContext told;
+  CallContext call_context;
 };
 
 // What stands behind hexad_call there. Arguments are read in the order in which Request wrote them.
