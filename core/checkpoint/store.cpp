@@ -24,7 +24,7 @@ fs::path step_directory(const fs::path& root, int64_t step, const char* prefix =
 
 // Removes tmp_step_N, in which a checkpoint is made, and under whose name an old one leaves. Returns its path.
 fs::path remove_temporary(const fs::path& root, int64_t step, std::error_code& error) {
-  const fs::path directory = step_directory(root, step, "tmp_");
+  fs::path directory = step_directory(root, step, "tmp_");
   fs::remove_all(directory, error);
   return directory;
 }

@@ -3,7 +3,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,9 +115,23 @@ class Schema {
   // Adds a mapping; keys below it that are added later take over its status, except from `effective`.
   Entry section(std::string path, std::string meaning, Kinds kinds = kMap);
 
-  auto keys() const {
-    return keys_ | std::views::transform([](const std::shared_ptr<const Key>& key) -> const Key& { return *key; });
-  }
+  // All keys, for a loop. A class of ours: clang 14 does not compile the views of <ranges>.
+  class KeyRange {
+   public:
+    struct Iterator {
+      std::vector<std::shared_ptr<const Key>>::const_iterator at;
+      const Key& operator*() const { return **at; }
+      Iterator& operator++() { return ++at, *this; }
+      bool operator==(const Iterator& other) const { return at == other.at; }
+    };
+    explicit KeyRange(const std::vector<std::shared_ptr<const Key>>& keys) : keys_(keys) {}
+    Iterator begin() const { return {keys_.begin()}; }
+    Iterator end() const { return {keys_.end()}; }
+
+   private:
+    const std::vector<std::shared_ptr<const Key>>& keys_;
+  };
+  KeyRange keys() const { return KeyRange(keys_); }
   // The key at a path (list indexes left out), or null.
   const Key* find(std::string_view path) const;
   // Names for those who type them; of static storage.
