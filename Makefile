@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
 .PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers
-.PHONY: test-sanitizers test-tsan fuzz golden lint format bundle sdk-deb sdk-tarball clean
+.PHONY: test-sanitizers test-tsan fuzz golden lint tidy format bundle sdk-deb sdk-tarball clean
 
 build: configure
 	@tools/build_progress.sh $(PRESET) $(JOBS)
@@ -99,6 +99,11 @@ lint:
 	tools/check_includes.sh
 	tools/check_sizes.sh
 	@! find .ci benchmarks tools -type f ! -perm -u+x -exec grep -lzP '\A#!' {} + | sed 's/$$/: chmod +x/' | grep .
+
+# clang-tidy over what differs from BASE, or from where this branch left origin/main.
+tidy: configure
+	@tools/setup.sh --tests
+	tools/tidy.sh $(BASE)
 
 format:
 	git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' | grep -vE '^sdk/include/(dlpack|hexad/abi)\.h$$' | \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# No line over 120 columns, no source file over 400 lines, no folder of more than 25 source files. Of what we write: data,
-# generated pages, frozen headers and tables of Markdown are as they are.
+# No line over 120 columns, no source file over 400 lines, no folder of more than 25 source files. Of what we write:
+# data, generated pages, frozen headers and tables of Markdown are as they are.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 columns=120 lines=400 files=25
@@ -18,7 +18,8 @@ report() {
 kept='^(sdk/include/dlpack\.h|sdk/include/hexad/abi(_layout)?\.h|tests/abi/frozen/)'
 sources=$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp' '*.cu' '*.cuh')
 scripts=$(git ls-files '*.py' '*.sh')
-texts=$(git ls-files '*.rs' '*.js' '*.css' '*.html' '*.cmake' '*CMakeLists.txt' '*.yaml' '*.md' Makefile .ci .clang-tidy)
+texts=$(git ls-files '*.rs' '*.js' '*.css' '*.html' '*.cmake' '*CMakeLists.txt' '*.yaml' '*.md' Makefile .ci \
+  .clang-tidy)
 written=$(printf '%s\n' "$sources" "$scripts" "$texts" |
   grep -vE "$kept" | grep -vE '^(docs/config\.md|docs/plugins/|tests/golden/|tests/fuzz/corpus/|tests/.*/data/)')
 

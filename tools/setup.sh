@@ -12,7 +12,7 @@ cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
   libboost-dev libboost-filesystem-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
   libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev)
-test_packages=(clang libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client munge)
+test_packages=(clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client munge)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }

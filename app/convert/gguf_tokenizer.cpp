@@ -134,7 +134,7 @@ Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& to
 
 // Adds the beginning-of-text token to every text, when the file asks for it.
 Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
-  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
+  Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
   if (!gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false) || bos.is_null()) return bytes;
   const auto special = [&](int type) { return Json{{"SpecialToken", {{"id", bos}, {"type_id", type}}}}; };
   const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };

@@ -26,6 +26,7 @@ void score_part(const environment::Environment& environment, std::span<Conversat
                 const std::vector<size_t>& part, int64_t step, Reported& reported) {
   std::vector<std::vector<int64_t>> tokens;
   std::vector<environment::Sample> samples;
+  tokens.reserve(part.size()), samples.reserve(part.size());
   for (const size_t i : part) tokens.emplace_back(all[i]->tokens.begin(), all[i]->tokens.end());
   for (size_t k = 0; k < part.size(); ++k) samples.push_back(newest_of(*all[part[k]], tokens[k]));
   environment::Scores scores = environment.score(samples, step);

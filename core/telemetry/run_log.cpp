@@ -21,7 +21,7 @@ fs::path next_directory(const fs::path& log_dir) {
   fs::create_directories(log_dir, error);
   if (error) fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", log_dir.string(), error.message());
   for (int number = 1; number < 1'000'000; ++number) {
-    const fs::path candidate = log_dir / fmt::format("exp_{:03d}", number);
+    fs::path candidate = log_dir / fmt::format("exp_{:03d}", number);
     if (fs::create_directory(candidate, error)) return candidate;
     if (error && error != std::errc::file_exists) {
       fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", candidate.string(), error.message());

@@ -20,8 +20,8 @@ std::filesystem::path source_dir() {
   return dir ? dir : ".";
 }
 
-// Notes for golden_summary.py: a line FILE<tab>CASE<tab>WHAT of each case, which ran or was skipped; a line FILE of a file
-// without cases that is known. Each process has a file of its own.
+// Notes for golden_summary.py: a line FILE<tab>CASE<tab>WHAT of each case, which ran or was skipped; a line FILE of a
+// file without cases that is known. Each process has a file of its own.
 void note(const std::string& file, const std::vector<std::string>& cases, const char* what) {
   const char* build = std::getenv("HEXAD_BUILD_DIR");
   if (!build) return;

@@ -103,7 +103,7 @@ void Program::log_notes(std::string_view text) {
   }
 }
 
-std::string Program::with_notes(std::string what) const {
+std::string Program::with_notes(const std::string& what) const {
   std::string tail = tail_;
   while (!tail.empty() && std::isspace(static_cast<unsigned char>(tail.back()))) tail.pop_back();
   return tail.empty() ? what : what + ". Its standard error ends: " + readable(tail);

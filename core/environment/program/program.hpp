@@ -50,7 +50,7 @@ class Program {
   bool read_answer();
   void read_notes();
   void log_notes(std::string_view text);
-  std::string with_notes(std::string what) const;
+  std::string with_notes(const std::string& what) const;
   std::string how_it_ended();
 
   std::string who_;
