@@ -13,7 +13,7 @@ namespace hexad::plugin {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr size_t kMaxBytes = 256 * 1024;
+constexpr size_t kMaxBytes = size_t{256} * 1024;
 constexpr size_t kMaxDepth = 16;
 
 template <typename... Args>

@@ -57,7 +57,7 @@ at::Tensor joined(const variable_list& grads) {
 
 at::Tensor input_gradient(const at::Tensor& x, const variable_list& grads, const std::vector<at::Tensor>& weights) {
   if (const at::Tensor whole = fused_weight(x, weights); whole.defined()) return gemm(joined(grads), whole);
-  const at::Tensor sum = gemm(grads[0], weights[0]);
+  at::Tensor sum = gemm(grads[0], weights[0]);
   for (size_t i = 1; i < weights.size(); ++i) add_gemm(sum, grads[i], weights[i]);
   return sum;
 }

@@ -14,7 +14,7 @@ std::string model() { return (toy::source_dir() / "configs/quickstart_model").st
 
 // The program's end, with what it said where a check fails.
 Ended ends(int code, const std::vector<std::string>& arguments, const std::string& says = "") {
-  const Ended run = toy::run(arguments);
+  Ended run = toy::run(arguments);
   INFO("hexad " << fmt::format("{}", fmt::join(arguments, " ")));
   CHECK(run.code == code);
   const std::string& text = code == 0 ? run.out : run.err;
