@@ -12,8 +12,8 @@ namespace hexad::plugin {
 int list_plugins(const Options& options, bool json, std::ostream& out);
 
 // Prints all that is known of each plugin with this name (of any kind), or of an absolute path, and then its keys, a
-// line each (config/key_table.hpp); as JSON a list with one object a plugin, whose "keys" is a list (config::key_json). Throws
-// Error(plugin) if there is none.
+// line each (config/key_table.hpp); as JSON a list with one object a plugin, whose "keys" is a list (config::key_json).
+// Throws Error(plugin) if there is none.
 int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out);
 
 }  // namespace hexad::plugin

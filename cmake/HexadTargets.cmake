@@ -41,10 +41,12 @@ function(hexad_core_library name)
 endfunction()
 
 # hexad_test(FOLDER [TORCH] [ON_GPU] [WITHOUT NAME] [LIBS libs...]): test_FOLDER from tests/FOLDER/**_test.cpp, without
-# its folder NAME, which is a program of its own; one ctest entry, and a second one with the label `golden` for its cases in the doctest suite "golden".
-# Cases of the suites "layouts" and "gpu" are for `make test-layouts` and `make test-gpu`: their configurations keep them
-# out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs (tests/support/test_device.hpp),
-# with few threads: a container's share of a large host is less than the cores that OpenMP counts.
+# its folder NAME, which is a program of its own; one ctest entry, and a second one with the label `golden` for its
+# cases in the doctest suite "golden".
+# Cases of the suites "layouts" and "gpu" are for `make test-layouts` and `make test-gpu`: their configurations keep
+# them out of other runs of ctest. ON_GPU: `make test-gpu` runs all of the program on GPUs
+# (tests/support/test_device.hpp), with few threads: a container's share of a large host is less than the cores that
+# OpenMP counts.
 function(hexad_test folder)
   cmake_parse_arguments(arg "TORCH;ON_GPU" "WITHOUT" "LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
@@ -72,8 +74,10 @@ function(hexad_test folder)
     hexad_control_code(${name})
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  set(environment "HEXAD_BUILD_DIR=${CMAKE_BINARY_DIR};HEXAD_SOURCE_DIR=${CMAKE_SOURCE_DIR};HEXAD_TEST_REPORT=${CMAKE_BINARY_DIR}/test-report")
-  add_test(NAME ${folder} COMMAND ${name} --test-suite-exclude=golden,layouts,gpu,faults WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set(environment "HEXAD_BUILD_DIR=${CMAKE_BINARY_DIR}" "HEXAD_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
+    "HEXAD_TEST_REPORT=${CMAKE_BINARY_DIR}/test-report")
+  add_test(NAME ${folder} COMMAND ${name} --test-suite-exclude=golden,layouts,gpu,faults WORKING_DIRECTORY
+    ${CMAKE_SOURCE_DIR})
   set_tests_properties(${folder} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1800)
   if(not_built)  # named by tests/support/main.cpp
     set_property(TEST ${folder} APPEND PROPERTY ENVIRONMENT "HEXAD_TESTS_NOT_BUILT=${not_built}")
@@ -100,7 +104,8 @@ function(hexad_test folder)
   if(HEXAD_CUDA AND (has_gpu OR arg_ON_GPU))
     set(cases $<IF:$<BOOL:${arg_ON_GPU}>,--test-suite-exclude=golden,--test-suite=gpu>)
     add_test(NAME gpu.${folder} CONFIGURATIONS gpu COMMAND ${name} ${cases} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(gpu.${folder} PROPERTIES LABELS gpu ENVIRONMENT "${environment};HEXAD_TEST_DEVICE=cuda;OMP_NUM_THREADS=4" TIMEOUT 1800)
+    set_tests_properties(gpu.${folder} PROPERTIES LABELS gpu ENVIRONMENT
+      "${environment};HEXAD_TEST_DEVICE=cuda;OMP_NUM_THREADS=4" TIMEOUT 1800)
   endif()
 endfunction()
 

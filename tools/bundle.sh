@@ -20,7 +20,8 @@ cp "$build"/lib/*.so "$dest/lib/" 2>/dev/null || true
 cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
 
 # Everything that the loader finds for our files, but what the other machine brings itself.
-theirs='^(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*|linux-vdso)\.so'
+theirs='ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|linux-vdso'
+theirs="^($theirs|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*)\.so"
 zmq=libzmq.so.5  # which hexad opens with its first socket
 cp -L "$(ldconfig -p | awk -v name="$zmq" '$1 == name {print $NF; exit}')" "$dest/lib/$zmq"
 for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so "$dest/lib/$zmq"; do
@@ -29,7 +30,8 @@ done | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"
 done
 strip --strip-unneeded "${programs[@]/#/$dest/}" "$dest"/lib/*.so*
-# A manifest carries the digest and the size of its library, and the digest of its check library; stripping changes them.
+# A manifest carries the digest and the size of its library, and the digest of its check library. Stripping changes
+# them.
 digest_of() { sha256sum "$1" | cut -d' ' -f1; }
 for library in "$dest"/lib/hexad/plugins/*.so; do
   before=$(digest_of "$library")

@@ -44,8 +44,8 @@ struct Scores {
   std::vector<std::optional<Reply>> replies = {};
   std::vector<nlohmann::ordered_json> states = {};  // [samples], or none: Sample::state of the next turn
   std::string why_invalid = {};                     // the first reason why a sample is; may be unknown: empty
-  // [samples], or none: what was read out of each response, "" where nothing was. Votes of a consensus (eval.metric cons@k):
-  // equal texts are one answer.
+  // [samples], or none: what was read out of each response, "" where nothing was. Votes of a consensus (eval.metric
+  // cons@k): equal texts are one answer.
   std::vector<std::string> answers = {};
 };
 
@@ -54,8 +54,8 @@ struct Interrupted : std::runtime_error {
   explicit Interrupted(const std::string& what) : std::runtime_error(what) {}
 };
 
-// score() may be called by several threads. `step` of the run: for messages. Throws Interrupted, or Error where no sample
-// could ever be scored.
+// score() may be called by several threads. `step` of the run: for messages. Throws Interrupted, or Error where no
+// sample could ever be scored.
 class Environment {
  public:
   virtual ~Environment() = default;

@@ -172,8 +172,8 @@ void forward_chunk(const Rows& rows, const LogprobOptions& options, int64_t begi
 }
 
 // Logits that stay from the forward pass to the backward pass, which then need not multiply by the vocabulary again (a
-// quarter of the head's work); undefined when none do. On a GPU fp16 [n, V], n a multiple of the chunk or all rows: their
-// rounding is that of the 16-bit gradients made of them. On a CPU fp32 [all rows, V], where these are few.
+// quarter of the head's work); undefined when none do. On a GPU fp16 [n, V], n a multiple of the chunk or all rows:
+// their rounding is that of the 16-bit gradients made of them. On a CPU fp32 [all rows, V], where these are few.
 at::Tensor make_kept(const Rows& rows, const LogprobOptions& options, int64_t chunk) {
   const int64_t count = rows.hidden.size(0), vocab = rows.weight.size(0);
   if (rows.hidden.is_cpu()) {

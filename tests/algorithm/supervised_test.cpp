@@ -1,5 +1,5 @@
-// SFT and DPO as loops: what they validate, save, log and refuse. Whole runs in this process on the toy backend with the
-// first-party losses.
+// SFT and DPO as loops: what they validate, save, log and refuse. Whole runs in this process on the toy backend with
+// the first-party losses.
 #include "core/algorithm/supervised/supervised.hpp"
 #include "core/algorithm/run/loop.hpp"
 

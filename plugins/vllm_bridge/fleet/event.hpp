@@ -15,8 +15,8 @@
 namespace hexad::vllm {
 
 struct Event {
-  // Null until seal, which makes and frees it in event.cpp alone: how large it is depends on the minor of the ABI that a
-  // file is compiled for, and tests know a later one than the bridge.
+  // Null until seal, which makes and frees it in event.cpp alone: how large it is depends on the minor of the ABI that
+  // a file is compiled for, and tests know a later one than the bridge.
   std::shared_ptr<const hexad_completion> completion;
   std::vector<int32_t> tokens;
   std::vector<float> logprobs;
