@@ -59,9 +59,8 @@ TEST_CASE("descriptors have the numbers that are asked for, and no others are th
   const Descriptor leaked(::open("/dev/null", O_RDWR)), far_leaked(::fcntl(leaked.get(), F_DUPFD, 200));
   Command command = {.arguments = {}};
   command.setup.descriptors = {{first, second}, {second, first}};  // each in the other's place
-  const std::string there = output_of("echo one > " + file(second) + "; echo two > " + file(first) +
-                                          "; ls /proc/$$/fd; true",
-                                      command);
+  const std::string there =
+      output_of("echo one > " + file(second) + "; echo two > " + file(first) + "; ls /proc/$$/fd; true", command);
   write_first.close(), write_second.close();
   CHECK(read_all(read_first) == "one\n");
   CHECK(read_all(read_second) == "two\n");
