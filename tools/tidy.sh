@@ -2,8 +2,7 @@
 # clang-tidy, by the checks of .clang-tidy, over C++ that has changed.
 #
 #   tools/tidy.sh [BASE]       lines that differ from the commit BASE; without it from the commit at which the branch
-#   left
-#                              origin/main, or from the commit before
+#                              left origin/main, or from the commit before
 #   tools/tidy.sh FILE...      these files, all of them
 #
 # PRESET (dev) names the build whose compile commands count; it must be configured. Each file is looked at by itself,
