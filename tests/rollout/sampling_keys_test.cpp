@@ -11,7 +11,9 @@ TEST_CASE("each key of sampling reaches the requests") {
   const auto requests_with = [&](const std::string& key, const std::string& value) {
     const std::string override = "++policy.generation." + key + "=" + value;
     const config::RunConfig run = config::run_config(config::resolve(file, {override}));
-    return rollout::to_json(rollout::sampling_from(run.policy, {2})).dump();
+    cluster::protocol::Submit submit;
+    submit.sampling = rollout::sampling_from(run.policy, {2});
+    return to_message(submit).header.dump();
   };
   for (const auto& [key, one, other] : std::vector<std::array<std::string, 3>>{{"temperature", "1", "0.5"},
                                                                                {"top_p", "1", "0.5"},
