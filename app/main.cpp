@@ -1,5 +1,6 @@
 // The `hexad` program: parses the command line and hands over to one function a command.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 
@@ -59,6 +60,7 @@ std::string dashed_override(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, the kernel reaps children, and how they ended is lost
   spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
   CLI::App app{"Hexad: RL post-training for LLMs. Backends, generators and losses are plugins, chosen in YAML."};
   app.set_version_flag("--version", HEXAD_VERSION);

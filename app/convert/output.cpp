@@ -53,7 +53,10 @@ void ConvertOutput::commit() {
     fail(ErrorKind::data, "{}: cannot be given its name: {}", destination_.string(), std::strerror(errno));
   }
   directory_.clear();
-  sync_path(destination_.parent_path());
+  try {
+    sync_path(destination_.parent_path());
+  } catch (const Error&) {  // the result is there; only a loss of power in the next seconds may undo its name
+  }
 }
 
 }  // namespace hexad::convert

@@ -91,6 +91,7 @@ ChildResult run(const std::function<std::string()>& work, const ChildLimits& lim
   std::optional<process::Exit> exit;
   if (collect(answer, output, result, end)) exit = child.wait_until(end);
   child.end();
+  output.never_wait();  // a helper that left the group may hold its other end
   while (drain(output.get(), result.output)) continue;
   result.problem = problem_of(exit, limits.timeout_s);
   if (result.problem.empty() && result.answer.empty()) result.problem = "ended the process before the level was over";

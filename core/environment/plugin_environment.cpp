@@ -2,12 +2,12 @@
 
 #include <mutex>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
-#include "core/config/declaration/declaration.hpp"
+#include "core/config/declaration/section_defaults.hpp"
 #include "core/environment/patience.hpp"
 #include "core/plugin/kind/environment_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -104,6 +104,23 @@ class PluginEnvironment : public Environment {
 
 }  // namespace
 
+namespace {
+
+// The section with each key of plugin_config that stands beside it, `x` for plugin_config.x, in its declared place.
+Json moved_beside(Json section, const config::Declaration& declaration) {
+  for (const config::Key& key : declaration.keys) {
+    constexpr std::string_view kOwn = "plugin_config.";
+    if (!key.path.starts_with(kOwn) || config::json_at(&section, key.path)) continue;
+    const std::string beside = key.path.substr(kOwn.size());
+    const Json* value = config::json_at(&section, beside);
+    if (value && config::set_json_at(section, key.path, Json(*value)) && section.contains(beside))
+      section.erase(beside);
+  }
+  return section;
+}
+
+}  // namespace
+
 std::unique_ptr<Environment> make_plugin_environment(const std::string& name, const Json& section,
                                                      plugin::Registry& registry, plugin::Locate locate,
                                                      const std::atomic<int>* interrupted) {
@@ -114,9 +131,10 @@ std::unique_ptr<Environment> make_plugin_environment(const std::string& name, co
          json_text(plugin));
   }
   const plugin::LoadedPlugin& loaded = registry.load(plugin::Kind::environment, plugin.get<std::string>());
-  // One that is nested in another's `rewards` has no defaults of the configuration.
-  plugin::PluginConfig config(path, section, std::move(locate));
-  if (const auto declaration = config::read_declaration(loaded.manifest, loaded.path)) config.fill(*declaration);
+  const auto declaration = config::read_declaration(loaded.manifest, loaded.path);
+  // What the configuration does for a section of `env`, one that is nested in another's `rewards` gets here.
+  plugin::PluginConfig config(path, declaration ? moved_beside(section, *declaration) : section, std::move(locate));
+  if (declaration) config.fill(*declaration);
   return std::make_unique<PluginEnvironment>(path, loaded, std::move(config), interrupted);
 }
 

@@ -41,8 +41,9 @@ Descriptor Child::handle() const {
 std::optional<Exit> Child::peek() const {
   if (exit_) return exit_;
   siginfo_t how = {};
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) != 0 || how.si_pid != pid_)
-    return std::nullopt;
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &how, WEXITED | WNOHANG | WNOWAIT) != 0)
+    return errno == ECHILD ? std::optional(Exit{}) : std::nullopt;  // reaped by somebody else
+  if (how.si_pid != pid_) return std::nullopt;
   return how.si_code == CLD_EXITED ? Exit{.code = how.si_status} : Exit{.signal = how.si_status};
 }
 

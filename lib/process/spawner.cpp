@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kMaxPacket = 128 * 1024;
 constexpr int kMostInput = 64 * 1024;
+constexpr std::chrono::seconds kEndPatience{5};
 
 // A packet is a list of texts, each after its length. The first one says what it is:
 // "start" log input COUNT argument... name value ..., "kill" pid signal; "started" pid errno, "exited" pid code signal.
@@ -178,12 +179,23 @@ Spawner::Spawner(const std::string& name) {
 
 Spawner::~Spawner() {
   socket_.close();
-  ::waitpid(pid_, nullptr, 0);
+  Child spawner(pid_);  // whose end kills it: its children die with it
+  spawner.wait_until(Clock::now() + kEndPatience);
 }
 
 pid_t Spawner::spawn(const SpawnRequest& request) {
   send_packet(socket_, packet_of(request));
-  while (const std::optional<Packet> packet = receive_packet(socket_)) {
+  const Clock::time_point deadline = Clock::now() + request.patience;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd waited = {socket_.get(), POLLIN, 0};
+    if (::poll(&waited, 1, static_cast<int>(std::max<int64_t>(left, 0))) == 0) {
+      throw std::runtime_error("cannot start " + request.command[0] + " within " +
+                               std::to_string(request.patience.count()) +
+                               " s: does the file system of the program or of its log answer?");
+    }
+    const std::optional<Packet> packet = receive_packet(socket_);
+    if (!packet) break;
     if (packet->at(0) == "exited") {
       exits_.push_back(child_exit(*packet));
       continue;

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -18,6 +19,7 @@ struct SpawnRequest {
   std::map<std::string, std::string> variables;  // added to the environment
   std::string input;                             // what the child reads on its standard input; at most 64 KiB
   std::string log_path;                          // its output goes to this file (appended); empty: to ours
+  std::chrono::seconds patience{60};             // until the program runs: the file system of either may hang
 };
 
 struct ChildExit {
@@ -37,6 +39,7 @@ class Spawner {
   Spawner(const Spawner&) = delete;
   Spawner& operator=(const Spawner&) = delete;
 
+  // Waits until the program runs. Past its patience the spawner cannot be used any more.
   pid_t spawn(const SpawnRequest& request);
   void kill(pid_t pid, int signal);
   // The next child that has ended, waiting up to timeout_ms for one.

@@ -54,7 +54,9 @@ bool become(Plan& plan) {
   }
   if (setup.adopts_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (const Limit& limit : setup.limits) {
-    const rlimit both = {limit.most, limit.most};
+    rlimit both = {};
+    ::getrlimit(limit.resource, &both);
+    both = {std::min(both.rlim_cur, limit.most), std::min(both.rlim_max, limit.most)};
     ::setrlimit(limit.resource, &both);
   }
   return take_descriptors(plan);

@@ -50,22 +50,21 @@ Safetensors Safetensors::open(const fs::path& path, Pages pages) {
   Safetensors result;
   result.path_ = resolve(path);
   if (result.path_.extension() != ".json") {
-    result.add_file(result.path_, pages);
+    result.add_file(result.path_, pages, [](const std::string&) { return true; });
     return result;
   }
   const std::map<std::string, std::string> weight_map = read_weight_map(result.path_);
   std::set<std::string> files;
   for (const auto& [name, file] : weight_map) files.insert(file);
   for (const std::string& file : files) {
-    const size_t before = result.entries_.size();
-    result.add_file(result.path_.parent_path() / file, pages);
-    for (size_t i = before; i < result.entries_.size(); ++i) {
-      const auto mapped = weight_map.find(result.entries_[i].name);
-      if (mapped == weight_map.end() || mapped->second != file) {
-        fail(ErrorKind::data, "{}: does not list tensor \"{}\" of {}", result.path_.string(), result.entries_[i].name,
-             file);
+    result.add_file(result.path_.parent_path() / file, pages, [&](const std::string& name) {
+      const auto listed = weight_map.find(name);
+      if (listed != weight_map.end() && listed->second != file) {
+        fail(ErrorKind::data, "{}: tensor \"{}\" is said to be in {}, but {} has it too", result.path_.string(), name,
+             listed->second, file);
       }
-    }
+      return listed != weight_map.end();
+    });
   }
   for (const auto& [name, file] : weight_map) {
     if (!result.find(name)) {
@@ -75,14 +74,13 @@ Safetensors Safetensors::open(const fs::path& path, Pages pages) {
   return result;
 }
 
-void Safetensors::add_file(const fs::path& path, Pages pages) {
+void Safetensors::add_file(const fs::path& path, Pages pages, const std::function<bool(const std::string&)>& belongs) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path, pages);
   SafetensorsHeader header = parse_safetensors_header(file->bytes(), path.string());
   for (SafetensorsEntry& entry : header.entries) {
+    if (!belongs(entry.name)) continue;
     entry.file = file;
-    if (!by_name_.emplace(entry.name, entries_.size()).second) {
-      fail(ErrorKind::data, "{}: tensor \"{}\" is in another file too", path.string(), entry.name);
-    }
+    by_name_.emplace(entry.name, entries_.size());  // once: the header and the index have no name twice
     entries_.push_back(std::move(entry));
   }
   metadata_.merge(header.metadata);

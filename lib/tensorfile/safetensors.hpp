@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ struct SafetensorsEntry : TensorSpec {
 class Safetensors {
  public:
   // `path`: a .safetensors file, an index .json, or a directory that holds model.safetensors or, without it,
-  // model.safetensors.index.json (as transformers chooses). Throws Error(data) for what is no such thing.
+  // model.safetensors.index.json (as transformers chooses). What the index does not list is left out. Throws
+  // Error(data) for what is no such thing.
   static Safetensors open(const std::filesystem::path& path, Pages pages = Pages::read_only);
 
   const std::vector<SafetensorsEntry>& tensors() const { return entries_; }  // by shard, then by offset
@@ -47,7 +49,8 @@ class Safetensors {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
-  void add_file(const std::filesystem::path& path, Pages pages);
+  // `belongs`: says of a name whether the model has it.
+  void add_file(const std::filesystem::path& path, Pages pages, const std::function<bool(const std::string&)>& belongs);
 
   std::filesystem::path path_;
   std::vector<SafetensorsEntry> entries_;

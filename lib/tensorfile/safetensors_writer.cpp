@@ -171,8 +171,13 @@ void ShardedWriter::write_index() const {
   nlohmann::json index = {{"metadata", {{"total_size", bytes_}}}, {"weight_map", nlohmann::json::object()}};
   for (const auto& [name, shard] : shard_of_) index["weight_map"][name] = file_name(shard);
   const fs::path path = directory_ / kIndexName, temporary = temporary_beside(path);
-  write_file(temporary, json_text(index, 2) + "\n");
-  give_name(temporary, path);
+  try {
+    write_file(temporary, json_text(index, 2) + "\n");
+    give_name(temporary, path);
+  } catch (const Error&) {
+    fs::remove(temporary);
+    throw;
+  }
 }
 
 void ShardedWriter::remove_older() const {

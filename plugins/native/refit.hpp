@@ -42,7 +42,8 @@ class Refit {
   void end(const sdk::Call& call, bool commit);
 
   // Any thread. False where there have never been weights, and none are arriving: requests wait for them in vain.
-  bool expects_weights() const { return had_weights_ || in_progress_; }
+  // In this order: an update that ends between the two reads has left weights.
+  bool expects_weights() const { return in_progress_ || had_weights_; }
 
   // The slices that this rank takes, which live as long as this. Reports weight_sums() of the weights in force, as
   // metrics weight_sum/NAME: what a trainer sent can be compared. Of a matrix in FP8 they are those of the cast and, as

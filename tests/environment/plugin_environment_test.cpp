@@ -202,6 +202,21 @@ TEST_CASE("a section without a kind is the plugin of its name or type, and has t
   CHECK(contains(refused("tyo", nullptr), "env_name: unknown environment 'tyo', did you mean 'toy'?"));
 }
 
+TEST_CASE("a key that a manifest declares below plugin_config may stand beside it, in parts of a sum too") {
+  const Json scale = {{"type", "float"}, {"default", 3}, {"min", 0}, {"meaning", "factor"}};
+  const Toy toy("", {{"kind", "environment"}, {"config", {{"keys", {{"plugin_config.scale", scale}}}}}});
+  plugin::Options options;
+  options.paths = {toy.folder.path()};
+  plugin::Registry registry(options, nullptr);
+  const Samples samples;
+  for (const Json& part : {Json{{"name", "toy"}, {"scale", 2}}, Json{{"type", "toy"}, {"name", "own"}, {"scale", 2}},
+                           Json{{"plugin", "toy"}, {"name", "own"}, {"scale", 2}},
+                           Json{{"name", "toy"}, {"plugin_config", {{"scale", 2}}}}}) {
+    const auto sum = environment::make("mine", {{"rewards", {part}}}, {registry});
+    CHECK_MESSAGE(sum->score(samples.all, 1).rewards.at(0) == 8, part.dump());
+  }
+}
+
 TEST_CASE("a wrong env section is an error with its place") {
   const Toy toy;
   CHECK(error_of([&] {

@@ -1,4 +1,6 @@
 // Children to their ends: deadlines, groups, whole trees, and how an end is called.
+#include <sys/wait.h>
+
 #include "tests/lib/process/support.hpp"
 
 #include "lib/process/tree.hpp"
@@ -47,6 +49,15 @@ TEST_CASE("a child that is looked at is not waited for") {
   CHECK(child.wait() == Exit{.code = 4});
   CHECK(::kill(child.pid(), 0) == -1);
   CHECK(child.peek() == Exit{.code = 4});
+}
+
+TEST_CASE("a child that somebody else has reaped counts as one that ended well, at once") {
+  Child child = shell("exit 4");
+  ::waitpid(child.pid(), nullptr, 0);
+  CHECK(child.peek() == Exit{});
+  const auto began = Clock::now();
+  CHECK(child.wait_until(began + kPatience) == Exit{});
+  CHECK(Clock::now() - began < kPatience);
 }
 
 TEST_CASE("what a child leaves in its group ends when the child is waited for, and when it is destroyed") {
