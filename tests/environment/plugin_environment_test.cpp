@@ -197,7 +197,7 @@ TEST_CASE("a section without a kind is the plugin of its name or type, and has t
   };
   CHECK(refused("toy", {{"scael", 2}}) == "env.toy.scael: unknown key, did you mean 'scale'?");
   CHECK(refused("mine", {{"type", "toy"}, {"xyzzy", 2}}) == "env.mine.xyzzy: unknown key; known: scale");
-  CHECK(refused("toy", {{"scale", -1}}) == "env.toy.scale: got -1, wanted at least 0");
+  CHECK(refused("toy", {{"scale", -1}}) == "env.toy.scale: got int -1, wanted at least 0");
   CHECK(refused("mine", {{"rewards", {{{"name", "toy"}, {"scale", "x"}}}}}).starts_with("env.mine.rewards[0].scale: "));
   CHECK(contains(refused("tyo", nullptr), "env_name: unknown environment 'tyo', did you mean 'toy'?"));
 }
