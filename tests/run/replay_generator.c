@@ -2,6 +2,7 @@
  * number of tokens, then token and log-prob of each. Requests that the file does not know are an error. */
 #include <hexad/abi.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct hexad_generator {
   const hexad_host* host;
   int64_t version, num_samples;
   sample* samples; /* by seed */
+  pthread_mutex_t mutex; /* of the list: submit comes while another thread polls */
   answer *first, *last;
 };
 
@@ -50,6 +52,7 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   if (!in) return host->set_error(call, HEXAD_NOT_FOUND, "plugin_config.file cannot be read", UINT64_MAX);
   hexad_generator* self = calloc(1, sizeof *self);
   self->host = host;
+  pthread_mutex_init(&self->mutex, NULL);
   sample read;
   for (int64_t room = 0; read_sample(in, &read); self->samples[self->num_samples++] = read) {
     if (self->num_samples < room) continue;
@@ -104,12 +107,14 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
     completion->num_spans = found->count > 0;
     completion->finish =
         found->count > 0 && stops(request, found->tokens[found->count - 1]) ? HEXAD_FINISH_STOP : HEXAD_FINISH_LENGTH;
+    pthread_mutex_lock(&self->mutex);
     if (self->last) {
       self->last->next = entry;
     } else {
       self->first = entry;
     }
     self->last = entry;
+    pthread_mutex_unlock(&self->mutex);
   }
   return HEXAD_OK;
 }
@@ -117,11 +122,13 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
 static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_completion** events, int64_t max_events,
                        int64_t timeout_ms, int64_t* count) {
   (void)call, (void)timeout_ms;
+  pthread_mutex_lock(&self->mutex);
   for (*count = 0; *count < max_events && self->first; ++*count) {
     events[*count] = &self->first->completion;
     self->first = self->first->next;
   }
   if (!self->first) self->last = NULL;
+  pthread_mutex_unlock(&self->mutex);
   return HEXAD_OK;
 }
 static void release(hexad_generator* self, const hexad_completion* const* events, int64_t count) {

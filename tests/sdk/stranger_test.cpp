@@ -55,7 +55,7 @@ TEST_CASE("a backend with keys and a rule of its own is checked from an installe
   must(dir, "cmake -S work/mine -B work/build -DHexadSDK_DIR=$PWD/tree/lib/cmake/HexadSDK && cmake --build work/build");
   dir.write("work/a.yaml",
             "policy:\n  model_name: m\n  backend: mine\n  plugin_config: {vocab_size: 12, mode: exakt}\n"
-            "data: {train: {dataset_name: arithmetic}}\ngrpo: {num_prompts_per_step: 32}\n"
+            "data: {train: {dataset_name: arithmetic, env_name: exact_answer}}\ngrpo: {num_prompts_per_step: 32}\n"
             "cluster: {gpus_per_node: 4}\nplugins: {paths: [" +
                 (dir / "work/build/lib/hexad/plugins").string() + "]}\n");
   const auto said = [&](const std::string& overrides) {

@@ -1,4 +1,6 @@
 /* A generator without a library: samples the toy model, keyed by (seed, position). */
+#include <pthread.h>
+
 #include "toy_model.h"
 
 typedef struct pending {
@@ -17,6 +19,7 @@ struct hexad_generator {
   double bias;      /* plugin_config.bias: added to every log-prob that is told */
   int64_t version;
   float weights[WEIGHTS];
+  pthread_mutex_t mutex; /* of the list: submit comes while another thread polls */
   pending *first, *last;
 };
 
@@ -28,13 +31,17 @@ static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_c
   if (code == HEXAD_OK) code = host->config_i64(call, config, "poll_ms", &self->poll_ms);
   if (code == HEXAD_OK) code = host->config_f64(call, config, "bias", &self->bias);
   if (code == HEXAD_OK) {
+    pthread_mutex_init(&self->mutex, NULL);
     *out = self;
   } else {
     free(self);
   }
   return code;
 }
-static void destroy(hexad_generator* self) { free(self); }
+static void destroy(hexad_generator* self) {
+  pthread_mutex_destroy(&self->mutex);
+  free(self);
+}
 
 static hexad_code describe(hexad_generator* self, hexad_call* call, hexad_generator_info* info) {
   (void)self, (void)call;
@@ -109,12 +116,14 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
       entry->completion.finish = HEXAD_FINISH_ERROR;
       entry->completion.error = "the toy was told to fail";
     }
+    pthread_mutex_lock(&self->mutex);
     if (self->last) {
       self->last->next = entry;
     } else {
       self->first = entry;
     }
     self->last = entry;
+    pthread_mutex_unlock(&self->mutex);
   }
   return code;
 }
@@ -123,11 +132,13 @@ static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_comp
                        int64_t timeout_ms, int64_t* count) {
   (void)call, (void)timeout_ms;
   if (self->poll_ms > 0) usleep((useconds_t)self->poll_ms * 1000), max_events = 1;
+  pthread_mutex_lock(&self->mutex);
   for (*count = 0; *count < max_events && self->first; ++*count) {
     events[*count] = &self->first->completion;
     self->first = self->first->next;
   }
   if (!self->first) self->last = NULL;
+  pthread_mutex_unlock(&self->mutex);
   return HEXAD_OK;
 }
 static void release(hexad_generator* self, const hexad_completion* const* events, int64_t count) {
