@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -25,7 +26,6 @@
 #include "benchmarks/bridge_overhead/bridge_arm.hpp"
 #include "benchmarks/bridge_overhead/footprint.hpp"
 #include "benchmarks/bridge_overhead/server.hpp"
-#include "benchmarks/bridge_overhead/spread.hpp"
 
 namespace {
 
@@ -46,6 +46,22 @@ struct Options {
 using Arm = std::function<Outcome(const Load&)>;
 // Quantities of one arm's run.
 using Sample = std::map<std::string, double>;
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double quantile(std::vector<double> values, double part) {
+  if (values.empty()) return 0;
+  const auto at = std::min(values.size() - 1, static_cast<size_t>(part * static_cast<double>(values.size())));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+// Median and extremes over rounds.
+Json spread(const std::vector<double>& values) {
+  return {{"median", quantile(values, 0.5)}, {"least", quantile(values, 0)}, {"most", quantile(values, 1)}};
+}
 
 void need_descriptors(int64_t connections) {
   rlimit limit{};

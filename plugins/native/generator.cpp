@@ -6,7 +6,7 @@
 #include "plugins/native/device_scope.hpp"
 #include "plugins/native/generator_table.hpp"
 #include "plugins/native/make_engine.hpp"
-#include "plugins/native/request.hpp"
+#include "plugins/native/schedule/sequence.hpp"
 
 namespace hexad::native {
 

@@ -1,9 +1,9 @@
 // Builds without CUDA: everything runs elsewhere.
 #include <stdexcept>
 
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
-#include "plugins/native/cuda/fp8/fp8_linear.hpp"
 #include "plugins/native/cuda/decode/pool.hpp"
+#include "plugins/native/cuda/fp8/fp8_linear.hpp"
+#include "plugins/native/model/executor.hpp"
 
 namespace hexad::native {
 namespace {

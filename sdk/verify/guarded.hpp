@@ -1,15 +1,33 @@
-// Memory whose neighbourhood is watched, and tensors over it.
+// Where the arrays of a case lie: memory whose neighbourhood is watched, and tensors over it.
 #pragma once
 #include <hexad/abi.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "sdk/verify/memory_space.hpp"
-
 namespace hexad::verify {
+
+// The device refused, often because of what the plugin had done to it; after an illegal access nothing works any more.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Not host memory. Any thread may use it. Every function throws DeviceError.
+class MemorySpace {
+ public:
+  virtual ~MemorySpace() = default;
+  virtual DLDevice where() const = 0;
+  virtual void* allocate(size_t bytes) = 0;  // aligned to 256
+  virtual void release(void* block) = 0;     // does not throw
+  // Ordered after all work of the stream, complete at return.
+  virtual void upload(void* block, const void* host, size_t bytes) = 0;
+  virtual void download(void* host, const void* block, size_t bytes) = 0;
+};
 
 // `size` zero bytes between two canaries, aligned to 64. They lie in host memory, or in a space with an image in host
 // memory, which upload and download move.

@@ -1,4 +1,4 @@
-// An instance of a plugin of any kind.
+// An instance of a plugin of any kind, and a small piece of work that each can do.
 #pragma once
 #include <string>
 
@@ -28,5 +28,17 @@ class Instance {
   void* self_ = nullptr;
   std::string error_;
 };
+
+// For the levels that do not care what is computed.
+struct Trial {
+  hexad_code code = HEXAD_OK;
+  std::string text;    // of the error
+  std::string bits;    // of the outputs: equal bits give equal text
+  std::string damage;  // what was written that may not be; empty if nothing
+};
+
+// A loss computes two sequences, a backend their log-probs, a generator draws greedily, an environment
+// scores. `grown`: with the structs of a later minor (losses, environments).
+Trial run_trial(const Subject& subject, void* instance, const CallOptions& options = {}, bool grown = false);
 
 }  // namespace hexad::verify

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "reply_json.hpp"
+#include "protocol.hpp"
 #include "transfer.hpp"
 
 namespace http_reward {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "reply_json.hpp"
+#include "protocol.hpp"
 #include "settings.hpp"
 
 namespace http_reward {

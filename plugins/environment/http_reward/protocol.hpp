@@ -1,13 +1,28 @@
-// The protocol of reward programs (docs/rewards.md, docs/turns.md) as a server speaks it.
+// What servers reply: JSON that somebody else wrote, and in it the protocol of reward programs (docs/rewards.md,
+// docs/turns.md) as a server speaks it.
 #pragma once
 #include <hexad/environment.hpp>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
-#include "reply_json.hpp"
+#include <nlohmann/json.hpp>
 
 namespace http_reward {
+
+// A reply that holds no reward.
+struct Unusable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Discarded if `text` is no JSON. Throws Unusable for what would take long or deep recursion to work with: more than 64
+// levels, or an object of more than 1000 members.
+nlohmann::ordered_json json_of(std::string_view text);
+
+// On one line; bytes that are not UTF-8 become U+FFFD.
+std::string text_of(const nlohmann::ordered_json& value);
 
 nlohmann::ordered_json request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step);
 

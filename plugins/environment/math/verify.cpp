@@ -3,7 +3,6 @@
 #include "plugins/environment/math/candidates.hpp"
 #include "plugins/environment/math/equality.hpp"
 #include "plugins/environment/math/latex/latex.hpp"
-#include "plugins/environment/math/latex/normalize.hpp"
 #include "plugins/environment/math/latex/rewrite.hpp"
 #include "plugins/environment/math/number/arithmetic.hpp"
 #include "plugins/environment/math/number/wide.hpp"

@@ -5,7 +5,6 @@
 #include "modeling/backend/settings/batch_invariant.hpp"
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/parallel.hpp"
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
 #include "plugins/native/sample/philox.hpp"
 
 namespace hexad::native {

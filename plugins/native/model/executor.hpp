@@ -72,4 +72,11 @@ std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, con
 std::unique_ptr<Executor> make_cpu_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 std::unique_ptr<Executor> make_aten_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
 
+// On an NVIDIA GPU (cuda/decode/cuda_executor.cpp): dense models of head_dim 64 or 128 in bf16, without biases but
+// those of q, k and v, and without a sliding window shorter than the longest sequence; deterministic and
+// batch-invariant ones (invariant_decoder.hpp) with sizes that are multiples of 8, and not with fp8 or fp8_cache; with
+// fp8, of sizes in multiples of 64. False in a build without CUDA.
+bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& options);
+std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig& config, const ExecutorOptions& options);
+
 }  // namespace hexad::native

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "plugins/native/sample/exp_row.hpp"
 #include "plugins/native/sample/row_kernel.hpp"
 
 namespace hexad::native {

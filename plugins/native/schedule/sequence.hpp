@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "plugins/native/sample/sampling_params.hpp"
+#include "plugins/native/sample/sampler.hpp"
 
 namespace hexad::native {
 
@@ -49,5 +50,11 @@ struct Sequence {
   // Tokens to run before the next one can be sampled; 0 when there is no next one.
   int64_t pending() const { return size() < limit ? size() - computed : 0; }
 };
+
+// A request of the host, checked: a copy of everything that `request` points to; the sequence's tokens are its prompt.
+// Throws sdk::Error (invalid argument), with the request's id, for what no model of a vocabulary of this size can run:
+// an empty prompt, a token outside of the vocabulary, max_new_tokens below 1, sampling parameters out of their ranges,
+// an empty stop string.
+std::unique_ptr<Sequence> make_sequence(const hexad_request& request, int64_t vocab_size);
 
 }  // namespace hexad::native

@@ -14,7 +14,6 @@
 
 #include "plugins/vllm_bridge/fleet/journal.hpp"
 #include "plugins/vllm_bridge/fleet/server.hpp"
-#include "plugins/vllm_bridge/http/answer.hpp"
 #include "plugins/vllm_bridge/http/transfers.hpp"
 #include "plugins/vllm_bridge/settings.hpp"
 

@@ -8,7 +8,6 @@
 
 #include "plugins/vllm_bridge/fleet/event.hpp"
 #include "plugins/vllm_bridge/http/event_loop.hpp"
-#include "plugins/vllm_bridge/protocol/event_stream.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
 
 namespace hexad::vllm {

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -61,6 +63,15 @@ class EventLoop {
   std::thread thread_;
 };
 
+template <typename Function>
+auto EventLoop::run(Function&& function) -> decltype(function()) {
+  using Result = decltype(function());
+  auto task = std::make_shared<std::packaged_task<Result()>>(std::forward<Function>(function));
+  std::future<Result> result = task->get_future();
+  post([task = std::move(task)] { (*task)(); });
+  return result.get();  // a dropped task breaks the promise, which throws
+}
+
 // Ends the loop's thread before the members that are declared above it, even if one below it throws.
 struct StopsLoop {
   EventLoop& loop;
@@ -68,5 +79,3 @@ struct StopsLoop {
 };
 
 }  // namespace hexad::vllm
-
-#include "plugins/vllm_bridge/http/event_loop_run.hpp"

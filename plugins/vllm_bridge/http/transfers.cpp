@@ -1,6 +1,7 @@
 #include "plugins/vllm_bridge/http/transfers.hpp"
 
 #include <curl/curl.h>
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -8,6 +9,8 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
+
+#include "plugins/vllm_bridge/protocol/generation_api.hpp"
 
 namespace hexad::vllm {
 
@@ -250,6 +253,20 @@ void Transfers::finish(Transfer& transfer, int curl_code) {
   auto ended = running_.extract(transfer.name);
   if (idle_.size() < kIdleHandles) idle_.push_back(std::move(ended.mapped()));
   if (handler.end) handler.end(result);
+}
+
+std::string Answer::trouble() const {
+  if (!result.complete) return result.error;
+  return fmt::format("status {}: {}", result.status, error_text(body));
+}
+
+uint64_t ask(Transfers& transfers, HttpRequest request, std::function<void(const Answer&)> then) {
+  auto answer = std::make_shared<Answer>();
+  return transfers.start(std::move(request), {[answer](long, std::string_view bytes) { answer->body += bytes; },
+                                              [answer, then = std::move(then)](const HttpResult& result) {
+                                                answer->result = result;
+                                                then(*answer);
+                                              }});
 }
 
 }  // namespace hexad::vllm

@@ -1,9 +1,8 @@
-#include "plugins/vllm_bridge/protocol/usual_event.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "plugins/vllm_bridge/protocol/generation_api.hpp"
 #include "plugins/vllm_bridge/protocol/json_cursor.hpp"
 
 namespace hexad::vllm {

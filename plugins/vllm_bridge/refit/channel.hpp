@@ -3,6 +3,8 @@
 #include <hexad/services.hpp>
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/vllm_bridge/fleet/control.hpp"
@@ -24,5 +26,8 @@ class Channel {
 
 // "ipc" or "nccl". Throws sdk::Error where the build, or the machine, has no such thing.
 std::unique_ptr<Channel> make_channel(const std::string& backend, Control& control, const Settings& settings);
+
+// RFC 4648's standard alphabet, padded: how a channel's bytes stand in JSON.
+std::string base64(std::string_view bytes);
 
 }  // namespace hexad::vllm

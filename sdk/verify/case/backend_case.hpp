@@ -1,10 +1,12 @@
-// Batches for a backend, and one call of each of its passes.
+// Batches for a backend, one call of each of its passes, and the parts of level 5 that have files of their own.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "sdk/verify/engine.hpp"
+#include "sdk/verify/findings.hpp"
 
 namespace hexad::verify {
 
@@ -34,5 +36,14 @@ BackendResult forward(const Subject& subject, void* instance, const TokenBatch& 
 BackendResult train(const Subject& subject, void* instance, const std::vector<TokenBatch>& batches, double gradient = 0,
                     double temperature = 1);
 BackendResult step(const Subject& subject, void* instance, double lr, uint32_t flags = 0);
+
+// The bytes of every weight by name, in one iteration over full weights; reports what an iteration may not do
+// (backend_weights.cpp).
+std::map<std::string, std::string> export_weights(const Subject& subject, hexad_backend* self, Findings& findings);
+
+// Two instances on two threads, each with one micro-batch of a global batch: the gradient is that of one rank with
+// both. Every service of communication fails in turn, in create and in a step: code and text, and the next step is as
+// it would have been (backend_group.cpp). A backend that refuses the group with a text is left alone.
+void check_group(const Subject& subject, Findings& findings);
 
 }  // namespace hexad::verify

@@ -1,4 +1,4 @@
-#include "sdk/verify/case/backend_group.hpp"
+#include "sdk/verify/case/backend_case.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include "sdk/verify/case/backend_case.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/thread_group.hpp"
 

@@ -1,4 +1,4 @@
-#include "sdk/verify/case/backend_weights.hpp"
+#include "sdk/verify/case/backend_case.hpp"
 
 #include <algorithm>
 

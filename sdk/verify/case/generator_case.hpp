@@ -1,4 +1,4 @@
-// Requests to a generator, run to their end.
+// Requests to a generator, run to their end, and the parts of level 5 that run their own.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sdk/verify/engine.hpp"
+#include "sdk/verify/findings.hpp"
 
 namespace hexad::verify {
 
@@ -36,5 +37,18 @@ hexad_request make_request(uint64_t id, double temperature, uint64_t seed, int64
 // `cancel_id`: cancelled twice right after submission; 0: none.
 Answers run_requests(const Subject& subject, void* instance, const std::vector<hexad_request>& requests,
                      uint64_t cancel_id = 0, const CallOptions& options = {});
+
+// Level 5 (level/generator.cpp), whose parts in files of their own each run requests of their own on `self`.
+
+constexpr int64_t kNewTokens = 8;
+
+bool ok(const Answers& answers, const std::string& what, Findings& findings);
+
+// Probabilities are those of the distribution that was drawn from; a stop token ends and is kept.
+void check_draws(const Subject& subject, void* self, Findings& findings);
+// Events stay as they are until they are released, and no more come than there is room for.
+void check_events(const Subject& subject, void* self, Findings& findings);
+// An update takes effect as a whole when it is committed, and not at all otherwise.
+void check_refit(const Subject& subject, void* self, Findings& findings);
 
 }  // namespace hexad::verify

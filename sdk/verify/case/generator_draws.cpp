@@ -1,7 +1,7 @@
 #include <cmath>
 #include <map>
 
-#include "sdk/verify/case/generator_checks.hpp"
+#include "sdk/verify/case/generator_case.hpp"
 
 namespace hexad::verify {
 namespace {

@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "sdk/verify/case/generator_checks.hpp"
+#include "sdk/verify/case/generator_case.hpp"
 
 namespace hexad::verify {
 namespace {

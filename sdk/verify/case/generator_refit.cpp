@@ -3,7 +3,7 @@
 #include <memory>
 #include <random>
 
-#include "sdk/verify/case/generator_checks.hpp"
+#include "sdk/verify/case/generator_case.hpp"
 #include "sdk/verify/guarded.hpp"
 
 namespace hexad::verify {

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <string>
 
-#include "sdk/verify/cuda/driver.hpp"
 #include "sdk/verify/cuda/device_arena.hpp"
-#include "sdk/verify/memory_space.hpp"
+#include "sdk/verify/cuda/driver.hpp"
+#include "sdk/verify/guarded.hpp"
 
 namespace hexad::verify {
 

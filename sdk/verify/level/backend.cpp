@@ -8,8 +8,6 @@
 #include <string_view>
 
 #include "sdk/verify/case/backend_case.hpp"
-#include "sdk/verify/case/backend_group.hpp"
-#include "sdk/verify/case/backend_weights.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "sdk/verify/case/generator_checks.hpp"
+#include "sdk/verify/case/generator_case.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
 

@@ -3,7 +3,6 @@
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
 #include "sdk/verify/overlay_host.hpp"
-#include "sdk/verify/trial.hpp"
 
 namespace hexad::verify {
 namespace {

@@ -5,11 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "sdk/verify/case/loss_case.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
-#include "sdk/verify/case/loss_case.hpp"
 #include "sdk/verify/overlay_host.hpp"
-#include "sdk/verify/trial.hpp"
 
 namespace hexad::verify {
 namespace {

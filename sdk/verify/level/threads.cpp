@@ -5,7 +5,6 @@
 #include "sdk/verify/case/generator_case.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
-#include "sdk/verify/trial.hpp"
 
 namespace hexad::verify {
 namespace {

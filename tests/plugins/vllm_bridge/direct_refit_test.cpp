@@ -2,8 +2,7 @@
 // address.
 #include <dlfcn.h>
 
-#include "plugins/vllm_bridge/refit/ipc/pickle.hpp"
-#include "plugins/vllm_bridge/refit/nccl/unique_id_pickle.hpp"
+#include "plugins/vllm_bridge/refit/pickle.hpp"
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;

@@ -5,9 +5,7 @@
 #include <stdexcept>
 
 #include "plugins/vllm_bridge/protocol/capabilities.hpp"
-#include "plugins/vllm_bridge/protocol/event_stream.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
-#include "plugins/vllm_bridge/protocol/usual_event.hpp"
 #include "plugins/vllm_bridge/stop_strings.hpp"
 
 using namespace hexad::vllm;

@@ -1,12 +1,41 @@
-#include "plugins/environment/math/latex/normalize.hpp"
+// The rules are those of latex2sympy2_extended 1.11 (math_normalization.py): its defaults without the splitting of
+// equations.
+#include <algorithm>
+#include <optional>
+#include <vector>
 
-#include "plugins/environment/math/boxes.hpp"
+#include "plugins/environment/math/latex/latex.hpp"
 #include "plugins/environment/math/latex/rewrite.hpp"
-#include "plugins/environment/math/latex/units.hpp"
 #include "plugins/environment/math/number/wide.hpp"
 
 namespace hexad::math {
 namespace {
+
+// Where the brace that opens at `open` closes before `limit`.
+std::optional<size_t> closing_brace(std::string_view text, size_t open, size_t limit) {
+  size_t depth = 1;
+  for (size_t i = open + 1; i < limit; ++i) {
+    depth += text[i] == '{';
+    if (text[i] == '}' && --depth == 0) return i;
+  }
+  return {};
+}
+
+bool joined_boxes(std::string_view between, bool same) {
+  static const Rewrite separator(R"(\b(?:and|or)\b|,|;)", "");
+  const size_t length = wide(between).size();
+  return length < 10 || (!same && length < 70 && separator.found_in(between));
+}
+
+// The words that latex2sympy2_extended takes for units, odd ones included; "." is any character, as there.
+constexpr std::string_view kUnits =
+    " m east|Surface|a . m|ab|acre|am|apple|are|bc|by|cc|cent|children ticket|cm 2|cm|coin|cu . m|cu cm|cube|cubic|c|"
+    "day|decrease|degree|deg|digit|dm|d|east|edge|excess|feet|ft|gain|gallon|gal|gm|g|hectare|hour|hr|h|inches|inch|"
+    "increase|integerpoint|kg|kmh|kmph|km|lb|less|liter|litre|loss|lt|l|man|mark|meal|men|meter|metre|mile|minute|minw|"
+    "min|mm|monkey|month|more|mph|mp|mtr|mt|multiple|m square|m|no change|noon|number|ohm|o|p . m|per|pi sq m|pie|pm|"
+    "pound|prime|profit of rs|profit|pure|[a-hq] .|ratio|rd|rise|rounds|rs .|rs|rupee|second|sec|soldier|sq . m|"
+    "sq inch|sq m|square|sq|student|sue|st|s .|s|th|tile|toy|t|unit|v â € ™|way|west|woman|women|yard|year|yr|° f|"
+    "π r 2|∏ cm ³";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
@@ -121,6 +150,54 @@ std::string with_operator_braces(std::string text) {
 }
 
 }  // namespace
+
+std::string box_contents(std::string_view text, bool last_only) {
+  std::vector<std::string> contents;  // from the last to the first
+  std::optional<size_t> later;        // where the box found before this one starts
+  size_t limit = text.size();
+  size_t boxed = text.rfind("\\boxed"), fbox = text.rfind("\\fbox");
+  while (limit > 0) {
+    if (boxed != text.npos && boxed >= limit) boxed = text.substr(0, limit).rfind("\\boxed");
+    if (fbox != text.npos && fbox >= limit) fbox = text.substr(0, limit).rfind("\\fbox");
+    if (boxed == text.npos && fbox == text.npos) break;
+    const bool is_boxed = fbox == text.npos || (boxed != text.npos && boxed > fbox);
+    const size_t start = is_boxed ? boxed : fbox;
+    size_t open = start + (is_boxed ? 6 : 5);
+    while (open < limit && trimmed(text.substr(open, 1)).empty()) ++open;
+    if (open >= limit) break;
+    const auto close = text[open] == '{' ? closing_brace(text, open, limit) : std::nullopt;
+    if (!close) {
+      if (contents.empty()) contents.emplace_back(text.substr(open));
+      break;
+    }
+    std::string content(trimmed(text.substr(open + 1, *close - open - 1)));
+    if (last_only && later) {
+      const bool same = !contents.empty() && contents.back() == content;
+      if (!joined_boxes(text.substr(*close + 1, *later - *close - 1), same)) break;
+    }
+    if (contents.empty() || contents.back() != content) contents.push_back(std::move(content));
+    later = start;
+    limit = start;
+  }
+  if (contents.empty()) return std::string(text);
+  std::string joined;
+  for (size_t i = contents.size(); i-- > 0;) joined += contents[i] + (i ? "," : "");
+  return joined;
+}
+
+std::string without_units(const std::string& text) {
+  static const Rewrite last_words(R"(\\(?:text|mbox)\{.*?\}(?:\^\d|\{\^\d\})?$)", "");
+  static const std::string pattern = "(\\d|\\}|\\s)\\s*(?:" + std::string(kUnits) + ")(?:s|es)?\\s*$";
+  static const Rewrite unit(pattern, "$1");
+  std::string result = text;
+  const std::string without_words(trimmed(last_words(text)));
+  if (!without_words.empty()) result = without_words;
+  for (int i = 0; i < 2; ++i) {
+    std::string shorter = unit(result);
+    if (!shorter.empty()) result = std::move(shorter);
+  }
+  return result;
+}
 
 std::string normalize_latex(std::string_view text, bool last_box_only) {
   std::string result = box_contents(text, last_box_only);

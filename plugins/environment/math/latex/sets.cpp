@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "plugins/environment/math/latex/latex.hpp"
 #include "plugins/environment/math/latex/reader.hpp"
 #include "plugins/environment/math/latex/rewrite.hpp"
+#include "plugins/environment/math/number/arithmetic.hpp"
 #include "plugins/environment/math/number/exact.hpp"
 #include "plugins/environment/math/number/wide.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "plugins/environment/math/latex/latex.hpp"
 #include "plugins/environment/math/latex/reader.hpp"
+#include "plugins/environment/math/number/arithmetic.hpp"
 #include "plugins/environment/math/number/wide.hpp"
 
 namespace hexad::math {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "plugins/native/cuda/decode/layer_pools.hpp"
+#include "plugins/native/cuda/attention/rope_append.hpp"
 #include "plugins/native/model/attention_plan.hpp"
 
 namespace hexad::native::cuda {

@@ -6,9 +6,14 @@
 
 #include <cstdint>
 
-#include "plugins/native/cuda/decode/layer_pools.hpp"
-
 namespace hexad::native::cuda {
+
+// The cache of one layer, as the kernels take it: keys and values, [blocks, kv_heads, block_size, dim] each, bf16, or
+// with fp8 e4m3.
+struct LayerPools {
+  void *keys, *values;
+  bool fp8 = false;
+};
 
 struct QkvShape {
   int rows, heads, kv_heads, dim, block_size;  // dim: 64 or 128

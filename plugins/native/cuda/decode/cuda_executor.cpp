@@ -1,5 +1,10 @@
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
-
+// The decoder on an NVIDIA GPU (sm_90) in bf16: fused kernels, products by cuBLAS, paged attention by FlashInfer's
+// kernels, CUDA graphs for passes that only decode, and sampling on the device. The residual stream is fp32, as in
+// training. Passes are enqueued while the one before runs: a token that the host does not know yet is read from where
+// it was drawn.
+//
+// With fp8 the products of layers are those of fp8_linear.hpp: passes of more than kMostSkinnyRows rows cast what a
+// product reads, row by row; in those of fewer the weights alone are in FP8.
 #include <ATen/Functions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -14,6 +19,7 @@
 #include "plugins/native/cuda/decode/decode_graphs.hpp"
 #include "plugins/native/cuda/decode/invariant_decoder.hpp"
 #include "plugins/native/cuda/norm.hpp"
+#include "plugins/native/model/executor.hpp"
 #include "plugins/native/model/weight_store.hpp"
 #include "plugins/native/sample/philox.hpp"
 

@@ -4,11 +4,10 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "modeling/op/rope.hpp"
-#include "plugins/native/cuda/bf16.hpp"
+#include "plugins/native/cuda/attention/rope_append.hpp"
+#include "plugins/native/cuda/decode/pool.hpp"
 #include "plugins/native/cuda/elementwise.hpp"
 #include "plugins/native/cuda/norm.hpp"
-#include "plugins/native/cuda/decode/pool.hpp"
-#include "plugins/native/cuda/attention/rope_append.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 
 namespace hexad::native::cuda {

@@ -3,9 +3,8 @@
 #include <ATen/Functions.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "plugins/native/cuda/bf16.hpp"
-
 namespace hexad::native::cuda {
+
 void cast_rows(const at::Tensor& x, const at::Tensor& values, const at::Tensor& scales) {
   fp8_rows(bf16(x), Rows{values, scales}.fp8(), int(x.size(0)), int(x.size(1)),
            c10::cuda::getCurrentCUDAStream(x.get_device()));

@@ -1,11 +1,17 @@
 // Linears in FP8 on a GPU: casts of rows, and products whose scales lie along both outer dimensions.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <cuda_bf16.h>
 
 #include "plugins/native/cuda/fp8/fp8_rows.hpp"
 #include "plugins/native/cuda/skinny.hpp"
 
 namespace hexad::native::cuda {
+
+// A tensor as the kernels take it; null where it is undefined.
+inline __nv_bfloat16* bf16(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<__nv_bfloat16*>(tensor.data_ptr()) : nullptr;
+}
 
 // What a product reads: bf16 [rows, width] without scales, or e4m3 with a scale for each row, fp32 [rows].
 struct Rows {

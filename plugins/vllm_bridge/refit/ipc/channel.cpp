@@ -3,8 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "plugins/vllm_bridge/refit/base64.hpp"
-#include "plugins/vllm_bridge/refit/ipc/pickle.hpp"
+#include "plugins/vllm_bridge/refit/pickle.hpp"
 
 namespace hexad::vllm {
 namespace {

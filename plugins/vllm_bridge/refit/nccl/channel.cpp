@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "plugins/vllm_bridge/refit/base64.hpp"
 #include "plugins/vllm_bridge/refit/nccl/rendezvous.hpp"
 
 namespace hexad::vllm {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "plugins/vllm_bridge/refit/nccl/unique_id_pickle.hpp"
+#include "plugins/vllm_bridge/refit/pickle.hpp"
 
 namespace hexad::vllm {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "plugins/environment/math/latex/latex.hpp"
 #include "plugins/environment/math/latex/parse_tree.hpp"
+#include "plugins/environment/math/number/arithmetic.hpp"
 
 using namespace hexad::math;
 

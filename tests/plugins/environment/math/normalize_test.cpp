@@ -1,10 +1,8 @@
-#include "plugins/environment/math/latex/normalize.hpp"
+#include "plugins/environment/math/latex/latex.hpp"
 
 #include <doctest/doctest.h>
 
-#include "plugins/environment/math/boxes.hpp"
 #include "plugins/environment/math/latex/rewrite.hpp"
-#include "plugins/environment/math/latex/units.hpp"
 
 using namespace hexad::math;
 

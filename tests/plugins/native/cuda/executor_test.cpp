@@ -1,6 +1,6 @@
 // The generator on a GPU in bf16: given text and its own samples against the full forward pass, through graphs,
 // cascades, preemption and passes in flight.
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
+#include "plugins/native/model/executor.hpp"
 
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"

@@ -1,6 +1,6 @@
 // kv_cache_dtype fp8 on a GPU: given text against a forward pass with the same casts, samples through graphs and
 // cascades, sleep, and what it does not go with.
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
+#include "plugins/native/model/executor.hpp"
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"
 #include "tests/plugins/native/support/fp8_cache_gaps.hpp"

@@ -2,7 +2,7 @@
 // cascades, new weights, and sleep.
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include "plugins/native/cuda/decode/cuda_executor.hpp"
+#include "plugins/native/model/executor.hpp"
 #include "plugins/native/model/weight_sums.hpp"
 #include "tests/plugins/native/cuda/gpu_model.hpp"
 #include "tests/plugins/native/support/forced_run.hpp"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "plugins/native/sample/filter.hpp"
 #include "plugins/native/sample/row_kernel.hpp"
 #include "plugins/native/sample/sampler.hpp"
 #include "tests/support/golden.hpp"

@@ -1,4 +1,4 @@
-#include "plugins/native/sample/sampling_params.hpp"
+#include "plugins/native/sample/sampler.hpp"
 
 #include <doctest/doctest.h>
 #include <hexad/services.hpp>

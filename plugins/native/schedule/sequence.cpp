@@ -1,4 +1,4 @@
-#include "plugins/native/request.hpp"
+#include "plugins/native/schedule/sequence.hpp"
 
 #include <fmt/format.h>
 #include <hexad/services.hpp>

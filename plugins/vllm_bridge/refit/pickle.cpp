@@ -1,4 +1,4 @@
-#include "plugins/vllm_bridge/refit/ipc/pickle.hpp"
+#include "plugins/vllm_bridge/refit/pickle.hpp"
 
 #include <bit>
 #include <cstring>
@@ -51,6 +51,16 @@ class Pickle {
   std::string text_;
 };
 
+// A pickle of protocol 4: _ctypes._unpickle(ncclUniqueId, ({}, the 128 bytes)).
+constexpr unsigned char kBeforeId[] = {
+    0x80, 0x04, 0x95, 0xec, 0,   0,   0,   0,   0,   0,    0,    0x8c, 0x07, '_',  'c',  't',  'y',  'p',  'e',
+    's',  0x94, 0x8c, 0x09, '_', 'u', 'n', 'p', 'i', 'c',  'k',  'l',  'e',  0x94, 0x93, 0x94, 0x8c, 0x34, 'v',
+    'l',  'l',  'm',  '.',  'd', 'i', 's', 't', 'r', 'i',  'b',  'u',  't',  'e',  'd',  '.',  'd',  'e',  'v',
+    'i',  'c',  'e',  '_',  'c', 'o', 'm', 'm', 'u', 'n',  'i',  'c',  'a',  't',  'o',  'r',  's',  '.',  'p',
+    'y',  'n',  'c',  'c',  'l', '_', 'w', 'r', 'a', 'p',  'p',  'e',  'r',  0x94, 0x8c, 0x0c, 'n',  'c',  'c',
+    'l',  'U',  'n',  'i',  'q', 'u', 'e', 'I', 'd', 0x94, 0x93, 0x94, '}',  0x94, 'C',  0x80};
+constexpr unsigned char kAfterId[] = {0x94, 0x86, 0x94, 0x86, 0x94, 'R', 0x94, '.'};
+
 }  // namespace
 
 std::string ipc_pickle(const std::string& uuid, std::span<const std::byte, kIpcHandleBytes> handle, int64_t bytes) {
@@ -98,6 +108,12 @@ std::string uuid_text(std::span<const std::byte, 16> uuid) {
     text += digits[value & 15];
   }
   return text;
+}
+
+std::string unique_id_pickle(const UniqueId& id) {
+  std::string text(reinterpret_cast<const char*>(kBeforeId), sizeof kBeforeId);
+  text.append(reinterpret_cast<const char*>(id.data()), id.size());
+  return text.append(reinterpret_cast<const char*>(kAfterId), sizeof kAfterId);
 }
 
 }  // namespace hexad::vllm
