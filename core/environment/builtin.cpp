@@ -8,8 +8,8 @@
 #include "core/environment/format.hpp"
 #include "core/environment/length.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {

@@ -10,9 +10,9 @@
 #include "core/environment/program/settings.hpp"
 #include "core/environment/weighted_sum.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "core/cluster/tensor_view.hpp"
 #include "core/plugin/host/staging.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/cluster/worker/choose_device.hpp"
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::cluster {
 namespace {

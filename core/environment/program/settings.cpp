@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "core/environment/arguments.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {
