@@ -1,4 +1,4 @@
-#include "app/plugin_new.hpp"
+#include "app/plugin.hpp"
 
 #include <algorithm>
 #include <fstream>

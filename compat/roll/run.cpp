@@ -1,7 +1,6 @@
 // The run itself: steps, lengths, folders, model, devices.
 #include <filesystem>
 
-#include "compat/roll/device_mapping.hpp"
 #include "compat/roll/pass.hpp"
 #include "lib/base/text.hpp"
 
