@@ -1,6 +1,9 @@
 // One function a command: adds it to the program and, when it was chosen, runs it and sets the exit code.
 #pragma once
+#include <string>
+
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace hexad::cli {
 
@@ -18,5 +21,9 @@ void add_convert(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);          // hidden: what `hexad train` starts
 void add_plugin_process(CLI::App& app, int& exit_code);  // hidden: what plugins.own_process starts
+
+// KEY=VALUE on the command line of `plugin verify` and `plugin replay`. Sets a dotted key of a plugin_config; a value
+// that is no JSON is a text. Throws CLI::ValidationError for no assignment.
+void set_plugin_key(nlohmann::ordered_json& config, const std::string& assignment);
 
 }  // namespace hexad::cli

@@ -3,8 +3,7 @@
 #include <iostream>
 
 #include "app/commands.hpp"
-#include "app/plugin_list.hpp"
-#include "app/plugin_new.hpp"
+#include "app/plugin.hpp"
 
 namespace hexad::cli {
 namespace {

@@ -1,6 +1,6 @@
-#include "app/plugin_list.hpp"
+#include "app/plugin.hpp"
 
-#include "app/config/key_table.hpp"
+#include "app/config/reference.hpp"
 #include "app/config/reference_plugin.hpp"
 #include "core/manifest/discovery.hpp"
 #include "core/plugin/precheck.hpp"

@@ -1,16 +1,15 @@
-#include "app/plugin_new.hpp"
+#include "app/plugin.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <vector>
 
+#include "core/manifest/manifest.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/replaced.hpp"
 #include "lib/base/suggest.hpp"
-#include "core/manifest/manifest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::plugin {
 namespace {

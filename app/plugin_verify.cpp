@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "app/commands.hpp"
-#include "app/plugin_keys.hpp"
 #include "app/verify/verify.hpp"
 
 namespace hexad::cli {
@@ -42,6 +41,11 @@ void add_plugin_verify(CLI::App& app, const char* name, int& exit_code) {
     arguments->options.plugins.paths.assign(arguments->paths.begin(), arguments->paths.end());
     exit_code = plugin::verify_command(arguments->name, arguments->options, arguments->json, std::cout);
   });
+}
+
+void set_plugin_key(nlohmann::ordered_json& config, const std::string& assignment) {
+  if (!plugin::assign(config, assignment))
+    throw CLI::ValidationError("KEY=VALUE", "'" + assignment + "' is no assignment, wanted for example vocab_size=12");
 }
 
 }  // namespace hexad::cli

@@ -13,7 +13,7 @@
 #include "core/algorithm/run/preflight.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "core/checkpoint/store.hpp"
-#include "core/cluster/process/meeting.hpp"
+#include "core/cluster/process/launch.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/base/error.hpp"
 

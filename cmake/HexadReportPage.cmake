@@ -11,9 +11,10 @@ endforeach()
 string(REPLACE "@STYLE@" "${style}" page "${page}")
 string(REPLACE "@SCRIPTS@" "${scripts}" page "${page}")
 file(WRITE ${OUT} "// Made from app/report/page.
-#include \"app/report/page.hpp\"
+#include <string_view>
 
 namespace hexad::report {
+extern const std::string_view kReportPage;
 const std::string_view kReportPage = R\"hexad(${page})hexad\";
 }
 ")

@@ -1,7 +1,6 @@
 #include "compat/compat.hpp"
 
 #include "compat/nemo_rl/eval_form.hpp"
-#include "compat/roll/presets.hpp"
 #include "compat/roll/roll.hpp"
 #include "compat/roll/schema.hpp"
 #include "compat/trl/names.hpp"

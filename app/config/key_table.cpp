@@ -1,9 +1,7 @@
-#include "app/config/key_table.hpp"
+#include "app/config/reference.hpp"
 
 #include <algorithm>
 #include <array>
-
-#include "app/config/reference.hpp"
 
 namespace hexad::config {
 namespace {

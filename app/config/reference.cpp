@@ -3,7 +3,7 @@
 #include "app/config/reference_plugin.hpp"
 #include "core/config/rules/check_keys.hpp"
 #include "core/config/schema/schema.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config {
 namespace {

@@ -1,4 +1,5 @@
-// docs/config.md, and what its tables share with the pages of plugins (config/reference_plugin.hpp).
+// docs/config.md, what its tables share with the pages of plugins (config/reference_plugin.hpp), and the table of
+// `hexad plugin info`.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,5 +26,9 @@ std::string meaning_text(const Key& key, Form form);
 inline constexpr const char* kTableHead = "\n| key | type | default | meaning |\n|---|---|---|---|\n";
 // The key's line of a table, under its last name.
 std::string table_row(const Key& key);
+
+// A line for each key: path, type, default, meaning, in columns that are as wide as they must be. No line is longer
+// than 120 characters: what a column has no room for goes on below, and what is after it too.
+std::string key_table(const std::vector<Key>& keys);
 
 }  // namespace hexad::config

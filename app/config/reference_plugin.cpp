@@ -7,7 +7,7 @@
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/run_schema.hpp"
 #include "core/config/load/defaults.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/file.hpp"
 
 namespace hexad::config {

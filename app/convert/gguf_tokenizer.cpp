@@ -2,7 +2,7 @@
 
 #include "app/convert/gguf.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::convert {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
-
-#include "app/report/sample.hpp"
 
 namespace hexad::report {
 namespace {
@@ -85,6 +85,91 @@ void add_samples(Json& data, const RunRecord& run, size_t runs) {
   }
 }
 
+// What is kept of a sample: its beginning, and its end, where the answer stands.
+constexpr size_t kTokensAtStart = 600, kTokensAtEnd = 400, kBytesAtStart = 4000, kBytesAtEnd = 4000;
+
+std::string text_of(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// The list at `key`, if it has `size` elements.
+const Json* list_of(const Json& line, const char* key, size_t size) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_array() && found->size() == size ? &*found : nullptr;
+}
+
+bool is_one(const Json& value) { return value.is_number() && value.get<double>() != 0; }
+
+Json four_digits(const Json* list, size_t i) {
+  if (!list || !(*list)[i].is_number()) return {};
+  return std::strtod(fmt::format("{:.4g}", (*list)[i].get<double>()).c_str(), nullptr);
+}
+
+// Cut between characters, not within one.
+std::string shortened(const std::string& text) {
+  if (text.size() <= kBytesAtStart + kBytesAtEnd) return text;
+  const auto inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  size_t head = kBytesAtStart, tail = text.size() - kBytesAtEnd;
+  while (head > 0 && inside(head)) --head;
+  while (tail < text.size() && inside(tail)) ++tail;
+  return fmt::format("{}\n[... {} bytes left out ...]\n{}", text.substr(0, head), tail - head, text.substr(tail));
+}
+
+struct Tokens {
+  const Json *ids, *mask, *texts, *train, *rollout;
+  size_t first, count;  // first: that the model wrote
+};
+
+std::optional<Tokens> tokens_of(const Json& line) {
+  const auto ids = line.find("token_ids");
+  if (ids == line.end() || !ids->is_array()) return std::nullopt;
+  const size_t count = ids->size();
+  const Json* mask = list_of(line, "token_loss_mask", count);
+  if (!mask) return std::nullopt;
+  const auto first = static_cast<size_t>(std::find_if(mask->begin(), mask->end(), is_one) - mask->begin());
+  return Tokens{&*ids,
+                mask,
+                list_of(line, "tokens", count),
+                list_of(line, "prev_logprobs", count),
+                list_of(line, "generation_logprobs", count),
+                first,
+                count};
+}
+
+void add_tokens(Json& sample, const Tokens& tokens) {
+  const size_t shown = tokens.count - tokens.first, kept = kTokensAtStart + kTokensAtEnd;
+  const size_t left_out = shown > kept ? shown - kept : 0;
+  Json texts = Json::array(), written = Json::array(), train = Json::array(), rollout = Json::array();
+  for (size_t i = tokens.first; i < tokens.count; ++i) {
+    if (left_out > 0 && i == tokens.first + kTokensAtStart) i += left_out;
+    const bool model = is_one((*tokens.mask)[i]);
+    texts.push_back(tokens.texts ? (*tokens.texts)[i] : Json("#" + (*tokens.ids)[i].dump()));
+    written.push_back(model ? 1 : 0);
+    train.push_back(model ? four_digits(tokens.train, i) : Json());
+    rollout.push_back(model ? four_digits(tokens.rollout, i) : Json());
+  }
+  sample["tokens"] = std::move(texts);
+  sample["written"] = std::move(written);
+  sample["train"] = std::move(train);
+  sample["rollout"] = std::move(rollout);
+  if (left_out > 0) sample["left_out"] = {{"at", kTokensAtStart}, {"count", left_out}};
+}
+
+// With the chat template's tokens where their texts are known.
+std::string prompt_of(const Json& line, const std::string& response, const std::optional<Tokens>& tokens) {
+  std::string prompt;
+  if (tokens && tokens->texts) {
+    for (size_t i = 0; i < tokens->first; ++i) {
+      if (const Json& text = (*tokens->texts)[i]; text.is_string()) prompt += text.get<std::string>();
+    }
+    return prompt;
+  }
+  prompt = text_of(line, "content");
+  if (prompt.ends_with(response)) prompt.resize(prompt.size() - response.size());
+  return prompt;
+}
+
 }  // namespace
 
 Json report_data(const RunRecord& run, size_t runs) {
@@ -98,6 +183,25 @@ Json report_data(const RunRecord& run, size_t runs) {
   data["settings"] = run.settings;
   add_samples(data, run, runs);
   return data;
+}
+
+std::optional<int64_t> response_length(const Json& line) {
+  const auto mask = line.find("token_loss_mask");
+  if (mask == line.end() || !mask->is_array()) return std::nullopt;
+  return std::count_if(mask->begin(), mask->end(), is_one);
+}
+
+Json report_sample(const Json& line, int64_t step, size_t row) {
+  const std::optional<Tokens> tokens = tokens_of(line);
+  const std::string response = text_of(line, "response");
+  Json sample = {{"step", step}, {"row", row}, {"reward", line.value("rewards", Json())}};
+  if (const auto length = response_length(line)) sample["length"] = *length;
+  sample["prompt"] = shortened(prompt_of(line, response, tokens));
+  sample["response"] = shortened(response);
+  if (!tokens || tokens->first == tokens->count) return sample;
+  sample["advantage"] = four_digits(list_of(line, "advantages", tokens->count), tokens->first);
+  add_tokens(sample, *tokens);
+  return sample;
 }
 
 }  // namespace hexad::report

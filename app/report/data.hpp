@@ -1,5 +1,8 @@
-// What the script of report.html draws of a run.
+// What the script of report.html draws of a run, and of a line of its train_data_step<N>.jsonl.
 #pragma once
+#include <cstdint>
+#include <optional>
+
 #include <nlohmann/json.hpp>
 
 #include "app/report/run_record.hpp"
@@ -13,5 +16,12 @@ namespace hexad::report {
 // model wrote, {"tokens": [text], "written": [0 or 1], "train": [log-prob], "rollout": [log-prob],
 // "left_out": {"at", "count"}}.
 nlohmann::ordered_json report_data(const RunRecord& run, size_t runs);
+
+// Tokens that the model wrote; nothing if the line does not tell.
+std::optional<int64_t> response_length(const nlohmann::ordered_json& line);
+
+// The sample's object in the page (see above). The middle of a long sample is left out, and counted. Lines of
+// other writers may lack any key.
+nlohmann::ordered_json report_sample(const nlohmann::ordered_json& line, int64_t step, size_t row);
 
 }  // namespace hexad::report

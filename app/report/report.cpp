@@ -3,18 +3,24 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "app/report/comparison.hpp"
 #include "app/report/data.hpp"
-#include "app/report/page.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::report {
+
+extern const std::string_view kReportPage;  // app/report/page/, put together by cmake/HexadReportPage.cmake
+
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// Where the page has the JSON object {"runs": [...]} (data.hpp).
+constexpr std::string_view kReportDataMark = "@REPORT_DATA@";
 
 // JSON inside <script>: nothing in it may end the element or open a comment.
 std::string script_safe(const std::string& json) {

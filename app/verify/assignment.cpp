@@ -1,4 +1,4 @@
-#include "app/verify/assignment.hpp"
+#include "app/verify/verify.hpp"
 
 #include <algorithm>
 

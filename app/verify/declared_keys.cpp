@@ -5,7 +5,7 @@
 #include "app/verify/declared_reads.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/replaced.hpp"
+#include "lib/base/text.hpp"
 #include "sdk/verify/instance.hpp"
 
 namespace hexad::plugin {

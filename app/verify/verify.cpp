@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "app/verify/assignment.hpp"
 #include "app/verify/child.hpp"
 #include "app/verify/declared_keys.hpp"
 #include "app/verify/device.hpp"

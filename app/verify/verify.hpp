@@ -22,6 +22,10 @@ struct VerifyOptions {
   std::string device = "auto";  // "cpu": no GPU; "cuda": an error without one; "auto": for losses that take its memory
 };
 
+// KEY=VALUE, as settings of a plugin are written on a command line and in a manifest. Sets a dotted key of a
+// plugin_config; a value that is no JSON is a text. False if this is no assignment.
+bool assign(nlohmann::ordered_json& config, const std::string& assignment);
+
 struct LevelReport {
   int level = 0;
   std::string title;

@@ -1,6 +1,6 @@
 // Prompts and who judges their answers.
-#include "lib/base/joined.hpp"
 #include "compat/roll/pass.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config::roll {
 namespace {

@@ -1,4 +1,4 @@
-#include "compat/roll/device_mapping.hpp"
+#include "compat/roll/pass.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,12 +1,14 @@
 // One translation under way: the file, what came out so far, what is to be said.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/config/check.hpp"
-#include "lib/yaml/node.hpp"
 #include "core/config/rules/rules.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config::roll {
 
@@ -64,6 +66,10 @@ struct Pass {
   // Only where the file holds the key.
   void move_given(Part& part, const std::string& from, const std::string& path);
 };
+
+// ROLL's device_mapping: the device ids of a list, or of Python text: `list(range(0,8))`, `[0, 1]`, and sums of those.
+// Nothing if it is neither, names a device twice, or names more than a million.
+std::optional<std::vector<int64_t>> device_mapping(const yaml::Node& value);
 
 void translate_run(Pass& pass);        // steps, lengths, folders
 void translate_devices(Pass& pass);    // cluster

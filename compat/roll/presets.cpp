@@ -1,4 +1,4 @@
-#include "compat/roll/presets.hpp"
+#include "compat/roll/roll.hpp"
 
 #include "lib/yaml/file.hpp"
 

@@ -1,5 +1,6 @@
 // ROLL's configuration form (Alibaba's RLVR pipeline), translated to NeMo-RL's keys.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "core/config/compat.hpp"
@@ -16,5 +17,9 @@ Translation translate(yaml::Node file);
 
 // True if an override of this key is of the ROLL file, and not of what it comes to.
 bool is_roll_key(const std::string& path);
+
+// Of the DeepSpeed presets that ROLL's examples inherit from (`../config/deepspeed_zero3@_here_`) the map
+// {deepspeed_zero3: ...} for the last part of the name, or nothing if it is none of them.
+std::optional<yaml::Node> deepspeed_preset(const std::string& name);
 
 }  // namespace hexad::config::roll

@@ -1,9 +1,8 @@
 // The run itself: steps, lengths, folders, model, devices.
 #include <filesystem>
 
-#include "lib/base/joined.hpp"
-#include "compat/roll/device_mapping.hpp"
 #include "compat/roll/pass.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config::roll {
 namespace {

@@ -1,7 +1,7 @@
 // actor_train.strategy_args: the backend and what ranks share.
-#include "lib/base/joined.hpp"
-#include "lib/base/suggest.hpp"
 #include "compat/roll/pass.hpp"
+#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config::roll {
 namespace {

@@ -7,6 +7,7 @@
 #include <hexad/abi.h>
 
 #include "core/cluster/protocol/protocol.hpp"
+#include "core/data/batch.hpp"
 
 namespace hexad::cluster {
 
@@ -34,5 +35,13 @@ Completion completion_of(const hexad_completion& event);
 
 // Columns tokens i32, logprobs f32 and weight_versions i32 (token), finish i32 and weight_version i64 (sample).
 data::Batch to_batch(const std::vector<Completion>& completions);
+
+// The per-token arrays that a generator gives along with a completion (hexad_completion.columns), copied: a batch of
+// one sample of prompt_tokens + completion.count tokens. Empty of columns where there are none. Throws Error(plugin),
+// which begins with `label`, for one that is not as the ABI has it.
+data::Batch columns_of(const std::string& label, const hexad_completion& completion, int64_t prompt_tokens);
+
+// Those of all completions in this order. Throws Error(plugin) unless they have the same columns.
+data::Batch join_columns(const std::string& label, const std::vector<data::Batch>& parts);
 
 }  // namespace hexad::cluster

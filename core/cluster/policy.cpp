@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/data/units.hpp"
+#include "core/data/batching.hpp"
 #include "core/plugin/metric_sum.hpp"
 #include "lib/base/error.hpp"
 

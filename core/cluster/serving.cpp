@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "core/cluster/worker/completion_columns.hpp"
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "lib/base/joined.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/config/algorithm.hpp"
+#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "lib/yaml/location.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {

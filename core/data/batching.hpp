@@ -68,6 +68,12 @@ struct Sharding {
 // when the rows do not divide or a row exceeds the budget, Error(config) when options exclude each other.
 Sharding shard(std::span<const int64_t> lengths, const ShardOptions& options);
 
+// Rows that belong together: the two sequences of a preference are never on two ranks, nor in two micro-batches, packed
+// ones included. As shard(), of units of `rows_per_unit` consecutive rows each: sizes in `options` (batch_size,
+// micro_batch_size) count units, budgets of tokens stay what they are, and the rows of a unit stand next to each other
+// in their order. Throws Error(data) where the rows are no whole units, or one unit exceeds a budget.
+Sharding shard_units(std::span<const int64_t> lengths, int64_t rows_per_unit, ShardOptions options);
+
 // Rows in consecutive groups of `micro_batch_size`; throws Error(data) if they do not divide.
 std::vector<std::vector<int64_t>> split_rows(std::span<const int64_t> rows, int64_t micro_batch_size);
 

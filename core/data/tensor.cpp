@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {

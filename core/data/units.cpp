@@ -1,4 +1,4 @@
-#include "core/data/units.hpp"
+#include "core/data/batching.hpp"
 
 #include <algorithm>
 

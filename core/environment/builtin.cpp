@@ -5,11 +5,11 @@
 #include "core/environment/answer.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/environment.hpp"
-#include "core/environment/format.hpp"
 #include "core/environment/length.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/pattern.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -81,6 +81,70 @@ class TokenTask : public PerSample {
   }
 };
 
+constexpr std::string_view kSpace = " \t\r\n\f\v";
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+bool once(std::string_view text, const std::string& part) {
+  const size_t at = text.find(part);
+  return at != text.npos && text.find(part, at + 1) == text.npos;
+}
+
+bool tagged(std::string_view text, const std::vector<std::string>& tags) {
+  std::string_view rest = text;
+  for (const std::string& tag : tags) {
+    const std::string open = "<" + tag + ">", close = "</" + tag + ">";
+    rest = trimmed(rest);
+    if (!once(text, open) || !once(text, close) || !rest.starts_with(open)) return false;
+    const size_t end = rest.find(close);
+    if (end == rest.npos) return false;
+    rest.remove_prefix(end + close.size());
+  }
+  return trimmed(rest).empty();
+}
+
+// `tags` (names: <a>..</a> <b>..</b> in this order, each once, white space alone around them) or `regex` (PCRE2; has to
+// match the whole response, `.` stands for line ends too). `prefix`: put before the response, for chat templates that
+// open the first tag themselves. A regex that reaches PCRE2's limit of steps makes a sample invalid.
+class Format : public Environment {
+ public:
+  explicit Format(const Json& values) {
+    const Arguments arguments("format", values, {"tags", "regex", "prefix"});
+    prefix_ = arguments.text("prefix", "");
+    tags_ = arguments.texts("tags");
+    const std::string regex = arguments.text("regex", "");
+    if (tags_.empty() == regex.empty())
+      fail(ErrorKind::config, "env.format: want one of tags (as [think, answer]) and regex, got {}",
+           regex.empty() ? "neither" : "both");
+    for (const std::string& tag : tags_) {
+      if (tag.empty() || tag.find_first_of("<>/ ") != tag.npos)
+        fail(ErrorKind::config, "{}: want names as think, without < and >, got '{}'", arguments.path("tags"), tag);
+    }
+    if (!regex.empty()) pattern_ = Pattern::of_user(arguments.path("regex"), regex);
+  }
+
+  Scores score(std::span<const Sample> samples, int64_t) const override {
+    Scores scores;
+    for (const Sample& sample : samples) {
+      const std::string text = prefix_ + std::string(sample.response);
+      const std::optional<bool> good = pattern_ ? pattern_->decide(text) : tagged(text, tags_);
+      scores.rewards.push_back(good.value_or(false) ? 1.0f : 0.0f);
+      scores.invalid.push_back(!good);
+      if (!good) scores.why_invalid = "env.format.regex takes too many steps on a response: PCRE2 gave it up";
+    }
+    return scores;
+  }
+
+ private:
+  std::string prefix_;
+  std::vector<std::string> tags_;
+  std::optional<Pattern> pattern_;
+};
+
 struct Entry {
   std::string describes;
   std::function<std::unique_ptr<Environment>(const Json&)> make;
@@ -95,7 +159,7 @@ const std::map<std::string, Entry>& registry() {
   static const std::map<std::string, Entry> all = {
       {"exact_answer",
        entry<ExactAnswer>("1 when the response equals the answer (white space, case and a final full stop aside)")},
-      {"format", {"1 when the response has the wanted form: tags in order, or a regular expression", make_format}},
+      {"format", entry<Format>("1 when the response has the wanted form: tags in order, or a regular expression")},
       {"last_number",
        entry<LastNumber>(
            "1 when the last number of a response that ended is the answer; format: bare wants nothing else")},

@@ -7,12 +7,11 @@
 #include "core/environment/arguments.hpp"
 #include "core/environment/plugin_environment.hpp"
 #include "core/environment/program/environment.hpp"
-#include "core/environment/program/settings.hpp"
 #include "core/environment/weighted_sum.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {

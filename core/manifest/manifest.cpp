@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/manifest/members.hpp"
-#include "lib/base/bounded_json.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 

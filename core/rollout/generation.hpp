@@ -36,6 +36,12 @@ Sampling sampling_from(const config::PolicyConfig& policy, const std::vector<int
 // The same, but nothing that is sampled ends a response before its length. No lengths: as it was.
 Sampling with_imposed_lengths(Sampling sampling, const std::vector<int64_t>& lengths);
 
+// Throws Error(data) unless every prompt leaves room for a response.
+void check_prompts(std::span<const Request> requests, const Sampling& sampling);
+
+// Those that `share` lists, in its order: columns tokens i32 (token), group, seed and max_new_tokens i64 (sample).
+data::Batch prompts_of(std::span<const Request> requests, std::span<const int64_t> share, const Sampling& sampling);
+
 // Every generator rank hosts one. Neighbours may be one replica: each gets the same requests, and the first one's
 // completions count. Groups are dealt over the replicas. One thread.
 class Generation {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/rollout/request_message.hpp"
-
 namespace hexad::rollout {
 
 using cluster::protocol::Completions;

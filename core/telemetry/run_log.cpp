@@ -6,8 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::telemetry {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/base/bounded_json.hpp"
+#include "lib/base/json.hpp"
 
 #include <algorithm>
 #include <span>

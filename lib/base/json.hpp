@@ -31,4 +31,8 @@ J read_json(const std::filesystem::path& file);
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+// JSON that a stranger wrote: no key twice in an object, and at most `deepest` levels. Throws Error(plugin); `where`
+// names the text.
+nlohmann::ordered_json parse_bounded(std::string_view text, size_t deepest, const std::string& where);
+
 }  // namespace hexad

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lib/expression/token.hpp"
-#include "lib/expression/utf8.hpp"
+#include "lib/expression/value.hpp"
 
 namespace hexad::expression {
 namespace {

@@ -5,10 +5,10 @@
 #include <charconv>
 #include <utility>
 
+#include "lib/expression/expression.hpp"
 #include "lib/expression/grammar.hpp"
-#include "lib/expression/parse_error.hpp"
 #include "lib/expression/token.hpp"
-#include "lib/expression/utf8.hpp"
+#include "lib/expression/value.hpp"
 
 namespace hexad::expression {
 namespace {

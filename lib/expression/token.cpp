@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "lib/expression/parse_error.hpp"
-#include "lib/expression/utf8.hpp"
+#include "lib/expression/expression.hpp"
+#include "lib/expression/value.hpp"
 
 namespace hexad::expression {
 namespace {

@@ -1,10 +1,12 @@
 // The values of expressions.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -37,5 +39,12 @@ struct Value {
 
 // Numbers by number, texts by their bytes. Unordered: other kinds, kinds that differ, and what is not a number (NaN).
 std::partial_ordering order(const Value& a, const Value& b);
+
+inline bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+// Characters of UTF-8, which is not checked.
+inline size_t characters(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::ranges::count_if(text, continues_character));
+}
 
 }  // namespace hexad::expression

@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/suggest.hpp"
 #include "lib/tensorfile/gguf_block.hpp"
-#include "lib/tensorfile/gguf_metadata.hpp"
+#include "lib/tensorfile/gguf_cursor.hpp"
 
 namespace hexad::tensorfile {
 namespace {

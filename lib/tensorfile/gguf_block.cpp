@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 #include "lib/tensorfile/safetensors_dtype.hpp"
 
 namespace hexad::tensorfile {

@@ -1,11 +1,13 @@
-// A bounds-checked reader over the bytes of a GGUF file.
+// A bounds-checked reader over the bytes of a GGUF file, and over its section of keys and values.
 #pragma once
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <type_traits>
 
 #include "lib/base/error.hpp"
+#include "lib/tensorfile/gguf.hpp"
 
 namespace hexad::tensorfile {
 
@@ -53,5 +55,9 @@ class GgufCursor {
   std::string origin_;
   uint64_t position_ = 0;
 };
+
+// Reads `count` pairs; fails on a key that appears twice, an unknown value type, an array of arrays, text that is not
+// UTF-8.
+std::map<std::string, GgufValue> read_gguf_metadata(GgufCursor& cursor, uint64_t count);
 
 }  // namespace hexad::tensorfile

@@ -1,4 +1,4 @@
-#include "lib/tensorfile/gguf_metadata.hpp"
+#include "lib/tensorfile/gguf_cursor.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::tensorfile {
 namespace {

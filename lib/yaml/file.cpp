@@ -15,7 +15,6 @@
 #include "lib/base/suggest.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"
-#include "lib/yaml/strict.hpp"
 
 namespace hexad::yaml {
 namespace {

@@ -1,7 +1,7 @@
 #include "lib/yaml/interpolation_grammar.hpp"
 
 #include "lib/base/error.hpp"
-#include "lib/yaml/word.hpp"
+#include "lib/yaml/scalar.hpp"
 
 namespace hexad::yaml {
 namespace {

@@ -1,7 +1,7 @@
 #include "lib/yaml/merge.hpp"
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/interpolation.hpp"
 
 namespace hexad::yaml {

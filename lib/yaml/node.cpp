@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "lib/yaml/python_text.hpp"
+#include <fmt/format.h>
 
 namespace hexad::yaml {
 namespace {
@@ -107,5 +107,7 @@ std::string Node::describe() const {
   if (is_map()) return "a mapping";
   return fmt::format("text '{}'", std::get<std::string>(value_));
 }
+
+std::string Location::text() const { return line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file; }
 
 }  // namespace hexad::yaml

@@ -10,9 +10,18 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/yaml/location.hpp"
-
 namespace hexad::yaml {
+
+// A position in a YAML file (line and column count from 1), or, with line 0, a named origin: an override of the
+// command line ("override grpo.seed=1") or the schema ("default").
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+
+  // "configs/a.yaml:3:7", or the bare origin.
+  std::string text() const;
+};
 
 // Of a value in a file, of an interpolation, of an override: what reads them is recursive.
 constexpr int kDeepestNesting = 100;
@@ -101,5 +110,12 @@ std::optional<size_t> list_index(std::string_view key);
 
 // Same kinds and values, locations aside; 1 and 1.0 differ.
 bool same_value(const Node& a, const Node& b);
+
+// Values as Python's str() writes them: what OmegaConf puts where `${}` stands inside text.
+// repr(float): shortest digits that round-trip, "1e-08", "0.5", "3.0", "inf".
+std::string python_float(double value);
+
+// str(value): None, True, 12, 0.5, text as it is, ['a', 1], {'k': 'v'}.
+std::string python_str(const Node& value);
 
 }  // namespace hexad::yaml

@@ -3,9 +3,8 @@
 #include <cstdlib>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "lib/yaml/python_text.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::yaml {
 namespace {

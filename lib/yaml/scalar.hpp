@@ -1,5 +1,7 @@
-// What an unquoted YAML scalar means.
+// What unquoted text means: a scalar of YAML, and a word of the grammars that OmegaConf and Hydra share (a value on a
+// command line, or in `${f:...}`).
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "lib/yaml/node.hpp"
@@ -13,5 +15,17 @@ Node::Value plain_scalar(std::string_view text);
 
 // The same for an explicit tag: !!str, !!int, !!float, !!bool, !!null. Throws for a text the type cannot hold.
 Node::Value tagged_scalar(std::string_view tag, std::string_view text);
+
+// 12 and 1_000 are integers, 1e-5 .5 5. inf nan floats, true/FALSE booleans, null/NULL null, all else (007, yes, None)
+// text. Throws Error(config) for an integer that does not fit 64 bits.
+Node::Value word_value(std::string_view word);
+
+// Letters, digits and _ / - \ + . $ % * @ ? |: what may stand in a word beside escapes.
+bool is_word_char(char c);
+
+// True if a backslash before `c` is dropped: \ ( ) [ ] { } : = , space, tab.
+bool is_escapable(char c);
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace hexad::yaml

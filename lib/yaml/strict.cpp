@@ -1,4 +1,4 @@
-#include "lib/yaml/strict.hpp"
+#include "lib/yaml/file.hpp"
 
 #include <cstdint>
 #include <string_view>

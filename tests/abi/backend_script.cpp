@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/plugin/kind/backend_plugin.hpp"
 #include "tests/abi/script_support.hpp"
 
 namespace abi_test {

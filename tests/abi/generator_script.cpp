@@ -1,6 +1,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/plugin/kind/generator_plugin.hpp"
 #include "tests/abi/script_support.hpp"
 
 namespace abi_test {

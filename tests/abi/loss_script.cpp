@@ -1,3 +1,4 @@
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "tests/abi/script_support.hpp"
 
 namespace abi_test {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/instance_base.hpp"
 #include "tests/abi/scripts.hpp"
 
 namespace abi_test {

@@ -1,6 +1,6 @@
 // The parts of a GRPO step, on batches made by hand.
-#include "core/algorithm/grpo/batch_reward.hpp"
 #include "core/algorithm/grpo/phases.hpp"
+#include "core/algorithm/reward/reward.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // KEY=VALUE of the conformance kit's command line and of manifests.
-#include "app/verify/assignment.hpp"
+#include "app/verify/verify.hpp"
 
 #include <doctest/doctest.h>
 

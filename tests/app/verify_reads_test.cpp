@@ -3,7 +3,6 @@
 
 #include <deque>
 
-#include "app/verify/host_keys.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/host/table.hpp"

@@ -1,5 +1,5 @@
 // What a backend says of itself once it is there, against the facts that its manifest gave before.
-#include "core/cluster/worker/check_facts.hpp"
+#include "core/cluster/process/start_workers.hpp"
 
 #include <doctest/doctest.h>
 

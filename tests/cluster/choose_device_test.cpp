@@ -1,5 +1,5 @@
 // What ranks run on, on machines with and without GPUs, in builds with and without CUDA.
-#include "core/cluster/worker/choose_device.hpp"
+#include "core/cluster/worker/engine.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "core/cluster/worker/completion_columns.hpp"
+#include "core/cluster/generation_requests.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "core/cluster/message/socket.hpp"
-#include "core/cluster/process/meeting.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;

@@ -1,7 +1,7 @@
 // ROLL's form: what comes out of it, and what is said about what does not.
 #include "compat/roll/roll.hpp"
 #include "app/config/commands.hpp"
-#include "compat/roll/device_mapping.hpp"
+#include "compat/roll/pass.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/yaml/file.hpp"
 #include "tests/compat/support.hpp"

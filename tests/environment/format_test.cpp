@@ -1,4 +1,4 @@
-#include "core/environment/format.hpp"
+#include "core/environment/environment.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,8 @@ using namespace hexad::environment;
 using Json = nlohmann::ordered_json;
 
 namespace {
+
+auto make_format(const Json& arguments) { return make_environment("format", arguments); }
 
 float reward(const Json& arguments, const std::string& response) {
   Sample sample;

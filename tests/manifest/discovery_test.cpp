@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "app/plugin_list.hpp"
+#include "app/plugin.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

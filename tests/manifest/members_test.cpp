@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/base/bounded_json.hpp"
+#include "lib/base/json.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using hexad::parse_bounded;

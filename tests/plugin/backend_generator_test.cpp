@@ -2,7 +2,8 @@
 #include <hexad/plugin.hpp>
 
 #include "core/plugin/host/table.hpp"
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/backend_plugin.hpp"
+#include "core/plugin/kind/generator_plugin.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

@@ -1,5 +1,5 @@
 // Instances over plugins written with the C++ wrapper, compiled into this test: calls, errors, staging.
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 
 #include <hexad/plugin.hpp>
 

@@ -1,5 +1,5 @@
 // Plugins that carry the same symbols, or different versions of one library, keep their own.
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;

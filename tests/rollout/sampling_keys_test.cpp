@@ -1,6 +1,6 @@
 // Keys of policy.generation as requests carry them.
 #include "core/config/check.hpp"
-#include "core/rollout/request_message.hpp"
+#include "core/rollout/generation.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;

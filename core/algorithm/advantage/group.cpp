@@ -4,7 +4,7 @@
 #include "core/algorithm/advantage/baseline.hpp"
 #include "core/algorithm/advantage/internal.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {

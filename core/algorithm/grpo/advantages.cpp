@@ -4,8 +4,6 @@
 
 #include "core/algorithm/advantage/advantage.hpp"
 #include "core/algorithm/advantage/baseline.hpp"
-#include "core/algorithm/advantage/removed_tokens.hpp"
-#include "core/algorithm/grpo/batch_reward.hpp"
 #include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {

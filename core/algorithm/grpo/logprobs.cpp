@@ -1,6 +1,6 @@
 #include "core/algorithm/grpo/phases.hpp"
 
-#include "core/algorithm/advantage/removed_tokens.hpp"
+#include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {
 

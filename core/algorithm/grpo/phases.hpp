@@ -1,5 +1,5 @@
-// The phases of a step on rollouts, in their order: rewards are shaped, log-probs asked for, advantages estimated; and
-// the validation between steps.
+// The phases of a step on rollouts, in their order: rewards are shaped, log-probs asked for, advantages estimated; the
+// validation between steps; and what both leave in the run's log folder, sample by sample.
 #pragma once
 #include <span>
 #include "core/algorithm/grpo/grpo.hpp"
@@ -46,5 +46,11 @@ int64_t validation_prompts(const Grpo& run);
 // Runs the validation prompts, of which there is at least one, on the weights that the generators have; returns
 // accuracy, avg_length and, with several samples a prompt, pass_k.
 Metrics validate(Grpo& run);
+
+// train_data_step<N>.jsonl: texts, tokens, masks, log-probs, advantages; of a part the text of every token too.
+void log_samples(const Grpo& run, const rollout::Rollout& rollout, int64_t step);
+
+// val_data_step<N>.jsonl: texts and rewards.
+void log_validation(const Grpo& run, const rollout::Rollout& rollout, int64_t step);
 
 }  // namespace hexad::algorithm

@@ -1,7 +1,7 @@
 #include "core/algorithm/grpo/rollouts.hpp"
 
-#include "core/algorithm/grpo/batch_reward.hpp"
 #include "core/algorithm/grpo/phases.hpp"
+#include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {
 

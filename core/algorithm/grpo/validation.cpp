@@ -1,7 +1,6 @@
 #include "core/algorithm/grpo/phases.hpp"
 
-#include "core/algorithm/grpo/batch_reward.hpp"
-#include "core/algorithm/run/sample_log.hpp"
+#include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/data/batch.hpp"
 #include "lib/base/error.hpp"
 
 namespace hexad::algorithm {
@@ -122,6 +123,22 @@ std::map<std::string, double> mask_logprob_errors(const SequenceLogprobs& input,
   metrics["num_masked_seqs_by_logprob_error"] = masked;
   metrics["masked_correct_pct"] = masked > 0 ? masked_right / masked : 0;
   return metrics;
+}
+
+std::vector<float> scored(const data::Batch& batch) {
+  std::vector<float> valid;
+  for (const uint8_t invalid : batch.at("invalid").span<uint8_t>()) valid.push_back(invalid ? 0.0f : 1.0f);
+  return valid;
+}
+
+double mean_reward(const data::Batch& batch) {
+  const std::vector<float> valid = scored(batch);
+  const auto rewards = batch.at("rewards").span<float>();
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    if (valid[i] != 0) sum += rewards[i], ++count;
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 }  // namespace hexad::algorithm

@@ -1,5 +1,6 @@
 // What happens to rewards between the environment and the advantage, and to samples between the rollout and the loss.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -7,7 +8,17 @@
 #include <string>
 #include <vector>
 
+namespace hexad::data {
+class Batch;
+}
+
 namespace hexad::algorithm {
+
+// [B] 1 for samples that have a reward: others count in no baseline and no mean.
+std::vector<float> scored(const data::Batch& batch);
+
+// The mean of the rewards of samples that have one; 0 where none has.
+double mean_reward(const data::Batch& batch);
 
 // grpo.reward_scaling: clamp to [source_min, source_max], then map linearly to [target_min, target_max].
 struct RewardScaling {
@@ -46,5 +57,12 @@ struct SequenceLogprobs {
 };
 std::map<std::string, double> mask_logprob_errors(const SequenceLogprobs& input, std::span<const float> rewards,
                                                   std::optional<double> threshold, std::span<float> sample_mask);
+
+// Tokens that the sampling filters (top_k, top_p) remove have a log-prob of -inf, prompts' tokens among them: makes it
+// 0, as NeMo-RL's mask_out_neg_inf_logprobs, since a mask of 0 does not undo an infinity.
+inline void zero_removed(std::span<float> logprobs) {
+  for (float& logprob : logprobs)
+    if (logprob == -INFINITY) logprob = 0;
+}
 
 }  // namespace hexad::algorithm

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/config/typed/run_config.hpp"
 #include "core/environment/make.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 namespace {

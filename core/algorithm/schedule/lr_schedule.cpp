@@ -5,8 +5,8 @@
 
 #include "core/algorithm/schedule/lr_schedule_torch.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm::detail {
 namespace {

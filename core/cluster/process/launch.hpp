@@ -1,7 +1,11 @@
-// What a launcher (torchrun, Slurm's srun, Open MPI's mpirun) says by the environment to a process that it has started.
+// What a launcher (torchrun, Slurm's srun, Open MPI's mpirun) says by the environment to a process that it has started;
+// and how such processes find each other: the first one writes a file in a folder that all of them see.
 #pragma once
+#include <filesystem>
 #include <optional>
 #include <string>
+
+#include "core/cluster/worker/worker.hpp"
 
 namespace hexad::cluster {
 
@@ -17,5 +21,23 @@ struct Launch {
 // Nothing where no launcher is known, or it has started one process alone, which then starts its workers itself. Throws
 // Error(config) if the variables of a launcher do not fit each other.
 std::optional<Launch> launched();
+
+// The first process's side: where it listens, and the run's secret. Readable by its user alone; gone with the object.
+class Meeting {
+ public:
+  // `endpoint`: of a socket on all interfaces where there are several hosts. Throws Error(worker) if it cannot be
+  // written.
+  Meeting(const Launch& launch, const std::filesystem::path& folder, const std::string& endpoint,
+          const std::string& server_key);
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+
+ private:
+  std::filesystem::path file_;
+};
+
+// The others' side: waits for the file and for an answer from one of the addresses in it. Throws Error(worker) when the
+// time is over, saying which it lacked.
+Bootstrap meet(const Launch& launch, const std::filesystem::path& folder, double timeout_s);
 
 }  // namespace hexad::cluster

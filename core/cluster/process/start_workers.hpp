@@ -1,9 +1,11 @@
 // The message that makes a worker of a process: which plugins it hosts, on which device, with whom.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "core/cluster/process/worker_group.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "core/config/typed/run_facts.hpp"
 #include "lib/yaml/node.hpp"
 
 namespace hexad::cluster {
@@ -26,5 +28,11 @@ std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const Pl
                                                   const yaml::Node& root, const config::RunConfig& run,
                                                   const Roles& roles, const std::string& model_dir,
                                                   const std::string& tokenizer_dir);
+
+// A manifest's facts against what the backend says of itself once it is there. `started`: the workers' replies to
+// `start`, in rank order. Batches were cut, and the configuration checked, by the facts: the first that describe()
+// contradicts is an Error(plugin), which names plugin, rank, fact, and both values.
+void check_facts(const std::vector<protocol::Start::Reply>& started, const RankRange& trainers,
+                 const config::RunFacts& facts);
 
 }  // namespace hexad::cluster

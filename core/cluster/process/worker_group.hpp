@@ -12,7 +12,6 @@
 #include "core/cluster/message/socket.hpp"
 #include "core/cluster/placement.hpp"
 #include "core/cluster/process/launch.hpp"
-#include "core/cluster/process/meeting.hpp"
 #include "core/cluster/process/spawner.hpp"
 #include "core/cluster/protocol/protocol.hpp"
 

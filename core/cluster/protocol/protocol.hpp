@@ -11,7 +11,7 @@
 
 #include "core/cluster/message/message.hpp"
 #include "core/cluster/placement.hpp"
-#include "core/cluster/refit/part.hpp"
+#include "core/cluster/refit/plan.hpp"
 #include "core/plugin/kind/backend_plugin.hpp"
 #include "core/plugin/metric_sum.hpp"
 #include "lib/base/error.hpp"

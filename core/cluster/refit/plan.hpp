@@ -51,4 +51,24 @@ Layout whole_weights(const std::vector<Layout>& held);
 // shape. Weights travel in the type of those who hold them, which `needed` takes over.
 RefitPlan plan_refit(const std::vector<Layout>& held, std::vector<Layout>& needed, int64_t step_bytes);
 
+// What one rank does in a refit between ranks that train and ranks that generate.
+struct RefitPart {
+  struct Send {
+    std::string weight;
+    int to = 0;
+    Box box;  // in the whole weight
+  };
+  struct Receive {
+    size_t slice = 0;  // of `needed`
+    int from = 0;
+    Box box;
+  };
+  struct Step {
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+  };
+  std::vector<Step> steps;
+  Layout needed;
+};
+
 }  // namespace hexad::cluster

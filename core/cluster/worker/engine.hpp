@@ -1,11 +1,18 @@
 // What a worker hosts: runtime, plugins, tokenizer; and the commands that the controller gives it.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/cluster/message/message.hpp"
 #include "core/cluster/worker/link.hpp"
+#include "runtime/runtime.h"
 
 namespace hexad::cluster {
+
+// What a rank runs on, by cluster.device. Rank r of `ranks` gets GPU r, on a machine that has one for each; `auto`
+// takes CPUs elsewhere. `runtime`: null in a build without LibTorch. Throws Error(config) for 'cuda' without enough
+// GPUs, the same on every rank.
+DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, int rank, int ranks);
 
 struct WorkerState;
 

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "core/cluster/generation_requests.hpp"
-#include "core/cluster/worker/completion_columns.hpp"
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
 

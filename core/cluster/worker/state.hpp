@@ -1,20 +1,39 @@
 // The parts of a worker that its commands share.
 #pragma once
+#include <chrono>
+#include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/cluster/protocol/protocol.hpp"
 #include "core/cluster/serving.hpp"
-#include "core/cluster/worker/disk_sync.hpp"
 #include "core/cluster/worker/link.hpp"
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/backend_plugin.hpp"
+#include "core/plugin/kind/generator_plugin.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/metric_sum.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::cluster {
+
+// A checkpoint's files on their way from the page cache to the disk, beside the worker's other work. One thread's at a
+// time.
+class DiskSync {
+ public:
+  // Syncs all below these folders, each on its file's own: what a network file system or a quota has against it is said
+  // here, and not by the write before it. Waits for a sync that is under way.
+  void start(std::vector<std::filesystem::path> folders);
+
+  // Whether all of it is on the disk, or waits for `patience`. Throws Error(data) with what failed, once.
+  bool done(std::chrono::milliseconds patience);
+
+ private:
+  std::future<void> running_;
+};
 
 struct WorkerState {
   WorkerState(const Bootstrap& bootstrap, WorkerLink& link) : bootstrap(bootstrap), rank(bootstrap.rank), link(link) {}

@@ -4,13 +4,13 @@
 #include <set>
 #include <unordered_set>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
-#include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/declaration/selection.hpp"
 #include "core/config/load/defaults.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/file.hpp"
 
 namespace hexad::config {

@@ -3,9 +3,9 @@
 #include "core/config/load/defaults.hpp"
 #include "core/config/rules/check_keys.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/scalar.hpp"
 
 namespace hexad::config {

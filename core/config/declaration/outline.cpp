@@ -5,7 +5,7 @@
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/load/defaults.hpp"
 #include "core/manifest/members.hpp"
-#include "lib/base/bounded_json.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::config {
 namespace {

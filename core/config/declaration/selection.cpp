@@ -8,7 +8,7 @@
 #include "core/config/dialect.hpp"
 #include "core/config/load/defaults.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/interpolation.hpp"
 
 namespace hexad::config {

@@ -4,7 +4,7 @@
 #include "lib/yaml/file.hpp"
 #include "lib/yaml/interpolation.hpp"
 #include "lib/yaml/merge.hpp"
-#include "lib/yaml/python_text.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 namespace {

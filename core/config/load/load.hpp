@@ -8,7 +8,7 @@
 #include "core/config/declaration/selection.hpp"
 #include "core/config/schema/schema.hpp"
 #include "lib/yaml/node.hpp"
-#include "lib/yaml/override/grammar.hpp"
+#include "lib/yaml/override.hpp"
 
 namespace hexad::config {
 

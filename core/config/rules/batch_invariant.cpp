@@ -1,7 +1,7 @@
 // policy.batch_invariant: what it does not go with.
-#include "lib/base/joined.hpp"
 #include "core/config/dialect.hpp"
 #include "core/config/rules/rules.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config {
 namespace {

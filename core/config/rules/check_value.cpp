@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "core/config/load/defaults.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
-#include "lib/yaml/python_text.hpp"
+#include "lib/base/text.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 namespace {

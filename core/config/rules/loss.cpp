@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/config/rules/rules.hpp"
-#include "lib/base/joined.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::config {
 

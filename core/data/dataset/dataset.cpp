@@ -11,8 +11,8 @@
 #include "core/data/dataset/procedural.hpp"
 #include "core/data/random.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {

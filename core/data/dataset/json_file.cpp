@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {

@@ -1,10 +1,36 @@
 #include "core/environment/program/environment.hpp"
 
-#include "lib/base/error.hpp"
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "core/environment/arguments.hpp"
 #include "core/environment/program/scoring.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {
+
+bool executable(const std::filesystem::path& file) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(file, none) && ::access(file.c_str(), X_OK) == 0;
+}
+
+bool found(const std::string& program) {
+  if (program.find('/') != program.npos) return executable(program);
+  const char* variable = std::getenv("PATH");
+  std::string rest = variable ? variable : "";
+  for (;;) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const std::string folder = rest.substr(0, end);
+    if (executable(std::filesystem::path(folder.empty() ? "." : folder) / program)) return true;
+    if (end == rest.size()) return false;
+    rest.erase(0, end + 1);
+  }
+}
 
 class ProgramEnvironment : public Environment {
  public:
@@ -42,6 +68,39 @@ std::unique_ptr<Environment> make_program_environment(const std::string& name, c
   } catch (const ProgramFailed& error) {
     fail(ErrorKind::config, "env.{}.command: the program {}", name, error.what());
   }
+}
+
+ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section) {
+  const Arguments arguments(name, section,
+                            {"command", "timeout_s", "startup_timeout_s", "retries", "batch_size", "components"});
+  ProgramSettings settings;
+  settings.path = "env." + name;
+  if (section.at("command").is_string()) {
+    settings.shown = arguments.text("command", "");
+    settings.command = {"/bin/sh", "-c", settings.shown};
+  } else {
+    settings.command = arguments.texts("command");
+    settings.shown = joined(settings.command, " ");
+  }
+  if (settings.shown.empty())
+    fail(ErrorKind::config, "{}: want a program, as [python3, reward.py] or one text, got nothing",
+         arguments.path("command"));
+  settings.num_workers = arguments.integer("num_workers", 4, 1);
+  settings.timeout_s = arguments.seconds("timeout_s", 60);
+  settings.startup_timeout_s = arguments.seconds("startup_timeout_s", 60);
+  settings.retries = arguments.integer("retries", 1, 0);
+  settings.batch_size = arguments.integer("batch_size", 1, 1);
+  settings.components = arguments.texts("components");
+  if (std::set<std::string>(settings.components.begin(), settings.components.end()).size() !=
+      settings.components.size())
+    fail(ErrorKind::config, "{}: a name stands there twice", arguments.path("components"));
+  if (!found(settings.command[0]))
+    fail(ErrorKind::config,
+         "{}: no program '{}' {}. Give its path (from the folder that hexad is started in), and make the file "
+         "executable or name its interpreter first, as [python3, reward.py]",
+         arguments.path("command"), settings.command[0],
+         settings.command[0].find('/') == std::string::npos ? "on PATH" : "that can be run");
+  return settings;
 }
 
 }  // namespace hexad::environment

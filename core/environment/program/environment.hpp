@@ -1,10 +1,26 @@
 // An environment whose rewards a program gives, in any language: `env.<name>.command`.
 #pragma once
 #include <atomic>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "core/environment/environment.hpp"
 
 namespace hexad::environment {
+
+struct ProgramSettings {
+  std::string path;                  // "env.<name>"
+  std::string shown;                 // the command, for messages
+  std::vector<std::string> command;  // program first
+  int64_t num_workers = 0, retries = 0, batch_size = 0;
+  double timeout_s = 0, startup_timeout_s = 0;
+  std::vector<std::string> components;
+};
+
+// Of the keys below. Throws Error(config).
+ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section);
 
 // Keys of `section` (env.<name>):
 //   command            a list (program and arguments, found on PATH) or one text for /bin/sh

@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/program/environment.hpp"
 #include "core/environment/program/exchange.hpp"
 #include "core/environment/program/pool.hpp"
-#include "core/environment/program/settings.hpp"
 
 namespace hexad::environment {
 

@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/base/joined.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 using namespace hexad;
 

@@ -1,7 +1,6 @@
 // Values, paths, typed access and its messages, YAML and JSON output.
 #include "lib/yaml/node.hpp"
 
-#include "lib/yaml/python_text.hpp"
 #include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 

@@ -1,5 +1,5 @@
 // logprobs.json: what NeMo-RL's workers return for given logits. The head's weight is the identity here.
-#include "core/algorithm/advantage/removed_tokens.hpp"
+#include "core/algorithm/reward/reward.hpp"
 #include "modeling/op/attention/packed_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/op/next_token.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/kind/instance.hpp"
+#include "core/plugin/kind/loss_plugin.hpp"
 #include "tests/support/golden.hpp"
 
 namespace loss_case {

@@ -1,4 +1,4 @@
-#include "core/config/declaration/check/child.hpp"
+#include "core/config/declaration/check/library.hpp"
 
 #include <dlfcn.h>
 #include <sys/socket.h>

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/config/declaration/check/child.hpp"
 #include "core/manifest/permissions.hpp"
 #include "lib/base/json.hpp"
 #include "lib/process/start.hpp"

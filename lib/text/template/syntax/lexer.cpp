@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "lib/text/template/value/string_literal.hpp"
+#include "lib/text/template/value/python_text.hpp"
 #include "lib/text/template/value/unicode.hpp"
 
 namespace hexad::text::jinja {

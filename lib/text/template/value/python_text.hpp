@@ -1,4 +1,4 @@
-// How Python writes values: str(), repr(), json.dumps().
+// How Python writes values: str(), repr(), json.dumps(); and how it reads numbers and string literals.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,5 +24,8 @@ struct JsonStyle {
   std::string item_separator, key_separator;
 };
 std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);
+
+// Replaces Python's escapes (\n, \t, \x41, \u00e9, \U0001f600, \101 ...); an unknown one stays as it is. Throws Fault.
+std::string unescape(std::string_view text);
 
 }  // namespace hexad::text::jinja

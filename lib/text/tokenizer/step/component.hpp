@@ -1,6 +1,7 @@
 // One object of a tokenizer.json with its place in the file, so that every complaint can name it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/error.hpp"
+#include "lib/text/tokenizer/pattern/regex.hpp"
 
 namespace hexad::text {
 
@@ -46,6 +48,21 @@ class Component {
   const nlohmann::json& value_;
   std::string where_;
   int depth_ = 0;
+};
+
+// The `pattern` of Replace and Split: {"String": literal text} or {"Regex": regular expression}.
+class TextPattern {
+ public:
+  explicit TextPattern(const Component& owner);
+
+  void find_all(std::string_view text, std::vector<Regex::Match>& matches) const;
+
+  // The regular expression; empty for a literal.
+  const std::string& regex_source() const { return regex_source_; }
+
+ private:
+  std::string literal_, regex_source_;
+  std::optional<Regex> regex_;
 };
 
 }  // namespace hexad::text

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "lib/text/tokenizer/step/byte_level.hpp"
-#include "lib/text/tokenizer/pattern/text_pattern.hpp"
 #include "lib/text/unicode.hpp"
 
 namespace hexad::text {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lib/text/tokenizer/step/byte_level.hpp"
-#include "lib/text/tokenizer/pattern/text_pattern.hpp"
 #include "lib/text/tokenizer/step/unicode_normalizer.hpp"
 #include "lib/text/unicode.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/text/tokenizer/pattern/text_pattern.hpp"
 #include "lib/text/tokenizer/pattern/word_pattern.hpp"
+#include "lib/text/tokenizer/step/component.hpp"
 #include "lib/text/unicode.hpp"
 
 namespace hexad::text {

@@ -1,12 +1,12 @@
-#include "core/cluster/worker/completion_columns.hpp"
+#include "core/cluster/generation_requests.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "lib/base/error.hpp"
-#include "lib/base/joined.hpp"
 #include "core/cluster/tensor_view.hpp"
 #include "core/plugin/host/staging.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -1,11 +1,24 @@
-// `hexad plugin new KIND NAME`: a folder with a plugin that compiles, from the SDK's templates.
+// What `hexad plugin list`, `info` and `new` do.
 #pragma once
 #include <filesystem>
 #include <ostream>
 #include <string>
 
+#include "core/manifest/options.hpp"
+
 namespace hexad::plugin {
 
+// `plugin list`: what is found, shadowed and refused, and why. No code is loaded. Prints every candidate of the search
+// path, then the folders. As JSON: {"plugins": [...], "searched": [...]}. Returns 0; plugins that are refused, or not
+// built ("not built: make build"), are listed, not an error.
+int list_plugins(const Options& options, bool json, std::ostream& out);
+
+// `plugin info`. Prints all that is known of each plugin with this name (of any kind), or of an absolute path, and then
+// its keys, a line each (config/reference.hpp); as JSON a list with one object a plugin, whose "keys" is a list
+// (config::key_json). Throws Error(plugin) if there is none.
+int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out);
+
+// `plugin new`: a folder with a plugin that compiles, from the SDK's templates.
 struct NewPlugin {
   std::string kind;            // a folder of PREFIX/share/hexad/template: loss_c, loss_cpp, generator ...
   std::string name;            // valid_plugin_name

@@ -16,7 +16,7 @@ struct Override {
   std::string text;           // as given
 };
 
-// Throws Error(config) that shows the override and what is wrong with it. Values: words (see word.hpp), 'quoted' or
+// Throws Error(config) that shows the override and what is wrong with it. Values: words (see scalar.hpp), 'quoted' or
 // "quoted" text, [lists], {maps}, int() float() str() bool() of those. Sweeps (a=1,2), packages (a@b) and Hydra's
 // other functions are refused.
 Override parse_override(std::string_view text);
