@@ -9,7 +9,7 @@
 
 #include "benchmarks/layout_bytes/rank_measure.hpp"
 #include "benchmarks/layout_bytes/report.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 const char* backend_test::plugin_name() { return "megatron"; }
 

@@ -8,7 +8,6 @@
 
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
-#include "runtime/tensor_view.hpp"
 
 namespace hexad::runtime {
 namespace {

@@ -1,4 +1,4 @@
-// What start() makes and stop() ends: options, the run's store, process groups.
+// What start() makes and stop() ends: options, the run's key/value store, process groups.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -9,8 +9,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "runtime/runtime.h"
 #include "runtime/group/waits.hpp"
+#include "runtime/runtime.h"
 
 // A process group as the C table hands it out. One-rank groups do not exist: callers see NULL.
 struct hexad_comm {
@@ -43,5 +43,10 @@ Session& session();
 
 hexad_code start(const hexad_runtime_options* options);
 void stop();
+
+// Into and from the run's store.
+hexad_code kv_put(const char* key, const void* value, uint64_t size);
+// Waits up to timeout_ms (negative: the session's). *value is valid until this thread's next kv_get.
+hexad_code kv_get(const char* key, int64_t timeout_ms, const void** value, uint64_t* size);
 
 }  // namespace hexad::runtime

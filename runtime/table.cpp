@@ -1,13 +1,11 @@
 // The table of runtime.h.
 #include <torch/version.h>
 
-#include "runtime/group/collective.hpp"
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
-#include "runtime/group/exchange.hpp"
-#include "runtime/group/kv_store.hpp"
-#include "runtime/memory.hpp"
+#include "runtime/group/collective.hpp"
 #include "runtime/group/process_group.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/session.hpp"
 #include "runtime/trace.hpp"
 

@@ -2,10 +2,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/StreamGuard.h>
+#include <c10/util/Exception.h>
+#include <hexad/services.hpp>
 
 #include <optional>
 
-#include "modeling/backend/guarded.hpp"
+#include "modeling/error.hpp"
 
 namespace hexad::modeling {
 
@@ -29,6 +31,22 @@ class StreamScope {
  private:
   std::optional<c10::StreamGuard> stream_;
 };
+
+// Runs `body`; what it throws leaves as sdk::Error with a fitting code and a text without a backtrace.
+template <typename Body>
+void guarded(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    throw sdk::Error(HEXAD_INVALID_ARGUMENT, error.what());
+  } catch (const c10::OutOfMemoryError& error) {
+    throw sdk::Error(HEXAD_RESOURCE_EXHAUSTED, error.what_without_backtrace());
+  } catch (const c10::DistError& error) {
+    throw sdk::Error(HEXAD_UNAVAILABLE, error.what_without_backtrace());
+  } catch (const c10::Error& error) {
+    throw sdk::Error(HEXAD_INTERNAL, error.what_without_backtrace());
+  }
+}
 
 // Runs `body` on the call's stream. What LibTorch and modeling throw leaves as sdk::Error.
 template <typename Body>

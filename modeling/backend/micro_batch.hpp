@@ -9,10 +9,11 @@
 #include "modeling/family/transformer.hpp"
 #include "modeling/op/rope.hpp"
 #include "modeling/parallel/context/attention.hpp"
+#include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 
-// What the routers of a model with experts must know of this rank's rows (router_rows.hpp). Of rows that fill up, which
+// What the routers of a model with experts must know of this rank's rows (router_rows()). Of rows that fill up, which
 // are nobody's tokens, nothing counts.
 struct RouterRows {
   at::Tensor tokens;          // int64: which token of the micro-batch each row is; -1: none
@@ -58,5 +59,9 @@ struct BatchLayout {
 // Throws sdk::Error: lengths that do not add up, sequences longer than the padding, ids outside the vocabulary.
 MicroBatch make_micro_batch(const hexad_batch& batch, const ModelConfig& config, at::Device device,
                             const BatchLayout& wanted = {});
+
+// Of this rank's rows of `batch`, which was made from `from`; with sequence parallelism of its run of them.
+// `stands_in`: the batch fills up a schedule, and no row of it counts.
+RouterRows router_rows(const MicroBatch& batch, const hexad_batch& from, const TensorParallel& tp, bool stands_in);
 
 }  // namespace hexad::modeling

@@ -4,8 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "modeling/backend/token_outputs.hpp"
 #include "modeling/family/transformer.hpp"
+#include "modeling/op/next_token.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -13,6 +13,35 @@ namespace {
 // Rows of hidden states, or what was made of them -> those that are tokens.
 at::Tensor of_tokens(const MicroBatch& batch, const at::Tensor& rows) {
   return batch.token_rows.defined() ? rows.index_select(0, batch.token_rows) : rows;
+}
+
+template <typename Function>
+LogprobResult each(const LogprobResult& values, Function&& function) {
+  const auto one = [&](const at::Tensor& x) { return x.defined() ? function(x) : x; };
+  return {one(values.logprobs), one(values.entropy), one(values.unfiltered_logprobs), values.sequence_scores};
+}
+
+// Values at the predicting position of this rank's tokens (head_logprobs under batch.targets) -> [T] of all tokens, at
+// the predicted token, 0 at each sequence's start; scores of sequences stay as they are. Collective over the
+// context-parallel group; without gradients.
+LogprobResult to_tokens(const MicroBatch& batch, const LogprobResult& rows, const Group& context) {
+  const at::NoGradGuard no_grad;
+  return each(rows, [&](const at::Tensor& values) {
+    at::Tensor all = values.detach();
+    if (batch.token_index.defined()) {
+      all = at::zeros({batch.tokens}, all.options()).index_copy_(0, batch.token_index, all);
+      context.all_reduce(all).wait();
+    }
+    return at_predicted_token(all);
+  });
+}
+
+// The way back for gradients: what each of this rank's values gets of [T].
+LogprobResult to_rows(const MicroBatch& batch, const LogprobResult& tokens) {
+  return each(tokens, [&](const at::Tensor& values) {
+    const at::Tensor predicting = values.roll(-1, 0);
+    return batch.token_index.defined() ? predicting.index_select(0, batch.token_index) : predicting;
+  });
 }
 
 }  // namespace

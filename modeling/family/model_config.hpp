@@ -10,7 +10,7 @@
 
 #include "modeling/family/mla.hpp"
 #include "modeling/family/moe_family.hpp"
-#include "modeling/op/rope_config.hpp"
+#include "modeling/op/rope.hpp"
 
 namespace hexad::modeling {
 

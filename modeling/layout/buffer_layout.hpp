@@ -72,4 +72,19 @@ BufferLayout sharded_buffer(const std::vector<BufferParam>& params, const std::v
 BufferLayout plain_buffer(const std::vector<BufferParam>& params, const std::vector<size_t>& members,
                           std::optional<int64_t> bucket_size, bool aligned = false);
 
+// What a data-parallel rank owns, an equal part of every bucket, has of one parameter: in four frames.
+struct ParamShard {
+  size_t param = 0;
+  model::Range in_buffer, in_bucket;
+  model::Range in_shard;  // of this rank's part of the bucket
+  model::Range in_param;
+};
+
+// The part of bucket `bucket` that rank `rank` of layout.shards reduces, updates and gathers from. Throws Error for a
+// bucket or rank that does not exist.
+model::Range shard_range(const BufferLayout& layout, size_t bucket, int64_t rank);
+
+// The parameters in it, by offset; a rank may own none (distrib_optimizer.py:_build_model_gbuf_range).
+std::vector<ParamShard> param_shards(const BufferLayout& layout, size_t bucket, int64_t rank);
+
 }  // namespace hexad::modeling::layout

@@ -1,6 +1,7 @@
 #include "modeling/moe/balancing.hpp"
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 
 #include "modeling/op/function.hpp"
 
@@ -61,6 +62,12 @@ at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor
 
 at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale) {
   return AttachLoss::apply(activation, loss, scale);
+}
+
+at::Tensor updated_expert_bias(const at::Tensor& bias, const at::Tensor& tokens_per_expert, double rate) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor counts = tokens_per_expert.to(at::kFloat);
+  return bias + (counts.mean(-1, true) - counts).sign() * rate;
 }
 
 }  // namespace hexad::modeling

@@ -1,5 +1,6 @@
 // Losses that spread tokens over experts, as Megatron-Core computes them (moe_utils.py:
-// switch_load_balancing_loss_func, z_loss_func, compute_routing_scores_for_aux_loss).
+// switch_load_balancing_loss_func, z_loss_func, compute_routing_scores_for_aux_loss), and the bias that spreads them
+// without a loss.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -35,5 +36,10 @@ at::Tensor z_loss(const at::Tensor& logits, double coefficient, const at::Tensor
 
 // Returns `activation`; its backward pass gives `loss` the gradient `scale`, as if scale * loss were part of the loss.
 at::Tensor attach_loss(const at::Tensor& activation, const at::Tensor& loss, double scale);
+
+// The expert bias after a step (DeepSeek-V3, arXiv 2412.19437; Megatron-Core's get_updated_expert_bias):
+// bias + rate * sign(mean count - count), fp32 [..., E]. tokens_per_expert [..., E]: tokens of the whole global batch,
+// summed over ranks.
+at::Tensor updated_expert_bias(const at::Tensor& bias, const at::Tensor& tokens_per_expert, double rate);
 
 }  // namespace hexad::modeling

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 
-#include "modeling/op/row/adjacent.hpp"
-#include "modeling/op/row/aligned.hpp"
 #include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/linear.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -3,9 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "modeling/moe/grouped_experts.hpp"
-#include "modeling/moe/router_linear.hpp"
 #include "modeling/op/linear.hpp"
-#include "modeling/op/row/tiles.hpp"
 #include "modeling/op/swiglu.hpp"
 
 namespace hexad::modeling {

@@ -4,10 +4,14 @@
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/error.hpp"
-#include "modeling/moe/dispatch/assignment.hpp"
+#include "modeling/op/function.hpp"
+#include "modeling/op/linear.hpp"
 
 namespace hexad::modeling {
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
 
 at::Tensor sum_over(const at::Tensor& counts, const Group& group) {
   at::Tensor sum = counts.clone();
@@ -31,6 +35,82 @@ void check_router_config(const RouterConfig& config) {
     fail("router: an expert bias needs the score function sigmoid or sqrtsoftplus");
   if (config.pad_to_capacity && !config.capacity_factor)
     fail("router: moe_pad_expert_input_to_capacity needs moe_expert_capacity_factor");
+}
+
+struct RouterLinear : Function<RouterLinear> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
+    ctx->save_for_backward({x, weight});
+    // CUDA alone has 16-bit products of another type.
+    return x.is_cuda() ? at::mm(x, weight.t(), at::kFloat) : at::mm(x.to(at::kFloat), weight.t().to(at::kFloat));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], grad = grads[0].contiguous();
+    variable_list result(2);
+    if (ctx->needs_input_grad(0)) result[0] = at::mm(grad, weight.to(at::kFloat)).to(x.scalar_type());
+    if (!weight.requires_grad()) return result;
+    if (const at::Tensor sum = grad_sum_of(weight); sum.defined()) {
+      accumulate_product(sum, grad, x.to(at::kFloat));
+    } else {
+      result[1] = at::mm(grad.t(), x.to(at::kFloat)).to(weight.scalar_type());
+    }
+    return result;
+  }
+};
+
+constexpr double kSinkhornEps = 1e-8;
+constexpr int kMaxSinkhornIterations = 10000;  // logits that are not finite would never converge
+
+// exp(logits) [T, E] scaled by rows and columns towards equal sums (Sinkhorn, as in Megatron-Core): iterated until the
+// column factors move by less than `tolerance` on average. fp32, not differentiable.
+at::Tensor sinkhorn(const at::Tensor& logits, double tolerance = 1e-4) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor cost = logits.to(at::kFloat).exp();
+  const double rows = double(cost.size(0)), columns = double(cost.size(1));
+  at::Tensor row_factor, column_factor = at::ones({cost.size(1)}, cost.options());
+  for (int i = 0; i < kMaxSinkhornIterations; ++i) {
+    row_factor = (1 / rows) / ((column_factor * cost).sum(1) + kSinkhornEps);
+    const at::Tensor next = (1 / columns) / ((row_factor.unsqueeze(1) * cost).sum(0) + kSinkhornEps);
+    const double moved = (next - column_factor).abs().mean().item<double>();
+    column_factor = next;
+    if (!(moved > tolerance)) break;
+  }
+  return column_factor * cost * row_factor.unsqueeze(1);
+}
+
+// Experts by Sinkhorn while training and by score otherwise; the weights are the sigmoid (topk 1) or the softmax over
+// all experts.
+Routing sinkhorn_routing(const at::Tensor& logits, int64_t topk, bool training) {
+  const at::Tensor scores =
+      topk == 1 ? at::sigmoid(logits) : at::softmax(logits, -1, at::kFloat).to(logits.scalar_type());
+  const at::Tensor ranked = training ? sinkhorn(logits.detach()) : scores.detach();
+  const at::Tensor experts = std::get<1>(ranked.topk(topk, 1));
+  return {scores.gather(1, experts), experts, {}};
+}
+
+// Quantile balancing (Megatron-Core's qb_dual_update): each token takes the topk best of logits - beta. `quantile`
+// is the beta that would have given each expert its share of these tokens.
+struct QuantileSelection {
+  at::Tensor experts;   // int64 [T, k]
+  at::Tensor quantile;  // fp32 [E]
+};
+// beta: fp32 [E]. topk is less than E. The share is that of the tokens of all ranks of `group`, which hold equally
+// many.
+QuantileSelection quantile_selection(const at::Tensor& logits, int64_t topk, const at::Tensor& beta,
+                                     const Group& group) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor local = logits.detach().to(at::kFloat).contiguous();
+  at::Tensor all = local;
+  if (group.size() > 1) {
+    all = at::empty({group.size() * local.size(0), local.size(1)}, local.options());
+    group.all_gather(all, local).wait();
+  }
+  const auto [values, indices] = (all - beta).topk(topk + 1, 1);
+  const at::Tensor first_left_out = values.slice(1, topk);
+  const int64_t share = all.size(0) * topk / all.size(1);
+  const at::Tensor quantile = std::get<0>((all - first_left_out).topk(share + 1, 0))[share];
+  const int64_t begin = group.rank() * local.size(0);
+  return {indices.slice(0, begin, begin + local.size(0)).slice(1, 0, topk).contiguous(), quantile};
 }
 
 }  // namespace
@@ -163,6 +243,12 @@ std::map<std::string, at::Tensor> Router::take_losses() { return std::exchange(l
 
 at::Tensor router_logits(const at::Tensor& hidden, const at::Tensor& weight, at::ScalarType dtype) {
   return at::linear(hidden.to(dtype), weight.to(dtype));
+}
+
+at::Tensor router_linear(const at::Tensor& x, const at::Tensor& weight, at::ScalarType dtype, int64_t row_tile) {
+  const bool narrow = x.element_size() == 2 && weight.scalar_type() == x.scalar_type();
+  if (row_tile == 0 && dtype == at::kFloat && narrow) return RouterLinear::apply(x, weight);
+  return apply_linear(x.to(dtype), weight.to(dtype), {}, row_tile);
 }
 
 }  // namespace hexad::modeling

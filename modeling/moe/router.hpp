@@ -9,13 +9,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/moe/balancing.hpp"
-#include "modeling/moe/dispatch/capacity.hpp"
 #include "modeling/moe/topk_routing.hpp"
 #include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
 
-// topk: by score. sinkhorn, quantile: assignment.hpp (both exclude the aux losses).
+// topk: by score. sinkhorn, quantile: ways that balance by themselves, without a loss (both exclude the aux losses).
 enum class Assignment { topk, sinkhorn, quantile };
 
 struct RouterConfig {
@@ -109,5 +108,10 @@ class Router {
 
 // Router logits [T, E] in `dtype` from hidden states [T, H] and the gate's weight [E, H] of any dtypes.
 at::Tensor router_logits(const at::Tensor& hidden, const at::Tensor& weight, at::ScalarType dtype = at::kFloat);
+
+// The router's product in a layer: x [T, H] times weight [E, H] -> logits [T, E] of `dtype`, from factors and with sums
+// of that type. row_tile as in apply_linear. For fp32 logits of 16-bit factors x itself is kept for the backward pass,
+// and on a GPU multiplied as it is: products of two such factors are exact in fp32.
+at::Tensor router_linear(const at::Tensor& x, const at::Tensor& weight, at::ScalarType dtype, int64_t row_tile = 0);
 
 }  // namespace hexad::modeling

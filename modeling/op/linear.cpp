@@ -3,13 +3,12 @@
 #include <ATen/Functions.h>
 
 #include "modeling/error.hpp"
-#include "modeling/op/row/adjacent.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8/linear.hpp"
 #include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
-#include "modeling/op/row/tiles.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -144,6 +143,20 @@ std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at:
   const auto weight = [&](size_t i) { return i < weights.size() ? OptionalTensor(weights[i]) : std::nullopt; };
   const auto bias = [&](size_t i) { return i < weights.size() ? optional(biases[i]) : std::nullopt; };
   return Linears::apply(x, weights[0], weight(1), weight(2), bias(0), bias(1), bias(2), options.batch_invariant);
+}
+
+at::Tensor by_row_tiles(const at::Tensor& x, int64_t row_tile, const std::function<at::Tensor(const at::Tensor&)>& f) {
+  const int64_t rows = x.size(0);
+  if (row_tile == 0 || rows == 0) return f(x);
+  std::vector<at::Tensor> tiles;
+  for (int64_t begin = 0; begin < rows; begin += row_tile) {
+    at::Tensor tile = x.slice(0, begin, std::min(rows, begin + row_tile));
+    const int64_t missing = row_tile - tile.size(0);
+    if (missing > 0) tile = at::constant_pad_nd(tile, {0, 0, 0, missing});
+    const at::Tensor result = f(tile);
+    tiles.push_back(missing > 0 ? result.slice(0, 0, row_tile - missing) : result);
+  }
+  return at::cat(tiles, 0);
 }
 
 at::Tensor grad_sum_of(const at::Tensor& weight) {

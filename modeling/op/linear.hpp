@@ -1,5 +1,7 @@
 // Matrix products of the transformer.
 #pragma once
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -37,10 +39,32 @@ at::Tensor apply_linear(const at::Tensor& x, const at::Tensor& weight, const at:
 std::vector<at::Tensor> apply_linears(const at::Tensor& x, const std::vector<at::Tensor>& weights,
                                       const std::vector<at::Tensor>& biases, const LinearOptions& options = {});
 
+// f(x), x [T, ...] -> [T, ...]; with row_tile n > 0 of tiles of exactly n rows, the last one filled up with zeros.
+at::Tensor by_row_tiles(const at::Tensor& x, int64_t row_tile, const std::function<at::Tensor(const at::Tensor&)>& f);
+
 // Where the gradient of `weight` is to be added in place; undefined when it is autograd's to hand over.
 at::Tensor grad_sum_of(const at::Tensor& weight);
 
 // sum += g^T x, of g [T, N] and x [T, K]; sum is fp32 [N, K], or [P, N / P, K] whose P parts lie anywhere.
 void accumulate_product(const at::Tensor& sum, const at::Tensor& g, const at::Tensor& x);
+
+// Matrices carry their sums in grad() while this lives, and the products above add to them in place.
+class OfferedSums {
+ public:
+  OfferedSums() = default;
+  ~OfferedSums() {
+    for (at::Tensor& leaf : leaves_) leaf.mutable_grad() = at::Tensor();
+  }
+  OfferedSums(const OfferedSums&) = delete;
+
+  // leaf: a matrix; sum: fp32, see grad_sum_of().
+  void offer(at::Tensor leaf, at::Tensor sum) {
+    leaves_.push_back(std::move(leaf));
+    leaves_.back().mutable_grad() = std::move(sum);
+  }
+
+ private:
+  std::vector<at::Tensor> leaves_;
+};
 
 }  // namespace hexad::modeling

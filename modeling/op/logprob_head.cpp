@@ -11,8 +11,7 @@
 #include "modeling/op/function.hpp"
 #include "modeling/op/gemm.hpp"
 #include "modeling/op/linear.hpp"
-#include "modeling/op/row/softmax_rows.hpp"
-#include "modeling/op/row/token_filter.hpp"
+#include "modeling/op/row/logit_rows.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "modeling/op/on_device.hpp"
+#include "modeling/op/host_copy.hpp"
 
 namespace hexad::modeling {
 

@@ -4,7 +4,7 @@
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/rms_norm_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/function.hpp"
 

@@ -7,10 +7,10 @@
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/rope_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/function.hpp"
-#include "modeling/op/on_device.hpp"
+#include "modeling/op/host_copy.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/swiglu_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/function.hpp"
 

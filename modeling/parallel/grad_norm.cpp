@@ -6,7 +6,7 @@
 
 #include "modeling/op/cpu/dispatch.hpp"
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/sum_of_squares_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 
 namespace hexad::modeling {
 

@@ -1,6 +1,7 @@
 // The collectives that sharded training needs, over a c10d process group or, with one rank, over nothing.
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +23,14 @@ class Pending {
   void wait() {
     for (const auto& work : works_) work->wait();
     works_.clear();
+  }
+  // Waits, for a call that has failed: what goes wrong is dropped, as the error that brought it here is reported.
+  void settle() noexcept {
+    try {
+      wait();
+    } catch (const std::exception&) {
+      works_.clear();
+    }
   }
 
  private:

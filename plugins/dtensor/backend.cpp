@@ -3,10 +3,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/backend/settings/batch_invariant.hpp"
 #include "modeling/backend/host_groups.hpp"
 #include "modeling/backend/loss_bridge.hpp"
-#include "modeling/backend/router/rows.hpp"
+#include "modeling/backend/micro_batch.hpp"
+#include "modeling/backend/settings/batch_invariant.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight/source.hpp"

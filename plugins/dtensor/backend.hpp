@@ -3,7 +3,7 @@
 #include <hexad/backend.hpp>
 
 #include "modeling/backend/device_scope.hpp"
-#include "modeling/backend/memory/report.hpp"
+#include "modeling/backend/memory/meter.hpp"
 #include "plugins/dtensor/gradient_sums.hpp"
 #include "plugins/dtensor/residency.hpp"
 #include "plugins/dtensor/runner.hpp"

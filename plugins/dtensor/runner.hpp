@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "modeling/backend/model_ends.hpp"
-#include "modeling/backend/router/replay.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/family/transformer.hpp"
 #include "modeling/moe/dispatch/expert_dispatcher.hpp"
 #include "plugins/dtensor/sharded_model.hpp"

@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "modeling/backend/settings/fp8_settings.hpp"
 #include "modeling/parallel/tensor/plan.hpp"
 
 namespace hexad::dtensor {

@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/backend/settings/context_settings.hpp"
 #include "modeling/backend/settings/model_settings.hpp"
-#include "modeling/backend/router/replay.hpp"
 #include "modeling/parallel/optimizer.hpp"
 
 namespace hexad::dtensor {

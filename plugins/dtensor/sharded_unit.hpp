@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "modeling/family/weight_table.hpp"
-#include "modeling/op/offered_sums.hpp"
+#include "modeling/op/linear.hpp"
 #include "modeling/parallel/placement.hpp"
 #include "modeling/parallel/side_stream.hpp"
 #include "modeling/parallel/tensor/plan.hpp"

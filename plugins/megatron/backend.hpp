@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "modeling/backend/device_scope.hpp"
-#include "modeling/backend/memory/report.hpp"
+#include "modeling/backend/memory/meter.hpp"
 #include "plugins/megatron/optimizer/cast_residency.hpp"
 #include "plugins/megatron/pipeline.hpp"
 #include "plugins/megatron/weight_transfer.hpp"

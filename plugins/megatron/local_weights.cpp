@@ -9,7 +9,7 @@
 #include <set>
 
 #include "modeling/error.hpp"
-#include "modeling/layout/buffer_shards.hpp"
+#include "modeling/layout/buffer_layout.hpp"
 
 namespace hexad::megatron {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "modeling/moe/expert_bias.hpp"
+#include "modeling/moe/balancing.hpp"
 
 namespace hexad::megatron {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lib/model/layer_placement.hpp"
-#include "modeling/backend/router/replay.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/moe/moe_layer.hpp"
 #include "plugins/megatron/local_weights.hpp"
 

@@ -8,7 +8,7 @@
 #include "modeling/backend/model_ends.hpp"
 #include "modeling/moe/dispatch/expert_dispatcher.hpp"
 #include "modeling/op/fp8/casts.hpp"
-#include "modeling/op/offered_sums.hpp"
+#include "modeling/op/linear.hpp"
 #include "plugins/megatron/optimizer/gradient_buckets.hpp"
 #include "plugins/megatron/routers.hpp"
 

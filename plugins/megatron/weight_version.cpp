@@ -4,7 +4,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include "modeling/parallel/storage.hpp"
-#include "plugins/megatron/settle.hpp"
 
 namespace hexad::megatron {
 WeightVersion::WeightVersion(const std::vector<WeightBucket>& buckets, at::Tensor held, bool sharded, at::Device device)
@@ -62,7 +61,7 @@ at::Tensor WeightVersion::elements(size_t bucket) {
 void WeightVersion::release(size_t bucket) {
   State& state = states_[bucket];
   if (aliases() || !state.full.defined()) return;
-  settle(state.under_way);  // of a unit that was not used after all
+  state.under_way.settle();  // of a unit that was not used after all
   state.part = at::Tensor();
   state.ready = false;
   modeling::free_storage(state.full);

@@ -10,4 +10,8 @@ hexad_code reduce_scatter(hexad_comm* comm, const DLTensor* in, DLTensor* out);
 hexad_code broadcast(hexad_comm* comm, DLTensor* tensor, int32_t root);
 hexad_code barrier(hexad_comm* comm);
 
+// Sends and receives between any two ranks of a group, all at once: how weights go from layout to layout.
+hexad_code exchange(hexad_comm* comm, const hexad_transfer* sends, int64_t num_sends, const hexad_transfer* receives,
+                    int64_t num_receives);
+
 }  // namespace hexad::runtime

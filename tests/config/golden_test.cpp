@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "lib/base/error.hpp"
-#include "tests/config/load.hpp"
+#include "tests/config/support.hpp"
 #include "tests/support/golden.hpp"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <csignal>
 
 #include "tests/environment/scripted_program.hpp"
-#include "tests/support/processes.hpp"
 #include "tests/support/report.hpp"
+#include "tests/support/toy/program.hpp"
 
 using namespace scripted;
 using Flags = std::vector<uint8_t>;
@@ -16,14 +16,14 @@ namespace {
 struct Mark {
   explicit Mark(const Script& script) : text((script.dir / "scattered").string()) {}
   // The first sleeping children, and some of those that come one after the other.
-  bool seen() const { return test_support::processes_with(text).size() > 12; }
-  std::vector<pid_t> left() const { return test_support::processes_with(text); }
+  bool seen() const { return toy::processes_with(text).size() > 12; }
+  std::vector<pid_t> left() const { return toy::processes_with(text); }
   std::string text;
 };
 
 std::vector<pid_t> zombies_of(pid_t parent) {
   std::vector<pid_t> found;
-  for (const pid_t pid : test_support::process_ids()) {
+  for (const pid_t pid : toy::process_ids()) {
     const toy::Process each = toy::process(pid);
     if (each.parent == parent && each.state == 'Z') found.push_back(pid);
   }
@@ -69,7 +69,7 @@ TEST_CASE("kill -9 of the process that has the environment ends all of its progr
   REQUIRE(toy::eventually([&] { return mark.seen(); }));
   ::kill(owner, SIGKILL);
   ::waitpid(owner, nullptr, 0);
-  CHECK(toy::eventually([&] { return mark.left().empty() && test_support::processes_with(script.file).empty(); }));
+  CHECK(toy::eventually([&] { return mark.left().empty() && toy::processes_with(script.file).empty(); }));
 }
 
 TEST_CASE("a program that signals its own group ends, and what it left behind too") {

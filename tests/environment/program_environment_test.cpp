@@ -8,7 +8,7 @@
 #include "core/environment/program/exchange.hpp"
 #include "lib/base/json.hpp"
 #include "tests/environment/scripted_program.hpp"
-#include "tests/support/processes.hpp"
+#include "tests/support/toy/program.hpp"
 
 using namespace scripted;
 using plugin_test::contains;
@@ -155,7 +155,7 @@ TEST_CASE("programs that are killed while nobody asks them are started again, an
   // Returns when they are gone: a process that is still ending has no command, and its pipes are open.
   const auto kill_all = [&](const Which& which) {
     std::vector<pid_t> killed;
-    for (const pid_t pid : test_support::processes_with(script.file.string())) {
+    for (const pid_t pid : toy::processes_with(script.file.string())) {
       if (which(toy::process(pid).command)) ::kill(pid, SIGKILL), killed.push_back(pid);
     }
     CHECK(toy::eventually([&] { return std::ranges::none_of(killed, toy::alive); }));

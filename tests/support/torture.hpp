@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "tests/support/processes.hpp"
+#include "tests/support/toy/program.hpp"
 
 namespace torture {
 
@@ -94,13 +94,13 @@ struct Rewards {
                                    script.string()))) {}
   // Kills one of its processes: a program, or a shell that leads or guards one; or all of them. Returns how many.
   size_t kill_some(std::mt19937& random) const {
-    std::vector<pid_t> pids = test_support::processes_with(script.string());
+    std::vector<pid_t> pids = toy::processes_with(script.string());
     std::ranges::shuffle(pids, random);
     if (random() % 2 == 0 && pids.size() > 1) pids.resize(1);
     for (const pid_t pid : pids) ::kill(pid, SIGKILL);
     return pids.size();
   }
-  bool are_there() const { return !test_support::processes_with(script.string()).empty(); }
+  bool are_there() const { return !toy::processes_with(script.string()).empty(); }
   bool gone() const {
     return toy::eventually([&] { return !are_there(); });
   }

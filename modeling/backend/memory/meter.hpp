@@ -1,9 +1,11 @@
 // Bytes in use, measured where tensors are allocated: on a GPU its caching allocator's own count, on a CPU that of an
-// allocator which counts what passes through it.
+// allocator which counts what passes through it; and what a backend tells of them.
 #pragma once
 #include <cstdint>
+#include <mutex>
 
 #include <ATen/core/Tensor.h>
+#include <hexad/abi.h>
 
 namespace hexad::modeling {
 
@@ -34,6 +36,23 @@ class MemoryMeter {
  private:
   at::Device device_;
   int64_t peak_bytes_ = 0;
+};
+
+// What a backend says of its memory, from any thread while a call runs.
+class MemoryReport {
+ public:
+  explicit MemoryReport(at::Device device) : meter_(device) {}
+
+  MemoryMeter& meter() { return meter_; }
+  // `held`: parameter, gradient and optimizer bytes; the others are the meter's.
+  void update(hexad_memory_stats held);
+  // hexad_backend_vtable's memory.
+  void read(hexad_memory_stats& out) const;
+
+ private:
+  MemoryMeter meter_;
+  mutable std::mutex mutex_;
+  hexad_memory_stats last_{};
 };
 
 }  // namespace hexad::modeling

@@ -7,8 +7,7 @@
 #include "modeling/moe/dispatch/expert_dispatcher.hpp"
 #include "modeling/moe/dispatch/permutation.hpp"
 #include "modeling/op/function.hpp"
-#include "modeling/op/on_device.hpp"
-#include "modeling/parallel/host_copy.hpp"
+#include "modeling/op/host_copy.hpp"
 
 namespace hexad::modeling {
 namespace {

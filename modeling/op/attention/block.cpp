@@ -6,10 +6,9 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "modeling/op/attention/pieces.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -150,6 +149,36 @@ BlockGradients run_piece_backward(const at::Tensor& grad, const Operands& in, co
 
 bool covers(const AttentionPiece& piece, const at::Tensor& x) { return piece.queries.size() == x.size(0); }
 
+constexpr int64_t kTileQueries = 256;
+
+// Adds the pieces of the queries at positions `queries`, over keys at positions `keys`.
+void add_tile(std::vector<AttentionPiece>& pieces, const model::Range& queries, const model::Range& keys,
+              const BlockShape& shape) {
+  const bool windowed = shape.window > 0;
+  const model::Range seen = {windowed ? std::max(keys.begin, queries.begin - shape.window + 1) : keys.begin,
+                             std::min(keys.end, queries.end)};
+  if (seen.begin >= seen.end) return;
+  const bool diagonal = seen.begin <= queries.begin && queries.end <= keys.end &&
+                        (!windowed || shape.window >= queries.end - queries.begin);
+  // Keys that every query of the tile sees: those that the last one still sees and the first one sees already.
+  const int64_t end = diagonal ? queries.begin : std::min(queries.begin + 1, seen.end);
+  const int64_t begin = windowed ? std::max(seen.begin, queries.end - shape.window) : seen.begin;
+  const auto add = [&](int64_t first, int64_t last, PieceKind kind) {
+    if (first >= last) return;
+    pieces.push_back({{queries.begin - shape.query_begin, queries.end - shape.query_begin},
+                      {first - shape.key_begin, last - shape.key_begin},
+                      kind});
+  };
+  if (begin >= end) {
+    add(seen.begin, diagonal ? end : seen.end, PieceKind::masked);
+  } else {
+    add(seen.begin, begin, PieceKind::masked);
+    add(begin, end, PieceKind::whole);
+    if (!diagonal) add(end, seen.end, PieceKind::masked);
+  }
+  if (diagonal) add(queries.begin, queries.end, PieceKind::diagonal);
+}
+
 }  // namespace
 
 BlockResult attention_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const BlockShape& shape) {
@@ -204,6 +233,17 @@ BlockGradients attention_block_backward(const at::Tensor& grad, const at::Tensor
     part(sums.v, piece.keys).add_(found.v);
   }
   return sums;
+}
+
+std::vector<AttentionPiece> attention_pieces(int64_t queries, int64_t keys, const BlockShape& shape) {
+  const model::Range all = {shape.query_begin, shape.query_begin + queries},
+                     held = {shape.key_begin, shape.key_begin + keys};
+  const bool aligned = held.end <= all.begin + 1 || (held.begin <= all.begin && all.end <= held.end);
+  const int64_t tile = shape.window == 0 && aligned ? std::max<int64_t>(queries, 1) : kTileQueries;
+  std::vector<AttentionPiece> pieces;
+  for (int64_t begin = all.begin; begin < all.end; begin += tile)
+    add_tile(pieces, {begin, std::min(begin + tile, all.end)}, held, shape);
+  return pieces;
 }
 
 }  // namespace hexad::modeling

@@ -2,8 +2,11 @@
 // parallelism and long rows are made of. No block ever holds scores of all queries and keys.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "lib/model/range.hpp"
 
 namespace hexad::modeling {
 
@@ -32,5 +35,21 @@ struct BlockGradients {
 // arXiv 2205.14135): parts add up.
 BlockGradients attention_block_backward(const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k,
                                         const at::Tensor& v, const BlockResult& joined, const BlockShape& shape);
+
+// What one kernel call computes of a block.
+struct AttentionPiece {
+  enum class Kind {
+    whole,     // every query sees every key
+    diagonal,  // as many keys as queries, query i sees the keys 0 ... i
+    masked     // anything else, of a bounded number of queries
+  };
+  model::Range queries, keys;  // rows of q and k
+  Kind kind;
+};
+
+// The pieces of a block of `queries` x `keys`, ordered by queries: every pair that sees each other is in one of them.
+// Without a window there are at most two for queries that begin at a key or after the last one; with one, the queries
+// are cut into tiles, of which only the edge of the window is masked.
+std::vector<AttentionPiece> attention_pieces(int64_t queries, int64_t keys, const BlockShape& shape);
 
 }  // namespace hexad::modeling

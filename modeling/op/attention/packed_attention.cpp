@@ -9,7 +9,7 @@
 #include "modeling/error.hpp"
 #include "modeling/op/attention/cpu_attention.hpp"
 #include "modeling/op/cuda/attention/cudnn_attention.hpp"
-#include "modeling/op/on_device.hpp"
+#include "modeling/op/host_copy.hpp"
 #include "modeling/op/row/gather.hpp"
 
 namespace hexad::modeling {

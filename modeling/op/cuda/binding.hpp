@@ -4,8 +4,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "modeling/op/row/aligned.hpp"
 #include "modeling/op/cuda/element.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling::cuda {
 

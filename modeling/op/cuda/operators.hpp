@@ -31,7 +31,7 @@ std::array<at::Tensor, 3> rotate_heads(const at::Tensor& q, const at::Tensor& k,
 // table [V, H], ids int64 [T] -> fp32 [T, H]; no gradient.
 at::Tensor embed_rows(const at::Tensor& table, const at::Tensor& ids);
 
-// softmax_rows.hpp, over contiguous fp32 logits [N, V]; `targets` int64 [N]. `kept`: fp16 [N, V] to copy the logits
+// logit_rows.hpp, over contiguous fp32 logits [N, V]; `targets` int64 [N]. `kept`: fp16 [N, V] to copy the logits
 // into, or undefined.
 struct RowStatistics {
   at::Tensor log_sum, entropy, target_logits;  // fp32 [N]

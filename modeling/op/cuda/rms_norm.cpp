@@ -2,7 +2,6 @@
 
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/operators.hpp"
-#include "modeling/op/cuda/residual_kernel.hpp"
 #include "modeling/op/cuda/rms_norm_kernel.hpp"
 #include "modeling/op/function.hpp"
 

@@ -1,4 +1,5 @@
-// RMSNorm of rows, alone or of a sum that it forms on the way; fp32 arithmetic.
+// RMSNorm of rows, alone or of a sum that it forms on the way, and the stream of hidden states that it reads: fp32 sums
+// of 16-bit parts. fp32 arithmetic.
 #pragma once
 #include <cstdint>
 
@@ -51,5 +52,19 @@ struct RmsNormBackward {
 };
 int64_t partial_rows(const NormRows& shape);
 void rms_norm_backward(const RmsNormBackward& call, CUstream_st* stream);
+
+// sum[i] = hidden[i] + delta[i]; hidden and sum are fp32, delta is of `type`. `count` is a multiple of 8.
+void residual_add(const float* hidden, const void* delta, float* sum, int64_t count, Element type, CUstream_st* stream);
+
+// out[token] = float(table[ids[token]]), `dim` (a multiple of 8) elements each; ids outside [0, rows) give zeros.
+struct EmbedCall {
+  const void* table = nullptr;
+  const int64_t* ids = nullptr;
+  float* out = nullptr;
+  int64_t tokens = 0, rows = 0;
+  int dim = 0;
+  Element type = Element::f32;
+};
+void embed_rows(const EmbedCall& call, CUstream_st* stream);
 
 }  // namespace hexad::modeling::cuda

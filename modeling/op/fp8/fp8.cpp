@@ -5,10 +5,9 @@
 
 #include <limits>
 
-#include "modeling/op/row/adjacent.hpp"
-#include "modeling/op/row/aligned.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/fp8/blocks.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "modeling/op/on_device.hpp"
+#include "modeling/op/host_copy.hpp"
 
 namespace hexad::modeling {
 namespace {

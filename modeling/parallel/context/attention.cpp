@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "modeling/layout/context_shards.hpp"
-#include "modeling/parallel/context/gathered_attention.hpp"
-#include "modeling/parallel/context/ring_attention.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -1,5 +1,7 @@
 // Causal attention when every rank holds a zigzag part of every document (layout/context_shards.hpp).
 #pragma once
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,8 +9,8 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/op/attention/packed_attention.hpp"
-#include "modeling/parallel/group.hpp"
 #include "modeling/parallel/context/head_exchange.hpp"
+#include "modeling/parallel/group.hpp"
 
 namespace hexad::modeling {
 
@@ -47,5 +49,20 @@ class ContextAttention : public Attention {
   ContextParallel ranks_;
   std::optional<HeadExchange> all_heads_, inner_heads_;  // made where a layer wants them
 };
+
+// Attention by one exchange. cu_seqlens: [B + 1] of the whole row, every document a multiple of 2 * ranks. q
+// [T / ranks, Hq, D], k and v [T / ranks, Hkv, ...] -> [T / ranks, Hq, Dv]. Differentiable; forward and backward are
+// collective over the group.
+//
+// gathered: every rank gathers the keys and values of the whole row for as long as it computes, and attends with its
+// own queries; the backward pass gathers them again and reduce-scatters their gradients. What is kept between the two
+// is this rank's part alone.
+at::Tensor gathered_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::IntArrayRef cu_seqlens,
+                              int64_t window, const Group& group);
+// ring (arXiv 2310.01889): keys and values go round the group, each rank joins the blocks that its queries see, and no
+// rank ever holds more than two ranks' keys. The next block travels while this one is computed; in the backward pass
+// the gradients of keys and values travel with them, and arrive at home.
+at::Tensor ring_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::IntArrayRef cu_seqlens,
+                          int64_t window, const Group& group);
 
 }  // namespace hexad::modeling

@@ -1,4 +1,5 @@
-#include "modeling/parallel/context/gathered_attention.hpp"
+// Context parallelism by gathering keys and values.
+#include "modeling/parallel/context/attention.hpp"
 
 #include <ATen/Functions.h>
 

@@ -1,4 +1,5 @@
-#include "modeling/parallel/context/ring_attention.hpp"
+// Ring attention.
+#include "modeling/parallel/context/attention.hpp"
 
 #include <ATen/Functions.h>
 

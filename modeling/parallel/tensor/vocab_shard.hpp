@@ -3,7 +3,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "modeling/op/row/softmax_rows.hpp"
+#include "modeling/op/row/logit_rows.hpp"
 #include "modeling/parallel/group.hpp"
 #include "modeling/parallel/placement.hpp"
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "plugins/megatron/settle.hpp"
-
 namespace hexad::megatron {
 GradientBuckets::GradientBuckets(const Settings& settings, const Groups& groups, const LocalWeights& weights)
     : settings_(settings), groups_(groups), weights_(weights), states_(weights.buckets().size()) {}
@@ -170,8 +168,8 @@ void GradientBuckets::scale(double factor) {
 
 void GradientBuckets::drop() noexcept {
   for (State& state : states_) {
-    for (modeling::Pending& partial : state.partial) settle(partial);
-    settle(state.under_way);
+    for (modeling::Pending& partial : state.partial) partial.settle();
+    state.under_way.settle();
     state = {};
   }
   flat_ = sums_ = earlier_ = at::Tensor();

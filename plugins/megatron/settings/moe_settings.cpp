@@ -1,4 +1,5 @@
-#include "plugins/megatron/settings/moe_settings.hpp"
+// Keys of policy.megatron_cfg about experts, and policy.router_replay.
+#include "plugins/megatron/settings/settings.hpp"
 
 namespace hexad::megatron {
 namespace {

@@ -1,6 +1,5 @@
 #include "plugins/megatron/settings/settings.hpp"
 
-#include "modeling/backend/settings/fp8_settings.hpp"
 #include "modeling/error.hpp"
 #include "modeling/parallel/tensor/plan.hpp"
 

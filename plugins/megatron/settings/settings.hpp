@@ -1,14 +1,34 @@
 // What the `policy` section says to this backend: policy.megatron_cfg, with NeMo-RL's keys.
 #pragma once
+#include <optional>
+
 #include "lib/model/layer_placement.hpp"
 #include "lib/model/parallel_grid.hpp"
+#include "modeling/backend/router_replay.hpp"
 #include "modeling/backend/settings/context_settings.hpp"
 #include "modeling/backend/settings/model_settings.hpp"
+#include "modeling/moe/router.hpp"
 #include "modeling/parallel/optimizer.hpp"
-#include "plugins/megatron/settings/moe_settings.hpp"
 #include "plugins/megatron/recompute.hpp"
 
 namespace hexad::megatron {
+
+// The keys of policy.megatron_cfg about experts: moe_*, freeze_moe_router; and policy.router_replay.
+struct MoeSettings {
+  modeling::RouterConfig router;
+  std::optional<at::ScalarType> router_dtype = at::kDouble;  // of the logits; absent: the activations'
+  bool freeze_router = false;                                // its weight is not trained
+  double bias_update_rate = 0;                               // of the expert bias, once a step
+  bool gather_tokens = false;   // moe_token_dispatcher_type: allgather, in place of alltoall
+  bool overlap_shared = false;  // shared experts are computed while tokens travel
+  modeling::ReplaySource replay = modeling::ReplaySource::none;
+
+  bool balances() const { return router.aux_loss + router.seq_aux_loss + router.global_aux_loss + router.z_loss > 0; }
+};
+
+// Also applies the keys that replace what the model's config.json says about routing to `model`. Throws sdk::Error or
+// modeling::Error: wrong values, contradictions.
+MoeSettings read_moe_settings(const sdk::Config& config, modeling::ModelConfig& model);
 
 // What data-parallel ranks share of masters and optimizer state, gradients and parameters
 // (data_parallel_sharding_strategy): each form shares what the one before it does, and more.

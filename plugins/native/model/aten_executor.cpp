@@ -3,8 +3,8 @@
 
 #include "modeling/family/transformer.hpp"
 #include "modeling/family/weight_table.hpp"
+#include "modeling/op/host_copy.hpp"
 #include "modeling/op/linear.hpp"
-#include "modeling/op/on_device.hpp"
 #include "plugins/native/model/executor.hpp"
 #include "plugins/native/model/paged_attention.hpp"
 #include "plugins/native/model/weight_store.hpp"

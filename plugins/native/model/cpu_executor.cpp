@@ -9,9 +9,7 @@
 #include <type_traits>
 
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/rms_norm_kernel.hpp"
-#include "modeling/op/cpu/rope_kernel.hpp"
-#include "modeling/op/cpu/swiglu_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 #include "modeling/op/rope.hpp"
 #include "plugins/native/cpu/attention.hpp"
 #include "plugins/native/cpu/gemm.hpp"

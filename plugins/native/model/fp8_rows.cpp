@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "modeling/op/row/aligned.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "plugins/native/cuda/fp8/fp8_linear.hpp"
 
 namespace hexad::native {

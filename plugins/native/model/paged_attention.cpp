@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "modeling/op/on_device.hpp"
+#include "modeling/op/host_copy.hpp"
 
 namespace hexad::native {
 namespace {

@@ -8,7 +8,6 @@
 #include <random>
 
 #include "modeling/error.hpp"
-#include "modeling/layout/buffer_shards.hpp"
 #include "tests/support/golden.hpp"
 
 using namespace hexad::modeling::layout;

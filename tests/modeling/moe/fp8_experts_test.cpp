@@ -6,7 +6,7 @@
 #include "modeling/moe/grouped_experts.hpp"
 #include "tests/modeling/moe/routings.hpp"
 #include "tests/modeling/support/compare.hpp"
-#include "tests/modeling/support/poison.hpp"
+#include "tests/modeling/support/devices.hpp"
 
 namespace hexad::modeling {
 namespace {

@@ -1,8 +1,8 @@
 // Routing, balancing, capacity and permutation against Megatron-Core.
 #include <doctest/doctest.h>
 
+#include "modeling/moe/balancing.hpp"
 #include "modeling/moe/dispatch/permutation.hpp"
-#include "modeling/moe/expert_bias.hpp"
 #include "modeling/moe/router.hpp"
 #include "tests/modeling/support/golden_tensor.hpp"
 #include "tests/modeling/support/thread_group.hpp"

@@ -3,7 +3,7 @@
 
 #include "tests/modeling/moe/routings.hpp"
 #include "tests/modeling/support/compare.hpp"
-#include "tests/modeling/support/poison.hpp"
+#include "tests/modeling/support/devices.hpp"
 
 namespace hexad::modeling {
 namespace {

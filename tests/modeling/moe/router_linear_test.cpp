@@ -1,4 +1,4 @@
-#include "modeling/moe/router_linear.hpp"
+#include "modeling/moe/router.hpp"
 
 #include <torch/csrc/autograd/autograd.h>
 

@@ -3,7 +3,6 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "modeling/op/attention/pieces.hpp"
 #include "modeling/op/attention/chunk_attention.hpp"
 #include "tests/modeling/support/compare.hpp"
 

@@ -4,12 +4,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
-#include "modeling/op/checkpoint.hpp"
 #include "modeling/op/attention/packed_attention.hpp"
+#include "modeling/op/checkpoint.hpp"
 #include "tests/modeling/support/allocated_bytes.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
 #include "tests/modeling/support/compare.hpp"
-#include "tests/modeling/support/poison.hpp"
+#include "tests/modeling/support/devices.hpp"
 
 namespace hexad::modeling {
 namespace {

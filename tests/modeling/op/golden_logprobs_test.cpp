@@ -3,7 +3,7 @@
 #include "modeling/op/attention/packed_attention.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/op/next_token.hpp"
-#include "modeling/op/row/token_filter.hpp"
+#include "modeling/op/row/logit_rows.hpp"
 #include "tests/modeling/support/compare.hpp"
 #include "tests/modeling/support/golden_tensor.hpp"
 

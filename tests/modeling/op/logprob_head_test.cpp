@@ -4,7 +4,7 @@
 
 #include "modeling/error.hpp"
 #include "modeling/op/next_token.hpp"
-#include "modeling/op/row/token_filter.hpp"
+#include "modeling/op/row/logit_rows.hpp"
 #include "tests/modeling/support/compare.hpp"
 
 namespace hexad::modeling {

@@ -7,7 +7,7 @@
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/op/next_token.hpp"
 #include "tests/plugins/backend/harness.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 namespace backend_test {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/reference.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 namespace backend_test {
 

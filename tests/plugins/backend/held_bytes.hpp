@@ -2,7 +2,6 @@
 #pragma once
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 #include "tests/support/toy/program.hpp"
 
 namespace backend_test {

@@ -7,7 +7,7 @@
 #include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/reference.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 namespace backend_test {
 

@@ -7,7 +7,7 @@
 #include "tests/modeling/support/allocated_bytes.hpp"
 #include "tests/plugins/backend/broken_group.hpp"
 #include "tests/plugins/backend/harness.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 
 namespace backend_test {
 

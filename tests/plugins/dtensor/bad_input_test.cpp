@@ -1,7 +1,6 @@
 // Wrong models, configurations and batches: each its message, and the instance stays usable.
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

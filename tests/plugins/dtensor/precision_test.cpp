@@ -2,7 +2,6 @@
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/reference.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

@@ -1,7 +1,6 @@
 // policy.random_init_seed: weights that a directory does not have.
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

@@ -4,7 +4,6 @@
 #include "tests/plugins/backend/divisible_model.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 #include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;

@@ -3,7 +3,6 @@
 #include "modeling/parallel/placement.hpp"
 #include "tests/plugins/backend/harness.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

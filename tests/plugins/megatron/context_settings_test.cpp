@@ -1,6 +1,5 @@
 // Ways to exchange keys and values that do not fit the ranks or the model are refused with the numbers and what fits.
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 #include "tests/plugins/megatron/megatron_policy.hpp"
 
 using namespace backend_test;

@@ -1,6 +1,5 @@
 // Layouts that do not fit a model's experts are refused with the numbers and what fits.
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 #include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;

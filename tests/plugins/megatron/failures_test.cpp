@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
 #include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;

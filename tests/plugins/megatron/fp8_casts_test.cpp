@@ -1,6 +1,6 @@
 // FP8 casts that stay where weights always do: tensor and pipeline parallelism, experts, and shards of weights.
 #include "tests/plugins/backend/fp8_casts.hpp"
-#include "tests/plugins/megatron/fp8_expert_model.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

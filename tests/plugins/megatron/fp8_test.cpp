@@ -1,7 +1,7 @@
 // FP8 linears under tensor, pipeline and data parallelism.
 #include "tests/plugins/backend/fp8.hpp"
 #include "tests/plugins/backend/scenarios.hpp"
-#include "tests/plugins/megatron/fp8_expert_model.hpp"
+#include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;
 using rank_process::Rank;

@@ -3,7 +3,7 @@
 #include "tests/plugins/refit/generator.hpp"
 
 #include "tests/plugins/backend/divisible_model.hpp"
-#include "tests/plugins/backend/temporary_dir.hpp"
+#include "tests/plugins/backend/scenarios.hpp"
 #include "tests/plugins/megatron/expert_model.hpp"
 
 using namespace backend_test;

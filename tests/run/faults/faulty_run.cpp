@@ -5,7 +5,7 @@
 
 #include "tests/run/faults/attached_servers.hpp"
 #include "tests/run/faults/log_check.hpp"
-#include "tests/support/processes.hpp"
+#include "tests/support/toy/program.hpp"
 
 namespace faults {
 namespace {
@@ -50,7 +50,7 @@ std::string id_of(const std::string& request) {
 // Processes that name this text in their arguments or environment.
 Texts processes_with(const std::string& text) {
   Texts found;
-  for (const pid_t pid : test_support::process_ids()) {
+  for (const pid_t pid : toy::process_ids()) {
     if (pid == ::getpid() || !toy::alive(pid)) continue;
     const fs::path proc = fs::path("/proc") / std::to_string(pid);
     if (contains(toy::read_text(proc / "cmdline"), text) || contains(toy::read_text(proc / "environ"), text))

@@ -121,13 +121,30 @@ inline Process process(pid_t pid) {
   return result;
 }
 
-// The `hexad worker` processes of a controller; its spawner stands between.
-inline std::vector<pid_t> workers_of(pid_t controller) {
+// All processes of this machine.
+inline std::vector<pid_t> process_ids() {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const pid_t pid = std::stoi(name);
+    if (name.find_first_not_of("0123456789") == std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+// Those with `text` in their command lines, zombies not among them.
+inline std::vector<pid_t> processes_with(const std::string& text) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : process_ids()) {
+    const Process each = process(pid);
+    if (each.state != 'Z' && contains(each.command, text)) found.push_back(pid);
+  }
+  return found;
+}
+
+// The `hexad worker` processes of a controller; its spawner stands between.
+inline std::vector<pid_t> workers_of(pid_t controller) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : process_ids()) {
     const Process worker = process(pid);
     if (contains(worker.command, "hexad worker") && process(worker.parent).parent == controller) found.push_back(pid);
   }

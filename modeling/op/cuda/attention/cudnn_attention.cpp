@@ -8,10 +8,10 @@
 #include <functional>
 
 #include "modeling/error.hpp"
-#include "modeling/op/row/aligned.hpp"
-#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/attention/cudnn_graph.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/function.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <type_traits>
 
-#include "modeling/op/cuda/batch_invariant/product_tiles.hpp"
+#include "modeling/op/cuda/batch_invariant/product_kernel.hpp"
 
 namespace hexad::modeling::cuda {
 

@@ -1,7 +1,5 @@
 #include "modeling/op/cuda/batch_invariant/product_kernel.hpp"
 
-#include "modeling/op/cuda/batch_invariant/product_tiles.hpp"
-
 namespace hexad::modeling::cuda {
 
 void invariant_product(const InvariantProduct& call, CUstream_st* stream) {

@@ -1,4 +1,4 @@
-#include "modeling/op/cuda/expert/expert_rows_kernel.hpp"
+#include "modeling/op/cuda/expert/expert_kernels.hpp"
 #include "modeling/op/cuda/vector.cuh"
 
 namespace hexad::modeling::cuda {

@@ -1,4 +1,4 @@
-#include "modeling/op/cuda/expert/expert_sort_kernel.hpp"
+#include "modeling/op/cuda/expert/expert_kernels.hpp"
 
 #include <algorithm>
 

@@ -3,10 +3,8 @@
 #include <ATen/cuda/CUDAContextLight.h>
 
 #include "modeling/op/cuda/binding.hpp"
+#include "modeling/op/cuda/expert/expert_kernels.hpp"
 #include "modeling/op/cuda/expert/expert_operators.hpp"
-#include "modeling/op/cuda/expert/expert_rows_kernel.hpp"
-#include "modeling/op/cuda/expert/expert_sort_kernel.hpp"
-#include "modeling/op/cuda/expert/grouped_gradient_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling::cuda {

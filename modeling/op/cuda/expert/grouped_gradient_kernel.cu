@@ -1,4 +1,4 @@
-#include "modeling/op/cuda/expert/grouped_gradient_kernel.hpp"
+#include "modeling/op/cuda/expert/expert_kernels.hpp"
 
 #include <cutlass/cutlass.h>
 #include <cutlass/gemm/device/gemm_universal_adapter.h>

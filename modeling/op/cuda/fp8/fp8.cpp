@@ -4,9 +4,8 @@
 #include "modeling/error.hpp"
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/expert/expert_operators.hpp"
+#include "modeling/op/cuda/fp8/fp8_kernel.hpp"
 #include "modeling/op/cuda/fp8/fp8_matmul.hpp"
-#include "modeling/op/cuda/fp8/fp8_rows_kernel.hpp"
-#include "modeling/op/cuda/fp8/fp8_scaled_kernel.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
 namespace hexad::modeling::cuda {

@@ -1,4 +1,5 @@
-// FP8 copies of a matrix: its largest magnitude, then the values by rows and by columns in one pass.
+// FP8 copies of a matrix, by rows and by columns in one pass: with one scale for all of it, made of its largest
+// magnitude; with one a row; and with one a strip or a block.
 #pragma once
 #include <cstdint>
 
@@ -36,5 +37,28 @@ struct Fp8CastCall {
 };
 // round(x * factor), to nearest even, with factor = (largest number of the type) / *largest, 1 if that is 0.
 void fp8_cast(const Fp8CastCall& call, CUstream_st* stream);
+
+// Rows alone, each with a scale of its own: values [rows, columns] in e4m3, contiguous; inverse [rows]: x = value *
+// inverse.
+void fp8_cast_rows(const Fp8Source& source, void* values, float* inverse, CUstream_st* stream);
+
+// A scale for every strip of 128 elements or every block of 128 x 128, in the layouts of op/fp8/blocks.hpp. Columns of
+// the source are a multiple of 16, and so is `padded_rows`, at least its rows; what is written beside it is zeros.
+// by_rows [padded_rows, C128] and by_columns [C, R128] may be null, with their scales; all begin on 16 bytes. Strides
+// are in elements.
+struct Fp8ScaledCastCall {
+  Fp8Source source;
+  Fp8Element to = Fp8Element::e4m3;
+  bool blocks = false;
+  void* by_rows = nullptr;
+  int64_t by_rows_stride = 0, padded_rows = 0;
+  float* row_inverse = nullptr;
+  int64_t row_inverse_stride = 0;
+  void* by_columns = nullptr;
+  int64_t by_columns_stride = 0;
+  float* column_inverse = nullptr;
+  int64_t column_inverse_stride = 0;
+};
+void fp8_cast_scaled(const Fp8ScaledCastCall& call, CUstream_st* stream);
 
 }  // namespace hexad::modeling::cuda

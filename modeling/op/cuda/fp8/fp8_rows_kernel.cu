@@ -1,4 +1,4 @@
-#include "modeling/op/cuda/fp8/fp8_rows_kernel.hpp"
+#include "modeling/op/cuda/fp8/fp8_kernel.hpp"
 #include "modeling/op/cuda/fp8/fp8_tile.cuh"
 
 namespace hexad::modeling::cuda {

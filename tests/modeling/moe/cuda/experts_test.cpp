@@ -7,8 +7,8 @@
 #include "modeling/moe/moe_layer.hpp"
 #include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "tests/modeling/support/compare.hpp"
-#include "tests/modeling/support/poison.hpp"
-#include "tests/support/under_sanitizer.hpp"
+#include "tests/modeling/support/devices.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -122,7 +122,7 @@ TEST_CASE("parts of too few rows for the product are added after it") {
 TEST_CASE("experts on a GPU equal the loop over them") {
   for (const Layer& l : {Layer{}, Layer{.tokens = 1}, Layer{.tokens = 5, .experts = 128, .topk = 8},
                          Layer{.tokens = 4096, .hidden = 2048, .width = 768, .experts = 128, .topk = 8}}) {
-    if (under_sanitizer() && l.tokens > 1000) continue;
+    if (test_device::under_sanitizer() && l.tokens > 1000) continue;
     at::manual_seed(53);
     const Inputs in(l);
     const Model model(l, 4), looped(l, 1);

@@ -13,7 +13,7 @@
 #include "modeling/op/linear.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "tests/modeling/support/attention_reference.hpp"
-#include "tests/support/under_sanitizer.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -91,7 +91,7 @@ TEST_CASE("batch-invariant products: any subset of rows has the bits of all") {
   at::manual_seed(1);
   for (const Size& size : {Size{256, 384, 3000}, Size{576, 1536, 3000}, Size{72, 40, 600}, Size{4096, 4096, 3000},
                            Size{1536, 17920, 2500}, Size{14336, 4096, 1500}}) {
-    if (under_sanitizer() && size.in * size.out > 100'000) continue;
+    if (test_device::under_sanitizer() && size.in * size.out > 100'000) continue;
     check_rows(size, /*wide=*/false, /*biased=*/false);
     check_rows(size, /*wide=*/false, /*biased=*/true);
     check_rows(size, /*wide=*/true, /*biased=*/false);
@@ -123,7 +123,7 @@ TEST_CASE("batch-invariant attention: forward and backward against fp64") {
   const PackedLayout layout = packed_layout(at::tensor(offsets), kGpu);
   for (const int64_t dim : {64, 128}) {
     for (const auto& [heads, kv_heads] : kHeads) {
-      if (under_sanitizer() && heads > 8) continue;
+      if (test_device::under_sanitizer() && heads > 8) continue;
       CAPTURE(dim);
       CAPTURE(heads);
       CAPTURE(kv_heads);

@@ -11,7 +11,7 @@
 #include "modeling/op/rms_norm.hpp"
 #include "modeling/op/swiglu.hpp"
 #include "plugins/native/model/fp8_rows.hpp"
-#include "tests/plugins/native/support/fp8_cache.hpp"
+#include "tests/plugins/native/support/reference.hpp"
 
 namespace native_test {
 

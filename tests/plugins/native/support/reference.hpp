@@ -1,17 +1,36 @@
 // The full forward pass: a whole sequence at once, without a cache, and modeling's log-prob head.
 #pragma once
+#include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "modeling/family/batch_attention.hpp"
+#include "modeling/family/transformer.hpp"
 #include "modeling/op/logprob_head.hpp"
 #include "modeling/op/next_token.hpp"
-#include "tests/plugins/native/support/fp8_cache.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
 
 namespace native_test {
+
+// Keys and values by way of e4m3: what a cache of kv_cache_dtype fp8 makes of them.
+inline at::Tensor through_e4m3(const at::Tensor& x) {
+  return x.clamp(-448, 448).to(at::kFloat8_e4m3fn).to(x.scalar_type());
+}
+
+// `attention` over such keys and values, or over those that it gets.
+class Fp8CacheAttention : public hexad::modeling::Attention {
+ public:
+  Fp8CacheAttention(hexad::modeling::Attention& attention, bool fp8) : attention_(attention), fp8_(fp8) {}
+  at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override {
+    return fp8_ ? attention_.attend(layer, q, through_e4m3(k), through_e4m3(v)) : attention_.attend(layer, q, k, v);
+  }
+
+ private:
+  hexad::modeling::Attention& attention_;
+  bool fp8_;
+};
 
 // Hidden states [T, H] of a whole sequence, after the final norm. Under c10::InferenceMode.
 inline at::Tensor full_hidden(const hexad::modeling::ModelConfig& config, const Weights& weights,

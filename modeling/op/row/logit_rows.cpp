@@ -1,9 +1,11 @@
-#include "modeling/op/row/softmax_rows.hpp"
+#include "modeling/op/row/logit_rows.hpp"
 
 #include <ATen/Functions.h>
 
+#include <limits>
+
 #include "modeling/op/cpu/parallel.hpp"
-#include "modeling/op/cpu/softmax_kernel.hpp"
+#include "modeling/op/cpu/row_kernels.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -57,6 +59,22 @@ void softmax_gradient_(at::Tensor& logits, const SoftmaxStatistics& statistics, 
   logits.exp_().neg_().mul_(weight.add_(grad_logprob.unsqueeze(1)));
   const at::Tensor at_target = grad_logprob.masked_fill(targets.lt(0), 0.0);
   logits.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at_target.unsqueeze(1));
+}
+
+at::Tensor top_k_top_p_mask(const at::Tensor& logits, int64_t top_k, double top_p) {
+  const int64_t vocab = logits.size(1);
+  at::Tensor keep = at::ones_like(logits, logits.options().dtype(at::kBool));
+  if (top_k > 0 && top_k < vocab) {
+    keep = logits >= std::get<0>(logits.topk(top_k, 1)).slice(1, top_k - 1, top_k);
+  }
+  if (top_p < 1.0) {
+    const at::Tensor kept = logits.masked_fill(keep.logical_not(), -std::numeric_limits<float>::infinity());
+    const auto [ascending, order] = kept.sort(/*stable=*/true, 1, /*descending=*/false);
+    at::Tensor in_nucleus = ascending.softmax(1).cumsum(1) > 1.0 - top_p;
+    in_nucleus.slice(1, vocab - 1).fill_(true);
+    keep = keep.logical_and(at::zeros_like(keep).scatter_(1, order, in_nucleus));
+  }
+  return keep;
 }
 
 }  // namespace hexad::modeling

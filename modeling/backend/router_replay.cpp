@@ -1,4 +1,4 @@
-#include "modeling/backend/router/replay.hpp"
+#include "modeling/backend/router_replay.hpp"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>

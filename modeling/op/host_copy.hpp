@@ -1,4 +1,4 @@
-// A few numbers on their way from a device to the host, which does other things meanwhile.
+// Small things on their way between the host and a device, without the host waiting.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,6 +9,13 @@
 
 namespace hexad::modeling {
 
+// A copy of `host` on `device`. To a GPU it goes through page-locked memory and is enqueued on the current stream; what
+// `host` refers to may be changed or freed at once.
+at::Tensor on_device(const at::Tensor& host, at::Device device);
+// int64 [n].
+at::Tensor on_device(const std::vector<int64_t>& values, at::Device device);
+
+// A few numbers on their way to the host, which does other things meanwhile.
 class HostCopy {
  public:
   // int64; the copy comes behind what the current stream has been given.
