@@ -10,7 +10,7 @@
 #include "app/commands.hpp"
 #include "compat/compat.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::plugin {

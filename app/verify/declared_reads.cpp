@@ -6,7 +6,7 @@
 
 #include "core/config/declaration/section_defaults.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::plugin {
 namespace {

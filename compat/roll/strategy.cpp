@@ -1,6 +1,5 @@
 // actor_train.strategy_args: the backend and what ranks share.
 #include "compat/roll/pass.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::config::roll {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/config/algorithm.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::config {

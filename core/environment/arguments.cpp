@@ -5,7 +5,6 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::environment {

@@ -8,7 +8,6 @@
 #include "core/environment/length.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::environment {

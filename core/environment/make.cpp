@@ -10,7 +10,6 @@
 #include "core/environment/weighted_sum.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::environment {

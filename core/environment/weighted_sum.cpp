@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/environment/arguments.hpp"
 #include "core/environment/length.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::environment {
 namespace {

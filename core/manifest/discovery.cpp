@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::plugin {
 namespace {

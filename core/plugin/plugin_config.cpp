@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "core/config/declaration/section_defaults.hpp"
 #include "core/config/load/defaults.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::plugin {
 namespace {

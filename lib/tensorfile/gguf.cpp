@@ -4,7 +4,7 @@
 #include <set>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/tensorfile/gguf_block.hpp"
 #include "lib/tensorfile/gguf_cursor.hpp"
 

@@ -6,7 +6,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
 namespace hexad::tensorfile {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"
 

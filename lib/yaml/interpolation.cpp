@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "lib/base/error.hpp"
-#include "lib/yaml/resolvers.hpp"
 
 namespace hexad::yaml {
 namespace {

@@ -1,6 +1,7 @@
 // Evaluates `${...}` over a whole tree.
 #pragma once
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,5 +53,11 @@ class Evaluator {
 
 // Replaces every interpolation of a whole tree by its value. Throws as Evaluator::evaluate does.
 void resolve_interpolations(Node& root);
+
+// The functions of `${name:arguments}` that need no look at the tree: NeMo-RL's add, mul, div, max (two arguments,
+// Python's arithmetic: integers stay integers, div is true division) and OmegaConf's oc.env (environment variable,
+// default). Throws Error(config) for an unknown name, a wrong number or kind of arguments, division by zero, an integer
+// beyond 64 bits, a variable that is not set.
+Node call_resolver(const std::string& name, const std::vector<Node>& arguments);
 
 }  // namespace hexad::yaml

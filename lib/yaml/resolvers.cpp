@@ -1,9 +1,8 @@
-#include "lib/yaml/resolvers.hpp"
+#include "lib/yaml/interpolation.hpp"
 
 #include <cstdlib>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::yaml {

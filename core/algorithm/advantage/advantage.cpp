@@ -4,7 +4,6 @@
 
 #include "core/algorithm/advantage/internal.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::algorithm {

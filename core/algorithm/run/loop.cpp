@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::algorithm {

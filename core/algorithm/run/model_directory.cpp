@@ -7,7 +7,7 @@
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/config/typed/run_config.hpp"
 #include "core/environment/make.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::algorithm {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::algorithm {

@@ -9,7 +9,6 @@
 #include "core/config/load/defaults.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 #include "lib/yaml/file.hpp"
 

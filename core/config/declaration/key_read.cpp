@@ -4,7 +4,6 @@
 #include "core/config/rules/check_keys.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 #include "lib/yaml/scalar.hpp"
 

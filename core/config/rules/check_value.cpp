@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/config/load/defaults.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 #include "lib/yaml/node.hpp"
 

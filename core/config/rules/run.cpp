@@ -4,7 +4,6 @@
 #include "core/config/load/defaults.hpp"
 #include "core/config/rules/rules.hpp"
 #include "core/config/typed/run_config_read.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::config {

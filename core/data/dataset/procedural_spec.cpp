@@ -7,7 +7,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::data {

@@ -6,7 +6,6 @@
 #include "core/data/dataset/procedural_spec.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::data {

@@ -7,7 +7,6 @@
 
 #include "core/data/random.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::data {

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/pattern.hpp"
-#include "lib/base/suggest.hpp"
 #include "lib/base/text.hpp"
 
 using namespace hexad;

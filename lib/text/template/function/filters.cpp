@@ -1,4 +1,4 @@
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 #include "lib/text/template/function/builtins.hpp"
 
 namespace hexad::text::jinja {

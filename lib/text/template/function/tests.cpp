@@ -1,8 +1,8 @@
 // `value is name(arguments)`
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
+#include "lib/text/template/evaluator.hpp"
 #include "lib/text/template/function/arguments.hpp"
 #include "lib/text/template/function/builtins.hpp"
-#include "lib/text/template/evaluator.hpp"
 #include "lib/text/template/value/python_text.hpp"
 #include "lib/text/template/value/unicode.hpp"
 

@@ -1,4 +1,4 @@
-#include "lib/base/suggest.hpp"
+#include "lib/base/text.hpp"
 
 #include <algorithm>
 #include <numeric>
