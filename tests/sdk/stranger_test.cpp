@@ -131,7 +131,7 @@ TEST_CASE("a section of NeMo-RL's whose plugin is not installed is told of, and 
             "policy:\n  model_name: m\n  plugin_config: {vocab_size: 12}\n"
             "  megatron_cfg: {enabled: false, tensor_model_parallel_size: 2}\n  dtensor_cfg: {enabled: false}\n"
             "  generation: {vllm_cfg: {tensor_parallel_size: 2}}\n"
-            "data: {train: {dataset_name: arithmetic}}\ngrpo: {num_prompts_per_step: 32}\n"
+            "data: {train: {dataset_name: arithmetic, env_name: exact_answer}}\ngrpo: {num_prompts_per_step: 32}\n"
             "plugins: {paths: [build/lib/hexad/plugins]}\n");
   const auto check = [&](const std::string& overrides) {
     return sh(dir, "tree/bin/hexad config check a.yaml " + overrides);
