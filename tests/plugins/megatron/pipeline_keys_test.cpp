@@ -28,6 +28,7 @@ void agrees(const json& keys) {
 }
 
 // Of a call with eight micro-batches, all alike, so that the work memory of a layer is too: bytes beyond those before.
+// The least of five calls: what is being sent holds its memory until the other rank, which may be late, has taken it.
 int64_t peak(const json& keys) {
   const TemporaryDir folder;
   write_model(folder.path(), megatron_model("llama"));
@@ -36,9 +37,13 @@ int64_t peak(const json& keys) {
   const std::vector<Sequence> alike(8, make_sequences(1, 0)[0]);
   auto batches = backend.batches(alike, {1, false, false});
   backend.train(batches, 100, 1);  // gradients and leaves are there
-  const AllocatedBytes bytes;
-  backend.train(batches, 100, 1);
-  return bytes.peak();
+  int64_t least = INT64_MAX;
+  for (int call = 0; call < 5; ++call) {
+    const AllocatedBytes bytes;
+    backend.train(batches, 100, 1);
+    least = std::min<int64_t>(least, bytes.peak());
+  }
+  return least;
 }
 
 std::string refusal(const json& keys) {
