@@ -80,14 +80,6 @@ class TokenTask : public PerSample {
   }
 };
 
-constexpr std::string_view kSpace = " \t\r\n\f\v";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 bool once(std::string_view text, const std::string& part) {
   const size_t at = text.find(part);
   return at != text.npos && text.find(part, at + 1) == text.npos;

@@ -6,6 +6,13 @@
 
 namespace hexad {
 
+std::string_view trimmed(std::string_view text) {
+  constexpr const char* kSpace = " \t\r\n\f\v";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   // The row of the table for a's first i characters, and the two above it.
   std::vector<size_t> row(b.size() + 1), above(b.size() + 1), two_above(b.size() + 1);

@@ -31,6 +31,9 @@ inline std::string replaced(std::string text, std::string_view part, std::string
   return text;
 }
 
+// `text` without the ASCII white space at its ends.
+std::string_view trimmed(std::string_view text);
+
 // Levenshtein distance with adjacent transpositions counted as one edit, on bytes.
 size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -1,39 +1,9 @@
 #include "lib/model/model_shape.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
-#include "lib/model/error.hpp"
-
 namespace hexad::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// nlohmann copies a value with a call a level: a stranger's file could end the stack.
-constexpr int kDeepest = 500;
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail("{}: cannot be opened: {}", file.string(), std::strerror(errno));
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
-}
-
-// Text that is not JSON, or nested too deep, is no object either.
-Json parsed(const std::string& text) {
-  bool too_deep = false;
-  const auto watch = [&](int depth, Json::parse_event_t event, const Json&) {
-    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    too_deep = too_deep || (opens && depth >= kDeepest);
-    return !too_deep;
-  };
-  Json config = Json::parse(text, watch, /*allow_exceptions=*/false);
-  return too_deep ? Json() : config;
-}
 
 std::optional<int64_t> integer(const Json& config, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -73,16 +43,6 @@ ModelShape model_shape(const Json& config) {
   }
   shape.shared_experts = integer(config, {"n_shared_experts", "shared_expert_intermediate_size"}).value_or(0) > 0;
   return shape;
-}
-
-std::optional<ModelShape> read_model_shape(const std::filesystem::path& folder, const Json& overrides) {
-  const std::filesystem::path file = folder / "config.json";
-  std::error_code unreadable;
-  if (!std::filesystem::is_regular_file(file, unreadable)) return std::nullopt;
-  Json config = parsed(text_of(file));
-  if (!config.is_object()) return std::nullopt;
-  if (overrides.is_object()) config.merge_patch(overrides);
-  return model_shape(config);
 }
 
 }  // namespace hexad::model

@@ -1,7 +1,6 @@
 // The sizes of a model that rules about layouts compare, from its config.json.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -28,10 +27,5 @@ struct ModelShape {
 // Keys of the families here: Llama, Qwen2, Qwen3, Qwen3-MoE, Mixtral, DeepSeek-V3. Keys of the wrong kind count as
 // absent: the backend refuses them when it loads the model.
 ModelShape model_shape(const nlohmann::ordered_json& config);
-
-// config.json in `folder` with `overrides` merged in (a JSON object, or null for none). Nothing if there is no such
-// file or it holds no JSON object. Throws Error when the file cannot be opened.
-std::optional<ModelShape> read_model_shape(const std::filesystem::path& folder,
-                                           const nlohmann::ordered_json& overrides);
 
 }  // namespace hexad::model

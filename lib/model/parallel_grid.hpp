@@ -38,7 +38,6 @@ class ParallelGrid {
   const ParallelSizes& sizes() const { return sizes_; }
   int64_t data_parallel() const { return dense_.size(Axis::dp); }
   int64_t expert_data_parallel() const { return expert_.size(Axis::dp); }
-  int64_t expert_tensor_parallel() const { return expert_.size(Axis::tp); }
   const RankGrid& dense() const { return dense_; }
   const RankGrid& expert() const { return expert_; }
   RankCoordinates coordinates(int64_t rank) const;

@@ -146,12 +146,4 @@ std::vector<RankList> groups_of_kind(const std::vector<ProcessGroup>& groups, Gr
   return found;
 }
 
-const ProcessGroup* group_with(const std::vector<ProcessGroup>& groups, GroupKind kind, int64_t rank, int64_t level) {
-  for (const ProcessGroup& group : groups) {
-    if (group.kind != kind || group.level != level) continue;
-    if (std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end()) return &group;
-  }
-  return nullptr;
-}
-
 }  // namespace hexad::model

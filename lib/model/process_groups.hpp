@@ -48,8 +48,5 @@ std::vector<ProcessGroup> process_groups(const ParallelGrid& grid);
 
 // The groups of a kind, in order.
 std::vector<RankList> groups_of_kind(const std::vector<ProcessGroup>& groups, GroupKind kind, int64_t level = 0);
-// The one that holds `rank`; null when there is none (the embedding of a middle stage, or a kind that is not made).
-const ProcessGroup* group_with(const std::vector<ProcessGroup>& groups, GroupKind kind, int64_t rank,
-                               int64_t level = 0);
 
 }  // namespace hexad::model

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,10 +72,13 @@ void close_all_but(const std::vector<Handed>& handed, int above) {
   ::closefrom(above + 1);
 }
 
+// The kernel's call, because ::sigaction refuses the two signals that glibc keeps for itself, 32 and 33. A process that
+// glibc's posix_spawn has started (every command of make) ignores both.
 void reset_signals() {
-  struct sigaction standard = {};
-  standard.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+  const unsigned long standard[4] = {};  // the kernel's struct sigaction: SIG_DFL, no flag, and no signal in its mask
+  for (int signal = 1; signal < NSIG; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, standard, nullptr, sizeof standard[3]);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -241,10 +241,6 @@ void Router::start_global_batch() {
 
 std::map<std::string, at::Tensor> Router::take_losses() { return std::exchange(losses_, {}); }
 
-at::Tensor router_logits(const at::Tensor& hidden, const at::Tensor& weight, at::ScalarType dtype) {
-  return at::linear(hidden.to(dtype), weight.to(dtype));
-}
-
 at::Tensor router_linear(const at::Tensor& x, const at::Tensor& weight, at::ScalarType dtype, int64_t row_tile) {
   const bool narrow = x.element_size() == 2 && weight.scalar_type() == x.scalar_type();
   if (row_tile == 0 && dtype == at::kFloat && narrow) return RouterLinear::apply(x, weight);

@@ -106,9 +106,6 @@ class Router {
   std::map<std::string, at::Tensor> losses_;
 };
 
-// Router logits [T, E] in `dtype` from hidden states [T, H] and the gate's weight [E, H] of any dtypes.
-at::Tensor router_logits(const at::Tensor& hidden, const at::Tensor& weight, at::ScalarType dtype = at::kFloat);
-
 // The router's product in a layer: x [T, H] times weight [E, H] -> logits [T, E] of `dtype`, from factors and with sums
 // of that type. row_tile as in apply_linear. For fp32 logits of 16-bit factors x itself is kept for the backward pass,
 // and on a GPU multiplied as it is: products of two such factors are exact in fp32.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/text.hpp"
+
 namespace hexad::algorithm {
 namespace {
 
@@ -9,13 +11,6 @@ int64_t count(std::string_view text, std::string_view tag) {
   int64_t found = 0;
   for (size_t at = text.find(tag); at != text.npos; at = text.find(tag, at + tag.size())) ++found;
   return found;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr const char* kSpace = " \t\r\n\f\v";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
 // Opening tags of a text less closing ones.

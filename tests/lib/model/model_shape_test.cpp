@@ -1,41 +1,9 @@
 #include "lib/model/model_shape.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <fstream>
-
-#include "lib/model/error.hpp"
 
 using namespace hexad::model;
 using Json = nlohmann::ordered_json;
-
-namespace {
-
-// A model's folder that holds `config` as config.json.
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("hexad_model_shape_" + std::to_string(::getpid()));
-  explicit Folder(const std::string& config) {
-    std::filesystem::create_directories(path);
-    std::ofstream(path / "config.json") << config;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-// The effective user is nobody while it lives, where it was root.
-class Unprivileged {
- public:
-  Unprivileged() {
-    if (user_ == 0) REQUIRE(::seteuid(65534) == 0);
-  }
-  ~Unprivileged() { CHECK(::seteuid(user_) == 0); }
-
- private:
-  const uid_t user_ = ::geteuid();
-};
-
-}  // namespace
 
 TEST_CASE("a dense model: heads, layers, widths, no experts") {
   const ModelShape shape = model_shape(
@@ -80,34 +48,4 @@ TEST_CASE("values of the wrong kind count as absent") {
   CHECK_FALSE(shape.num_attention_heads.has_value());
   CHECK_FALSE(shape.num_layers.has_value());
   CHECK_FALSE(shape.linear_bias);
-}
-
-TEST_CASE("config.json is read with what overrides it") {
-  const Folder folder(R"({"num_hidden_layers": 2, "num_attention_heads": 4})");
-  CHECK(read_model_shape(folder.path, Json())->num_layers == 2);
-  const auto shape = read_model_shape(folder.path, {{"num_hidden_layers", 6}, {"num_attention_heads", nullptr}});
-  REQUIRE(shape.has_value());
-  CHECK(shape->num_layers == 6);
-  CHECK_FALSE(shape->num_attention_heads.has_value());
-  CHECK_FALSE(read_model_shape(folder.path / "absent", Json()).has_value());
-}
-
-TEST_CASE("what is no JSON object, or nested without end, gives no shape") {
-  const auto nested = [](int levels) {
-    return R"({"num_hidden_layers": 2, "model_type": )" + std::string(levels, '[') + std::string(levels, ']') + "}";
-  };
-  for (const std::string& text : {std::string("{"), std::string("[1]"), std::string(), nested(500), nested(100'000)}) {
-    const Folder folder(text);
-    CHECK_FALSE(read_model_shape(folder.path, Json()).has_value());
-  }
-  CHECK(read_model_shape(Folder(nested(499)).path, Json())->num_layers == 2);
-}
-
-TEST_CASE("a config.json that cannot be opened is named") {
-  const Folder folder("{}");
-  const std::filesystem::path file = folder.path / "config.json";
-  std::filesystem::permissions(file, std::filesystem::perms::none);
-  const Unprivileged unprivileged;  // root may read everything
-  CHECK_THROWS_WITH_AS(read_model_shape(folder.path, Json()),
-                       (file.string() + ": cannot be opened: Permission denied").c_str(), Error);
 }

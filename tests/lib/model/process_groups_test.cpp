@@ -36,6 +36,15 @@ ParallelSizes sizes_of(const Json& config) {
   return sizes;
 }
 
+// The group of a kind that holds `rank`; null where there is none: of the embedding in a middle stage, for example.
+const ProcessGroup* group_with(const std::vector<ProcessGroup>& groups, GroupKind kind, int64_t rank) {
+  for (const ProcessGroup& group : groups) {
+    if (group.kind != kind || group.level != 0) continue;
+    if (std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end()) return &group;
+  }
+  return nullptr;
+}
+
 void check_rank(const RankCoordinates& got, const Json& want) {
   CHECK(got.tp == want.at("tensor_model_parallel_rank"));
   CHECK(got.pp == want.at("pipeline_model_parallel_rank"));
