@@ -43,6 +43,37 @@ TEST_CASE("dynamic sampling: groups of several samples, in a synchronous run; mo
              "rewards are known");
 }
 
+TEST_CASE("a sample alone in its group gets no advantage from its reward, and is told of") {
+  const std::string one = "++grpo.num_generations_per_prompt=1", size = "++policy.train_global_batch_size=32",
+                    key = "grpo.num_generations_per_prompt", name = "++grpo.adv_estimator.name=";
+  for (const char* estimator : {"grpo", "gdpo", "reinforce_plus_plus"})
+    CHECK(has_notice(resolve_text({one, size, name + estimator}), key, "is its own baseline"));
+  const std::string raw = "++grpo.adv_estimator.minus_baseline=false";
+  CHECK_FALSE(has_notice(resolve_text({one, size, name + "reinforce_plus_plus", raw}), key, "is its own baseline"));
+  CHECK_FALSE(has_notice(resolve_text({}), key, "is its own baseline"));
+}
+
+TEST_CASE("what is trained on otherwise than in NeMo-RL is said, where the configuration makes a difference") {
+  const std::string dynamic = "++grpo.use_dynamic_sampling=true",
+                    each = "++grpo.use_leave_one_out_baseline=", key = "grpo.use_dynamic_sampling",
+                    words = "(compat.dynamic_sampling_by_sample: true)";
+  CHECK(has_notice(resolve_text({dynamic}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({dynamic, each + "false"}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({each + "true"}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({dynamic, "++compat.dynamic_sampling_by_sample=true"}), key, words));
+  const std::string vote = "++compat.filtered_samples_vote=true", said = "(compat.filtered_samples_vote: true)";
+  const Overrides raw = {"++grpo.adv_estimator.name=reinforce_plus_plus", "++grpo.adv_estimator.minus_baseline=false"};
+  for (const auto& [filter, value] :
+       {std::pair{"grpo.overlong_filtering", "=true"}, std::pair{"grpo.seq_logprob_error_threshold", "=2"}}) {
+    const std::string filters = std::string("++") + filter + value;
+    CHECK(has_notice(resolve_text({filters}), filter, said));
+    CHECK(has_notice(resolve_text({filters, raw[0]}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({filters, vote}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({filters, raw[0], raw[1]}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({}), filter, said));
+  }
+}
+
 TEST_CASE("penalties are told what they look for") {
   const std::string at = "++reward_penalties.", ids = at + "token_ids.";
   check_says(
