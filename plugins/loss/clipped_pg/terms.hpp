@@ -29,7 +29,7 @@ CLIPPED_PG_BOTH double add_actor(const Options& options, const Sequence& sequenc
   totals.metrics[kProbsRatio] += pg.ratio * token_weight;
   totals.metrics[kProbsRatioClamped] += pg.clamped * token_weight;
   if (options.truncation != Truncation::seq_mask_tis) totals.metrics[kIsOobRatio] += weight.outside * token_weight;
-  if (!options.sequence_ratios) totals.metrics[kSamplingImportanceRatio] += weight.value * token_weight;
+  if (!options.sequence_weights) totals.metrics[kSamplingImportanceRatio] += weight.value * token_weight;
   if (token.mask * sequence.sample_mask > 0) totals.ratio.add(pg.ratio), totals.clamped.add(pg.clamped);
   return by_ratio;
 }

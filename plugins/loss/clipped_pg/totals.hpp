@@ -80,7 +80,7 @@ CLIPPED_PG_BOTH void conclude(const Options& options, Totals totals, bool padded
   totals.metrics[kNumValidSamples] = totals.valid;
   // NeMo-RL sums this over the rows of a padded micro-batch, where every row's weight meets every row's mask, and over
   // each sequence of a packed one.
-  if (options.sequence_ratios) {
+  if (options.sequence_weights) {
     const double sum = padded ? totals.weights * totals.valid : totals.weights_of_valid;
     totals.metrics[kSamplingImportanceRatio] = sum * per_sequence;
   }

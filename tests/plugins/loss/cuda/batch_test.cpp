@@ -127,10 +127,10 @@ void check_equal(const std::vector<T>& got, const std::vector<T>& want, double t
 }
 
 std::vector<Options> all_options() {
-  std::vector<Options> all(12);
+  std::vector<Options> all(13);
   all[1].kl_input_clamp = 1, all[1].kl_output_clamp = 0.5, all[1].kl_type = KlType::k1;
   all[2].dual_clip = 3, all[2].kl_type = KlType::k2, all[2].on_policy_kl = true;
-  all[3].token_level = false, all[3].sequence_ratios = true;
+  all[3].token_level = false, all[3].sequence_ratios = all[3].sequence_weights = true;
   all[4].reinforce = true, all[4].dual_clip = 2;
   all[5].cispo = true;
   all[6].importance_correction = true;
@@ -141,6 +141,7 @@ std::vector<Options> all_options() {
   }
   all[10].positive_nll_weight = 0.3;
   all[11] = all[3], all[11].importance_correction = true, all[11].positive_nll_weight = 0.1;
+  all[12] = all[11], all[12].force_on_policy = true, all[12].sequence_ratios = false;
   return all;
 }
 
