@@ -72,6 +72,9 @@ TEST_CASE("what is trained on otherwise than in NeMo-RL is said, where the confi
     CHECK_FALSE(has_notice(resolve_text({filters, raw[0], raw[1]}), filter, said));
     CHECK_FALSE(has_notice(resolve_text({}), filter, said));
   }
+  const std::string weight = "loss_fn.positive_example_nll_weight", mean = "is of a mean over the whole global batch";
+  CHECK(has_notice(resolve_text({"++" + weight + "=0.1"}), weight, mean));
+  CHECK_FALSE(has_notice(resolve_text({"++" + weight + "=0"}), weight, mean));
 }
 
 TEST_CASE("penalties are told what they look for") {
