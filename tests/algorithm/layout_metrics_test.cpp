@@ -1,5 +1,5 @@
-// What a step tells does not depend on how its samples are dealt out to micro-batches: whole runs with clipped_pg on the
-// toy backend. And the likelihood of positive samples, by hand from the samples' log.
+// What a step tells does not depend on how its samples are dealt out to micro-batches: whole runs with clipped_pg on
+// the toy backend. And the likelihood of positive samples, by hand from the samples' log.
 #include "core/algorithm/run/train_run.hpp"
 #include "tests/support/toy/toy.hpp"
 
