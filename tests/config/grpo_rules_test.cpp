@@ -108,6 +108,14 @@ TEST_CASE("training samples at a temperature above 0") {
   check_says(resolve_error({"++policy.generation.temperature=-1"}), "policy.generation.temperature");
 }
 
+TEST_CASE("training samples from more than one token") {
+  check_says(resolve_error({"++policy.generation.top_k=1"}),
+             "policy.generation.top_k: got 1, wanted above 1 or null: of one token that is left the log-prob is 0 in "
+             "training, and has no gradient");
+  for (const char* all : {"2", "0", "-1", "null"})
+    CHECK(resolve_error({std::string("++policy.generation.top_k=") + all}) == "");
+}
+
 TEST_CASE("a validation set has a name, or a path that it takes over") {
   check_says(resolve_error({"data.validation={env_name: math}"}),
              "error: data.validation: has no dataset_name; null is no validation set");

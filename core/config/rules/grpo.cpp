@@ -62,6 +62,10 @@ void check_grpo_rules(RuleContext& c) {
   if (c.number("policy.generation.temperature") == 0.0)
     c.error("policy.generation.temperature",
             "got 0, wanted above 0: training divides logits by it, and samples that are all the same teach nothing");
+  if (c.integer("policy.generation.top_k") == 1)
+    c.error("policy.generation.top_k",
+            "got 1, wanted above 1 or null: of one token that is left the log-prob is 0 in training, and has no "
+            "gradient");
   check_penalties(c);
   tell_differences(c);
   if (c.text("grpo.stop_at_validation_metric") && !c.number("grpo.stop_at_validation_threshold")) {
