@@ -75,6 +75,11 @@ TEST_CASE("what is trained on otherwise than in NeMo-RL is said, where the confi
   const std::string weight = "loss_fn.positive_example_nll_weight", mean = "is of a mean over the whole global batch";
   CHECK(has_notice(resolve_text({"++" + weight + "=0.1"}), weight, mean));
   CHECK_FALSE(has_notice(resolve_text({"++" + weight + "=0"}), weight, mean));
+  const std::string ratios = "loss_fn.sequence_level_importance_ratios", grows = "it grows with the rows of a padded";
+  const Overrides gspo = {"++" + ratios + "=true", "++loss_fn.token_level_loss=false"};
+  CHECK(has_notice(resolve_text(gspo), ratios, grows));
+  CHECK_FALSE(has_notice(resolve_text({gspo[0], gspo[1], "++policy.sequence_packing.enabled=true"}), ratios, grows));
+  CHECK_FALSE(has_notice(resolve_text({}), ratios, grows));
 }
 
 TEST_CASE("penalties are told what they look for") {
