@@ -37,6 +37,9 @@ compares it with a checkout. Engines that no plugin here serves (`policy.generat
 generator, and a line says so. `env.math.verifier_type: multichoice` is `english_multichoice`, and
 `multilingual_multichoice` where `data.dataset_name` is MMLU in another language (`mmlu_ZH-CN`).
 
+Where NeMo-RL loses or distorts what is trained on, the default here is another one, and a run that it makes a
+difference to says so at its start; a key of `compat` brings NeMo-RL's way back.
+
 ## ROLL's form
 
 A file whose top level has ROLL's roles (`actor_train`, `actor_infer`, ...) and none of NeMo-RL's blocks is translated

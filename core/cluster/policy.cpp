@@ -30,24 +30,35 @@ std::vector<protocol::MicroBatch> micro_batches_of(const data::Sharding& shardin
   return list;
 }
 
-// Tokens that the loss counts: the first position of a sequence has no log-prob and never counts.
-double valid_tokens(const data::Batch& batch, std::span<const int64_t> rows) {
-  double sum = 0;
-  for (const int64_t row : rows) {
-    const float sample = batch.row<float>("sample_mask", row)[0];
-    const auto mask = batch.row<float>("token_mask", row);
-    for (size_t i = 1; i < mask.size(); ++i) sum += static_cast<double>(mask[i]) * sample;
-  }
-  return sum;
-}
-
-double valid_sequences(const data::Batch& batch, std::span<const int64_t> rows) {
-  double sum = 0;
-  for (const int64_t row : rows) sum += batch.row<float>("sample_mask", row)[0];
-  return sum;
-}
-
 }  // namespace
+
+struct Policy::Counts {
+  double tokens = 0, sequences = 0, positive_tokens = 0;
+
+  // The first position of a sequence has no log-prob and never counts.
+  void add(const data::Batch& batch, int64_t row) {
+    const double sample = batch.row<float>("sample_mask", row)[0];
+    const auto mask = batch.row<float>("token_mask", row);
+    double valid = 0;
+    for (size_t i = 1; i < mask.size(); ++i) valid += mask[i] * sample;
+    sequences += sample;
+    tokens += valid;
+    if (batch.has("rewards") && batch.row<float>("rewards", row)[0] > 0) positive_tokens += valid;
+  }
+};
+
+protocol::LossBatch Policy::part_of(const data::Batch& batch, std::span<const int64_t> rows,
+                                    const Counts& counts) const {
+  protocol::LossBatch part{.batch = batch.select(rows),
+                           .micro_batches = {},
+                           .global_valid_tokens = counts.tokens,
+                           .global_valid_sequences = counts.sequences};
+  if (needs_.positive_tokens) {
+    const std::vector<float> column(rows.size(), static_cast<float>(counts.positive_tokens));
+    part.batch.set("global_positive_tokens", data::Tensor::of(column), data::Axis::sample);
+  }
+  return part;
+}
 
 struct Policy::Plan {
   data::Sharding sharding;
@@ -70,7 +81,7 @@ Policy::Policy(WorkerGroup& workers, const config::PolicyConfig& config,
   const auto wants = [loss = started.at(0).loss.value_or(protocol::LossInfo{})](const char* name) {
     return std::ranges::find(loss.inputs, name) != loss.inputs.end();
   };
-  needs_ = {wants("prev_logprobs"), wants("reference_policy_logprobs")};
+  needs_ = {wants("prev_logprobs"), wants("reference_policy_logprobs"), wants("global_positive_tokens")};
 }
 
 Policy::Plan Policy::plan(const data::Batch& batch, bool training, int64_t micro_batch_size) const {
@@ -144,25 +155,21 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
   plugin::MetricSum metrics;
   TrainResult result;
   for (size_t step = 0; step < global_batches; ++step) {
-    std::vector<int64_t> all_rows;
+    Counts counts;
     for (const data::Shard& shard : plan.sharding.shards) {
-      for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
-        all_rows.insert(all_rows.end(), micro_batch.rows.begin(), micro_batch.rows.end());
-      }
+      for (const data::MicroBatch& micro_batch : shard.global_batches[step])
+        for (const int64_t row : micro_batch.rows) counts.add(batch, row);
     }
-    const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
-    result.valid_tokens += tokens;
+    result.valid_tokens += counts.tokens;
     const auto trained = workers_.call<protocol::Train>(ranks_, [&](int rank) {
       const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
       std::vector<int64_t> rows, local(batch.size(), -1);
       for (const data::MicroBatch& micro_batch : shard.global_batches[step]) {
         for (const int64_t row : micro_batch.rows) local[row] = static_cast<int64_t>(rows.size()), rows.push_back(row);
       }
-      return protocol::Train{
-          {.batch = batch.select(rows),
-           .micro_batches = micro_batches_of(plan.sharding, shard, step, local, plan.padded, micro_batch_multiple_),
-           .global_valid_tokens = tokens,
-           .global_valid_sequences = sequences}};
+      protocol::Train train{part_of(batch, rows, counts)};
+      train.micro_batches = micro_batches_of(plan.sharding, shard, step, local, plan.padded, micro_batch_multiple_);
+      return train;
     });
     plugin::MetricSum of_step;
     const auto add_metrics = [&](const auto& replies) {
@@ -178,8 +185,8 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
                                .max_grad_norm = config_.max_grad_norm.value_or(0),
                                .discard = discard});
     add_metrics(updated);
-    of_step.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
-    of_step.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
+    of_step.set("global_valid_seqs", counts.sequences, plugin::ReduceAs::mean);
+    of_step.set("global_valid_toks", counts.tokens, plugin::ReduceAs::mean);
     metrics.merge_global_batch(of_step, global_batches);
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     result.grad_norm = discard ? kNone : updated[0].grad_norm.value_or(kNone);
@@ -193,24 +200,22 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
 
 std::map<std::string, double> Policy::evaluate(const data::Batch& batch, int64_t micro_batch_size) {
   const Plan plan = this->plan(batch, /*training=*/false, micro_batch_size);
-  std::vector<int64_t> all_rows(batch.size());
-  std::iota(all_rows.begin(), all_rows.end(), 0);
-  const double tokens = valid_tokens(batch, all_rows), sequences = valid_sequences(batch, all_rows);
+  Counts counts;
+  for (int64_t row = 0; row < batch.size(); ++row) counts.add(batch, row);
   const auto replies = workers_.call<protocol::Evaluate>(ranks_, [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
     const std::vector<int64_t> rows = shard.rows();
     std::vector<int64_t> local(batch.size(), -1);
     for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
-    return protocol::Evaluate{{.batch = batch.select(rows),
-                               .micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded),
-                               .global_valid_tokens = tokens,
-                               .global_valid_sequences = sequences}};
+    protocol::Evaluate evaluate{part_of(batch, rows, counts)};
+    evaluate.micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded);
+    return evaluate;
   });
   plugin::MetricSum metrics;
   for (int rank = 0; rank < ranks_.count; ++rank)
     if (counts_loss_[rank]) metrics.add(replies[rank].metrics);
-  metrics.set("global_valid_seqs", sequences, plugin::ReduceAs::mean);
-  metrics.set("global_valid_toks", tokens, plugin::ReduceAs::mean);
+  metrics.set("global_valid_seqs", counts.sequences, plugin::ReduceAs::mean);
+  metrics.set("global_valid_toks", counts.tokens, plugin::ReduceAs::mean);
   return metrics.values();
 }
 

@@ -26,6 +26,7 @@ struct TrainResult {
 struct LossNeeds {
   bool prev_logprobs = true;
   bool reference_logprobs = true;
+  bool positive_tokens = false;  // global_positive_tokens, which Policy counts
 };
 
 // Shards batches over the data-parallel ranks and packs them into micro-batches by the policy's config. One thread.
@@ -52,7 +53,9 @@ class Policy {
   data::Tensor logprobs(const data::Batch& batch, Weights which);
 
   // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
-  // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...).
+  // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...). A loss that declares
+  // global_positive_tokens (f32 [B]) gets it beside: in every row, the tokens of the whole global batch that count in
+  // it and belong to rows of positive `rewards`.
   TrainResult train(const data::Batch& batch, double lr, double weight_decay);
 
   // The loss of a batch as it would train, with its metrics, and nothing learnt; micro-batches of `micro_batch_size`
@@ -71,6 +74,8 @@ class Policy {
  private:
   struct Plan;  // which rows each rank runs, in which micro-batches
   Plan plan(const data::Batch& batch, bool training, int64_t micro_batch_size) const;
+  struct Counts;  // of a global batch, which a loss divides by
+  protocol::LossBatch part_of(const data::Batch& batch, std::span<const int64_t> rows, const Counts& counts) const;
 
   WorkerGroup& workers_;
   config::PolicyConfig config_;

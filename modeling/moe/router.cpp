@@ -229,8 +229,11 @@ at::Tensor Router::with_aux_losses(at::Tensor probs, const at::Tensor& logits, c
 at::Tensor Router::attach(const at::Tensor& to, const at::Tensor& loss, double coefficient, const at::Tensor& tokens,
                           const char* name, const RouteOptions& options) {
   const at::Tensor unscaled = loss.detach() / coefficient;
-  at::Tensor& logged = losses_[name];
-  logged = logged.defined() ? logged + unscaled : unscaled;
+  const auto [logged, is_first] = losses_.try_emplace(name, LossSum{unscaled, unscaled * tokens});
+  if (!is_first) {
+    LossSum& sum = logged->second;
+    sum = {sum.values + unscaled, sum.by_tokens + unscaled * tokens};
+  }
   return attach_loss(to, config_.per_token_loss ? loss * tokens : loss, options.loss_scale);
 }
 
@@ -239,7 +242,7 @@ void Router::start_global_batch() {
   if (global_counts_.defined()) global_counts_.zero_();
 }
 
-std::map<std::string, at::Tensor> Router::take_losses() { return std::exchange(losses_, {}); }
+std::map<std::string, Router::LossSum> Router::take_losses() { return std::exchange(losses_, {}); }
 
 at::Tensor router_linear(const at::Tensor& x, const at::Tensor& weight, at::ScalarType dtype, int64_t row_tile) {
   const bool narrow = x.element_size() == 2 && weight.scalar_type() == x.scalar_type();

@@ -77,8 +77,11 @@ class Router {
 
   // Unscaled losses (coefficient 1) since the last call, summed over micro-batches, as Megatron names them in its log:
   // load_balancing_loss and seq_load_balancing_loss (to be summed over tp_cp), global_load_balancing_loss (summed over
-  // tp_dp_cp), z_loss (averaged).
-  std::map<std::string, at::Tensor> take_losses();
+  // tp_dp_cp), z_loss (averaged). `by_tokens`: the same sum of losses times the tokens that each is a mean over.
+  struct LossSum {
+    at::Tensor values, by_tokens;
+  };
+  std::map<std::string, LossSum> take_losses();
 
  private:
   // Tokens an expert and altogether, over a group.
@@ -103,7 +106,7 @@ class Router {
   int64_t global_steps_ = 0;
   at::Tensor beta_, quantile_sum_;
   int64_t quantile_count_ = 0;
-  std::map<std::string, at::Tensor> losses_;
+  std::map<std::string, LossSum> losses_;
 };
 
 // The router's product in a layer: x [T, H] times weight [E, H] -> logits [T, E] of `dtype`, from factors and with sums

@@ -50,8 +50,8 @@ void Routers::begin_global_batch(const Batches& batches) {
   const at::Tensor counts = at::tensor({static_cast<double>(batches.size()), tokens}).to(device_);
   groups_.dp_cp.all_reduce(counts).wait();
   const at::Tensor host = counts.cpu() / static_cast<double>(groups_.cp.size());
-  micro_batches_ = host[0].item<double>();
-  loss_scale_ = 1 / std::max(1.0, settings_.moe.router.per_token_loss ? host[1].item<double>() : micro_batches_);
+  micro_batches_ = host[0].item<double>(), tokens_ = host[1].item<double>();
+  loss_scale_ = 1 / std::max(1.0, settings_.moe.router.per_token_loss ? tokens_ : micro_batches_);
   for (auto& [layer, router] : routers_) router.start_global_batch();
 }
 
@@ -63,17 +63,20 @@ std::map<std::string, double> Routers::take_losses() {
   at::Tensor sums = at::zeros({static_cast<int64_t>(kLosses.size())}, at::kDouble);
   for (auto& [layer, state] : routers_)
     for (const auto& [name, loss] : state.take_losses())
-      sums[std::find(kLosses.begin(), kLosses.end(), name) - kLosses.begin()] += loss.cpu().to(at::kDouble);
+      sums[std::find(kLosses.begin(), kLosses.end(), name) - kLosses.begin()] +=
+          (router.per_token_loss ? loss.by_tokens : loss.values).cpu().to(at::kDouble);
   const at::Tensor all = sums.to(device_);
   groups_.world.all_reduce(all).wait();
   sums = all.cpu();
   const std::vector<bool>& layers = settings_.model.moe->layers;
-  const double pairs =
-      static_cast<double>(std::count(layers.begin(), layers.end(), true)) * std::max(1.0, micro_batches_);
+  const auto num_layers = static_cast<double>(std::count(layers.begin(), layers.end(), true));
+  const double data_parallel = static_cast<double>(groups_.dp_cp.size()) / static_cast<double>(groups_.cp.size());
   for (size_t i = 0; i < kLosses.size(); ++i) {
     if (coefficients[i] == 0) continue;
-    const bool is_mean = i == 3;  // of the ranks of tp_cp, where the others are summands
-    means[kLosses[i]] = sums[static_cast<int64_t>(i)].item<double>() / pairs /
+    const bool is_global = i == 2;  // one loss of the micro-batches that data-parallel ranks run together
+    const bool is_mean = i == 3;    // of the ranks of tp_cp, where the others are summands
+    const double count = router.per_token_loss ? tokens_ : micro_batches_ / (is_global ? data_parallel : 1.0);
+    means[kLosses[i]] = sums[static_cast<int64_t>(i)].item<double>() / (num_layers * std::max(1.0, count)) /
                         (is_mean ? static_cast<double>(groups_.tp_cp.size()) : 1.0);
   }
   return means;

@@ -23,8 +23,8 @@ class Routers {
   // Before those of a train call. Scales the balancing losses: with calculate_per_token_loss each is a mean over the
   // tokens of the global batch, otherwise over its micro-batches. Collective if there are such losses.
   void begin_global_batch(const Batches& batches);
-  // Name and value of each balancing loss of the global batch, without its coefficient: the mean over layers and
-  // micro-batches. The same on all ranks. Collective if there are such losses.
+  // Name and value of each balancing loss of the global batch, without its coefficient: the mean over layers, and over
+  // what it is trained as a mean over (begin_global_batch). The same on all ranks. Collective if there are such losses.
   std::map<std::string, double> take_losses();
 
   // Moves the expert biases by the tokens of the global batch (Megatron's finalize_model_grads); collective where
@@ -45,7 +45,7 @@ class Routers {
   std::map<int64_t, modeling::Router> routers_;  // by layer
   std::optional<modeling::RouterReplay> replay_;
   double loss_scale_ = 1;
-  double micro_batches_ = 0;  // of all data-parallel ranks
+  double micro_batches_ = 0, tokens_ = 0;  // of all data-parallel ranks
 };
 
 }  // namespace hexad::megatron

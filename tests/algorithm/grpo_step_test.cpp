@@ -33,6 +33,14 @@ rollout::Rollout four_samples(const std::vector<float>& rewards) {
   return rollout;
 }
 
+// The same, with equal prompts.
+rollout::Rollout one_group(const std::vector<float>& rewards) {
+  rollout::Rollout rollout = four_samples(rewards);
+  const auto ids = rollout.batch.at("input_ids").span<int64_t>();
+  ids[9] = ids[13] = 4;
+  return rollout;
+}
+
 std::vector<float> column(const rollout::Rollout& rollout, const char* name) {
   const auto values = rollout.batch.at(name).span<float>();
   return {values.begin(), values.end()};
@@ -117,9 +125,7 @@ TEST_CASE("a sample without a reward counts in no baseline and no mean") {
 }
 
 TEST_CASE("rows with equal prompts are one group, wherever they stand") {
-  rollout::Rollout rollout = four_samples({1, 0, 0, 0});
-  auto ids = rollout.batch.at("input_ids").span<int64_t>();
-  ids[9] = ids[13] = 4;  // now all four prompts are equal
+  rollout::Rollout rollout = one_group({1, 0, 0, 0});
   add_advantages(plain(), rollout);
   CHECK(rollout.batch.row<float>("advantages", 0)[2] == 0.75f);
   CHECK(rollout.batch.row<float>("advantages", 3)[2] == -0.25f);
@@ -127,14 +133,94 @@ TEST_CASE("rows with equal prompts are one group, wherever they stand") {
 
 TEST_CASE("a sample without a reward counts in nobody's baseline") {
   config::RunConfig config = plain();
-  rollout::Rollout rollout = four_samples({0.8f, 0, 0.4f, 0.2f});
-  auto ids = rollout.batch.at("input_ids").span<int64_t>();
-  ids[9] = ids[13] = 4;  // one group
+  rollout::Rollout rollout = one_group({0.8f, 0, 0.4f, 0.2f});
   rollout.batch.at("invalid").span<uint8_t>()[1] = 1;
-  CHECK(reward_std(config.grpo, rollout.batch)[0] == doctest::Approx(std::sqrt(0.28 / 3)));
+  CHECK(reward_std(config, rollout.batch)[0] == doctest::Approx(std::sqrt(0.28 / 3)));
   add_advantages(config, rollout);
   for (const auto& [row, reward] : {std::pair{0, 0.8}, {2, 0.4}, {3, 0.2}})
     CHECK(rollout.batch.row<float>("advantages", row)[2] == doctest::Approx(reward - 1.4 / 3));
+}
+
+TEST_CASE("dynamic sampling judges groups as a whole, also under a leave-one-out baseline") {
+  config::RunConfig config;
+  REQUIRE(config.grpo.use_leave_one_out_baseline);
+  for (const float odd : {1.0f, 0.0f}) {
+    CAPTURE(odd);
+    const rollout::Rollout rollout = one_group({odd, 1 - odd, 1 - odd, 1 - odd});
+    config.compat.dynamic_sampling_by_sample = false;
+    for (const float std : reward_std(config, rollout.batch)) CHECK(std == doctest::Approx(0.5));
+    // The odd one has three equal siblings, the others two and the odd one.
+    config.compat.dynamic_sampling_by_sample = true;
+    const std::vector<float> by_sample = reward_std(config, rollout.batch);
+    CHECK(by_sample[0] == 0);
+    for (size_t i = 1; i < 4; ++i) CHECK(by_sample[i] == doctest::Approx(std::sqrt(1.0 / 3)));
+  }
+  config.compat.dynamic_sampling_by_sample = false;
+  for (const float std : reward_std(config, one_group({0.7f, 0.7f, 0.7f, 0.7f}).batch)) CHECK(std == 0);
+}
+
+TEST_CASE("samples that the overlong filter takes out of the loss vote in no baseline") {
+  config::RunConfig config = plain();
+  config.grpo.overlong_filtering = true;
+  const auto advantages_of = [&] {
+    rollout::Rollout rollout = one_group({0.8f, 0, 0.4f, 0.2f});  // row 1 was cut off
+    shape(config.grpo, rollout);
+    add_advantages(config, rollout);
+    return std::vector{rollout.batch.row<float>("advantages", 0)[2], rollout.batch.row<float>("advantages", 2)[2],
+                       rollout.batch.row<float>("advantages", 3)[2]};
+  };
+  const std::vector<double> rewards = {0.8, 0.4, 0.2};
+  for (size_t i = 0; i < 3; ++i) CHECK(advantages_of()[i] == doctest::Approx(rewards[i] - 1.4 / 3));
+  config.compat.filtered_samples_vote = true;
+  for (size_t i = 0; i < 3; ++i) CHECK(advantages_of()[i] == doctest::Approx(rewards[i] - 1.4 / 4));
+}
+
+TEST_CASE("a group that varies by what was cut off alone teaches nothing") {
+  config::RunConfig config = plain();
+  config.grpo.overlong_filtering = true;
+  rollout::Rollout rollout = one_group({0, 1, 0, 0});  // row 1 was cut off
+  shape(config.grpo, rollout);
+  for (const float std : reward_std(config, rollout.batch)) CHECK(std == 0);
+  config.compat.filtered_samples_vote = true;
+  for (const float std : reward_std(config, rollout.batch)) CHECK(std == doctest::Approx(0.5));
+}
+
+TEST_CASE("what a filter takes out of the loss might as well not be there, whatever the estimator") {
+  for (const char* estimator : {"grpo", "gdpo", "reinforce_plus_plus"}) {
+    for (const bool leave_one_out : {false, true}) {
+      for (const bool by_logprobs : {false, true}) {
+        CAPTURE(estimator);
+        CAPTURE(leave_one_out);
+        CAPTURE(by_logprobs);
+        config::RunConfig config;
+        config.grpo.adv_estimator.name = estimator;
+        config.grpo.adv_estimator.use_leave_one_out_baseline = leave_one_out;
+        config.grpo.overlong_filtering = !by_logprobs;
+        if (by_logprobs) config.grpo.seq_logprob_error_threshold = 1.5;
+        rollout::Rollout all = one_group({1, 1, 0, 0.5f});
+        all.components = {{"a", {1, 1, 0, 0}}, {"b", {0, 1, 0, 0.5f}}};
+        all.responses.resize(4), all.prompts.resize(4), all.answers.resize(4);
+        if (by_logprobs) all.batch.at("generation_logprobs").span<float>()[6] = 1;  // of row 1: exp(1) > 1.5
+        const std::vector<int64_t> others = {0, 2, 3};
+        rollout::Rollout alone = all.select(others);
+        for (rollout::Rollout* rollout : {&all, &alone}) {
+          shape(config.grpo, *rollout);
+          add_advantages(config, *rollout);
+        }
+        CHECK(column(all, "sample_mask") == std::vector<float>{1, 0, 1, 1});
+        double largest = 0;
+        for (int64_t i = 0; i < 3; ++i) {
+          const auto got = all.batch.row<float>("advantages", others[i]),
+                     want = alone.batch.row<float>("advantages", i);
+          for (size_t t = 0; t < want.size(); ++t) {
+            CHECK(got[t] == doctest::Approx(want[t]));
+            largest = std::max<double>(largest, std::abs(want[t]));
+          }
+        }
+        CHECK(largest > 0.1);
+      }
+    }
+  }
 }
 
 TEST_CASE("how far rewards vary is told of them as they were before shaping") {
@@ -145,7 +231,7 @@ TEST_CASE("how far rewards vary is told of them as they were before shaping") {
   rollout::Rollout rollout = four_samples({1, 1, 0, 1});  // the first group's responses have different lengths
   shape(config.grpo, rollout);
   CHECK(column(rollout, "rewards")[0] != column(rollout, "rewards")[1]);
-  const std::vector<float> std = reward_std(config.grpo, rollout.batch);
+  const std::vector<float> std = reward_std(config, rollout.batch);
   CHECK(std[0] == 0);
   CHECK(std[1] == 0);
   CHECK(std[2] == doctest::Approx(std::sqrt(0.5)));

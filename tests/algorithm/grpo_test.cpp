@@ -241,8 +241,8 @@ std::vector<std::string> varied(const std::vector<std::string>& more) {
 }
 
 // Rewards of a step's samples by prompt.
-std::map<std::string, std::set<double>> rewards_by_prompt(const Run& run, int step) {
-  std::map<std::string, std::set<double>> rewards;
+std::map<std::string, std::multiset<double>> rewards_by_prompt(const Run& run, int step) {
+  std::map<std::string, std::multiset<double>> rewards;
   std::ifstream in(run.dir / "logs/exp_001" / fmt::format("train_data_step{}.jsonl", step));
   for (std::string line; std::getline(in, line);) {
     const Json sample = Json::parse(line);
@@ -266,11 +266,22 @@ TEST_CASE("dynamic sampling draws until a step has its samples, and trains on gr
     CHECK(metrics.contains("timing/train/dynamic_sampling"));
     const auto rewards = rewards_by_prompt(run, step);
     CHECK(rewards.size() >= 2);
-    for (const auto& [prompt, of_prompt] : rewards) CHECK_MESSAGE(of_prompt.size() > 1, prompt);
+    for (const auto& [prompt, of_prompt] : rewards) CHECK_MESSAGE(*of_prompt.begin() != *of_prompt.rbegin(), prompt);
   }
   CHECK(rollouts > 3);
   const Json& last = run.steps.back();
   CHECK(last.at("train/reward") != last.at("train/filtered_reward"));
+}
+
+TEST_CASE("groups of dynamic sampling stay whole, also under a leave-one-out baseline") {
+  const Run run(varied({"grpo.use_leave_one_out_baseline=true", "grpo.max_num_steps=2"}));
+  REQUIRE(run.steps.size() == 2);
+  for (int step = 1; step <= 2; ++step) {
+    for (const auto& [prompt, rewards] : rewards_by_prompt(run, step)) {
+      CHECK_MESSAGE(rewards.size() % 8 == 0, prompt);
+      CHECK_MESSAGE(*rewards.begin() != *rewards.rbegin(), prompt);
+    }
+  }
 }
 
 TEST_CASE("rollouts of one step draw other samples, and a step may be given more prompts at once") {

@@ -119,6 +119,7 @@ void check_dynamic_sampling(const Json& test_case) {
   const Json& expected = test_case.at("expected").at("rounds");
   for (size_t i = 0; i < rounds.size(); ++i) {
     const rollout::Rollout generation = rollout_of(rounds[i]);
+    // Deviations as NeMo-RL has them, of a sample's siblings: those of compat.dynamic_sampling_by_sample.
     const auto std = generation.batch.at("std").span<float>();
     if (i >= expected.size() || expected[i].contains("error")) {
       CHECK_THROWS_AS(sampling.add(generation, std), Error);

@@ -129,6 +129,28 @@ TEST_CASE("a loss is told whether its micro-batch ran padded or packed") {
   CHECK(seen("true") == 0);
 }
 
+TEST_CASE("rewards that teach nothing are told of after a few steps, with a sample, its answer and its verdict") {
+  const TempDir dir;
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = {"env={exact_answer: {rewards: [{name: exact_answer, weight: 0}]}}",
+                                          "checkpointing.enabled=false"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return toy::run(toy::train(dir, overrides));
+  };
+  const Ended flat = run({"grpo.max_num_steps=5"});
+  CHECK(flat.code == 0);
+  const std::string said = "steps 1 to 3: the rewards of each prompt's samples are all equal";
+  CHECK_MESSAGE(contains(flat.err, said), flat.err);
+  CHECK(flat.err.find(said) == flat.err.rfind("the rewards of each prompt's samples") - 14);  // once
+  for (const char* part :
+       {"For example: prompt \"", "response \"", "expected answer \"", "reward 0.", "env.exact_answer"})
+    CHECK_MESSAGE(contains(flat.err, part), flat.err);
+  const Ended none = run({"grpo.use_dynamic_sampling=true", "grpo.dynamic_sampling_max_gen_batches=2"});
+  CHECK(none.code != 0);
+  CHECK_MESSAGE(contains(none.err, "step 1: no group varies. For example: prompt \""), none.err);
+  CHECK_MESSAGE(contains(none.err, "grpo.dynamic_sampling_max_gen_batches is 2"), none.err);
+}
+
 TEST_CASE("a run that is complete already says so") {
   const TempDir dir;
   CHECK(toy::run(train(dir)).code == 0);

@@ -67,6 +67,26 @@ TEST_CASE("weights go to vLLM by disk, ipc or nccl, and to native by no such way
                        {{transport + "nixl", vllm}, "another weight transport", {transport + "nccl", vllm}}});
 }
 
+TEST_CASE("what shapes rollouts alone is named") {
+  const std::string at = "policy.generation.";
+  const auto told = [&](const Overrides& overrides, const std::string& key, const std::string& words) {
+    return has_notice(resolve_text(overrides), at + key, words);
+  };
+  const std::string min_p = "++policy.generation.min_p=", alone = "training's log-probs are without it";
+  CHECK(told({min_p + "0.1"}, "min_p", alone));
+  CHECK_FALSE(told({min_p + "0"}, "min_p", alone));
+  CHECK_FALSE(told({"++policy.generation.top_p=0.9", "++policy.generation.top_k=5"}, "min_p", alone));
+  const std::string vllm = "++policy.generation.backend=vllm",
+                    kwargs = "++policy.generation.vllm_kwargs=", processors = "training's log-probs are without them";
+  CHECK(told({vllm, kwargs + "{logits_processors: [mine]}"}, "vllm_kwargs", processors));
+  CHECK_FALSE(told({vllm, kwargs + "{seed: 3}"}, "vllm_kwargs", processors));
+  CHECK_FALSE(told({vllm}, "vllm_kwargs", processors));
+  const std::string temperature = "++policy.generation.temperature=", cold = "vLLM draws at 0.01 then";
+  CHECK(told({vllm, temperature + "0.005"}, "temperature", cold));
+  CHECK_FALSE(told({vllm, temperature + "0.01"}, "temperature", cold));
+  CHECK_FALSE(told({temperature + "0.005"}, "temperature", cold));
+}
+
 TEST_CASE("validation samples as training does") {
   for (const auto& [key, other] : {std::pair{"temperature", "0.5"}, {"top_p", "0.9"}, {"top_k", "7"}}) {
     const std::string place = fmt::format("policy.generation.val_{}", key);

@@ -43,6 +43,45 @@ TEST_CASE("dynamic sampling: groups of several samples, in a synchronous run; mo
              "rewards are known");
 }
 
+TEST_CASE("a sample alone in its group gets no advantage from its reward, and is told of") {
+  const std::string one = "++grpo.num_generations_per_prompt=1", size = "++policy.train_global_batch_size=32",
+                    key = "grpo.num_generations_per_prompt", name = "++grpo.adv_estimator.name=";
+  for (const char* estimator : {"grpo", "gdpo", "reinforce_plus_plus"})
+    CHECK(has_notice(resolve_text({one, size, name + estimator}), key, "is its own baseline"));
+  const std::string raw = "++grpo.adv_estimator.minus_baseline=false";
+  CHECK_FALSE(has_notice(resolve_text({one, size, name + "reinforce_plus_plus", raw}), key, "is its own baseline"));
+  CHECK_FALSE(has_notice(resolve_text({}), key, "is its own baseline"));
+}
+
+TEST_CASE("what is trained on otherwise than in NeMo-RL is said, where the configuration makes a difference") {
+  const std::string dynamic = "++grpo.use_dynamic_sampling=true",
+                    each = "++grpo.use_leave_one_out_baseline=", key = "grpo.use_dynamic_sampling",
+                    words = "(compat.dynamic_sampling_by_sample: true)";
+  CHECK(has_notice(resolve_text({dynamic}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({dynamic, each + "false"}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({each + "true"}), key, words));
+  CHECK_FALSE(has_notice(resolve_text({dynamic, "++compat.dynamic_sampling_by_sample=true"}), key, words));
+  const std::string vote = "++compat.filtered_samples_vote=true", said = "(compat.filtered_samples_vote: true)";
+  const Overrides raw = {"++grpo.adv_estimator.name=reinforce_plus_plus", "++grpo.adv_estimator.minus_baseline=false"};
+  for (const auto& [filter, value] :
+       {std::pair{"grpo.overlong_filtering", "=true"}, std::pair{"grpo.seq_logprob_error_threshold", "=2"}}) {
+    const std::string filters = std::string("++") + filter + value;
+    CHECK(has_notice(resolve_text({filters}), filter, said));
+    CHECK(has_notice(resolve_text({filters, raw[0]}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({filters, vote}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({filters, raw[0], raw[1]}), filter, said));
+    CHECK_FALSE(has_notice(resolve_text({}), filter, said));
+  }
+  const std::string weight = "loss_fn.positive_example_nll_weight", mean = "is of a mean over the whole global batch";
+  CHECK(has_notice(resolve_text({"++" + weight + "=0.1"}), weight, mean));
+  CHECK_FALSE(has_notice(resolve_text({"++" + weight + "=0"}), weight, mean));
+  const std::string ratios = "loss_fn.sequence_level_importance_ratios", grows = "it grows with the rows of a padded";
+  const Overrides gspo = {"++" + ratios + "=true", "++loss_fn.token_level_loss=false"};
+  CHECK(has_notice(resolve_text(gspo), ratios, grows));
+  CHECK_FALSE(has_notice(resolve_text({gspo[0], gspo[1], "++policy.sequence_packing.enabled=true"}), ratios, grows));
+  CHECK_FALSE(has_notice(resolve_text({}), ratios, grows));
+}
+
 TEST_CASE("penalties are told what they look for") {
   const std::string at = "++reward_penalties.", ids = at + "token_ids.";
   check_says(
@@ -72,6 +111,14 @@ TEST_CASE("training samples at a temperature above 0") {
       "policy.generation.temperature: got 0, wanted above 0: training divides logits by it, and samples that are "
       "all the same teach nothing");
   check_says(resolve_error({"++policy.generation.temperature=-1"}), "policy.generation.temperature");
+}
+
+TEST_CASE("training samples from more than one token") {
+  check_says(resolve_error({"++policy.generation.top_k=1"}),
+             "policy.generation.top_k: got 1, wanted above 1 or null: of one token that is left the log-prob is 0 in "
+             "training, and has no gradient");
+  for (const char* all : {"2", "0", "-1", "null"})
+    CHECK(resolve_error({std::string("++policy.generation.top_k=") + all}) == "");
 }
 
 TEST_CASE("a validation set has a name, or a path that it takes over") {

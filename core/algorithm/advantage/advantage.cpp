@@ -70,6 +70,11 @@ void clip_advantages(std::span<float> advantages, std::optional<double> low, std
 
 namespace detail {
 
+std::vector<float> valid_of(const AdvantageInput& input, size_t samples) {
+  if (input.valid.empty()) return std::vector<float>(samples, 1.0f);
+  return {input.valid.begin(), input.valid.end()};
+}
+
 std::vector<float> spread(std::span<const double> per_sample, std::span<const int64_t> cu_seqlens) {
   std::vector<float> tokens(cu_seqlens.back());
   for (size_t i = 0; i < per_sample.size(); ++i) {

@@ -39,7 +39,7 @@ struct AdvantageInput {
   std::span<const int64_t> cu_seqlens;  // [B+1]
   std::span<const int64_t> group_of;    // [B], see baseline.hpp; grpo, gdpo, reinforce_plus_plus
   std::span<const float> rewards;       // [B]; all but gdpo and opd
-  std::span<const float> valid;         // [B] 0 or 1: does the sample count in its group's baseline; empty: all do
+  std::span<const float> valid;         // [B] 0 or 1: does the sample count in moments of rewards; empty: all do
   std::span<const float> mask;          // [T] 0 or 1: token_mask * sample_mask
   std::span<const float> logprobs;      // [T] of the policy before the update; for KL in the reward, and opd
   std::span<const float> reference;     // [T]; for KL in the reward

@@ -14,9 +14,8 @@ constexpr double kEpsilon = 1e-6;
 // reward - baseline, over (std + epsilon) where there is a spread: a group without one is not sharpened.
 std::vector<double> relative_to_group(const AdvantageOptions& options, const AdvantageInput& input,
                                       std::span<const float> rewards) {
-  const std::vector<float> all_valid(rewards.size(), 1.0f);
-  const BaselineStd moments = baseline_and_std(input.group_of, rewards, input.valid.empty() ? all_valid : input.valid,
-                                               options.use_leave_one_out_baseline);
+  const std::vector<float> valid = valid_of(input, rewards.size());
+  const BaselineStd moments = baseline_and_std(input.group_of, rewards, valid, options.use_leave_one_out_baseline);
   std::vector<double> advantages(rewards.size());
   for (size_t i = 0; i < rewards.size(); ++i) {
     advantages[i] = static_cast<double>(rewards[i]) - moments.baseline[i];
@@ -25,13 +24,15 @@ std::vector<double> relative_to_group(const AdvantageOptions& options, const Adv
   return advantages;
 }
 
-// Zero mean over the samples, masked ones included, and unit (unbiased) standard deviation if there is any.
-void whiten(std::vector<double>& values) {
-  const double count = static_cast<double>(values.size());
-  double mean = 0, squares = 0;
-  for (double value : values) mean += value / count;
-  for (double value : values) squares += (value - mean) * (value - mean);
-  const double std = std::sqrt(squares / (count - 1));
+// Zero mean over the samples that count, and unit (unbiased) standard deviation if there is any.
+void whiten(std::vector<double>& values, std::span<const float> valid) {
+  double count = 0, sum = 0, squares = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (valid[i] != 0) ++count, sum += values[i];
+  const double mean = count > 0 ? sum / count : 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (valid[i] != 0) squares += (values[i] - mean) * (values[i] - mean);
+  const double std = count > 1 ? std::sqrt(squares / (count - 1)) : 0;
   const double scale = std > 0 ? 1 / std : 1;
   for (double& value : values) value = (value - mean) * scale;
 }
@@ -67,7 +68,7 @@ Advantages gdpo(const AdvantageOptions& options, const AdvantageInput& input) {
     const std::vector<double> part = relative_to_group(options, input, rewards);
     for (size_t i = 0; i < total.size(); ++i) total[i] += weight * part[i];
   }
-  whiten(total);
+  whiten(total, valid_of(input, total.size()));
   return {spread(total, input.cu_seqlens), {}, {}};
 }
 

@@ -11,6 +11,9 @@ Advantages raw_reward(const AdvantageOptions& options, const AdvantageInput& inp
 Advantages gae(const AdvantageOptions& options, const AdvantageInput& input);
 Advantages opd(const AdvantageInput& input);
 
+// input.valid, or 1 for every sample where it is empty.
+std::vector<float> valid_of(const AdvantageInput& input, size_t samples);
+
 // One value per sample, repeated over the sample's tokens.
 std::vector<float> spread(std::span<const double> per_sample, std::span<const int64_t> cu_seqlens);
 

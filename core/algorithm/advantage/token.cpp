@@ -19,9 +19,8 @@ void whiten_biased(std::vector<float>& advantages, std::span<const float> mask) 
 }
 
 std::vector<double> minus_group_mean(const AdvantageInput& input) {
-  const std::vector<float> all_valid(input.rewards.size(), 1.0f);
   const BaselineStd moments =
-      baseline_and_std(input.group_of, input.rewards, input.valid.empty() ? all_valid : input.valid, false);
+      baseline_and_std(input.group_of, input.rewards, valid_of(input, input.rewards.size()), false);
   std::vector<double> result(input.rewards.begin(), input.rewards.end());
   for (size_t i = 0; i < result.size(); ++i) result[i] -= moments.baseline[i];
   return result;

@@ -29,15 +29,6 @@ std::vector<int64_t> prompt_groups(const data::Batch& batch) {
   return group_by_prompt(prompts);
 }
 
-// A part of the reward that a sample does not have is as the others' of its group: gdpo whitens over all samples.
-void make_neutral(std::vector<float>& component, const std::vector<int64_t>& groups, const std::vector<float>& valid,
-                  bool leave_one_out) {
-  const BaselineStd moments = baseline_and_std(groups, component, valid, leave_one_out);
-  for (size_t i = 0; i < component.size(); ++i) {
-    if (valid[i] == 0) component[i] = moments.baseline[i];
-  }
-}
-
 AdvantageOptions advantage_options(const config::RunConfig& config) {
   const config::AdvEstimatorConfig& estimator = config.grpo.adv_estimator;
   AdvantageOptions options;
@@ -64,7 +55,7 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
         mask_logprob_errors({batch.cu_seqlens(), batch.at("token_mask").span<float>(),
                              batch.at("generation_logprobs").span<float>(), batch.at("prev_logprobs").span<float>()},
                             rewards, config.grpo.seq_logprob_error_threshold, batch.at("sample_mask").span<float>());
-  const std::vector<float> mask = loss_mask(batch), valid = scored(batch);
+  const std::vector<float> mask = loss_mask(batch), valid = voters(batch, config.compat.filtered_samples_vote);
   AdvantageInput input;
   input.cu_seqlens = batch.cu_seqlens();
   input.group_of = groups;
@@ -73,10 +64,7 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   input.mask = mask;
   input.logprobs = batch.at("prev_logprobs").span<float>();
   input.reference = batch.at("reference_policy_logprobs").span<float>();
-  for (auto& [name, values] : rollout.components) {
-    make_neutral(values, groups, valid, config.grpo.adv_estimator.use_leave_one_out_baseline);
-    input.components[name] = values;
-  }
+  for (const auto& [name, values] : rollout.components) input.components[name] = values;
   Advantages result = estimate_advantages(advantage_options(config), input);
   clip_advantages(result.advantages, config.grpo.advantage_clip_low, config.grpo.advantage_clip_high);
 
@@ -88,10 +76,12 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   return metrics;
 }
 
-std::vector<float> reward_std(const config::GrpoConfig& config, const data::Batch& batch) {
+std::vector<float> reward_std(const config::RunConfig& config, const data::Batch& batch) {
   const auto rewards = batch.at("rewards").span<float>();
   const auto unshaped = batch.has("unshaped_rewards") ? batch.at("unshaped_rewards").span<float>() : rewards;
-  return baseline_and_std(prompt_groups(batch), rewards, scored(batch), config.use_leave_one_out_baseline, unshaped)
+  const bool leave_one_out = config.compat.dynamic_sampling_by_sample && config.grpo.use_leave_one_out_baseline;
+  return baseline_and_std(prompt_groups(batch), rewards, voters(batch, config.compat.filtered_samples_vote),
+                          leave_one_out, unshaped)
       .std;
 }
 

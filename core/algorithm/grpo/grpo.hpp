@@ -1,5 +1,6 @@
 // Group Relative Policy Optimization (Shao et al. 2024, DeepSeekMath): the loop, and what it works on.
 #pragma once
+#include "core/algorithm/grpo/flat_rewards.hpp"
 #include "core/algorithm/run/training.hpp"
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
@@ -12,6 +13,7 @@ struct Grpo : Training {
   rollout::Prompts& prompts;
   const rollout::Environments& environments;
   rollout::Sampling sampling;
+  FlatRewards flat_rewards = {};
 };
 
 // Trains until max_num_steps, the end of the data, an early stop or an interruption. Throws Error.

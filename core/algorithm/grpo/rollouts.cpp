@@ -1,5 +1,7 @@
 #include "core/algorithm/grpo/rollouts.hpp"
 
+#include <algorithm>
+
 #include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/reward/reward.hpp"
 
@@ -26,11 +28,14 @@ StepSamples::StepSamples(const Grpo& run, int64_t step)
 
 void StepSamples::take_varied(const rollout::Rollout& rollout, Metrics& metrics) {
   metrics["reward"] = mean_reward(rollout.batch);
-  complete_ = varied_.add(rollout, reward_std(run_.config.grpo, rollout.batch));
+  complete_ = varied_.add(rollout, reward_std(run_.config, rollout.batch));
   if (!complete_) {
     run_.console.line(fmt::format(
         "step {}: {} of {} samples are in groups whose rewards vary, after {} of at most {} rollouts", step_,
         varied_.kept(), rows_, varied_.generations(), run_.config.grpo.dynamic_sampling_max_gen_batches + 1));
+    const int64_t few = std::clamp<int64_t>(run_.config.grpo.dynamic_sampling_max_gen_batches, 1, FlatRewards::kSteps);
+    if (varied_.kept() == 0 && varied_.generations() == few)
+      run_.console.line(fmt::format("step {}: no group varies. For example: {}", step_, judged_sample(rollout, 0)));
     return;
   }
   metrics["filtered_reward"] = mean_reward(complete_->batch);

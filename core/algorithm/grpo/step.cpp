@@ -44,12 +44,13 @@ void finish(Grpo& run, Loop& loop) {
   loop.finish();
 }
 
-void report(const Grpo& run, Loop& loop, const GrpoStep& step) {
+void report(Grpo& run, Loop& loop, const GrpoStep& step) {
   log_samples(run, step.rollout, step.number);
   telemetry::StepSize size;
   size.samples = step.rollout.batch.size();
   size.total_tokens = step.rollout.batch.tokens();
   loop.report(step, size);
+  if (const auto hint = run.flat_rewards.look(step.rollout, step.metrics, step.number)) run.console.line(*hint);
 }
 
 }  // namespace hexad::algorithm

@@ -23,7 +23,7 @@ Metrics add_advantages(const Grpo& run, rollout::Rollout& rollout);
 void save(Grpo& run, Loop& loop);
 void finish(Grpo& run, Loop& loop);
 
-// The samples' log, and the loop's.
-void report(const Grpo& run, Loop& loop, const GrpoStep& step);
+// The samples' log, and the loop's; and a hint after a few steps that taught nothing.
+void report(Grpo& run, Loop& loop, const GrpoStep& step);
 
 }  // namespace hexad::algorithm

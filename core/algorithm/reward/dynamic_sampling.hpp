@@ -16,9 +16,8 @@ class DynamicSampling {
   // `train_rows`: num_prompts_per_step * num_generations_per_prompt; `max_batches`: dynamic_sampling_max_gen_batches.
   DynamicSampling(int64_t train_rows, int64_t max_batches) : train_rows_(train_rows), max_batches_(max_batches) {}
 
-  // Adds the rows of one generation whose std is not 0 (under a leave-one-out std the single odd sample of a group has
-  // 0 and is dropped alone). Returns the first train_rows rows once there are enough. Throws Error(data) when there are
-  // still too few and this was generation number max_batches + 1 or later.
+  // Adds the rows of one generation whose std is not 0. Returns the first train_rows rows once there are enough. Throws
+  // Error(data) when there are still too few and this was generation number max_batches + 1 or later.
   std::optional<rollout::Rollout> add(const rollout::Rollout& generation, std::span<const float> std);
 
   int64_t kept() const { return kept_.batch.size(); }             // rows collected, capped at train_rows when complete

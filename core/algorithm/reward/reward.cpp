@@ -131,6 +131,14 @@ std::vector<float> scored(const data::Batch& batch) {
   return valid;
 }
 
+std::vector<float> voters(const data::Batch& batch, bool filtered_too) {
+  std::vector<float> voting = scored(batch);
+  const auto sample_mask = batch.at("sample_mask").span<float>();
+  for (size_t i = 0; i < voting.size() && !filtered_too; ++i)
+    if (sample_mask[i] == 0) voting[i] = 0;
+  return voting;
+}
+
 double mean_reward(const data::Batch& batch) {
   const std::vector<float> valid = scored(batch);
   const auto rewards = batch.at("rewards").span<float>();

@@ -17,6 +17,10 @@ namespace hexad::algorithm {
 // [B] 1 for samples that have a reward: others count in no baseline and no mean.
 std::vector<float> scored(const data::Batch& batch);
 
+// [B] 1 for samples that count in the baseline and deviation of their group: those that have a reward and train, or
+// with `filtered_too` those that only have a reward.
+std::vector<float> voters(const data::Batch& batch, bool filtered_too);
+
 // The mean of the rewards of samples that have one; 0 where none has.
 double mean_reward(const data::Batch& batch);
 
@@ -42,7 +46,7 @@ struct RewardShaping {
 void shape_rewards(std::span<float> rewards, std::span<const int64_t> response_lengths,
                    std::span<const uint8_t> truncated, const RewardShaping& shaping);
 
-// grpo.overlong_filtering: a truncated sample leaves the loss (its reward still counts in its group's baseline).
+// grpo.overlong_filtering: a truncated sample leaves the loss.
 void filter_overlong(std::span<float> sample_mask, std::span<const uint8_t> truncated);
 
 // grpo.seq_logprob_error_threshold: a sample whose mean exp(|generation - training log-prob|) over its tokens exceeds

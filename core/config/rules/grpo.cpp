@@ -24,6 +24,26 @@ void check_penalties(RuleContext& c) {
             fmt::format("got {} texts, wanted two: what opens reasoning, and what closes it", tags->items().size()));
 }
 
+// Whether advantages are relative to the other samples of a prompt.
+bool has_baseline(const RuleContext& c) {
+  return c.text("grpo.adv_estimator.name") != "reinforce_plus_plus" || c.flag("grpo.adv_estimator.minus_baseline");
+}
+
+// Where a run trains on other samples than NeMo-RL does.
+void tell_differences(RuleContext& c) {
+  if (c.flag("grpo.use_dynamic_sampling") && c.flag("grpo.use_leave_one_out_baseline") &&
+      !c.flag("compat.dynamic_sampling_by_sample"))
+    c.notice("grpo.use_dynamic_sampling",
+             "keeps every group whose rewards differ whole; NeMo-RL drops the one sample whose reward differs from its "
+             "siblings' (compat.dynamic_sampling_by_sample: true)");
+  for (const char* filter : {"grpo.overlong_filtering", "grpo.seq_logprob_error_threshold"}) {
+    if (!has_baseline(c) || !(c.flag(filter) || c.number(filter)) || c.flag("compat.filtered_samples_vote")) continue;
+    c.notice(filter,
+             "what it leaves out of the loss does not count in its group's baseline either; in NeMo-RL it does "
+             "(compat.filtered_samples_vote: true)");
+  }
+}
+
 }  // namespace
 
 void check_eval_rules(RuleContext& c) {
@@ -42,7 +62,12 @@ void check_grpo_rules(RuleContext& c) {
   if (c.number("policy.generation.temperature") == 0.0)
     c.error("policy.generation.temperature",
             "got 0, wanted above 0: training divides logits by it, and samples that are all the same teach nothing");
+  if (c.integer("policy.generation.top_k") == 1)
+    c.error("policy.generation.top_k",
+            "got 1, wanted above 1 or null: of one token that is left the log-prob is 0 in training, and has no "
+            "gradient");
   check_penalties(c);
+  tell_differences(c);
   if (c.text("grpo.stop_at_validation_metric") && !c.number("grpo.stop_at_validation_threshold")) {
     c.error("grpo.stop_at_validation_metric", "needs grpo.stop_at_validation_threshold");
   }
@@ -50,8 +75,9 @@ void check_grpo_rules(RuleContext& c) {
   if (c.flag("grpo.reward_scaling.enabled")) {
     check_order(c, "grpo.reward_scaling.source_min", "grpo.reward_scaling.source_max", false);
   }
-  if (c.integer("grpo.num_generations_per_prompt") == 1 && c.text("grpo.adv_estimator.name") == "grpo") {
-    c.notice("grpo.num_generations_per_prompt", "got 1: a sample alone in its group always has the advantage 0");
+  if (c.integer("grpo.num_generations_per_prompt") == 1 && has_baseline(c)) {
+    c.notice("grpo.num_generations_per_prompt",
+             "got 1: a sample alone in its group is its own baseline, so that its reward gives no advantage");
   }
   if (!c.flag("grpo.use_dynamic_sampling") && c.number("grpo.batch_multiplier").value_or(1) != 1)
     c.error("grpo.batch_multiplier",

@@ -18,6 +18,7 @@ void add_logger(Schema& schema);
 void add_cluster(Schema& schema);
 void add_plugins(Schema& schema);
 void add_eval(Schema& schema);
+void add_compat(Schema& schema);
 void add_other_algorithms(Schema& schema);
 
 }  // namespace hexad::config

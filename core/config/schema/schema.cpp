@@ -137,6 +137,7 @@ const Schema& core_schema() {
     add_cluster(made);
     add_plugins(made);
     add_eval(made);
+    add_compat(made);
     add_other_algorithms(made);
     return made;
   }();

@@ -83,6 +83,11 @@ struct RewardPenaltiesConfig {
   std::optional<int64_t> think_open, think_close;  // token_ids.*; both or none
 };
 
+struct CompatConfig {
+  bool dynamic_sampling_by_sample = false;
+  bool filtered_samples_vote = false;
+};
+
 // sft, dpo and rm: training on examples. What is one: a conversation (sft), or a pair of a chosen and a rejected one.
 struct SupervisedConfig {
   int64_t max_num_epochs = 1;

@@ -5,6 +5,13 @@
 namespace hexad::config {
 namespace {
 
+CompatConfig read_compat(const Reader& r) {
+  CompatConfig c;
+  r.read("dynamic_sampling_by_sample", c.dynamic_sampling_by_sample);
+  r.read("filtered_samples_vote", c.filtered_samples_vote);
+  return c;
+}
+
 EvalConfig read_eval(const Reader& r) {
   EvalConfig c;
   r.read("metric", c.metric);
@@ -88,6 +95,7 @@ RunConfig run_config(const yaml::Node& root, const RunFacts& facts) {
   else
     run.supervised = read_supervised(root);
   run.reward_penalties = read_penalties(root);
+  run.compat = read_compat(Reader(root, "compat"));
   run.loss_fn = read_loss(root);
   run.facts = facts;
   run.policy = read_policy(root, facts);

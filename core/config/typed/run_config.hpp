@@ -14,6 +14,7 @@ struct RunConfig {
   Algorithm algorithm = Algorithm::grpo;
   GrpoConfig grpo;
   RewardPenaltiesConfig reward_penalties;
+  CompatConfig compat;
   SupervisedConfig supervised;  // of sft, dpo or rm
   LossConfig loss_fn;
   CheckpointingConfig checkpointing;

@@ -17,6 +17,7 @@ enum Input : size_t {
   kTokenMask,
   kSampleMask,
   kRewards,
+  kPositiveTokens,
   kInputCount
 };
 
@@ -27,7 +28,6 @@ struct Batch {
   const int64_t* cu_seqlens = nullptr;     // [B + 1]
   int64_t sequences = 0;                   // B
   double per_token = 1, per_sequence = 1;  // 1 / global counts
-  bool padded = false;                     // the backend ran it as one [B, S] batch
 };
 
 // Row `row`, but for its sums.
@@ -47,6 +47,7 @@ CLIPPED_PG_BOTH Sequence sequence_of(const Batch& batch, int64_t row) {
   sequence.grad_unfiltered = part(batch.grad_unfiltered);
   sequence.sample_mask = batch.inputs[kSampleMask][row];
   sequence.reward = batch.inputs[kRewards] ? batch.inputs[kRewards][row] : 0;
+  if (batch.inputs[kPositiveTokens]) sequence.per_positive_token = 1 / denominator(batch.inputs[kPositiveTokens][row]);
   sequence.per_token = batch.per_token;
   sequence.per_sequence = batch.per_sequence;
   return sequence;

@@ -23,7 +23,8 @@ class ClippedPg {
       token_f32("advantages"),
       token_f32("token_mask"),
       sample_f32("sample_mask"),
-      sample_f32("rewards", HEXAD_SPEC_OPTIONAL),
+      sample_f32("rewards"),
+      sample_f32("global_positive_tokens"),
   };
   static_assert(std::size(inputs) == kInputCount);
   static constexpr auto& metrics = kMetricSpecs;
@@ -36,7 +37,7 @@ class ClippedPg {
     const auto drop = [](uint64_t& bits, size_t bit) { bits &= ~(uint64_t{1} << bit); };
     if (options_.kl_penalty == 0) drop(plan.used_inputs, kReference), drop(plan.used_inputs, kUnfiltered);
     if (options_.force_on_policy) drop(plan.used_inputs, kPrevious);
-    if (options_.positive_nll_weight == 0) drop(plan.used_inputs, kRewards);
+    if (options_.positive_nll_weight == 0) drop(plan.used_inputs, kRewards), drop(plan.used_inputs, kPositiveTokens);
     if (options_.truncation == Truncation::none) drop(plan.used_metrics, kIsOobRatio);
   }
 
@@ -54,7 +55,6 @@ void ClippedPg::compute(const Call& call, const LossBatch& batch, LossOut& out) 
   arrays.sequences = batch.num_sequences();
   arrays.per_token = 1 / denominator(batch.global_valid_tokens());
   arrays.per_sequence = 1 / denominator(batch.global_valid_sequences());
-  arrays.padded = batch.padded();
   double *loss = HEXAD_F64(out.raw().loss), *of_metrics = HEXAD_F64(out.raw().metrics);
   const DLDevice device = batch.tensor(kLogprobs)->device;
   if (device.device_type == kDLCUDA) {

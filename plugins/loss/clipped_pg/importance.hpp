@@ -30,7 +30,8 @@ CLIPPED_PG_BOTH Weight truncate_weight(const Options& options, double raw, const
 
 // Weights that overflow become 0.
 CLIPPED_PG_BOTH Weight importance_weight(const Options& options, const Token& token, const SequenceSums& sums) {
-  const double raw = options.sequence_ratios ? sums.weight : finite_or_zero(exp_f32(token.previous - token.generation));
+  const double raw =
+      options.sequence_weights ? sums.weight : finite_or_zero(exp_f32(token.previous - token.generation));
   return truncate_weight(options, raw, sums);
 }
 

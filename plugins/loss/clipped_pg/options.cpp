@@ -85,7 +85,7 @@ Options read_options(const Config& config) {
   options.clip_max = config.get("ratio_clip_max", options.clip_max);
   options.dual_clip = config.find<double>("ratio_clip_c");
   options.token_level = config.get("token_level_loss", true);
-  options.sequence_ratios = config.get("sequence_level_importance_ratios", false);
+  options.sequence_ratios = options.sequence_weights = config.get("sequence_level_importance_ratios", false);
   options.reinforce = config.get("disable_ppo_ratio", false);
   options.cispo = config.get("use_cispo", false);
   options.force_on_policy = config.get("force_on_policy_ratio", false);
@@ -93,7 +93,8 @@ Options read_options(const Config& config) {
   options.positive_nll_weight = config.get("positive_example_nll_weight", 0.0);
   read_truncation(config, options);
   check(options);
-  if (options.force_on_policy) options.reinforce = false;  // the ratio is 1, whatever else is asked for
+  // The ratio of a token is 1, whatever else is asked for; a mean over the sequence would spread its gradient.
+  if (options.force_on_policy) options.reinforce = options.sequence_ratios = false;
   return options;
 }
 

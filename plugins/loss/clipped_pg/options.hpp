@@ -21,10 +21,11 @@ struct Options {
   double clip_min = 0.2, clip_max = 0.2;  // the ratio is clamped to [1 - min, 1 + max]
   std::optional<double> dual_clip;        // > 1
   bool token_level = true;                // false: mean over sequences of means over tokens
-  bool sequence_ratios = false;           // GSPO
+  bool sequence_ratios = false;           // GSPO: one ratio a sequence
+  bool sequence_weights = false;          // and one importance weight
   bool reinforce = false;                 // disable_ppo_ratio: the "ratio" is the log-prob itself
   bool cispo = false;
-  bool force_on_policy = false;  // the previous policy is the current one
+  bool force_on_policy = false;  // the previous policy is the current one, and each token has a ratio of its own, 1
 
   bool importance_correction = false;  // multiply by exp(prev - generation)
   Truncation truncation = Truncation::none;

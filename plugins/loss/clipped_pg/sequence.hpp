@@ -27,8 +27,9 @@ struct Sequence {
   std::span<float> grad, grad_unfiltered;  // of the loss; the second is empty if `unfiltered` is
   double sample_mask = 1;
   double reward = 0;
-  double per_token = 1;     // 1 / global token count
-  double per_sequence = 1;  // 1 / global sequence count
+  double per_token = 1;           // 1 / global token count
+  double per_sequence = 1;        // 1 / global sequence count
+  double per_positive_token = 0;  // 1 / global count of tokens of rewarded sequences
   SequenceSums sums;
 
   CLIPPED_PG_BOTH size_t size() const { return logprobs.size(); }
@@ -62,7 +63,6 @@ struct Sequence {
 // Sums over tokens, from which SequenceSums are made.
 struct TokenSums {
   double tokens = 0, log_ratio = 0, drift = 0;
-  double positive = 0, positive_tokens = 0;  // -log-prob and count of a rewarded sequence's tokens (VAPO)
 };
 
 CLIPPED_PG_BOTH void add_token(const Sequence& sequence, size_t t, TokenSums& sums) {
@@ -70,9 +70,6 @@ CLIPPED_PG_BOTH void add_token(const Sequence& sequence, size_t t, TokenSums& su
   sums.tokens += token.mask;
   sums.log_ratio += (token.current - token.previous) * token.mask;
   sums.drift += (token.previous - token.generation) * token.mask;
-  if (!(sequence.reward > 0)) return;
-  sums.positive -= token.current * token.mask * sequence.sample_mask;
-  sums.positive_tokens += token.mask * sequence.sample_mask;
 }
 
 CLIPPED_PG_BOTH SequenceSums sequence_sums(const Sequence& sequence, const TokenSums& tokens) {

@@ -29,7 +29,7 @@ CLIPPED_PG_BOTH double add_actor(const Options& options, const Sequence& sequenc
   totals.metrics[kProbsRatio] += pg.ratio * token_weight;
   totals.metrics[kProbsRatioClamped] += pg.clamped * token_weight;
   if (options.truncation != Truncation::seq_mask_tis) totals.metrics[kIsOobRatio] += weight.outside * token_weight;
-  if (!options.sequence_ratios) totals.metrics[kSamplingImportanceRatio] += weight.value * token_weight;
+  if (!options.sequence_weights) totals.metrics[kSamplingImportanceRatio] += weight.value * token_weight;
   if (token.mask * sequence.sample_mask > 0) totals.ratio.add(pg.ratio), totals.clamped.add(pg.clamped);
   return by_ratio;
 }
@@ -66,19 +66,20 @@ CLIPPED_PG_BOTH void add_mismatch(const Options& options, const Sequence& sequen
   sums[kApproxEntropy] -= exp_f32(token.current - g) * token.current * weight;
 }
 
-// The gradient of the likelihood of a rewarded sequence's tokens; `tokens`: how many such tokens the mean is over.
-CLIPPED_PG_BOTH void add_positive_gradient(const Options& options, const Sequence& sequence, size_t t, double tokens) {
+// The likelihood of a rewarded sequence's tokens, in the mean over all such tokens of the global batch (VAPO).
+CLIPPED_PG_BOTH void add_positive(const Options& options, const Sequence& sequence, size_t t, Totals& totals) {
   if (!(sequence.reward > 0)) return;
-  const double scale = options.positive_nll_weight / denominator(tokens);
-  sequence.grad[t] -= static_cast<float>(scale * sequence.token(t).mask * sequence.sample_mask);
+  const Token token = sequence.token(t);
+  const double weight = token.mask * sequence.sample_mask * sequence.per_positive_token;
+  totals.positive_nll -= token.current * weight;
+  sequence.grad[t] -= static_cast<float>(options.positive_nll_weight * weight);
 }
 
 // Everything but the policy gradient, then what the filter removed loses its gradient.
-CLIPPED_PG_BOTH void add_others(const Options& options, const Sequence& sequence, size_t t, double positive_tokens,
-                                Totals& totals) {
+CLIPPED_PG_BOTH void add_others(const Options& options, const Sequence& sequence, size_t t, Totals& totals) {
   if (options.kl_penalty != 0) add_kl(options, sequence, t, totals);
   add_mismatch(options, sequence, t, totals);
-  if (options.positive_nll_weight != 0) add_positive_gradient(options, sequence, t, positive_tokens);
+  if (options.positive_nll_weight != 0) add_positive(options, sequence, t, totals);
   if (sequence.removed(t)) sequence.grad[t] = 0;
 }
 

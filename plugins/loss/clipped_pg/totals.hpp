@@ -51,39 +51,34 @@ struct Totals {
   std::array<double, kMetricCount> metrics{};
   Extrema ratio, clamped;
   double actor = 0;
-  double kl = 0;                                        // before the penalty factor
-  double positive_nll = 0;                              // before its weight
-  double valid = 0, weights = 0, weights_of_valid = 0;  // sequences, importance weights, and those of valid ones
+  double kl = 0;                  // before the penalty factor
+  double positive_nll = 0;        // before its weight
+  double valid = 0, weights = 0;  // valid sequences, and their importance weights
 };
 
 CLIPPED_PG_BOTH void add(const Totals& part, Totals& totals) {
   for (size_t i = 0; i < kMetricCount; ++i) totals.metrics[i] += part.metrics[i];
   totals.ratio.add(part.ratio), totals.clamped.add(part.clamped);
   totals.actor += part.actor, totals.kl += part.kl, totals.positive_nll += part.positive_nll;
-  totals.valid += part.valid, totals.weights += part.weights, totals.weights_of_valid += part.weights_of_valid;
+  totals.valid += part.valid, totals.weights += part.weights;
 }
 
 // What counts once a sequence.
 CLIPPED_PG_BOTH void add_sequence(const Options& options, const Sequence& sequence, Totals& totals) {
   const Weight weight = truncate_weight(options, sequence.sums.weight, sequence.sums);
-  totals.weights += weight.value;
   totals.valid += sequence.sample_mask;
-  totals.weights_of_valid += weight.value * sequence.sample_mask;
+  totals.weights += weight.value * sequence.sample_mask;
   if (options.truncation == Truncation::seq_mask_tis)
     totals.metrics[kIsOobRatio] += weight.outside * sequence.sample_mask * sequence.per_sequence;
 }
 
 // The loss [1] and the metrics [kMetricCount][value, weight] of a whole batch. `per_sequence`: 1 / global sequence
 // count.
-CLIPPED_PG_BOTH void conclude(const Options& options, Totals totals, bool padded, double per_sequence, double* loss,
+CLIPPED_PG_BOTH void conclude(const Options& options, Totals totals, double per_sequence, double* loss,
                               double* metrics) {
   totals.metrics[kNumValidSamples] = totals.valid;
-  // NeMo-RL sums this over the rows of a padded micro-batch, where every row's weight meets every row's mask, and over
-  // each sequence of a packed one.
-  if (options.sequence_ratios) {
-    const double sum = padded ? totals.weights * totals.valid : totals.weights_of_valid;
-    totals.metrics[kSamplingImportanceRatio] = sum * per_sequence;
-  }
+  // Each row's weight under its own mask; in a padded micro-batch of NeMo-RL's every weight meets every mask.
+  if (options.sequence_weights) totals.metrics[kSamplingImportanceRatio] = totals.weights * per_sequence;
   *loss = totals.actor + options.kl_penalty * totals.kl + options.positive_nll_weight * totals.positive_nll;
   totals.metrics[kLoss] = *loss;
   totals.metrics[kKlPenalty] = totals.kl;

@@ -31,13 +31,14 @@ std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 std::string listed(std::span<const int32_t> numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")); }
 
-// The keys that both APIs share, under vLLM's names, without braces.
+// The keys that both APIs share, under vLLM's names, without braces. Penalties are there, at 1 and 0, as a server takes
+// those that it does not find from the model's generation_config.json, and training knows of none.
 std::string sampling_of(const Ask& ask) {
   const Request& r = ask.request;
   const auto made = static_cast<int64_t>(ask.tokens.size());
   std::string text = fmt::format(
       R"("n":1,"temperature":{},"top_p":{},"top_k":{},"min_p":{},"max_tokens":{},"stop_token_ids":{},"ignore_eos":{},)"
-      R"("logprobs":0,"skip_special_tokens":false)",
+      R"("repetition_penalty":1,"presence_penalty":0,"frequency_penalty":0,"logprobs":0,"skip_special_tokens":false)",
       r.temperature, r.top_p, r.top_k, r.min_p, r.max_new_tokens - made, listed(ask.stop_token_ids), r.ignore_eos);
   if (ask.with_seed && r.temperature > 0) text += fmt::format(R"(,"seed":{})", seed_at(r.seed, made) >> 1);
   return text;

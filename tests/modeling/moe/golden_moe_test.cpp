@@ -125,7 +125,7 @@ void check_micro_batch(Router& router, const Json& config, const at::Tensor& bia
   const auto losses = router.take_losses();
   CHECK(losses.size() == metrics.size());
   for (const auto& [name, metric] : metrics.items())
-    CHECK(losses.at(name).item<double>() == doctest::Approx(golden::number(metric)).epsilon(kRelative));
+    CHECK(losses.at(name).values.item<double>() == doctest::Approx(golden::number(metric)).epsilon(kRelative));
   if (!with_grad) return;
   (matrix.probs * to_tensor(inputs.at("grad_probs"))).sum().backward();
   check_tensor(logits.grad(), want.at("grad_logits"), kGradient);

@@ -208,11 +208,42 @@ TEST_CASE("packed sequences balance one by one, as columns of one length do") {
     Router by_column(config), by_sequence(config);
     (by_column.route(columns).probs.sum() * 0).backward();
     (by_sequence.route(packed, route).probs.sum() * 0).backward();
-    CHECK(by_column.take_losses()
-              .at("seq_load_balancing_loss")
-              .allclose(by_sequence.take_losses().at("seq_load_balancing_loss")));
+    const Router::LossSum of_columns = by_column.take_losses().at("seq_load_balancing_loss"),
+                          of_sequences = by_sequence.take_losses().at("seq_load_balancing_loss");
+    CHECK(of_columns.values.allclose(of_sequences.values));
+    CHECK(of_columns.by_tokens.allclose(of_sequences.by_tokens));
     CHECK(columns.grad().abs().max().item<double>() > 1e-4);
     CHECK(relative_distance(packed.grad().view({kColumns, kLength, kExperts}).transpose(0, 1), columns.grad()) <= 1e-5);
+  }
+}
+
+TEST_CASE("z-loss and the loss of sequences are means over tokens, whatever shares a micro-batch") {
+  RouterConfig config;
+  config.num_experts = kExperts, config.topk = options(), config.seq_aux_loss = 0.3, config.z_loss = 0.1;
+  config.per_token_loss = true;
+  const std::vector<int64_t> lengths = {7, 2, 3};
+  const at::Tensor logits = at::randn({12, 1, kExperts}) * at::arange(1, 13).view({12, 1, 1}) / 4;
+  const auto losses_of = [&](const std::vector<std::vector<int64_t>>& micro_batches) {
+    Router router(config);
+    int64_t begin = 0;
+    for (const std::vector<int64_t>& part : micro_batches) {
+      RouteOptions route;
+      const at::Tensor repeats = at::tensor(part, at::kLong);
+      route.num_sequences = static_cast<int64_t>(part.size());
+      route.sequences = at::arange(route.num_sequences).repeat_interleave(repeats);
+      const int64_t end = begin + route.sequences.size(0);
+      router.route(logits.slice(0, begin, end), route);
+      begin = end;
+    }
+    return router.take_losses();
+  };
+  const auto whole = losses_of({lengths}), parts = losses_of({{7}, {2, 3}}), single = losses_of({{7}, {2}, {3}});
+  for (const char* name : {"z_loss", "seq_load_balancing_loss"}) {
+    CAPTURE(name);
+    CHECK(whole.at(name).by_tokens.allclose(whole.at(name).values * 12));
+    CHECK(parts.at(name).by_tokens.allclose(whole.at(name).by_tokens));
+    CHECK(single.at(name).by_tokens.allclose(whole.at(name).by_tokens));
+    CHECK(!(parts.at(name).values / 2).allclose(whole.at(name).values));  // a mean of means is another number
   }
 }
 

@@ -67,7 +67,7 @@ struct ExpertReference : Reference {
   std::optional<Weights> routed_by;  // tokens go to the experts that these weights choose
   // Or to these: int64 [tokens, k] of a layer.
   std::function<at::Tensor(const Pack&, int64_t layer)> given;
-  std::map<std::string, double> losses;  // without coefficients, means over layers and micro-batches
+  std::map<std::string, double> losses;  // without coefficients, means over layers and over tokens or micro-batches
   std::map<int64_t, at::Tensor> visits;  // of each layer and expert, of the last global batch
 
   // Log-probs and entropy of all tokens of a pack, 0 at the first of each sequence.
@@ -122,7 +122,7 @@ struct ExpertReference : Reference {
            (static_cast<double>(moe.num_experts) / (static_cast<double>(moe.routing.topk) * tokens * tokens));
   }
   // The losses of one layer over a pack, as summands of the objective; without their coefficients in `losses`.
-  at::Tensor pack_losses(const Scores& s, const Pack& pack, double weight, double pairs) {
+  at::Tensor pack_losses(const Scores& s, const Pack& pack, double weight, double layers) {
     const auto tokens = static_cast<double>(s.probs.size(0));
     const at::Tensor aux = balance(s.probs.sum(0), s.map.sum(0), tokens),
                      z = at::logsumexp(s.logits, {-1}).square().mean();
@@ -136,9 +136,9 @@ struct ExpertReference : Reference {
           length / tokens * balance(s.probs.slice(0, begin, end).sum(0), s.map.slice(0, begin, end).sum(0), length);
       begin = end;
     }
-    losses["moe/load_balancing_loss"] += aux.item<double>() / pairs;
-    losses["moe/seq_load_balancing_loss"] += by_sequence.item<double>() / pairs;
-    losses["moe/z_loss"] += z.item<double>() / pairs;
+    losses["moe/load_balancing_loss"] += aux.item<double>() * weight / layers;
+    losses["moe/seq_load_balancing_loss"] += by_sequence.item<double>() * weight / layers;
+    losses["moe/z_loss"] += z.item<double>() * weight / layers;
     return weight * (balancing.aux * aux + balancing.sequence * by_sequence + balancing.z * z);
   }
 
@@ -161,7 +161,6 @@ struct ExpertReference : Reference {
       return balancing.per_token ? tokens / all_tokens : 1 / static_cast<double>(count);
     };
     const auto layers = static_cast<double>(std::count(config.moe->layers.begin(), config.moe->layers.end(), true));
-    const double pairs = layers * static_cast<double>(count);
     losses.clear(), visits.clear();
     std::map<int64_t, at::Tensor> earlier;  // counts of the micro-batches so far
     at::Tensor objective = at::zeros({});
@@ -187,7 +186,7 @@ struct ExpertReference : Reference {
         tokens += own;
         for (const auto& [layer, trace] : traces) {
           const Scores scores = scores_of(leaves, layer, trace);
-          objective = objective + pack_losses(scores, pack, weight_of(own), pairs);
+          objective = objective + pack_losses(scores, pack, weight_of(own), layers);
           auto& [probs, counts] = sums[layer];
           probs = probs.defined() ? probs + scores.probs.sum(0) : scores.probs.sum(0);
           counts = counts.defined() ? counts + scores.map.sum(0) : scores.map.sum(0);
@@ -200,7 +199,8 @@ struct ExpertReference : Reference {
         at::Tensor& so_far = earlier[layer];
         so_far = so_far.defined() ? so_far + sum.second : sum.second;
         const at::Tensor loss = balance(sum.first, so_far / static_cast<double>(index + 1), tokens);
-        losses["moe/global_load_balancing_loss"] += loss.item<double>() / pairs;
+        const double share = balancing.per_token ? tokens / all_tokens : 1 / static_cast<double>(most);
+        losses["moe/global_load_balancing_loss"] += loss.item<double>() * share / layers;
         objective = objective + weight_of(tokens) * balancing.global * loss;
       }
     }

@@ -1,6 +1,10 @@
 // clipped_pg and nll against vectors of NeMo-RL's own loss functions, through the loaded shared objects.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "lib/base/error.hpp"
 #include "tests/plugins/loss/filtered_softmax.hpp"
 #include "tests/plugins/loss/loss_case.hpp"
@@ -67,6 +71,46 @@ Json section_of(const Json& test_case) {
   return config.contains("loss_fn") && config.at("loss_fn").is_object() ? config.at("loss_fn") : Json::object();
 }
 
+// The mean of sequences' importance weights under their own masks. NeMo-RL's sampling_importance_ratio multiplies every
+// weight of a padded micro-batch by every mask, so that it depends on what shares a micro-batch; of packed sequences it
+// is this.
+double mean_of_sequence_weights(const Json& options, const Packed& batch) {
+  const bool on_policy = options.value("force_on_policy_ratio", false);
+  const auto& previous = batch.tokens.at(on_policy ? "logprobs" : "prev_logprobs");
+  const auto &generation = batch.tokens.at("generation_logprobs"), &mask = batch.tokens.at("token_mask");
+  const Json type = options.value("truncated_importance_sampling_type", Json());
+  const auto bound = [&](const char* key) {
+    const Json value = options.value(key, Json());
+    return value.is_null() ? 0.0 : golden::number(value);
+  };
+  const double most = bound("truncated_importance_sampling_ratio"),
+               least = bound("truncated_importance_sampling_ratio_min");
+  double sum = 0;
+  for (size_t row = 0; row + 1 < batch.cu_seqlens.size(); ++row) {
+    const double counts = batch.samples.at("sample_mask")[row];
+    double drift = 0;
+    for (auto t = static_cast<size_t>(batch.cu_seqlens[row]) + 1; t < static_cast<size_t>(batch.cu_seqlens[row + 1]);
+         ++t) {
+      const double before = std::isinf(previous[t]) ? 0 : previous[t];  // what a filter removed
+      drift += (before - generation[t]) * mask[t];
+    }
+    double weight = std::exp(drift * counts);
+    if (weight > std::numeric_limits<float>::max()) weight = 0;
+    if (type == "tis") weight = std::clamp(weight, least, most);
+    if (type == "icepop" && (weight < least || weight > most)) weight = 0;
+    sum += weight * counts;
+  }
+  return sum / (batch.global_valid_sequences + 1e-8);
+}
+
+// Compares with what NeMo-RL gave, but for the metric above.
+void check_clipped_pg(const Json& test_case, const Packed& batch, const Result& got, Json expected) {
+  const Json options = section_of(test_case);
+  if (options.value("sequence_level_importance_ratios", false))
+    expected["metrics"]["sampling_importance_ratio"] = mean_of_sequence_weights(options, batch);
+  check_value(got, expected);
+}
+
 // Runs the loss on log-probs made from logits and compares loss, metrics and the gradient of the logits.
 void check_from_logits(LossPlugin& loss, const Json& test_case, Logits logits, bool padded, const Json& expected_grad) {
   const Json& inputs = test_case.at("inputs");
@@ -77,7 +121,7 @@ void check_from_logits(LossPlugin& loss, const Json& test_case, Logits logits, b
   batch.tokens["logprobs"] = logits.logprobs(logits.filter);
   if (filtered) batch.tokens["logprobs_unfiltered"] = logits.logprobs({});
   const Result got = compute(loss, batch);
-  check_value(got, test_case.at("expected"));
+  check_clipped_pg(test_case, batch, got, test_case.at("expected"));
 
   std::vector<double> grad(logits.logits.data.size());
   logits.add_grad(got.grads.at("logprobs"), logits.filter, grad);
@@ -123,7 +167,7 @@ void check_logprobs(LossPlugin& loss, const Json& test_case) {
   const int64_t rows = logprobs.shape[0], columns = logprobs.shape[1] + 1;
   Packed batch = pack_all(inputs, {{"logprobs", logprobs}}, rows, columns);
   const Result got = compute(loss, batch);
-  check_value(got, expected);
+  check_clipped_pg(test_case, batch, got, expected);
   golden::check_close(next_token_grad(got.grads.at("logprobs"), rows, columns),
                       golden::tensor(expected.at("grad_next_token_logprobs")).data, kRelative, kAbsolute);
 }
@@ -135,7 +179,7 @@ void check_micro_batches(LossPlugin& loss, const Json& test_case) {
   const golden::Tensor logprobs = golden::tensor(inputs.at("next_token_logprobs"));
   const int64_t rows = logprobs.shape[0], columns = logprobs.shape[1] + 1;
   Packed whole = pack_all(inputs, {{"logprobs", logprobs}}, rows, columns);
-  check_value(compute(loss, whole), expected.at("whole"));
+  check_clipped_pg(test_case, whole, compute(loss, whole), expected.at("whole"));
   std::vector<float> grad;
   for (const Json& part : expected.at("parts")) {
     const int64_t begin = part.at("rows")[0], end = part.at("rows")[1];
@@ -143,7 +187,7 @@ void check_micro_batches(LossPlugin& loss, const Json& test_case) {
         pack(inputs, {{"logprobs", logprobs}}, begin, std::vector<int64_t>(static_cast<size_t>(end - begin), columns));
     batch.padded_length = columns;
     const Result got = compute(loss, batch);
-    check_value(got, part);
+    check_clipped_pg(test_case, batch, got, part);
     const auto& part_grad = got.grads.at("logprobs");
     grad.insert(grad.end(), part_grad.begin(), part_grad.end());
   }

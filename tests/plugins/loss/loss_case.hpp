@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/plugin/kind/loss_plugin.hpp"
+#include "core/plugin/metric_sum.hpp"
 #include "tests/support/golden.hpp"
 
 namespace loss_case {
@@ -51,7 +52,21 @@ inline std::vector<float> pack_rows(const golden::Tensor& tensor, int64_t begin,
   return packed;
 }
 
+// Tokens of rows with a positive reward that a loss over the whole [B, S] batch counts; 0 without rewards.
+inline float positive_tokens(const Json& inputs) {
+  if (!inputs.contains("rewards")) return 0;
+  const golden::Tensor mask = golden::tensor(inputs.at("token_mask")), rewards = golden::tensor(inputs.at("rewards")),
+                       sample_mask = golden::tensor(inputs.at("sample_mask"));
+  const auto columns = static_cast<size_t>(mask.shape[1]);
+  double sum = 0;
+  for (size_t row = 0; row < rewards.data.size(); ++row)
+    for (size_t t = 1; t < columns && rewards.data[row] > 0; ++t)
+      sum += mask.data[row * columns + t] * sample_mask.data[row];
+  return static_cast<float>(sum);
+}
+
 // Packs rows of `lengths` tokens from row `begin` on: every [B, S] and [B] input, and `next_token` arrays [B, S - 1].
+// A batch without rewards is one whose rewards are 0.
 inline Packed pack(const Json& inputs, const std::map<std::string, golden::Tensor>& next_token, int64_t begin,
                    const std::vector<int64_t>& lengths) {
   Packed batch;
@@ -67,6 +82,8 @@ inline Packed pack(const Json& inputs, const std::map<std::string, golden::Tenso
     }
   }
   for (const auto& [name, tensor] : next_token) batch.tokens[name] = pack_rows(tensor, begin, lengths, true);
+  batch.samples.try_emplace("rewards", lengths.size());
+  batch.samples["global_positive_tokens"].assign(lengths.size(), positive_tokens(inputs));
   batch.global_valid_tokens = inputs.value("global_valid_toks", 0.0);
   batch.global_valid_sequences = inputs.value("global_valid_seqs", 0.0);
   return batch;
@@ -83,6 +100,7 @@ inline Packed pack_all(const Json& inputs, const std::map<std::string, golden::T
 struct Result {
   double loss = 0;
   std::map<std::string, double> metrics;
+  hexad::plugin::MetricSum observed;                // the same, to be added up over micro-batches
   std::map<std::string, std::vector<float>> grads;  // by differentiable input, [T]
 };
 
@@ -122,7 +140,23 @@ inline Result compute(LossPlugin& loss, Packed& batch) {
       batch.padded_length};
   const hexad::plugin::LossValue value = loss.compute({}, shape, inputs, outputs, grads);
   result.loss = value.loss;
-  for (const auto& metric : value.metrics) result.metrics[metric.name] = metric.value;
+  for (const auto& metric : value.metrics) {
+    result.metrics[metric.name] = metric.value;
+    result.observed.add(metric.name, metric.value, metric.weight, static_cast<hexad::plugin::ReduceAs>(metric.reduce));
+  }
+  return result;
+}
+
+// Each of these settings by itself, and every two of them together.
+inline std::vector<Json> alone_and_in_pairs(const std::vector<Json>& settings) {
+  std::vector<Json> result;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    result.push_back(settings[i]);
+    for (size_t j = i + 1; j < settings.size(); ++j) {
+      result.push_back(settings[i]);
+      result.back().update(settings[j]);
+    }
+  }
   return result;
 }
 

@@ -55,6 +55,18 @@ TEST_CASE("bodies carry the prompt, and the tokens so far after it") {
   }
 }
 
+TEST_CASE("penalties of a model's generation_config.json, which training knows nothing of, are off in every request") {
+  Request request;
+  request.prompt = {1};
+  for (const auto api : {GenerationApi::tokens, GenerationApi::completions}) {
+    const auto body = Json::parse(body_of(api, {request, {}, {}, "name", "", true}));
+    const Json& sampling = api == GenerationApi::tokens ? body.at("sampling_params") : body;
+    CHECK(sampling.at("repetition_penalty") == 1);
+    CHECK(sampling.at("presence_penalty") == 0);
+    CHECK(sampling.at("frequency_penalty") == 0);
+  }
+}
+
 // An escape in a key is nothing for the quick reader: the same event, read as a tree.
 std::string unusual(const std::string& event) { return R"({"\u0061": 0, )" + event.substr(1); }
 

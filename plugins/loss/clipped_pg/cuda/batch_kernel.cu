@@ -36,6 +36,7 @@ __device__ Totals totals_of(const Totals& of_thread) {
   for (size_t i = 0; i < kMetricCount; ++i) totals.metrics[i] = sum_of(of_thread.metrics[i]);
   totals.ratio = range_of(of_thread.ratio), totals.clamped = range_of(of_thread.clamped);
   totals.actor = sum_of(of_thread.actor), totals.kl = sum_of(of_thread.kl);
+  totals.positive_nll = sum_of(of_thread.positive_nll);
   return totals;
 }
 
@@ -44,8 +45,7 @@ __global__ void __launch_bounds__(kThreads) sum_tokens(Batch batch, TokenSums* s
   const Sequence sequence = sequence_of(batch, blockIdx.x);
   TokenSums mine;
   for (size_t t = threadIdx.x; t < sequence.size(); t += kThreads) add_token(sequence, t, mine);
-  const TokenSums all{sum_of(mine.tokens), sum_of(mine.log_ratio), sum_of(mine.drift), sum_of(mine.positive),
-                      sum_of(mine.positive_tokens)};
+  const TokenSums all{sum_of(mine.tokens), sum_of(mine.log_ratio), sum_of(mine.drift)};
   if (threadIdx.x == 0) sums[blockIdx.x] = all;
 }
 
@@ -53,11 +53,6 @@ __global__ void __launch_bounds__(kThreads)
     add_terms(Options options, Batch batch, const TokenSums* sums, Totals* parts) {
   Sequence sequence = sequence_of(batch, blockIdx.x);
   sequence.sums = sequence_sums(sequence, sums[blockIdx.x]);
-  TokenSums positive;  // of what the mean over rewarded tokens is taken over
-  for (int64_t row = batch.padded ? 0 : blockIdx.x; row < (batch.padded ? batch.sequences : blockIdx.x + 1); ++row) {
-    positive.positive += sums[row].positive;
-    positive.positive_tokens += sums[row].positive_tokens;
-  }
   Totals mine;
   double by_ratio = 0;
   for (size_t t = threadIdx.x; t < sequence.size(); t += kThreads) by_ratio += add_actor(options, sequence, t, mine);
@@ -65,11 +60,9 @@ __global__ void __launch_bounds__(kThreads)
     by_ratio = sum_of(by_ratio);
     for (size_t t = threadIdx.x; t < sequence.size(); t += kThreads) spread_gradient(sequence, t, by_ratio);
   }
-  for (size_t t = threadIdx.x; t < sequence.size(); t += kThreads)
-    add_others(options, sequence, t, positive.positive_tokens, mine);
+  for (size_t t = threadIdx.x; t < sequence.size(); t += kThreads) add_others(options, sequence, t, mine);
   Totals all = totals_of(mine);
   if (threadIdx.x > 0) return;
-  if (!batch.padded || blockIdx.x == 0) all.positive_nll = positive.positive / denominator(positive.positive_tokens);
   add_sequence(options, sequence, all);
   parts[blockIdx.x] = all;
 }
@@ -77,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void conclude_batch(Options options, Batch batch, const Totals* parts, double* loss, double* metrics) {
   Totals totals;
   for (int64_t row = 0; row < batch.sequences; ++row) add(parts[row], totals);
-  conclude(options, totals, batch.padded, batch.per_sequence, loss, metrics);
+  conclude(options, totals, batch.per_sequence, loss, metrics);
 }
 
 struct Scratch {

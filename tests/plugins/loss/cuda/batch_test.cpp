@@ -43,16 +43,15 @@ struct Case {
   std::vector<std::vector<float>> inputs{kInputCount};
   std::vector<int64_t> cu_seqlens{0};
   Options options;
-  bool padded = false;
 };
 
-Case random_case(const Options& options, bool padded, bool unfiltered, uint32_t seed) {
+Case random_case(const Options& options, bool equal_lengths, bool unfiltered, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   Case result;
-  result.options = options, result.padded = padded;
+  result.options = options;
   for (const int64_t length : std::vector<int64_t>{5, 1, 700, 64, 2, 1300})
-    result.cu_seqlens.push_back(result.cu_seqlens.back() + (padded ? 300 : length));
+    result.cu_seqlens.push_back(result.cu_seqlens.back() + (equal_lengths ? 300 : length));
   const auto tokens = static_cast<size_t>(result.cu_seqlens.back());
   const size_t sequences = result.cu_seqlens.size() - 1;
   const auto token = [&](float mean, float spread) {
@@ -69,6 +68,7 @@ Case random_case(const Options& options, bool padded, bool unfiltered, uint32_t 
   for (size_t i = 0; i < sequences; ++i) {
     result.inputs[kSampleMask].push_back(i == 3 ? 0.0f : 1.0f);
     result.inputs[kRewards].push_back(normal(random));
+    result.inputs[kPositiveTokens].push_back(411);
   }
   return result;
 }
@@ -83,7 +83,6 @@ Batch shape_of(const Case& given) {
   batch.cu_seqlens = given.cu_seqlens.data();
   batch.sequences = static_cast<int64_t>(given.cu_seqlens.size()) - 1;
   batch.per_token = 1 / denominator(901), batch.per_sequence = 1 / denominator(7);
-  batch.padded = given.padded;
   return batch;
 }
 
@@ -127,10 +126,10 @@ void check_equal(const std::vector<T>& got, const std::vector<T>& want, double t
 }
 
 std::vector<Options> all_options() {
-  std::vector<Options> all(12);
+  std::vector<Options> all(13);
   all[1].kl_input_clamp = 1, all[1].kl_output_clamp = 0.5, all[1].kl_type = KlType::k1;
   all[2].dual_clip = 3, all[2].kl_type = KlType::k2, all[2].on_policy_kl = true;
-  all[3].token_level = false, all[3].sequence_ratios = true;
+  all[3].token_level = false, all[3].sequence_ratios = all[3].sequence_weights = true;
   all[4].reinforce = true, all[4].dual_clip = 2;
   all[5].cispo = true;
   all[6].importance_correction = true;
@@ -141,6 +140,7 @@ std::vector<Options> all_options() {
   }
   all[10].positive_nll_weight = 0.3;
   all[11] = all[3], all[11].importance_correction = true, all[11].positive_nll_weight = 0.1;
+  all[12] = all[11], all[12].force_on_policy = true, all[12].sequence_ratios = false;
   return all;
 }
 
@@ -151,9 +151,9 @@ TEST_SUITE_BEGIN("gpu");
 TEST_CASE("clipped_pg on the GPU equals clipped_pg on the host, with every option") {
   uint32_t seed = 1;
   for (const Options& options : all_options()) {
-    for (const bool padded : {false, true}) {
+    for (const bool equal_lengths : {false, true}) {
       CAPTURE(seed);
-      const Case given = random_case(options, padded, seed % 3 == 0, seed);
+      const Case given = random_case(options, equal_lengths, seed % 3 == 0, seed);
       ++seed;
       const Result got = on_device(given), want = on_host(given);
       check_equal(got.loss_and_metrics, want.loss_and_metrics, 1e-9);
