@@ -13,8 +13,8 @@ namespace hexad {
 
 // Opens `path` as open(2) does with `flags` (O_WRONLY or O_RDWR, O_CREAT, O_TRUNC, O_APPEND ...), closed on exec. -1,
 // and errno, where that fails: ELOOP for a link that leads to a file or to nothing, EMLINK for a file that has another
-// name too (a hard link), ENXIO for a pipe that nobody reads. A link to a device or to a pipe is followed (/dev/stdout).
-// Nothing is emptied before it is known what it is. Names of folders on the way may be links.
+// name too (a hard link), ENXIO for a pipe that nobody reads. A link to a device or to a pipe is followed
+// (/dev/stdout). Nothing is emptied before it is known what it is. Names of folders on the way may be links.
 inline int open_to_write(const char* path, int flags, mode_t mode) {
   const int common = (flags & ~O_TRUNC) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   int descriptor = ::open(path, common | O_NOFOLLOW, mode);
