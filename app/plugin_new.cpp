@@ -1,7 +1,6 @@
 #include "app/plugin.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <vector>
 
 #include "core/manifest/manifest.hpp"
@@ -41,9 +40,8 @@ void check_kind(const fs::path& templates, const std::string& kind) {
 std::string instantiate(const fs::path& from, const fs::path& folder, const std::string& name) {
   std::string file = replaced(from.filename().string(), "@NAME@", name);
   if (file.ends_with(".in")) file.resize(file.size() - 3);
-  std::ofstream to(folder / file);
-  to << replaced(replaced(read_file(from), "@NAME@", name), "@FOLDER@", fs::absolute(folder).string());
-  if (!to.flush()) fail(ErrorKind::config, "{}: cannot be written", (folder / file).string());
+  write_file(folder / file,
+             replaced(replaced(read_file(from), "@NAME@", name), "@FOLDER@", fs::absolute(folder).string()));
   return file;
 }
 

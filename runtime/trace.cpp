@@ -1,6 +1,7 @@
 #include "runtime/trace.hpp"
 
 #include <torch/csrc/autograd/profiler_kineto.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <set>
@@ -39,6 +40,7 @@ hexad_code trace_save(const char* path) {
                  [&] {
                    if (!tracing) throw Error(HEXAD_FAILED_PRECONDITION, "no trace is being taken: trace_start first");
                    tracing = false;
+                   ::unlink(path);  // a link there would be written through
                    profiler::disableProfiler()->save(path);
                  });
 }

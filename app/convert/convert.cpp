@@ -8,6 +8,7 @@
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/own_file.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
 
@@ -78,6 +79,12 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   return result;
 }
 
+// What a link names outside of the folder is not taken into a copy, be it weights or text.
+void require_own_files(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) require_own_file(folder, entry.path().filename().string());
+}
+
 // The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
 // one.
 void copy_side_files(const fs::path& source, const ConvertOutput& output) {
@@ -85,9 +92,7 @@ void copy_side_files(const fs::path& source, const ConvertOutput& output) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file() || name.ends_with(".safetensors") || name == "model.safetensors.index.json") continue;
     if (name == "config.json") continue;
-    std::error_code error;
-    fs::copy_file(entry.path(), output.directory() / name, fs::copy_options::overwrite_existing, error);
-    if (error) fail(ErrorKind::data, "{}: cannot be copied: {}", entry.path().string(), error.message());
+    copy_own_file(source, name, output.directory() / name);
   }
 }
 
@@ -102,6 +107,7 @@ void write_config(const fs::path& source, const ConvertOutput& output, std::opti
 // `tokenizer`: the directory of the tokenizer's files, if it is another one.
 ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
+  require_own_files(source);
   const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
   if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
     fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());
@@ -147,6 +153,7 @@ std::optional<fs::path> gguf_in(const fs::path& directory) {
     }
     found = entry.path();
   }
+  if (found) require_own_file(directory, found->filename().string());
   return found;
 }
 

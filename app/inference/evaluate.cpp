@@ -1,7 +1,6 @@
 #include "app/inference/evaluate.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "app/inference/inference.hpp"
 #include "app/inference/score_at_k.hpp"
@@ -12,6 +11,7 @@
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
 #include "core/telemetry/console.hpp"
+#include "lib/base/append_file.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
@@ -32,31 +32,26 @@ class Saved {
     fs::create_directories(folder, error);
     if (error) fail(ErrorKind::data, "eval.save_path: {} cannot be made: {}", folder.string(), error.message());
     write_file(folder / "config.yaml", config);
-    samples_.open(folder / "samples.jsonl");
-    if (!samples_) fail(ErrorKind::data, "eval.save_path: cannot write {}", (folder / "samples.jsonl").string());
+    samples_.emplace(folder / "samples.jsonl");
   }
   void add(const rollout::Rollout& rollout) {
     for (int64_t i = 0; i < rollout.batch.size(); ++i) {
       const std::optional<std::string>& answer = rollout.answers[static_cast<size_t>(i)];
-      samples_ << json_text(Json{{"prompt", rollout.prompts[i]->text},
-                                 {"response", rollout.responses[i]},
-                                 {"expected_answer", rollout.prompts[i]->answer},
-                                 {"answer", answer ? Json(*answer) : Json()},
-                                 {"reward", rollout.batch.row<float>("rewards", i)[0]},
-                                 {"invalid", rollout.batch.row<uint8_t>("invalid", i)[0] != 0},
-                                 {"truncated", rollout.batch.row<uint8_t>("truncated", i)[0] != 0}})
-               << '\n';
+      const Json sample = {{"prompt", rollout.prompts[i]->text},
+                           {"response", rollout.responses[i]},
+                           {"expected_answer", rollout.prompts[i]->answer},
+                           {"answer", answer ? Json(*answer) : Json()},
+                           {"reward", rollout.batch.row<float>("rewards", i)[0]},
+                           {"invalid", rollout.batch.row<uint8_t>("invalid", i)[0] != 0},
+                           {"truncated", rollout.batch.row<uint8_t>("truncated", i)[0] != 0}};
+      samples_->append(json_text(sample) + "\n");
     }
   }
-  void finish(const Evaluation& result) {
-    samples_.close();
-    if (!samples_) fail(ErrorKind::data, "eval.save_path: {} could not be written whole", folder_.string());
-    write_file(folder_ / "scores.json", json_text(to_json(result), 2) + "\n");
-  }
+  void finish(const Evaluation& result) { write_file(folder_ / "scores.json", json_text(to_json(result), 2) + "\n"); }
 
  private:
   fs::path folder_;
-  std::ofstream samples_;
+  std::optional<AppendFile> samples_;
 };
 
 std::vector<std::string> environments_of(const std::vector<data::Datum>& prompts) {

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <fstream>
 #include <ostream>
 
 #include "core/algorithm/run/model_directory.hpp"
@@ -11,6 +10,8 @@
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::inference {
@@ -24,8 +25,7 @@ constexpr int64_t kRowsPerCall = 256;
 
 // Calls take(json, "FILE:LINE") for every line that is not blank.
 void for_each_line(const fs::path& input, const std::function<void(const Json& line, const std::string& place)>& take) {
-  std::ifstream in(input);
-  if (!in) fail(ErrorKind::data, "{}: cannot be read", input.string());
+  InputFile in(input);
   int64_t number = 0;
   for (std::string text; std::getline(in, text);) {
     ++number;
@@ -106,7 +106,8 @@ config::Resolved inference_config(const InferenceOptions& options) {
   const int fd = ::mkstemps(path.data(), 5);
   if (fd < 0) fail(ErrorKind::data, "cannot make a file in {}", fs::temp_directory_path().string());
   ::close(fd);
-  std::ofstream(path) << "policy:\n  model_name: " << json_text(Json(options.model_dir)) << "\n  precision: float32\n";
+  write_file(path,
+             fmt::format("policy:\n  model_name: {}\n  precision: float32\n", json_text(Json(options.model_dir))));
   try {
     config::Resolved resolved = config::resolve(path, options.overrides, options.compat);
     fs::remove(path);

@@ -1,13 +1,11 @@
 #include "app/report/report.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <string_view>
 
 #include "app/report/comparison.hpp"
 #include "app/report/data.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::report {
@@ -36,9 +34,8 @@ std::string script_safe(const std::string& json) {
 }
 
 void write(const std::string& page, const fs::path& to, const fs::path& named) {
-  std::ofstream out(to);
-  out << page;
-  if (!out.flush()) fail(ErrorKind::data, "report: cannot write {}: {}", named.string(), std::strerror(errno));
+  if (const std::string reason = why_not_written(to, page); !reason.empty())
+    fail(ErrorKind::data, "report: cannot write {}: {}", named.string(), reason);
 }
 
 // Readers find the old page or the new one, never half of one.
@@ -65,7 +62,7 @@ void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
   for (const RunRecord& run : runs) data["runs"].push_back(report_data(run, runs.size()));
   std::string page(kReportPage);
   page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(json_text(data)));
-  // A device, a pipe or a link is written, not replaced by a file.
+  // A device or a pipe, also by a link, is written, not replaced by a file; a link to a file is refused.
   std::error_code error;
   const fs::file_type type = fs::symlink_status(file, error).type();
   if (type == fs::file_type::regular || type == fs::file_type::not_found)

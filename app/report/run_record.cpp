@@ -1,11 +1,11 @@
 #include "app/report/run_record.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/yaml/file.hpp"
 
@@ -46,7 +46,8 @@ const std::vector<double>* RunRecord::find(const std::string& key) const {
 
 Json read_json_lines(const fs::path& path, size_t most_bytes) {
   Json lines = Json::array();
-  std::ifstream in(path);
+  if (!fs::exists(path)) return lines;
+  InputFile in(path);
   size_t bytes = 0;
   for (std::string text; bytes < most_bytes && std::getline(in, text); bytes += text.size()) {
     Json line = try_parse_json<Json>(text);

@@ -11,13 +11,14 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/open_file.hpp"
 
 namespace hexad::checkpoint {
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory, const std::string& key) {
   const std::filesystem::path file = directory / ".lock";
-  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) fail(ErrorKind::data, "{}: cannot write {}: {}", key, file.string(), std::strerror(errno));
+  fd_ = open_to_write(file.c_str(), O_RDWR | O_CREAT, 0644);
+  if (fd_ < 0) fail(ErrorKind::data, "{}: cannot write {}: {}", key, file.string(), why_not_opened(errno));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
     ::close(fd_);

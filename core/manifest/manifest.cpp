@@ -1,11 +1,12 @@
 #include "core/manifest/manifest.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <cstring>
 #include <limits>
 
 #include "core/manifest/members.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::plugin {
@@ -172,11 +173,12 @@ Manifest read_manifest(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
     refuse("{}: no manifest there (not a regular file)", path.string());
-  std::ifstream file(path, std::ios::binary);
+  InputFile file(path, [](const std::string& name, const char* what, int reason) {
+    refuse("{}: {}: {}", name, what, std::strerror(reason));
+  });
   const uintmax_t size = std::filesystem::file_size(path, error);
   std::string text(error || size > kMaxBytes ? kMaxBytes + 1 : size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.eof() && file.fail()) refuse("{}: cannot be read", path.string());
   text.resize(static_cast<size_t>(file.gcount()));
   return parse_manifest(text, path.string());
 }

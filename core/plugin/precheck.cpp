@@ -2,7 +2,7 @@
 
 #include <gnu/libc-version.h>
 
-#include <fstream>
+#include <cstring>
 #include <mutex>
 #include <tuple>
 
@@ -10,6 +10,7 @@
 
 #include "core/manifest/permissions.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/sha256.hpp"
 
 namespace hexad::plugin {
@@ -107,10 +108,11 @@ std::vector<std::byte> read_library(const Manifest& manifest, const std::string&
          manifest.size, manifest.sha256.substr(0, 12));
   }
   std::vector<std::byte> bytes(size);
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
-    fail(ErrorKind::plugin, "{}: cannot be read", path);
-  }
+  InputFile file(path, [](const std::string& name, const char* what, int reason) {
+    fail(ErrorKind::plugin, "{}: {}: {}", name, what, std::strerror(reason));
+  });
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+    fail(ErrorKind::plugin, "{}: has become shorter while it was read", path);
   return bytes;
 }
 

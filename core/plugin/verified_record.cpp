@@ -5,10 +5,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "core/manifest/permissions.hpp"
-#include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -27,7 +26,7 @@ void record_verified(const std::string& sha256) {
   const fs::path file = file_of(sha256);
   fs::create_directories(file.parent_path());
   fs::permissions(file.parent_path(), fs::perms::owner_all);
-  if (!std::ofstream(file)) fail(ErrorKind::data, "{}: cannot be written: the pass is not remembered", file.string());
+  write_file(file, "");
 }
 
 bool is_verified(const std::string& sha256) {

@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/open_file.hpp"
+
 namespace hexad {
 namespace {
 
 [[noreturn]] void cannot_write(const std::filesystem::path& path, int reason) {
-  const std::string text = fmt::format("cannot write {}: {}", path.string(), std::strerror(reason));
+  const std::string text = fmt::format("cannot write {}: {}", path.string(), why_not_opened(reason));
   if (reason == ENOSPC || reason == EDQUOT) throw DiskFull(text);
   throw Error(ErrorKind::data, text);
 }
@@ -19,7 +21,7 @@ namespace {
 }  // namespace
 
 AppendFile::AppendFile(std::filesystem::path path)
-    : path_(std::move(path)), fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)) {
+    : path_(std::move(path)), fd_(open_to_write(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666)) {
   if (fd_ < 0) cannot_write(path_, errno);
 }
 

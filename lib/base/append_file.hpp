@@ -16,8 +16,8 @@ class DiskFull : public Error {
   explicit DiskFull(const std::string& text) : Error(ErrorKind::data, text) {}
 };
 
-// Makes the file, or empties it. One thread. Throws DiskFull, or another Error(data) that names the file and the
-// reason.
+// Makes the file, or empties it; never through a link (open_file.hpp). One thread. Throws DiskFull, or another
+// Error(data) that names the file and the reason.
 class AppendFile {
  public:
   explicit AppendFile(std::filesystem::path path);

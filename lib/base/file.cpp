@@ -5,15 +5,33 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
+#include "lib/base/open_file.hpp"
 
 namespace hexad {
+namespace {
+
+// To its end, with the descriptor's errors.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written == 0 ? ENOSPC : errno;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void refuse_file(const std::string& file, const char* what, int reason) {
+  fail(ErrorKind::data, "{}: {}: {}", file, what, std::strerror(reason));
+}
 
 std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(ErrorKind::data, "{}: cannot be opened: {}", file.string(), std::strerror(errno));
+  InputFile in(file);
   std::error_code unknown;
   const uintmax_t size = std::filesystem::file_size(file, unknown);  // of what is no regular file: an error, or 0
   std::string content(unknown ? 0 : size, '\0');
@@ -22,14 +40,20 @@ std::string read_file(const std::filesystem::path& file) {
   // What is more than was told: a pipe, a file of /proc, one that grows.
   for (char more[16384]; in.read(more, sizeof more), in.gcount() > 0;)
     content.append(more, static_cast<size_t>(in.gcount()));
-  if (in.bad()) fail(ErrorKind::data, "{}: cannot be read: {}", file.string(), std::strerror(errno));
   return content;
 }
 
+std::string why_not_written(const std::filesystem::path& file, std::string_view bytes) {
+  const int descriptor = open_to_write(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (descriptor < 0) return why_not_opened(errno);
+  int reason = write_all(descriptor, bytes);
+  if (::close(descriptor) != 0 && reason == 0) reason = errno;  // a quota's or a network's word may come only now
+  return reason == 0 ? "" : std::strerror(reason);
+}
+
 void write_file(const std::filesystem::path& file, std::string_view bytes) {
-  std::ofstream out(file, std::ios::binary);
-  out << bytes;
-  if (!out.flush()) fail(ErrorKind::data, "{}: cannot be written: {}", file.string(), std::strerror(errno));
+  if (const std::string reason = why_not_written(file, bytes); !reason.empty())
+    fail(ErrorKind::data, "{}: cannot be written: {}", file.string(), reason);
 }
 
 void sync_path(const std::filesystem::path& path) {

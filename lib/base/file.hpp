@@ -9,8 +9,10 @@ namespace hexad {
 // The bytes of `file`; Error(data) names the file and the reason when it cannot be opened or read.
 std::string read_file(const std::filesystem::path& file);
 
-// Makes `file` of these bytes, or throws Error(data) naming it and the reason.
+// Makes `file` of these bytes, never through a link (open_file.hpp), or throws Error(data) naming it and the reason.
 void write_file(const std::filesystem::path& file, std::string_view bytes);
+// The same for who has words of its own: the reason, or nothing.
+std::string why_not_written(const std::filesystem::path& file, std::string_view bytes);
 
 // Has a file or the entries of a directory on the disk when it returns (fsync), or throws Error(data) naming it and the
 // reason: a network file system or a quota often refuses here, and not at the write. File systems without it count as

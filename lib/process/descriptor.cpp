@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/base/open_file.hpp"
+
 namespace hexad::process {
 namespace {
 
@@ -44,7 +46,7 @@ Descriptor null_device() {
 }
 
 Descriptor open_log(const std::string& path, unsigned mode) {
-  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode));
+  Descriptor log(open_to_write(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, mode));
   if (!log) give_up("cannot open " + path);
   return log;
 }

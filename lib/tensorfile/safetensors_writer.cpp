@@ -10,6 +10,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/open_file.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
 namespace hexad::tensorfile {
@@ -72,8 +73,8 @@ SafetensorsWriter::SafetensorsWriter(fs::path path, const std::vector<TensorSpec
     end += spec.bytes();
   }
   const fs::path temporary = temporary_beside(path_);
-  descriptor_ = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) refuse(path_, errno);
+  descriptor_ = open_to_write(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (descriptor_ < 0) fail(ErrorKind::data, "{}: cannot be written: {}", path_.string(), why_not_opened(errno));
   try {
     write_all(descriptor_, header.data(), header.size(), 0, path_);
     if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0) refuse(path_, errno);

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/text.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"
@@ -261,8 +262,9 @@ Node read_file(const std::filesystem::path& path) {
     fail(ErrorKind::config, "{}: is a directory, wanted a YAML file", path.string());
   if (!std::filesystem::exists(path, unreadable) && !unreadable)
     fail(ErrorKind::config, "{}: no such file{}", path.string(), near_file(path));
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(ErrorKind::config, "cannot read the configuration file {}", path.string());
+  InputFile in(path, [](const std::string& file, const char* what, int reason) {
+    fail(ErrorKind::config, "the configuration file {} {}: {}", file, what, std::strerror(reason));
+  });
   std::string text;
   std::array<char, 1 << 14> part;
   do {

@@ -1,9 +1,9 @@
 #include "modeling/family/model_config.hpp"
 
-#include <fstream>
-
+#include "lib/base/file.hpp"
 #include "modeling/family/config_fields.hpp"
 #include "modeling/family/families.hpp"
+#include "modeling/weight/stored_dtype.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -75,10 +75,9 @@ void parse_heads(const Family& family, const ConfigFields& fields, ModelConfig& 
 }
 
 nlohmann::json read_json(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) fail("cannot read {}", path.string());
+  const std::string text = with_tensorfile([&] { return hexad::read_file(path); });
   try {
-    return nlohmann::json::parse(in);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     fail("{}: not valid JSON: {}", path.string(), error.what());
   }

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/input_file.hpp"
 #include "plugins/vllm_bridge/process/arguments.hpp"
 #include "plugins/vllm_bridge/refit/nccl/library.hpp"
 
@@ -99,8 +100,11 @@ void add_ids(const Json& value, std::set<int32_t>& ids) {
 }
 
 Json read_json(const fs::path& path) {
-  std::ifstream file(path);
-  return file ? Json::parse(file, nullptr, /*allow_exceptions=*/false) : Json();
+  if (!fs::exists(path)) return Json();
+  InputFile file(path, [](const std::string& name, const char* what, int reason) {
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name: %s %s: %s", name.c_str(), what, std::strerror(reason));
+  });
+  return Json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
 void read_model(Settings& s) {

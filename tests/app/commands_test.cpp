@@ -261,7 +261,8 @@ TEST_CASE("generate and score say what they cannot take") {
   ends(2, {"generate", model()}, "needs --prompt or --input");
   ends(2, {"generate", "/nowhere", "--prompt", "a"}, "no such directory: '/nowhere'");
   const auto lines = [&](const std::string& text) { return dir.write("in.jsonl", text).string(); };
-  ends(2, {"score", model(), "--input", "/nowhere.jsonl"}, "/nowhere.jsonl: cannot be read");
+  ends(2, {"score", model(), "--input", "/nowhere.jsonl"},
+       "/nowhere.jsonl: cannot be opened: No such file or directory");
   ends(2, {"score", model(), "--input", lines("{\"token_ids\": [1]}\n{\"token_ids\": [99]}\n")},
        "in.jsonl:2: token id 99 is outside the model's vocabulary of 12");
   ends(2, {"score", model(), "--input", lines("{\"token_ids\": []}\n")}, "in.jsonl:1: wanted \"token_ids\"");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "lib/base/fingerprint.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::algorithm {
@@ -25,7 +25,7 @@ std::string weights_of(const fs::path& model_dir) {
     fingerprint.add(file.filename().string());
     const auto size = static_cast<std::streamoff>(fs::file_size(file));
     fingerprint.add(std::to_string(size));
-    std::ifstream in(file, std::ios::binary);
+    InputFile in(file);
     std::string bytes(static_cast<size_t>(std::min(size, kEnd)), '\0');
     for (const std::streamoff begin : {std::streamoff{0}, size - static_cast<std::streamoff>(bytes.size())}) {
       in.seekg(begin);

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/own_file.hpp"
 #include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
@@ -12,13 +13,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// With them a checkpoint is a model that anyone can use: hexad convert.
-void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
+// With them a checkpoint is a model that anyone can use: hexad convert. What a link names elsewhere stays there; those
+// of the first checkpoint are told of.
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to, telemetry::Console* console) {
   std::filesystem::create_directories(to);
   for (const char* name :
        {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
-    if (std::filesystem::exists(from / name))
-      std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing);
+    if (!std::filesystem::exists(from / name)) continue;
+    if (const std::filesystem::path real = leads_out(from, name); real.empty())
+      copy_own_file(from, name, to / name);
+    else if (console)
+      console->line("note: checkpoints lack a file: " + leads_out_text(from, name, real));
   }
 }
 
@@ -41,7 +46,8 @@ void Saver::begin(const data::LoaderState& position) {
   step_ = info.total_steps;
   try {
     const std::filesystem::path directory = run_.checkpoints->begin(*step_);
-    copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer");
+    copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer",
+                   std::exchange(is_first_, false) ? &run_.console : nullptr);
     run_.policy.save(directory / "policy/weights",
                      run_.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
   } catch (...) {

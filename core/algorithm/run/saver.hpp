@@ -35,6 +35,7 @@ class Saver {
 
  private:
   Training& run_;
+  bool is_first_ = true;  // the next checkpoint is, of this run
   std::optional<int64_t> step_;
   checkpoint::TrainingInfo info_;
   std::future<void> commit_;  // valid when the workers have synced

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <span>
 
 #include "core/cluster/worker/worker.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -25,11 +25,14 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 }
 
 std::string log_tail(const std::string& path) {
-  std::ifstream in(path);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    lines.push_back(line);
-    if (lines.size() > 5) lines.erase(lines.begin());
+  try {
+    InputFile in(path);
+    for (std::string line; std::getline(in, line);) {
+      lines.push_back(line);
+      if (lines.size() > 5) lines.erase(lines.begin());
+    }
+  } catch (const Error&) {  // what it is read for matters more
   }
   std::string tail;
   for (const std::string& line : lines) tail += "\n    " + line;

@@ -1,8 +1,9 @@
 #include <cctype>
-#include <fstream>
+#include <cstring>
 
-#include "lib/base/error.hpp"
 #include "core/data/dataset/processor.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 
 namespace hexad::data {
 namespace {
@@ -53,8 +54,10 @@ std::string format_template(std::string_view text, const std::vector<std::string
 }
 
 std::string read_prompt_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) fail(ErrorKind::data, "{}: the prompt file cannot be read (prompt_file, system_prompt_file)", path);
+  InputFile in(path, [](const std::string& file, const char*, int reason) {
+    fail(ErrorKind::data, "{}: the prompt file cannot be read (prompt_file, system_prompt_file): {}", file,
+         std::strerror(reason));
+  });
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -1,9 +1,9 @@
 #include "core/data/dataset/json_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
@@ -104,8 +104,7 @@ std::vector<fs::path> files_of_split(const fs::path& folder, const std::string& 
 
 std::vector<Row> read_rows(const fs::path& file) {
   if (!is_json(file)) refuse_format(file);
-  std::ifstream in(file);
-  if (!in) fail(ErrorKind::data, "{}: cannot be read", file.string());
+  InputFile in(file);
   char first = 0;
   in >> first;
   in.clear();

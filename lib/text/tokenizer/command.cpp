@@ -1,9 +1,9 @@
 #include "lib/text/tokenizer/command.hpp"
 
-#include <fstream>
 #include <ostream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"
 
@@ -81,8 +81,7 @@ Json decode_line(const Tokenizer& tokenizer, const Line& line) {
 int tokenize_file(const std::filesystem::path& model_dir, const std::filesystem::path& input, std::ostream& out,
                   bool decode, const ChatRenderer& render) {
   const auto tokenizer = Tokenizer::load(model_dir);
-  std::ifstream in(input, std::ios::binary);
-  if (!in) fail(ErrorKind::data, "{}: cannot be read", input.string());
+  InputFile in(input);
   std::string text;
   int written = 0;
   for (int number = 1; std::getline(in, text); ++number) {

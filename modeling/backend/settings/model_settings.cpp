@@ -1,8 +1,8 @@
 #include "modeling/backend/settings/model_settings.hpp"
 
-#include <fstream>
-
+#include "lib/base/file.hpp"
 #include "modeling/error.hpp"
+#include "modeling/weight/stored_dtype.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -18,11 +18,11 @@ at::ScalarType parse_precision(const std::string& name) {
 
 json read_document(const std::filesystem::path& dir, const json& overrides) {
   const std::filesystem::path file = dir / "config.json";
-  std::ifstream in(file);
-  if (!in)
+  if (!std::filesystem::exists(file))
     fail("policy.model_name '{}': {} cannot be read; wanted a local Hugging Face directory", dir.string(),
          file.string());
-  json document = json::parse(in, nullptr, /*allow_exceptions=*/false);
+  json document =
+      json::parse(with_tensorfile([&] { return hexad::read_file(file); }), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) fail("{} is not a JSON object", file.string());
   if (!overrides.is_null()) {
     if (!overrides.is_object()) fail("policy.hf_config_overrides must be a mapping, got {}", overrides.dump());

@@ -2,20 +2,17 @@
 
 #include <ATen/Functions.h>
 
-#include <cstring>
-#include <fstream>
-
+#include "lib/base/file.hpp"
+#include "lib/base/own_file.hpp"
 #include "modeling/error.hpp"
+#include "modeling/weight/stored_dtype.hpp"
 
 namespace hexad::modeling {
 namespace {
 
 void replace_file(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path temporary = file.parent_path() / ("." + file.filename().string() + ".partial");
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) fail("cannot write {}: {}", temporary.string(), std::strerror(errno));
+  with_tensorfile([&] { hexad::write_file(temporary, text); });
   std::filesystem::rename(temporary, file);
 }
 
@@ -73,10 +70,10 @@ void write_model_configs(const ModelConfig& config, const std::filesystem::path&
   }
   if (document.contains("num_nextn_predict_layers")) document["num_nextn_predict_layers"] = 0;  // never loaded
   replace_file(dir / "config.json", document.dump(2) + "\n");
-  const std::filesystem::path generation = source_dir / "generation_config.json";
-  if (std::filesystem::exists(generation) && !std::filesystem::equivalent(source_dir, dir))
-    std::filesystem::copy_file(generation, dir / "generation_config.json",
-                               std::filesystem::copy_options::overwrite_existing);
+  const char* const generation = "generation_config.json";
+  if (std::filesystem::exists(source_dir / generation) && !std::filesystem::equivalent(source_dir, dir) &&
+      leads_out(source_dir, generation).empty())
+    with_tensorfile([&] { hexad::copy_own_file(source_dir, generation, dir / generation); });
 }
 
 std::string optimizer_key(const std::string& weight, const std::string& state) { return weight + "." + state; }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "lib/base/own_file.hpp"
 #include "plugins/vllm_bridge/http/event_loop.hpp"
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
 #include "plugins/vllm_bridge/refit/weight_names.hpp"
@@ -118,9 +119,15 @@ fs::path Checkpoint::finish(const sdk::Call& call) {
   for (const fs::directory_entry& entry : fs::directory_iterator(model_dir_)) {
     if (!entry.is_regular_file() || is_weight_file(entry.path())) continue;
     const fs::path copy = part_ / entry.path().filename();
+    const fs::path elsewhere = leads_out(model_dir_, entry.path().filename().string());
     write_file(call, copy, [&] {
       std::error_code error;
-      fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
+      if (elsewhere.empty()) {
+        fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
+      } else {  // the server reads it where it is
+        fs::remove(copy, error);
+        fs::create_symlink(elsewhere, copy, error);
+      }
       return error.value();
     });
   }

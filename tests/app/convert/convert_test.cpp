@@ -72,6 +72,52 @@ TEST_CASE("a Hugging Face directory is copied with its side files") {
   CHECK(out.at("a").shape == std::vector<int64_t>{2, 2});
 }
 
+TEST_CASE("a link that leads out of the folder is refused, be it text, weights or a configuration") {
+  TempFolder folder;
+  write_model(folder / "elsewhere", kConfig);
+  folder.write("elsewhere/tokenizer.json", "{\"secret\": 1}");
+  const auto linked = [&](const std::string& name) {
+    fs::remove_all(folder / "in");
+    write_model(folder / "in", kConfig);
+    fs::remove(folder / "in" / name);
+    fs::create_symlink("../elsewhere/" + name, folder / "in" / name);
+  };
+  for (const char* name : {"tokenizer.json", "model.safetensors", "config.json"}) {
+    linked(name);
+    check_refusal(
+        folder / "in", folder / "out",
+        fmt::format("in/{0} is a link to {1}, outside of {2}, and a link out of a model's folder is not copied", name,
+                    fs::canonical(folder / "elsewhere" / name).string(), (folder / "in").string()));
+  }
+  fs::create_directory(folder / "gguf");
+  folder.write("elsewhere/model.gguf", "GGUF");
+  fs::create_symlink("../elsewhere/model.gguf", folder / "gguf/model.gguf");
+  check_refusal(folder / "gguf", folder / "out", "gguf/model.gguf is a link to ");
+
+  // Of a checkpoint, its tokenizer's folder too.
+  write_model(folder / "step_1/policy/weights", kConfig);
+  fs::create_directories(folder / "step_1/policy/tokenizer");
+  fs::create_symlink(folder / "elsewhere/tokenizer.json", folder / "step_1/policy/tokenizer/tokenizer.json");
+  check_refusal(folder / "step_1", folder / "out", "policy/tokenizer/tokenizer.json is a link to ");
+}
+
+TEST_CASE("links within the folder, links to folders, and the files of Hugging Face's cache are taken") {
+  TempFolder folder;
+  const std::string snapshot = "hub/models--owner--name/snapshots/0a1b";
+  write_model(folder / "blobs", kConfig);
+  fs::create_directories(folder / snapshot);
+  fs::rename(folder / "blobs", folder / "hub/models--owner--name/blobs");
+  for (const char* name : {"config.json", "model.safetensors"})
+    fs::create_symlink(std::string("../../blobs/") + name, folder / snapshot / name);
+  folder.write(snapshot + "/README.md", "text");
+  fs::create_symlink("README.md", folder / snapshot / "LICENSE");
+  fs::create_directory_symlink("/", folder / snapshot / "original");
+  CHECK(convert::convert(folder / snapshot, folder / "out").tensors == 3);
+  CHECK(names_in(folder / "out") ==
+        std::vector<std::string>{"LICENSE", "README.md", "config.json", "model.safetensors"});
+  CHECK(fs::is_regular_file(fs::symlink_status(folder / "out/LICENSE")));
+}
+
 TEST_CASE("to bfloat16 or float16 and back: rounded once, integers as they are") {
   tensorfile::DType dtype = tensorfile::DType::bf16;
   SUBCASE("bfloat16") {}
