@@ -25,9 +25,12 @@ fs::path file_of(const std::string& sha256) {
 
 void record_verified(const std::string& sha256) {
   const fs::path file = file_of(sha256);
-  fs::create_directories(file.parent_path());
-  fs::permissions(file.parent_path(), fs::perms::owner_all);
+  const fs::path folder = file.parent_path();
+  fs::create_directories(folder);
+  // Whatever the umask: is_verified believes no file that others could have made.
+  for (const fs::path& own : {folder.parent_path(), folder}) fs::permissions(own, fs::perms::owner_all);
   if (!std::ofstream(file)) fail(ErrorKind::data, "{}: cannot be written: the pass is not remembered", file.string());
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
 }
 
 bool is_verified(const std::string& sha256) {
