@@ -73,7 +73,8 @@ function(hexad_add_plugin)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
   else()
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
-    target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--exclude-libs,ALL -static-libgcc
+    # libgcc_s, which every machine has, stays shared: an exception that escapes is unwound by one unwinder alone.
+    target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--exclude-libs,ALL
       $<$<LINK_LANGUAGE:CXX,CUDA>:-static-libstdc++>)
   endif()
 
@@ -156,7 +157,7 @@ function(hexad_add_check name sources libs shared_cxx out)
   target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check.map
     LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id)
   if(NOT shared_cxx)
-    target_link_options(${target} PRIVATE -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+    target_link_options(${target} PRIVATE $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
   endif()
   set(component "")
   if(HEXAD_PLUGIN_COMPONENT)
