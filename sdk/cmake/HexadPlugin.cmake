@@ -59,6 +59,11 @@ function(hexad_add_plugin)
   add_library(${target} MODULE ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE Hexad::sdk ${arg_LIBS})
   target_compile_definitions(${target} PRIVATE HEXAD_TARGET_MINOR=${arg_TARGET_MINOR})
+  # CMake 3.25 does not know how nvcc is told of C++20, and leaves it out without a word.
+  get_target_property(cuda_standard ${target} CUDA_STANDARD)
+  if("${arg_SOURCES}" MATCHES "\\.cu(;|$)" AND cuda_standard EQUAL 20 AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  endif()
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME} PREFIX lib
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins
     C_VISIBILITY_PRESET hidden LINK_DEPENDS ${here}/plugin.map BUILD_WITH_INSTALL_RPATH ON)
