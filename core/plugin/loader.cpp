@@ -95,7 +95,13 @@ const LoadedPlugin& Registry::load(Kind kind, const std::string& name) {
   if (!options_.enabled) {
     fail(ErrorKind::plugin, "{} plugin '{}' is not loaded: plugins.enabled is false", kind_name(kind), name);
   }
-  const Candidate candidate = find_plugin(options_, kind, name);
+  return load(find_plugin(options_, kind, name), name);
+}
+
+const LoadedPlugin& Registry::load(const Candidate& candidate) { return load(candidate, candidate.manifest->name); }
+
+const LoadedPlugin& Registry::load(const Candidate& candidate, const std::string& name) {
+  const Kind kind = candidate.manifest->kind;
   const std::scoped_lock lock(loaded().mutex);
   trace("{} '{}': manifest {}", kind_name(kind), name, candidate.manifest_path.string());
   const bool own_process = confined_by(options_, *candidate.manifest, name);
