@@ -1,11 +1,17 @@
 // hexad-manifest KIND NAME keys.yaml OUT.json: checks a plugin's keys, facts and rules (sdk/CONFIG.md), and writes them
-// as its manifest holds them. hexad_add_plugin(CONFIG keys.yaml) runs it.
+// as its manifest holds them. hexad-manifest --plugins FILE.so: prints "kind name" of every plugin of a library that has
+// just been built, a line each. hexad_add_plugin() runs both.
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <iostream>
 
+#include <hexad/abi.h>
+
+#include "core/config/declaration/declaration.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/config/declaration/declaration.hpp"
 
 namespace {
 
@@ -19,14 +25,42 @@ int compile(const std::string& kind, const std::string& name, const std::string&
   return 0;
 }
 
+// A query is static data (rule H1): it needs no more of a host than its version.
+int list_plugins(const std::string& library) {
+  void* const opened = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* const symbol = opened ? ::dlsym(opened, "hexad_plugin_query_v1") : nullptr;
+  if (!symbol) {
+    const char* const error = ::dlerror();
+    std::cerr << (error ? error : library + " has no hexad_plugin_query_v1") << '\n';
+    return 2;
+  }
+  hexad_host host{};
+  host.struct_size = HEXAD_STRUCT_SIZE(hexad_host, version);
+  host.abi_minor = HEXAD_ABI_MINOR;
+  constexpr int kMost = 64;  // which the loader follows
+  const hexad_plugin_desc* desc = reinterpret_cast<decltype(&hexad_plugin_query_v1)>(symbol)(&host);
+  std::vector<hexad::plugin::PluginName> known;
+  for (int i = 0; desc && i < kMost; ++i, desc = desc->next) {
+    const hexad::plugin::PluginName plugin{static_cast<hexad::plugin::Kind>(desc->kind), desc->name ? desc->name : ""};
+    const bool named = std::ranges::find(hexad::plugin::kKinds, plugin.kind) != std::end(hexad::plugin::kKinds) &&
+                       hexad::plugin::valid_plugin_name(plugin.name);
+    if (!named || std::ranges::find(known, plugin) != known.end()) continue;  // the conformance kit tells
+    known.push_back(plugin);
+    std::cout << hexad::plugin::kind_name(plugin.kind) << ' ' << plugin.name << '\n';
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::cerr << "usage: hexad-manifest KIND NAME keys.yaml OUT.json\n";
+  const bool lists = argc == 3 && std::string(argv[1]) == "--plugins";
+  if (argc != 5 && !lists) {
+    std::cerr << "usage: hexad-manifest KIND NAME keys.yaml OUT.json\n       hexad-manifest --plugins FILE.so\n";
     return 2;
   }
   try {
+    if (lists) return list_plugins(argv[2]);
     return compile(argv[1], argv[2], argv[3], argv[4]);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

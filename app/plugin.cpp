@@ -58,7 +58,7 @@ void add_plugin(CLI::App& app, int& exit_code) {
       });
   CLI::App* info =
       add(*plugin, "info", "All that is known of one plugin, and the configuration keys that it reads", arguments);
-  info->add_option("NAME", arguments->name, "Name, or absolute path of a .so")->required();
+  info->add_option("NAME", arguments->name, "Name, or path of a .so")->required();
   info->callback([arguments, &exit_code] {
     exit_code = plugin::plugin_info(arguments->options(), arguments->name, arguments->json, std::cout);
   });

@@ -13,7 +13,7 @@ namespace hexad::plugin {
 // built ("not built: make build"), are listed, not an error.
 int list_plugins(const Options& options, bool json, std::ostream& out);
 
-// `plugin info`. Prints all that is known of each plugin with this name (of any kind), or of an absolute path, and then
+// `plugin info`. Prints all that is known of each plugin with this name (of any kind), or of a path, and then
 // its keys, a line each (config/reference.hpp); as JSON a list with one object a plugin, whose "keys" is a list
 // (config::key_json). Throws Error(plugin) if there is none.
 int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out);

@@ -124,7 +124,7 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
 
 int plugin_info(const Options& options, const std::string& name, bool json, std::ostream& out) {
   std::vector<Candidate> matches;
-  if (name.starts_with('/')) {
+  if (is_plugin_path(name)) {
     matches.push_back(find_path(name));
   } else {
     const Discovery found = discover(options);

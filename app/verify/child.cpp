@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -27,11 +29,57 @@ constexpr bool kLimitsMemory = true;
 
 process::Setup setup_of(const ChildLimits& limits, const Descriptor& output) {
   process::Setup setup = {.descriptors = {{output.get(), STDOUT_FILENO}, {output.get(), STDERR_FILENO}},
-                          .limits = {{RLIMIT_CORE, 0}}};
+                          .limits = {{RLIMIT_CORE, 0}},
+                          .dies_with_us = true};
   if (kLimitsMemory)
     setup.limits.push_back({limits.gpu ? RLIMIT_DATA : RLIMIT_AS, static_cast<rlim_t>(limits.memory_bytes)});
   return setup;
 }
+
+// The group of the child that runs; 0: none does.
+std::atomic<pid_t> running_group = 0;
+
+void end_with_child(int signal) {
+  if (const pid_t group = running_group) ::kill(-group, SIGKILL);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// As long as it lives, a signal that ends this process ends the child before, with all that the child has started. A
+// signal that is ignored stays so.
+class EndsTogether {
+ public:
+  // Signals wait until `of` says which child it is.
+  EndsTogether() {
+    struct sigaction action {};
+    action.sa_handler = end_with_child;
+    sigset_t all;
+    sigemptyset(&all);
+    for (const int signal : kSignals) sigaddset(&all, signal);
+    ::sigprocmask(SIG_BLOCK, &all, &mask_before_);
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+    }
+  }
+  ~EndsTogether() {
+    running_group = 0;
+    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  EndsTogether(const EndsTogether&) = delete;
+
+  // 0, in the child itself: none.
+  void of(pid_t group) const {
+    running_group = group;
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  std::array<struct sigaction, kSignals.size()> before_{};
+  sigset_t mask_before_{};
+};
 
 int be_child(const std::function<std::string()>& work, int answer) {
   std::string text;
@@ -82,8 +130,12 @@ std::string problem_of(const std::optional<process::Exit>& exit, int timeout_s) 
 ChildResult run(const std::function<std::string()>& work, const ChildLimits& limits) {
   auto [answer, answer_end] = process::make_pipe();
   auto [output, output_end] = process::make_pipe();
-  process::Child child(
-      process::fork_here(setup_of(limits, output_end), [&, end = answer_end.get()] { return be_child(work, end); }));
+  const EndsTogether guard;
+  process::Child child(process::fork_here(setup_of(limits, output_end), [&, end = answer_end.get()] {
+    guard.of(0);
+    return be_child(work, end);
+  }));
+  guard.of(child.pid());
   answer_end.close();
   output_end.close();
   ChildResult result;

@@ -72,7 +72,7 @@ std::string run_level(const Tested& tested, int number, LevelFunction level, boo
       gpu = std::make_unique<verify::CudaDevice>();
       gpu_engine = std::make_unique<verify::CudaEngine>(engine, *gpu);
     }
-    const LoadedPlugin& plugin = Registry(options.plugins, nullptr).load(kind, candidate.manifest_path.string());
+    const LoadedPlugin& plugin = Registry(options.plugins, nullptr).load(candidate);
     verify::Subject subject;
     subject.query = plugin.query;
     subject.desc = plugin.desc;
@@ -148,7 +148,7 @@ LevelReport run_file_level(const Candidate& candidate, const VerifyOptions& opti
 }
 
 Candidate find_subject(const std::string& name, const Options& options) {
-  if (name.find('/') != std::string::npos) return find_path(std::filesystem::absolute(name));
+  if (is_plugin_path(name)) return find_path(name);
   const Discovery found = discover(options);
   for (const Candidate& candidate : found.candidates) {
     if (candidate.manifest && candidate.manifest->name == name) return candidate;

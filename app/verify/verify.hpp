@@ -47,7 +47,7 @@ struct VerifyReport {
   bool warned() const;
 };
 
-// Level 0 reads the file; if it fails, its code is not run. `name`: an absolute path of a .so or manifest, or a name.
+// Level 0 reads the file; if it fails, its code is not run. `name`: a path of a .so or manifest, or a name.
 VerifyReport verify_plugin(const std::string& name, const VerifyOptions& options);
 
 // Verifies, prints the report (one JSON object, or lines) and remembers a pass of all levels for

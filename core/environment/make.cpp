@@ -78,6 +78,13 @@ void check_declared(const std::string& name, const Json& section, const config::
   }
 }
 
+// A part of a sum that names a plugin which is not there, or is of another kind.
+void check_part_plugin(const std::string& part, const Json& plugin, const config::Catalog& catalog) {
+  if (!plugin.is_string()) return;  // said where it is made
+  const std::string why = catalog.why_missing(plugin::Kind::environment, plugin.get<std::string>());
+  if (!why.empty()) fail(ErrorKind::config, "env.{}.plugin: {}", part, why);
+}
+
 std::unique_ptr<Environment> make_of_plugin(const std::string& name, const Json& section, const Services& services) {
   try {
     return make_plugin_environment(name, section, services.plugins, services.locate, services.interrupted);
@@ -123,6 +130,8 @@ void check_section(const std::string& name, const Json& section, const config::C
   } else if (kind == "rewards") {
     make_weighted_sum(name, section, [&](const std::string& part, const Json& arguments) {
       check_section(part, arguments, catalog);
+      if (arguments.is_object() && kind_of(part, arguments) == "plugin")
+        check_part_plugin(part, arguments.at("plugin"), catalog);
       return nullptr;
     });
   } else {

@@ -22,8 +22,9 @@ struct Services {
 std::unique_ptr<Environment> make(const std::string& name, const nlohmann::ordered_json& section,
                                   const Services& services);
 
-// Throws what make() would throw about the keys, and about a program that is not there. Starts nothing, loads nothing,
-// and leaves alone what a plugin that `plugin` names is given.
+// Throws what make() would throw about the keys, and about a program, or a plugin of a part, that is not there. Starts
+// nothing, loads nothing, and leaves alone what a plugin that `plugin` names is given, and the plugin of the section
+// itself.
 void check_section(const std::string& name, const nlohmann::ordered_json& section, const config::Catalog& catalog);
 
 // The environment plugins that are installed.

@@ -45,8 +45,23 @@ Candidate read_candidate(const fs::path& manifest_path, bool trusted) {
   return candidate;
 }
 
+// The further plugins of a folder's libraries, but for those that have a manifest of their own there.
+void add_further(std::vector<Candidate>& candidates, size_t folder_begin) {
+  const size_t folder_end = candidates.size();
+  for (size_t i = folder_begin; i < folder_end; ++i) {
+    if (!candidates[i].manifest) continue;
+    const Candidate first = candidates[i];
+    for (const PluginName& further : first.manifest->also) {
+      const auto is_it = [&](const Candidate& c) { return c.manifest && c.manifest->plugin() == further; };
+      if (std::any_of(candidates.begin() + folder_begin, candidates.begin() + folder_end, is_it)) continue;
+      candidates.push_back(first);
+      candidates.back().manifest = first.manifest->of(further);
+    }
+  }
+}
+
 bool same_plugin(const Candidate& a, const Candidate& b) {
-  return a.manifest && b.manifest && a.manifest->kind == b.manifest->kind && a.manifest->name == b.manifest->name;
+  return a.manifest && b.manifest && a.manifest->plugin() == b.manifest->plugin();
 }
 
 // Marks later candidates of the same kind and name: shadowed across folders, an error of both within one.
@@ -99,17 +114,22 @@ std::vector<Folder> search_path(const Options& options) {
 Discovery discover(const Options& options) {
   Discovery found{search_path(options), {}};
   for (Folder& folder : found.folders) {
+    const size_t begin = found.candidates.size();
     for (const fs::path& manifest : manifests_in(folder.path)) {
       found.candidates.push_back(read_candidate(manifest, folder.trusted));
       ++folder.manifests;
     }
+    add_further(found.candidates, begin);
   }
   mark_repeats(found.candidates);
   return found;
 }
 
-Candidate find_path(const fs::path& path) {
+bool is_plugin_path(std::string_view name) { return name.find('/') != std::string_view::npos; }
+
+Candidate find_path(const fs::path& given) {
   std::error_code error;
+  const fs::path path = fs::absolute(given, error).lexically_normal();
   if (!fs::exists(path, error)) fail(ErrorKind::plugin, "{}: no such plugin file", path.string());
   fs::path manifest = path;
   if (!path.filename().string().ends_with(kManifestSuffix)) {
@@ -127,22 +147,27 @@ Candidate find_path(const fs::path& path) {
 
 void fail_not_found(const Discovery& found, std::optional<Kind> kind, const std::string& name) {
   std::vector<std::string> names;
-  std::string searched, broken;
+  std::string searched, broken, hint;
   for (const Candidate& c : found.candidates) {
     if (c.manifest && (!kind || c.manifest->kind == *kind)) names.push_back(c.manifest->name);
+    if (c.manifest && c.manifest->name == name) hint = fmt::format(" '{}' is a {}.", name, kind_name(c.manifest->kind));
     if (!c.manifest) broken += "\n  unreadable: " + c.problem;
   }
   for (const Folder& folder : found.folders) searched += (searched.empty() ? "" : ", ") + folder.text();
-  const auto guess = nearest(name, names);
+  if (name.ends_with(".so")) hint = fmt::format(" A file is named by its path: ./{}.", name);
+  if (const auto guess = nearest(name, names); guess && hint.empty()) hint = fmt::format(" Did you mean '{}'?", *guess);
   fail(ErrorKind::plugin, "{}plugin '{}' not found.{} searched: {}. Set plugins.paths or HEXAD_PLUGIN_PATH{}",
-       kind ? fmt::format("{} ", kind_name(*kind)) : "", name, guess ? fmt::format(" Did you mean '{}'?", *guess) : "",
-       searched, broken);
+       kind ? fmt::format("{} ", kind_name(*kind)) : "", name, hint, searched, broken);
 }
 
 Candidate find_plugin(const Options& options, Kind kind, const std::string& name) {
-  if (name.starts_with('/')) {
+  if (is_plugin_path(name)) {
     Candidate candidate = find_path(name);
-    if (candidate.manifest->kind != kind) {
+    const Manifest manifest = *candidate.manifest;
+    const auto further = std::ranges::find(manifest.also, kind, &PluginName::kind);
+    if (manifest.kind != kind && further != manifest.also.end()) {
+      candidate.manifest = manifest.of(*further);
+    } else if (manifest.kind != kind) {
       fail(ErrorKind::plugin, "{}: is a {} plugin, wanted a {}", name, kind_name(candidate.manifest->kind),
            kind_name(kind));
     }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/manifest/manifest.hpp"
@@ -45,11 +46,14 @@ std::vector<Folder> search_path(const Options& options);
 // Reads every manifest of the search path. Never throws for what it finds.
 Discovery discover(const Options& options);
 
-// The one plugin that `name` means: an absolute path to a .so or a manifest, or a name of the search path. Throws
-// Error(plugin) with the searched folders and the nearest name, or with the reason why the one found is refused.
+// Whether a plugin is named by a path, to its .so or its manifest: by what has a '/'.
+bool is_plugin_path(std::string_view name);
+
+// The one plugin that `name` means: a name of the search path, or a path, whose library's first plugin of `kind` it is. Throws Error(plugin) with the searched folders
+// and the nearest name, or with the reason why the one found is refused.
 Candidate find_plugin(const Options& options, Kind kind, const std::string& name);
 
-// The plugin of an absolute path, of whatever kind. Throws Error(plugin).
+// The plugin of a path, of whatever kind. A relative one counts from the working directory. Throws Error(plugin).
 Candidate find_path(const std::filesystem::path& path);
 
 // Throws the "not found" error for a plugin of `kind`, or of any kind.

@@ -107,7 +107,38 @@ void read_lists(const Fields& fields, const std::string& where, Manifest& manife
   }
 }
 
+Kind read_kind(const std::string& kind, const std::string& where) {
+  if (!kind_from(kind)) refuse("{}: kind '{}' is none of backend, generator, loss, environment", where, kind);
+  return *kind_from(kind);
+}
+
+std::string read_name(const std::string& name, const std::string& where) {
+  if (valid_plugin_name(name)) return name;
+  refuse("{}: name '{}' must be 2 to 63 characters, a-z first, then a-z, 0-9 and _", where, name);
+}
+
+void read_further(const Fields& fields, const std::string& where, Manifest& manifest) {
+  if (!fields.has("also")) return;
+  if (!fields.at("also").is_array())
+    refuse("{}: 'also' must be a list of objects, got {}", where, json_text(fields.at("also")));
+  for (const Json& each : fields.at("also")) {
+    const Fields further(each, where);
+    PluginName name{read_kind(further.text("kind"), where), read_name(further.text("name"), where)};
+    if (name == manifest.plugin() || std::ranges::find(manifest.also, name) != manifest.also.end())
+      refuse("{}: 'also' names {} '{}' a second time", where, kind_name(name.kind), name.name);
+    manifest.also.push_back(std::move(name));
+  }
+}
+
 }  // namespace
+
+Manifest Manifest::of(const PluginName& further) const {
+  Manifest manifest = *this;
+  manifest.kind = further.kind, manifest.name = further.name;
+  manifest.verify_config.clear(), manifest.also.clear();
+  manifest.config.clear(), manifest.check_library.clear(), manifest.check_sha256.clear();
+  return manifest;
+}
 
 std::string_view kind_name(Kind kind) {
   switch (kind) {
@@ -139,13 +170,8 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   if (const int64_t format = fields.integer("format"); format != 1) {
     refuse("{}: manifest format {}, this engine reads format 1", where, format);
   }
-  const std::string kind = fields.text("kind");
-  if (!kind_from(kind)) refuse("{}: kind '{}' is none of backend, generator, loss, environment", where, kind);
-  manifest.kind = *kind_from(kind);
-  manifest.name = fields.text("name");
-  if (!valid_plugin_name(manifest.name)) {
-    refuse("{}: name '{}' must be 2 to 63 characters, a-z first, then a-z, 0-9 and _", where, manifest.name);
-  }
+  manifest.kind = read_kind(fields.text("kind"), where);
+  manifest.name = read_name(fields.text("name"), where);
   manifest.version = fields.text("version");
   manifest.library = own_file(fields.text("library"), "library", where);
   const Fields abi(fields.at("abi"), where);
@@ -160,6 +186,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   manifest.build = fields.text_or("build", "make build");
   manifest.license = fields.text_or("license", "");
   read_lists(fields, where, manifest);
+  read_further(fields, where, manifest);
   if (fields.has("check")) {
     const Fields check(fields.at("check"), where);
     manifest.check_library = own_file(check.text("library"), "check.library", where);

@@ -27,6 +27,13 @@ std::optional<Kind> kind_from(std::string_view name);
 // [a-z][a-z0-9_]{1,62}
 bool valid_plugin_name(std::string_view name);
 
+// One of the plugins of a library.
+struct PluginName {
+  Kind kind = Kind::loss;
+  std::string name;
+  bool operator==(const PluginName&) const = default;
+};
+
 struct Manifest {
   Kind kind = Kind::loss;
   std::string name;
@@ -49,6 +56,13 @@ struct Manifest {
   std::string config;
   // Its check library (hexad/check.h), a file name in the manifest's own directory, and its digest; empty: none.
   std::string check_library, check_sha256;
+  // Further plugins of the same library (hexad_plugin_desc.next). All but kind and name is the manifest's, its
+  // configuration left out: that is the first one's.
+  std::vector<PluginName> also;
+
+  PluginName plugin() const { return {kind, name}; }
+  // The manifest of one of `also`.
+  Manifest of(const PluginName& further) const;
 };
 
 inline constexpr std::string_view kManifestSuffix = ".hexad.json";

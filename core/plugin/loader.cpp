@@ -13,6 +13,7 @@
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/unwinder.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -45,6 +46,7 @@ std::string loader_text(const std::string& what, const std::string& path) {
 hexad_plugin_query_fn open_library(const std::string& path) {
   using boost::dll::load_mode::rtld_local;
   using boost::dll::load_mode::rtld_now;
+  set_up_unwinder();
   const auto mode = rtld_now | rtld_local | static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);
   try {
     auto library = std::make_unique<boost::dll::shared_library>(path, mode);
@@ -93,7 +95,13 @@ const LoadedPlugin& Registry::load(Kind kind, const std::string& name) {
   if (!options_.enabled) {
     fail(ErrorKind::plugin, "{} plugin '{}' is not loaded: plugins.enabled is false", kind_name(kind), name);
   }
-  const Candidate candidate = find_plugin(options_, kind, name);
+  return load(find_plugin(options_, kind, name), name);
+}
+
+const LoadedPlugin& Registry::load(const Candidate& candidate) { return load(candidate, candidate.manifest->name); }
+
+const LoadedPlugin& Registry::load(const Candidate& candidate, const std::string& name) {
+  const Kind kind = candidate.manifest->kind;
   const std::scoped_lock lock(loaded().mutex);
   trace("{} '{}': manifest {}", kind_name(kind), name, candidate.manifest_path.string());
   const bool own_process = confined_by(options_, *candidate.manifest, name);

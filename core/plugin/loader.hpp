@@ -36,16 +36,20 @@ class Registry {
   // plugins.
   Registry(Options options, const hexad_runtime* runtime);
 
-  // Loads what `name` (a name or an absolute path) means. Throws Error(plugin) with every reason of the loading
+  // Loads what `name` (a name or a path) means. Throws Error(plugin) with every reason of the loading
   // procedure: not found, insecure, not pinned, digest, ELF, versions of LibTorch, CUDA and glibc (all before the code
   // is opened), undefined symbols, descriptor. A plugin of options.own_process gets a process of its own; Error(config)
   // for a backend among them. The reference is valid for the life of the process. Thread-safe.
   const LoadedPlugin& load(Kind kind, const std::string& name);
+  // The same of a plugin that has been found.
+  const LoadedPlugin& load(const Candidate& candidate);
 
   const Options& options() const { return options_; }
   const hexad_runtime* runtime() const { return runtime_; }
 
  private:
+  const LoadedPlugin& load(const Candidate& candidate, const std::string& name);
+
   Options options_;
   const hexad_runtime* runtime_;
 };

@@ -24,9 +24,12 @@ fs::path file_of(const std::string& sha256) {
 
 void record_verified(const std::string& sha256) {
   const fs::path file = file_of(sha256);
-  fs::create_directories(file.parent_path());
-  fs::permissions(file.parent_path(), fs::perms::owner_all);
+  const fs::path folder = file.parent_path();
+  fs::create_directories(folder);
+  // Whatever the umask: is_verified believes no file that others could have made.
+  for (const fs::path& own : {folder.parent_path(), folder}) fs::permissions(own, fs::perms::owner_all);
   write_file(file, "");
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
 }
 
 bool is_verified(const std::string& sha256) {

@@ -1,6 +1,6 @@
 # hexad_add_plugin(NAME my_loss KIND loss SOURCES a.c ... [VERSION 1.0.0] [LICENSE Apache-2.0] [MEMORY host cuda]
 #                  [TARGET_MINOR 0] [TORCH 2.11.0] [SHARED_CXX] [LIBS libs...] [CONFIG keys.yaml]
-#                  [CHECK check.cpp ...] [CHECK_LIBS libs...] [VERIFY_CONFIG key=value ...])
+#                  [CHECK check.cpp ...] [CHECK_LIBS libs...] [VERIFY_CONFIG key=value ...] [ALSO kind:name ...])
 #
 # Builds lib/hexad/plugins/lib<NAME>.so with the single exported symbol hexad_plugin_query_v1 and writes the manifest
 # lib<NAME>.hexad.json beside it; `cmake --install` puts both under the same path of the prefix. First-party plugins and
@@ -21,11 +21,13 @@
 #                 which links libc, takes in CHECK_LIBS, and has libstdc++ as the plugin has it
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
 #                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
+#   ALSO          further plugins of the library (hexad_plugin_desc.next), which are chosen by name too. The program
+#                 hexad-manifest finds them by itself, but for TORCH and SHARED_CXX, whose libraries may not be there yet
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)
   cmake_parse_arguments(arg "SHARED_CXX" "NAME;KIND;VERSION;LICENSE;TARGET_MINOR;TORCH;CONFIG"
-    "SOURCES;MEMORY;LIBS;CHECK;CHECK_LIBS;VERIFY_CONFIG" ${ARGN})
+    "SOURCES;MEMORY;LIBS;CHECK;CHECK_LIBS;VERIFY_CONFIG;ALSO" ${ARGN})
   foreach(needed NAME KIND SOURCES)
     if(NOT arg_${needed})
       message(FATAL_ERROR "hexad_add_plugin: ${needed} is missing")
@@ -59,6 +61,11 @@ function(hexad_add_plugin)
   add_library(${target} MODULE ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE Hexad::sdk ${arg_LIBS})
   target_compile_definitions(${target} PRIVATE HEXAD_TARGET_MINOR=${arg_TARGET_MINOR})
+  # CMake 3.25 does not know how nvcc is told of C++20, and leaves it out without a word.
+  get_target_property(cuda_standard ${target} CUDA_STANDARD)
+  if("${arg_SOURCES}" MATCHES "\\.cu(;|$)" AND cuda_standard EQUAL 20 AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  endif()
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME} PREFIX lib
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hexad/plugins
     C_VISIBILITY_PRESET hidden LINK_DEPENDS ${here}/plugin.map BUILD_WITH_INSTALL_RPATH ON)
@@ -73,7 +80,8 @@ function(hexad_add_plugin)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
   else()
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
-    target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--exclude-libs,ALL -static-libgcc
+    # libgcc_s, which every machine has, stays shared: an exception that escapes is unwound by one unwinder alone.
+    target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--exclude-libs,ALL
       $<$<LINK_LANGUAGE:CXX,CUDA>:-static-libstdc++>)
   endif()
 
@@ -81,10 +89,19 @@ function(hexad_add_plugin)
   string(REPLACE ";" "|" verify_config "${arg_VERIFY_CONFIG}")
   hexad_compile_keys(${arg_NAME} ${arg_KIND} "${arg_CONFIG}" config)
   hexad_add_check(${arg_NAME} "${arg_CHECK}" "${arg_CHECK_LIBS}" ${shared_cxx} check)
+  string(REPLACE ";" "," also "${arg_ALSO}")
+  set(query "")
+  if(NOT shared_cxx AND NOT CMAKE_CROSSCOMPILING)
+    set(query ${HEXAD_MANIFEST})
+    if(TARGET hexad-manifest)  # the engine's own build
+      set(query $<TARGET_FILE:hexad-manifest>)
+      add_dependencies(${target} hexad-manifest)
+    endif()
+  endif()
   set(write_manifest ${CMAKE_COMMAND} -DCONFIG=${config} -DCHECK=${check} -DKIND=${arg_KIND} -DNAME=${arg_NAME}
     -DVERSION=${arg_VERSION}
     -DMIN_HOST_MINOR=${arg_TARGET_MINOR} -DMEMORY=${memory} -DTORCH=${arg_TORCH} -DCUDA=${cuda}
-    -DLICENSE=${arg_LICENSE} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+    -DLICENSE=${arg_LICENSE} -DALSO=${also} -DARCH=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
   if(config)  # a manifest from the start, and a new one with new keys
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${config})
     hexad_declare_unbuilt(${arg_NAME} "${config}" ${write_manifest} -DVERIFY_CONFIG=${verify_config})
@@ -95,7 +112,7 @@ function(hexad_add_plugin)
     add_dependencies(${target} hexad_manifest_${arg_NAME})
   endif()
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-    COMMAND ${write_manifest} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P
+    COMMAND ${write_manifest} -DQUERY=${query} -DVERIFY_CONFIG=${verify_config} -DLIBRARY=$<TARGET_FILE:${target}> -P
     ${here}/write_manifest.cmake)
   set(component "")
   if(HEXAD_PLUGIN_COMPONENT)  # of a project whose parts are installed one by one
@@ -106,6 +123,7 @@ function(hexad_add_plugin)
   list(JOIN write_manifest "\" \"" write_manifest)
   string(REPLACE "\"" "\\\"" verify_config "${verify_config}")
   install(CODE "execute_process(COMMAND \"${write_manifest}\" \"-DVERIFY_CONFIG=${verify_config}\"
+    \"-DBUILT=${CMAKE_BINARY_DIR}/lib/hexad/plugins/lib${arg_NAME}.hexad.json\"
     \"-DLIBRARY=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/hexad/plugins/lib${arg_NAME}.so\"
     -P \"${here}/write_manifest.cmake\" COMMAND_ERROR_IS_FATAL ANY)" ${component})
 
@@ -156,7 +174,7 @@ function(hexad_add_check name sources libs shared_cxx out)
   target_link_options(${target} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check.map
     LINKER:-z,now LINKER:-z,relro LINKER:-z,noexecstack LINKER:-z,defs LINKER:--exclude-libs,ALL LINKER:--build-id)
   if(NOT shared_cxx)
-    target_link_options(${target} PRIVATE -static-libgcc $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
+    target_link_options(${target} PRIVATE $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
   endif()
   set(component "")
   if(HEXAD_PLUGIN_COMPONENT)

@@ -202,6 +202,23 @@ TEST_CASE("a section without a kind is the plugin of its name or type, and has t
   CHECK(contains(refused("tyo", nullptr), "env_name: unknown environment 'tyo', did you mean 'toy'?"));
 }
 
+TEST_CASE("a part of a sum whose plugin is not there is refused by its key before anything is loaded") {
+  const Toy toy("", {{"kind", "loss"}});
+  plugin::Options options;
+  options.paths = {toy.folder.path()};
+  const config::Catalog catalog(options);
+  const auto refused = [&](const char* plugin) {
+    const Json section = {{"rewards", {{{"name", "own"}, {"plugin", plugin}}}}};
+    return error_of([&] { check_section("mine", section, catalog); });
+  };
+  CHECK_MESSAGE(refused("nonesuch").starts_with(
+                    "env.mine.rewards[0].plugin: environment plugin 'nonesuch' not found. searched: "),
+                refused("nonesuch"));
+  CHECK_MESSAGE(contains(refused("toy"), "environment plugin 'toy' not found. 'toy' is a loss. "), refused("toy"));
+  CHECK_MESSAGE(contains(refused("/nowhere/libx.so"), "/nowhere/libx.so: no such plugin file"),
+                refused("/nowhere/libx.so"));
+}
+
 TEST_CASE("a key that a manifest declares below plugin_config may stand beside it, in parts of a sum too") {
   const Json scale = {{"type", "float"}, {"default", 3}, {"min", 0}, {"meaning", "factor"}};
   const Toy toy("", {{"kind", "environment"}, {"config", {{"keys", {{"plugin_config.scale", scale}}}}}});

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "app/plugin.hpp"
+#include "core/config/declaration/catalog.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 
 using namespace hexad::plugin;
@@ -93,6 +94,55 @@ TEST_CASE("an absolute path names the library or its manifest") {
   CHECK(find_plugin({}, Kind::loss, (folder.path() / "liba.hexad.json").string()).library() == library);
   CHECK(error_of([&] { find_plugin({}, Kind::backend, library.string()); }) ==
         library.string() + ": is a loss plugin, wanted a backend");
+}
+
+TEST_CASE("a relative path counts from the working directory, and a file without one is told its path") {
+  const PluginFolder folder;
+  std::ofstream(folder.path() / "liba.so") << "x";
+  folder.write_manifest(folder.path() / "liba.so", "my_loss");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  for (const char* path : {"./liba.so", "./liba.hexad.json", "sub/../liba.so"})
+    CHECK(find_plugin({}, Kind::loss, path).library() == folder.path() / "liba.so");
+  hexad::config::Catalog catalog(searching({folder.path()}));
+  const hexad::config::Installed* found = catalog.find(Kind::loss, "./liba.so");
+  REQUIRE(found);
+  CHECK(found == catalog.find(Kind::loss, "my_loss"));  // no second one of the same
+  const std::string gone = not_found({}, "./libb.so"), bare = not_found({}, "liba.so");
+  fs::current_path(before);
+  CHECK(gone == (folder.path() / "libb.so").string() + ": no such plugin file");
+  CHECK_MESSAGE(contains(bare, "loss plugin 'liba.so' not found. A file is named by its path: ./liba.so. searched: "),
+                bare);
+}
+
+TEST_CASE("further plugins of a library are found by their names, and by its path where their kind is wanted") {
+  const PluginFolder folder;
+  std::ofstream(folder.path() / "liba.so") << "x";
+  add_manifest(folder, "a", "first",
+               {{"also", {{{"kind", "loss"}, {"name", "second"}}, {{"kind", "generator"}, {"name", "draws"}}}},
+                {"config", {{"keys", {{"x", {{"type", "int"}, {"meaning", "the first one's"}}}}}}}});
+  const Options options = searching({folder.path()});
+  const Candidate second = find_plugin(options, Kind::loss, "second");
+  CHECK(second.library() == folder.path() / "liba.so");
+  CHECK(second.manifest->sha256 == find_plugin(options, Kind::loss, "first").manifest->sha256);
+  CHECK(second.manifest->config.empty());
+  CHECK(find_plugin(options, Kind::generator, "draws").manifest->name == "draws");
+  CHECK(find_plugin({}, Kind::generator, (folder.path() / "liba.so").string()).manifest->name == "draws");
+  CHECK(find_plugin({}, Kind::loss, (folder.path() / "liba.so").string()).manifest->name == "first");
+  std::ostringstream text;
+  list_plugins(options, false, text);
+  for (const char* name : {"loss      first ", "loss      second ", "generator draws "})
+    CHECK_MESSAGE(contains(text.str(), name), text.str());
+  // One that has a manifest of its own is that manifest's.
+  add_manifest(folder, "b", "second");
+  CHECK(find_plugin(options, Kind::loss, "second").library() == folder.path() / "libb.so");
+}
+
+TEST_CASE("a plugin of another kind is told as such") {
+  const PluginFolder folder;
+  add_manifest(folder, "a", "mine", {{"kind", "backend"}});
+  const std::string text = not_found(searching({folder.path()}), "mine");
+  CHECK_MESSAGE(contains(text, "loss plugin 'mine' not found. 'mine' is a backend. searched: "), text);
 }
 
 TEST_CASE("options come from the plugins section") {

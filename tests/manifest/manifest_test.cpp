@@ -61,6 +61,24 @@ TEST_CASE("a bad manifest is refused with the key at fault") {
     CHECK(contains(error_with({{"verify_config", keys}}), "'verify_config' must be a list of KEY=VALUE texts, got "));
 }
 
+TEST_CASE("further plugins of a library have the manifest's facts, and none of its configuration") {
+  Json json = good();
+  json["also"] = {{{"kind", "loss"}, {"name", "other_loss"}}, {{"kind", "generator"}, {"name", "my_loss"}}};
+  json["config"] = {{"keys", Json::object()}};
+  const Manifest manifest = parse_manifest(json.dump(), "m.json");
+  CHECK(manifest.also == std::vector<PluginName>{{Kind::loss, "other_loss"}, {Kind::generator, "my_loss"}});
+  const Manifest other = manifest.of(manifest.also[1]);
+  CHECK(other.plugin() == PluginName{Kind::generator, "my_loss"});
+  CHECK(other.sha256 == manifest.sha256);
+  CHECK(other.library == manifest.library);
+  CHECK((other.config.empty() && other.verify_config.empty() && other.also.empty()));
+  CHECK(error_with({{"also", "x"}}) == "m.json: 'also' must be a list of objects, got \"x\"");
+  CHECK(error_with({{"also", {{{"kind", "loss"}}}}}) == "m.json: key 'name' is missing");
+  CHECK(contains(error_with({{"also", {{{"kind", "lose"}, {"name", "a"}}}}}), "m.json: kind 'lose' is none of"));
+  CHECK(error_with({{"also", {{{"kind", "loss"}, {"name", "my_loss"}}}}}) ==
+        "m.json: 'also' names loss 'my_loss' a second time");
+}
+
 TEST_CASE("a manifest's size, depth and keys are bounded") {
   const auto error = [](const std::string& text) { return error_of([&] { parse_manifest(text, "m.json"); }); };
   CHECK(contains(error(""), "m.json: not JSON"));

@@ -58,12 +58,12 @@ class Stranger {
   PluginFolder folder_;
 };
 
-// The same with a check library of this C source.
-std::string checked(const std::string& body, const std::vector<std::string>& overrides = {}) {
+// The same with a check library of this source.
+using Compile = std::function<fs::path(const PluginFolder&, const std::string& source)>;
+std::string checked(const std::string& body, const std::vector<std::string>& overrides, const Compile& compile) {
   const PluginFolder folder;
-  const fs::path check = folder.compile(
-      "mine_check", "",
-      "#include <hexad/check.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n" + body);
+  const fs::path check = compile(
+      folder, "#include <hexad/check.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n" + body);
   const Stranger stranger(
       Json{{"config", declaration({{"rules", Json::array({{{"require", "check.parts < 3"},
                                                            {"key", "my_cfg.mode"},
@@ -71,6 +71,13 @@ std::string checked(const std::string& body, const std::vector<std::string>& ove
            {"check", {{"library", "libmine_check.so"}, {"sha256", digest_of(check)}}}});
   fs::copy_file(check, stranger.folder().path() / "libmine_check.so");
   return stranger.said(overrides);
+}
+
+// Of this C source.
+std::string checked(const std::string& body, const std::vector<std::string>& overrides = {}) {
+  return checked(body, overrides, [](const PluginFolder& folder, const std::string& source) {
+    return folder.compile("mine_check", "", source);
+  });
 }
 
 const std::string kHead = "int32_t hexad_plugin_check_v1(const hexad_check_host* host, const char* input) ";
@@ -153,6 +160,16 @@ TEST_CASE("a check library that crashes, hangs or answers nonsense is one line t
   faulty("__attribute__((constructor)) static void wait(void) { for (;;) sleep(1); }\n" + kHead + "{ return 0; }",
          "did not end within 500 ms");
   faulty("int nothing;", "undefined symbol: hexad_plugin_check_v1");
+}
+
+TEST_CASE("what a check library throws is told, also where it has a runtime of its own") {
+  const std::string body = "#include <stdexcept>\n" + kHead + "{ throw std::runtime_error(\"no such table\"); }";
+  for (const char* flags : {"", "-static-libstdc++", "-static-libstdc++ -static-libgcc"}) {
+    const std::string said = checked(body, {}, [&](const PluginFolder& folder, const std::string& source) {
+      return folder.compile_cpp("mine_check", flags, source);
+    });
+    CHECK_MESSAGE(contains(said, "threw a C++ exception across the ABI: no such table: the plugin is faulty"), said);
+  }
 }
 
 TEST_CASE("a check library that is not the manifest's is not opened") {

@@ -120,16 +120,11 @@ class PluginFolder {
 
   // Compiles lib<name>.so with extra compiler flags; returns its path.
   fs::path compile(const std::string& name, const std::string& flags = "", const std::string& source = kSource) const {
-    const fs::path file = path_ / (name + ".c"), library = path_ / ("lib" + name + ".so");
-    std::ofstream(file) << source;
-    const char* root = std::getenv("HEXAD_SOURCE_DIR");
-    const char* compiler = std::getenv("CC");
-    const std::string command = fmt::format(
-        "{} -std=gnu11 -shared -fPIC -fvisibility=hidden -w -I{}/sdk/include {} {} -o {} > {}/log 2>&1",
-        compiler ? compiler : "cc", root ? root : ".", flags, file.string(), library.string(), path_.string());
-    const int status = std::system(command.c_str());
-    REQUIRE_MESSAGE(status == 0, command << "\n" << read_text(path_ / "log"));
-    return library;
+    return build(name, ".c", "CC", "cc -std=gnu11", flags, source);
+  }
+  // The same of C++.
+  fs::path compile_cpp(const std::string& name, const std::string& flags, const std::string& source) const {
+    return build(name, ".cpp", "CXX", "c++ -std=c++20", flags, source);
   }
 
   // A manifest for a library as it is, with `changes` merged over it.
@@ -160,6 +155,20 @@ class PluginFolder {
   }
 
  private:
+  fs::path build(const std::string& name, const char* suffix, const char* variable, std::string compiler,
+                 const std::string& flags, const std::string& source) const {
+    const fs::path file = path_ / (name + suffix), library = path_ / ("lib" + name + ".so");
+    std::ofstream(file) << source;
+    const char* root = std::getenv("HEXAD_SOURCE_DIR");
+    if (const char* given = std::getenv(variable)) compiler.replace(0, compiler.find(' '), given);
+    const std::string command =
+        fmt::format("{} -shared -fPIC -fvisibility=hidden -w -I{}/sdk/include {} {} -o {} > {}/log 2>&1", compiler,
+                    root ? root : ".", flags, file.string(), library.string(), path_.string());
+    const int status = std::system(command.c_str());
+    REQUIRE_MESSAGE(status == 0, command << "\n" << read_text(path_ / "log"));
+    return library;
+  }
+
   fs::path path_;
 };
 

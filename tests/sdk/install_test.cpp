@@ -27,6 +27,9 @@ const std::vector<std::string>& expected() {
       "share/hexad/template/README.md.in",
       "share/hexad/template/.gitignore.in",
       "share/hexad/template/loss_c/@NAME@.c.in",
+      "share/hexad/examples/loss_rust/ppo_clip_rust.rs",
+      "share/doc/hexad-sdk/README.md",
+      "share/doc/hexad-sdk/plugins.md",
       "share/doc/hexad-sdk/ABI.md",
       "share/doc/hexad-sdk/CONFIG.md",
   };
@@ -59,6 +62,17 @@ TEST_CASE("abi.h compiles as C11, C17, C++17 and C++20, the wrapper as C++20, wi
       must(dir, fmt::format("{} -std={} {} abi.cpp", cpp, standard, flags));
     must(dir, fmt::format("for file in *_only.cpp; do {} -std=c++20 {} $file; done", cpp, flags));
   }
+}
+
+TEST_CASE("the installed examples build where they lie, against the SDK that they came with") {
+  const TempDir dir;
+  for (const char* example : {"loss_c", "environment_c"})
+    must(dir,
+         fmt::format("cmake -S {0}/share/hexad/examples/{1} -B {1} && cmake --build {1}", prefix().string(), example));
+  CHECK(fs::exists(dir / "loss_c/lib/hexad/plugins/libppo_clip_c.hexad.json"));
+  if (!has("rustc")) return test_report::skipped("the example in Rust: there is no rustc");
+  must(dir, fmt::format("{}/share/hexad/examples/loss_rust/build.sh $PWD/rust", prefix().string()));
+  CHECK(fs::exists(dir / "rust/libppo_clip_rust.hexad.json"));
 }
 
 TEST_CASE("the build tree has the installed layout, so that find_package and templates work from it") {

@@ -39,6 +39,15 @@ TEST_CASE("the losses build with clang too") {
   check_template("loss_cpp", "-DCMAKE_CXX_COMPILER=clang++");
 }
 
+TEST_CASE("what uses the C++ wrapper builds with libc++ too") {
+  const TempDir dir;
+  dir.write("version.cpp", "#include <version>\n");
+  if (!has("clang++") || sh(dir, "clang++ -std=c++20 -stdlib=libc++ -fsyntax-only version.cpp").code != 0)
+    return test_report::skipped("there is no clang++ with libc++");
+  for (const char* kind : {"loss_cpp", "generator", "backend", "environment"})
+    check_template(kind, "-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS=-stdlib=libc++");
+}
+
 TEST_CASE("loss_cuda builds where nvcc is, and says what it needs where it is not") {
   if (has("nvcc")) {
     const TempDir dir;
@@ -49,6 +58,8 @@ TEST_CASE("loss_cuda builds where nvcc is, and says what it needs where it is no
     const Json manifest = Json::parse(toy::read_text(folder / "libmy_loss_cuda.hexad.json"));
     CHECK(manifest.at("memory") == Json{"cuda"});
     CHECK(manifest.at("requires").contains("cuda"));
+    must(dir, "sed -i 's#<hexad/abi.h>#<hexad/loss.hpp>#' my_loss_cuda/my_loss_cuda.cu");  // which is C++20
+    must(dir, "cmake --build my_loss_cuda/build");
   } else {
     test_report::skipped("what builds: there is no nvcc");
   }

@@ -68,19 +68,20 @@ Catalog::Catalog(plugin::Options options) : options_(std::move(options)) {
 }
 
 const Installed* Catalog::find(plugin::Kind kind, const std::string& name) {
+  const bool is_path = plugin::is_plugin_path(name);
+  const std::filesystem::path path = is_path ? std::filesystem::absolute(name).lexically_normal() : "";
   const auto is_it = [&](const Installed& each) {
     if (each.kind() != kind) return false;
     const plugin::Candidate& found = each.candidate();
-    if (each.name() == name || found.manifest_path == name || found.library() == name) return true;
+    if (is_path) return found.manifest_path == path || found.library() == path;
+    if (each.name() == name) return true;
     return std::ranges::find(each.outline().named, name) != each.outline().named.end();
   };
   const auto found = std::ranges::find_if(found_, is_it);
   if (found != found_.end()) return &*found;
-  if (!name.starts_with('/')) return nullptr;
+  if (!is_path) return nullptr;
   try {
-    plugin::Candidate candidate = plugin::find_path(name);
-    if (candidate.manifest->kind != kind) return nullptr;
-    return &found_.emplace_back(std::move(candidate));
+    return &found_.emplace_back(plugin::find_plugin(options_, kind, name));
   } catch (const Error&) {
     return nullptr;  // the run says why
   }

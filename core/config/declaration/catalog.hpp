@@ -44,7 +44,7 @@ class Catalog {
   explicit Catalog(plugin::Options options);
 
   const std::deque<Installed>& all() const { return found_; }
-  // The plugin of this name, of one of its other names (`named`), or at an absolute path; null if there is none.
+  // The plugin of this name, of one of its other names (`named`), or at a path; null if there is none.
   const Installed* find(plugin::Kind kind, const std::string& name);
   // That of its own name alone.
   const Installed* installed(plugin::Kind kind, const std::string& name) const;

@@ -111,7 +111,9 @@ std::optional<BytesFact> bytes_of(Facts& facts) {
   return out;
 }
 
-std::string to_load(const Chosen& chosen) { return chosen.name.starts_with('/') ? chosen.name : chosen.plugin(); }
+std::string to_load(const Chosen& chosen) {
+  return plugin::is_plugin_path(chosen.name) ? chosen.name : chosen.plugin();
+}
 
 }  // namespace
 

@@ -228,7 +228,7 @@ std::string choosing_key(plugin::Kind kind, const std::string& block) {
 
 std::string Chosen::plugin() const {
   if (installed) return installed->name();
-  if (!name.starts_with('/')) return name;
+  if (!plugin::is_plugin_path(name)) return name;
   const std::string stem = std::filesystem::path(name).stem().string();
   return stem.starts_with("lib") ? stem.substr(3) : stem;
 }

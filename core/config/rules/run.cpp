@@ -83,7 +83,7 @@ void check_pins(RuleContext& c) {
 
 // The name of the plugin that a value stands for: a path's is that of its file, libNAME.so.
 std::string plugin_name(const std::string& value) {
-  if (!value.starts_with('/')) return value;
+  if (!plugin::is_plugin_path(value)) return value;
   const std::string stem = std::filesystem::path(value).stem().string();
   return stem.starts_with("lib") ? stem.substr(3) : stem;
 }

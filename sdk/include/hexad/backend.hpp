@@ -69,7 +69,7 @@ class BackendThunks {
   static void weights_end(Self* self) {
     try {
       reinterpret_cast<Box<T>*>(self)->object.weights_end();
-    } catch (abi::__forced_unwind&) {
+    } catch (ThreadCancelled&) {
       throw;
     } catch (...) {  // cleanup has nowhere to report to
     }

@@ -45,7 +45,7 @@ class GeneratorThunks {
   static void release(Self* self, const hexad_completion* const* events, int64_t count) {
     try {
       reinterpret_cast<Box<T>*>(self)->object.release({events, static_cast<size_t>(count)});
-    } catch (abi::__forced_unwind&) {
+    } catch (ThreadCancelled&) {
       throw;
     } catch (...) {  // cleanup has nowhere to report to
     }

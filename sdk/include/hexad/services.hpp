@@ -1,7 +1,6 @@
 // Header-only C++20 over abi.h: errors, the guard that keeps exceptions inside the plugin, and the host's services.
 // Everything here is compiled into the plugin; nothing of it crosses the ABI.
 #pragma once
-#include <cxxabi.h>
 #include <hexad/abi.h>
 
 #include <cstdarg>
@@ -14,8 +13,18 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 
 namespace hexad::sdk {
+
+// What libstdc++ unwinds a cancelled thread with: it has to pass every catch. libc++ has no name for it.
+#ifdef __GLIBCXX__
+using ThreadCancelled = abi::__forced_unwind;
+#else
+class ThreadCancelled {};  // never thrown
+#endif
 
 // Thrown by plugin code and by the wrappers; the guard turns it into its code and text.
 class Error : public std::runtime_error {
@@ -59,7 +68,7 @@ hexad_code guard(const hexad_host* host, hexad_call* call, Function&& function) 
     return host->set_error(call, HEXAD_RESOURCE_EXHAUSTED, "out of host memory", UINT64_MAX);
   } catch (const std::exception& error) {
     return host->set_error(call, HEXAD_INTERNAL, error.what(), UINT64_MAX);
-  } catch (abi::__forced_unwind&) {
+  } catch (ThreadCancelled&) {
     throw;
   } catch (...) {
     return host->set_error(call, HEXAD_INTERNAL, "an exception that is no std::exception", UINT64_MAX);
@@ -224,7 +233,7 @@ template <typename T, typename Handle>
 void destroy_box(Handle* self) {
   try {
     delete reinterpret_cast<Box<T>*>(self);
-  } catch (abi::__forced_unwind&) {
+  } catch (ThreadCancelled&) {
     throw;
   } catch (...) {  // cleanup has nowhere to report to
   }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <hexad/check.h>
 
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/sha256.hpp"
+#include "lib/base/unwinder.hpp"
 
 namespace hexad::config {
 namespace {
@@ -61,18 +63,31 @@ std::string refusal(const std::filesystem::path& file, const std::string& sha256
   }
 }
 
+// How the call failed; "" if it did not.
+std::string failure_of(hexad_check_fn check, const hexad_check_host& host, const std::string& input) {
+  try {
+    const int32_t code = check(&host, input.c_str());
+    return code == 0 ? "" : fmt::format("failed: hexad_plugin_check_v1 returned {}", code);
+  } catch (const std::exception& error) {
+    return fmt::format("threw a C++ exception across the ABI: {}: the plugin is faulty, tell its author", error.what());
+  } catch (...) {
+    return "threw a C++ exception across the ABI, no std::exception: the plugin is faulty, tell its author";
+  }
+}
+
 Json called(hexad_check_fn check, const std::string& input) {
   Said said;
   const hexad_check_host host{sizeof(hexad_check_host), 0, &said, Said::finding, Said::name};
-  const int32_t code = check(&host, input.c_str());
+  const std::string failure = failure_of(check, host, input);
   Json answer{{"findings", std::move(said.findings)}, {"names", std::move(said.names)}};
-  if (code != 0) answer["problem"] = fmt::format("failed: hexad_plugin_check_v1 returned {}", code);
+  if (!failure.empty()) answer["problem"] = failure;
   return answer;
 }
 
 // The library is looked at and opened while the parent still makes the input.
 Json answer_of(const std::filesystem::path& library, const std::string& sha256, int parent) {
   if (const std::string why = refusal(library, sha256); !why.empty()) return {{"problem", "is refused: " + why}};
+  set_up_unwinder();
   void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const symbol = opened ? ::dlsym(opened, "hexad_plugin_check_v1") : nullptr;
   if (symbol) return called(reinterpret_cast<hexad_check_fn>(symbol), read_all(parent));

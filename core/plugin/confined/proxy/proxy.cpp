@@ -58,6 +58,8 @@ void load_there(ConfinedPlugin& plugin, const LoadedPlugin& named, const Candida
   request.arguments.put(static_cast<int32_t>(spdlog::get_level()));
   request.arguments.text(candidate.manifest_path.string());
   request.arguments.text(manifest.sha256);
+  request.arguments.put(static_cast<int32_t>(manifest.kind));
+  request.arguments.text(manifest.name);
   const std::string label = named.label();
   const CallContext context;
   Call call(context, label);

@@ -53,6 +53,9 @@ hexad_code load_plugin(ServedCall& call) {
   candidate.trusted = true;  // the engine has checked the place, and said so where that must be said
   const std::string path = std::filesystem::canonical(candidate.library()).string();
   if (candidate.manifest->sha256 != call.in.text()) fail(ErrorKind::plugin, "{}: changed while it was loaded", path);
+  PluginName wanted;
+  wanted.kind = static_cast<Kind>(call.in.get<int32_t>()), wanted.name = call.in.text();
+  if (candidate.manifest->plugin() != wanted) candidate.manifest = candidate.manifest->of(wanted);
   check_before_load(candidate, Options(), nullptr);
   auto* made = new Served{open_plugin(*candidate.manifest, path, served_host()), nullptr, "", ""};
   const hexad_plugin_desc& desc = *made->plugin.desc;
