@@ -137,8 +137,9 @@ void check_gate(const RouterConfig& config, const Json& c) {
   const std::string dtype = value<std::string>(c.at("config"), "moe_router_dtype", "");
   const at::ScalarType type = dtype == "fp64" ? at::kDouble : dtype == "fp32" ? at::kFloat : hidden.scalar_type();
   Router router(config);
-  const at::Tensor logits = router_linear(hidden.flatten(0, -2), weight, type);
-  const RoutingMatrix matrix = routing_matrix(router.route(logits), config.num_experts);
+  const at::Tensor logits = router_linear(hidden.flatten(0, 1), weight, type);  // [S B, E]
+  const at::Tensor of_batch = logits.view({hidden.size(0), hidden.size(1), -1});
+  const RoutingMatrix matrix = routing_matrix(router.route(of_batch), config.num_experts);
   check_tensor(matrix.probs, want.at("probs"));
   check_tensor(matrix.map, want.at("routing_map"));
   (matrix.probs * to_tensor(inputs.at("grad_probs"))).sum().backward();
