@@ -38,6 +38,13 @@ std::string hash_key(const Value& key, Budget& budget) {
   fault("unhashable type: '{}'", type_name(key));
 }
 
+// A number of a data file that stands in `json` as it was written (parse_data), as Python reads it.
+Value written_number(const nlohmann::ordered_json::binary_t& characters) {
+  const std::string text(characters.begin(), characters.end());
+  if (text.find_first_of(".eE") != text.npos) return parse_real(text).value_or(0);
+  return parse_integer(text, 10).value_or(0);
+}
+
 }  // namespace
 
 Int Range::length() const {
@@ -132,6 +139,7 @@ Value from_json(const nlohmann::ordered_json& json, Budget& budget) {
     case Type::number_integer: return Int{json.get<int64_t>()};
     case Type::number_unsigned: return static_cast<Int>(json.get<uint64_t>());
     case Type::number_float: return json.get<double>();
+    case Type::binary: return written_number(json.get_binary());
     case Type::string: return make_text(json.get_ref<const std::string&>(), budget);
     case Type::array: {
       std::vector<Value> items;

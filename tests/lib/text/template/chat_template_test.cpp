@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 using hexad::text::ChatOptions;
 using hexad::text::ChatTemplate;
@@ -37,6 +38,13 @@ TEST_CASE("a template sees messages, tools, tokens and further variables") {
   CHECK(render("{{ eos_token is defined }} {{ tools }} {{ documents }}") == "False None None");
   options.tools = Json::array({{{"name", "f"}, {"a", 1}}});
   CHECK(render("{{ tools | tojson }}", options) == R"([{"name": "f", "a": 1}])");
+}
+
+TEST_CASE("numbers of a data file are those that Python reads and writes") {
+  ChatOptions options;
+  options.tools = hexad::parse_data(R"([{"n": 12345678901234567890123, "x": 1.10, "y": 1e5, "z": -0}])", "d");
+  CHECK(render("{{ tools | tojson }}", options) ==
+        R"([{"n": 12345678901234567890123, "x": 1.1, "y": 100000.0, "z": 0}])");  // json.dumps(json.loads(...))
 }
 
 TEST_CASE("messages are prepared as transformers prepares them") {
