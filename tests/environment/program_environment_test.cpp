@@ -55,6 +55,9 @@ TEST_CASE("a program sees the whole sample, whatever its bytes, and its answer c
         R"(","ground_truth":"42","metadata":{"tests":[1,2]},"prompt_tokens":7,"response_tokens":9,"truncated":true,)"
         R"("group":5,"step":8,"turn":0})");
   CHECK(environment->score(std::span(&sample, 1), 8).rewards == Floats{1});
+  const Json written = parse_data(R"({"x": 1.10, "id": 123456789012345678901})", "d");
+  sample.metadata = &written;
+  SAYS(data_text(request_of(sample, 3, 8)), R"("metadata":{"x":1.10,"id":123456789012345678901})");
   CHECK(score(*environment, {"good", "true", "half", "bad"}).rewards == Floats{1, 1, 0.5f, 0});
   CHECK(environment->score({}, 1).rewards.empty());
 }

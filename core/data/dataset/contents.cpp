@@ -12,7 +12,7 @@ void add(const Datum& row, Fingerprint& fingerprint) {
   fingerprint.add(std::span(row.token_mask));
   fingerprint.add(row.answer);
   fingerprint.add(row.env_name);
-  fingerprint.add(json_text(row.metadata));
+  fingerprint.add(data_text(row.metadata));
 }
 
 // `rows_of`: the rows of a sample, which leave the loss together.

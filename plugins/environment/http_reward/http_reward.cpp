@@ -52,10 +52,10 @@ class HttpReward {
                       int64_t step) const {
     const auto sample = [&](int64_t place) { return SampleView(samples[static_cast<size_t>(place)]); };
     if (judge_) return judge_->request(sample(places[0]));
-    if (settings_.batch_size == 1) return text_of(request_of(sample(places[0]), places[0], step));
-    Json list = Json::array();
-    for (const int64_t place : places) list.push_back(request_of(sample(place), place, step));
-    return text_of(list);
+    if (settings_.batch_size == 1) return request_of(sample(places[0]), places[0], step);
+    std::string list;
+    for (const int64_t place : places) list += (list.empty() ? '[' : ',') + request_of(sample(place), place, step);
+    return list + ']';
   }
 
   template <typename Set>

@@ -42,22 +42,24 @@ Json json_of(std::string_view text) {
 
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step) {
-  const Json record = Json::parse(sample.metadata(), nullptr, false);
-  Json request{{"id", id},
-               {"prompt", sample.prompt()},
-               {"response", sample.response()},
-               {"ground_truth", sample.ground_truth()},
-               {"metadata", record.is_object() ? record : Json::object()},
-               {"prompt_tokens", sample.raw().prompt_tokens},
-               {"response_tokens", sample.raw().response_tokens},
-               {"truncated", sample.truncated()},
-               {"group", sample.raw().group},
-               {"step", step},
-               {"turn", sample.turn()}};
+std::string request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step) {
+  const bool has_record = sample.metadata().starts_with('{') && Json::accept(sample.metadata());
+  const Json before{{"id", id},
+                    {"prompt", sample.prompt()},
+                    {"response", sample.response()},
+                    {"ground_truth", sample.ground_truth()}};
+  Json after{{"prompt_tokens", sample.raw().prompt_tokens},
+             {"response_tokens", sample.raw().response_tokens},
+             {"truncated", sample.truncated()},
+             {"group", sample.raw().group},
+             {"step", step},
+             {"turn", sample.turn()}};
   const Json state = Json::parse(sample.state(), nullptr, false);  // no JSON: there is none
-  if (!state.is_discarded()) request["state"] = state;
-  return request;
+  if (!state.is_discarded()) after["state"] = state;
+  std::string request = text_of(before);
+  request.back() = ',';
+  request += R"("metadata":)" + (has_record ? std::string(sample.metadata()) : "{}") + ",";
+  return request + text_of(after).substr(1);
 }
 
 Answer answer_of(const Json& value, int64_t id) {
