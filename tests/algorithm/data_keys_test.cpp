@@ -78,11 +78,14 @@ struct Files : toy::TempDir {
                             Json{{"role", "user"}, {"content", letter}},
                             Json{{"role", "assistant"}, {"content", "a"}}});
       };
-      chats +=
-          Json{
-              {"messages", talk("b")}, {"turns", talk("c")}, {"persona", "Be kind."}, {"tools", {"f"}}, {"more", {"g"}}}
-              .dump() +
-          "\n";
+      const auto tool = [](const char* name) { return Json::array({Json{{"name", name}}}); };
+      chats += Json{{"messages", talk("b")},
+                    {"turns", talk("c")},
+                    {"persona", "Be kind."},
+                    {"tools", tool("f")},
+                    {"more", tool("g")}}
+                   .dump() +
+               "\n";
     }
     const std::string some = rows.substr(0, rows.find("\n{\"input\":\"g\"") + 1);
     write("rows.jsonl", rows), write("some.jsonl", some), write("chats.jsonl", chats);

@@ -81,8 +81,9 @@ TEST_CASE("a prompt that is too long is cut and leaves the loss, whichever bound
 
 TEST_CASE("data that cannot be used is an error that names it") {
   Fixture fixture(4);
-  fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n\n");
-  CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:2: empty line"));
+  fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n{\n");
+  CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:2: malformed JSON"));
+  fixture.run.data.train[0].output_key = "output";
   fixture.dir.write("train.jsonl", "{\"input\": \"a\"}\n");
   CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:1: no field 'output'"));
   fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n");

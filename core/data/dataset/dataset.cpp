@@ -112,6 +112,12 @@ MakeRecord reader_named(const std::string& name) {
   return nullptr;
 }
 
+// Rows of questions and answers of which nobody has named the answer's column, and no row has the usual one.
+bool lack_answers(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
+  const auto has_answer = [](const Row& row) { return row.value.contains("output"); };
+  return make == response_record && !config.output_key && std::ranges::none_of(rows, has_answer);
+}
+
 // A subset of a Hugging Face dataset is a folder in the dataset's own.
 fs::path with_subset(const fs::path& path, const std::string& subset) {
   if (subset.empty() || !fs::exists(path)) return path;
@@ -133,8 +139,11 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   std::vector<Row> rows = read_data_path(with_subset(path, config.subset.value_or("")), config.split.value_or("train"));
   const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
   if (rows.size() > most) rows.resize(most);
+  const MakeRecord make = named ? named : response_record;
+  DatasetConfig read = config;
+  if (lack_answers(rows, make, config)) read.output_key = "";
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
-  for (const Row& row : rows) split.train.records.push_back((named ? named : response_record)(row, config));
+  for (const Row& row : rows) split.train.records.push_back(make(row, read));
   return split;
 }
 
