@@ -15,6 +15,8 @@ data::ProcessorOptions example_options(const config::RunConfig& run, const confi
                                        const rollout::ModelText& text) {
   data::ProcessorOptions options;
   options.processor = spec.processor;
+  options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
+  options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
   options.max_seq_length = rollout::input_limit(run);
   options.add_bos = run.data.add_bos;
   options.add_eos = run.data.add_eos;
