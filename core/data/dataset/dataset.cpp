@@ -1,6 +1,7 @@
 #include "core/data/dataset/dataset.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -35,6 +36,7 @@ std::string task_name(const fs::path& path) {
   return name.empty() ? "data" : name;
 }
 
+constexpr std::array<std::string_view, 3> kGenerated = {"arithmetic", "puzzle", "sliding_puzzle"};
 const std::vector<std::string> kBuiltIn = {"ResponseDataset",         "openai_format", "PreferenceDataset",
                                            "BinaryPreferenceDataset", "arithmetic",    "puzzle",
                                            "sliding_puzzle"};
@@ -164,6 +166,31 @@ DatasetSplit load_dataset(const DatasetConfig& config, const std::string& root) 
   }
   repeat_training(split.train, config.repeat);
   return split;
+}
+
+bool is_generated(const DatasetConfig& config) {
+  return std::ranges::find(kGenerated, config.dataset_name) != std::end(kGenerated);
+}
+
+LoadedSets load_datasets(const config::DataConfig& data) {
+  LoadedSets sets;
+  for (const DatasetConfig& config : data.train) {
+    DatasetSplit split = load_dataset(config);
+    sets.train.push_back({&config, std::move(split.train)});
+    if (split.validation && (data.validation.empty() || !is_generated(config)))
+      sets.validation.push_back({&config, std::move(*split.validation)});
+  }
+  for (const DatasetConfig& config : data.validation) {
+    DatasetSplit split = load_dataset(config);
+    if (split.validation && !is_generated(config))
+      sets.notes.push_back(fmt::format(
+          "{}: of {} rows {} are validated on, the others are left out (split_validation_size of data.validation)",
+          config.data_path.value_or(config.dataset_name),
+          split.train.records.size() / static_cast<size_t>(config.repeat) + split.validation->records.size(),
+          split.validation->records.size()));
+    sets.validation.push_back({&config, std::move(split.validation ? *split.validation : split.train)});
+  }
+  return sets;
 }
 
 }  // namespace hexad::data

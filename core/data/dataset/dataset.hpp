@@ -47,4 +47,19 @@ struct DatasetSplit {
 // openai_format.
 DatasetSplit load_dataset(const config::DatasetConfig& config, const std::string& root = ".");
 
+// Whether its records are made and not read.
+bool is_generated(const config::DatasetConfig& config);
+
+struct LoadedSet {
+  const config::DatasetConfig* config;  // borrowed
+  Dataset data;
+};
+struct LoadedSets {
+  std::vector<LoadedSet> train, validation;
+  std::vector<std::string> notes;  // lines about rows of validation sets that are not validated on
+};
+// All of a run's. Validated on, as NeMo-RL does it, is what split_validation_size takes from training sets and then
+// data.validation; held-out questions of generated training sets where there is no data.validation.
+LoadedSets load_datasets(const config::DataConfig& data);
+
 }  // namespace hexad::data
