@@ -62,10 +62,10 @@ class HttpReward {
   void take(std::span<const int64_t> places, std::string_view body, Set&& set) const {
     if (judge_) return set(places[0], Answer{.reward = judge_->reward(body)});
     const Json value = json_of(body);
-    if (value.is_discarded()) throw Unusable("want JSON, got '" + std::string(body.substr(0, 200)) + "'");
+    if (value.is_discarded()) throw Unusable(fmt::format("want JSON, got '{}'", first_of(body)));
     if (settings_.batch_size == 1) return set(places[0], answer_of(value, places[0]));
     if (!value.is_array() || value.size() != places.size())
-      throw Unusable(fmt::format("want a list of {} answers, got '{}'", places.size(), text_of(value).substr(0, 200)));
+      throw Unusable(fmt::format("want a list of {} answers, got '{}'", places.size(), first_of(text_of(value))));
     std::vector<Answer> answers;
     for (size_t i = 0; i < places.size(); ++i) answers.push_back(answer_of(value[i], places[i]));
     for (size_t i = 0; i < places.size(); ++i) set(places[i], answers[i]);

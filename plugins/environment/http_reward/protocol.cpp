@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -11,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string shown(const Json& value) { return "'" + text_of(value).substr(0, 200) + "'"; }
+std::string shown(const Json& value) { return fmt::format("'{}'", first_of(text_of(value))); }
 
 void read_reply(const Json& answer, Answer& out) {
   const Json given = answer.value("reply", Json());
@@ -38,6 +39,14 @@ Json json_of(std::string_view text) {
     return true;
   };
   return Json::parse(text, watch, /*allow_exceptions=*/false);
+}
+
+std::string_view first_of(std::string_view text) {
+  size_t end = std::min<size_t>(text.size(), 200);
+  if (end < text.size()) {
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  }
+  return text.substr(0, end);
 }
 
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }

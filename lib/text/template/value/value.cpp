@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/base/utf8.hpp"
 #include "lib/text/template/loop.hpp"
 #include "lib/text/template/value/python_text.hpp"
 #include "lib/text/template/value/unicode.hpp"
@@ -126,7 +127,7 @@ Value make_undefined(std::string message) { return Undefined{std::make_shared<co
 Value make_missing(const Value& object, const Value& name, Budget& budget) {
   const std::string owner = object.is_none() ? "None" : fmt::format("{} object", type_name(object));
   if (const Text* text = name.text()) {
-    return make_undefined(fmt::format("'{}' has no attribute {}", owner, quote_text(text->bytes.substr(0, 100))));
+    return make_undefined(fmt::format("'{}' has no attribute {}", owner, quote_text(utf8_front(text->bytes, 100))));
   }
   return make_undefined(fmt::format("{} has no element {}", owner, repr(name, budget)));
 }
