@@ -141,7 +141,8 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
     batch.set("logprobs", policy.logprobs(batch, cluster::Weights::current), data::Axis::token);
     for (int64_t i = 0; i < batch.size(); ++i) {
       const auto values = batch.row<float>("logprobs", i);
-      out << json_text(Json{{"logprobs", std::vector<float>(values.begin(), values.end())}}) << '\n';
+      const Json line = {{"logprobs", std::vector<float>(values.begin(), values.end())}};
+      out << json_text(with_named_infinities(line)) << '\n';
     }
   }
   return static_cast<int64_t>(rows.size());

@@ -1,5 +1,6 @@
 #include "lib/base/json.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "lib/base/error.hpp"
@@ -79,6 +80,15 @@ std::string json_text(const nlohmann::json& value, int indent) {
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json with_named_infinities(nlohmann::ordered_json value) {
+  if (value.is_structured()) {
+    for (auto& item : value) item = with_named_infinities(std::move(item));
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    value = fmt::format("{}", value.get<double>());
+  }
+  return value;
 }
 
 std::string data_text(const nlohmann::ordered_json& value) {

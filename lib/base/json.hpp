@@ -34,6 +34,9 @@ J read_json(const std::filesystem::path& file);
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+// The value with the texts "inf", "-inf" and "nan" for numbers that JSON has none for, which json_text makes null.
+nlohmann::ordered_json with_named_infinities(nlohmann::ordered_json value);
+
 // JSON that a stranger wrote: no key twice in an object, and at most `deepest` levels. Throws Error(plugin); `where`
 // names the text.
 nlohmann::ordered_json parse_bounded(std::string_view text, size_t deepest, const std::string& where);

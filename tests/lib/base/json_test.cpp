@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -105,4 +106,11 @@ TEST_CASE("data that are malformed, or say a key twice, are refused with their p
   says("{\"a\": \"\xff\"}", "d.jsonl:2: malformed JSON: column 8: not UTF-8");
   says("{\"a\": \"\\ud83d\"}", "d.jsonl:2: malformed JSON: column");
   says(std::string(501, '['), "d.jsonl:2: nested deeper than 500 levels");
+}
+
+TEST_CASE("numbers that JSON has none for have names where null would mean something else") {
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(json_text(with_named_infinities({{"a", {1.5, inf, -inf, nullptr}}, {"b", std::nan("")}})) ==
+        R"({"a":[1.5,"inf","-inf",null],"b":"nan"})");
+  CHECK(json_text(with_named_infinities(inf)) == "\"inf\"");
 }
