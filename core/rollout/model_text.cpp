@@ -90,7 +90,16 @@ data::TextTools ModelText::tools() const {
   tools.render = [this](const Json& messages, const data::RenderOptions& options) {
     if (!chat_template) {
       std::string text;
-      for (const Json& message : messages) text += message.value("content", "");
+      for (size_t i = 0; i < messages.size(); ++i) {
+        const Json content = messages[i].value("content", Json());
+        if (!content.is_string() && !content.is_null())
+          fail(ErrorKind::data,
+               "messages[{}].content is {}, want text: without a chat template (policy.tokenizer.chat_template) "
+               "messages "
+               "are only joined",
+               i, content.type_name());
+        if (content.is_string()) text += content.get_ref<const std::string&>();
+      }
       return text;
     }
     text::ChatOptions chat;

@@ -7,6 +7,7 @@
 
 #include "core/environment/program/exchange.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/utf8.hpp"
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/toy/program.hpp"
 
@@ -107,6 +108,22 @@ TEST_CASE("a sample that a program cannot score is invalid, and the others are s
   SAYS(why("other"), "want the \"id\" of the request, 2, got ");
   SAYS(why("number"), "want an object as {\"id\": 2, \"reward\": 1.0}, got 1");
   SAYS(why("nothing"), "want a \"reward\", got {\"id\":2}");
+}
+
+TEST_CASE("what is shown of an answer is cut between characters") {
+  for (size_t before = 0; before < 3; ++before) {
+    std::string text(before, 'a');
+    for (int i = 0; i < 100; ++i) text += "\xE2\x82\xAC";
+    std::string said;
+    try {
+      answer_of({{"id", 2}, {"reward", text}}, 2, {});
+    } catch (const BadAnswer& bad) {
+      said = bad.what();
+    }
+    SAYS(said, "want a finite number as \"reward\", got \"");
+    SAYS(said, "\xE2\x82\xAC...");
+    CHECK(utf8_prefix(said) == said.size());
+  }
 }
 
 TEST_CASE("a line that nobody asked for is noticed before the next request") {
