@@ -25,8 +25,8 @@ struct InferenceOptions {
 std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cluster::Spawner* spawner,
                                                   const config::RunConfig& run);
 
-// The text of {"messages": [...], "tools": [...], "add_generation_prompt": true}; `prompt`: the last where it is absent.
-// Throws Error that begins with `place`.
+// The text of {"messages": [...], "tools": [...], "add_generation_prompt": true}. `prompt`: the latter where the line
+// does not say it. Throws Error that begins with `place`.
 std::string render_line(const nlohmann::ordered_json& line, const std::string& place, const rollout::ModelText& text,
                         bool prompt);
 

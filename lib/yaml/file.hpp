@@ -8,7 +8,8 @@
 namespace hexad::yaml {
 
 // Reads one document whose root is a map (empty: no keys). Duplicate keys and anchors, keys that are not text, several
-// documents, aliases without an anchor and malformed `${}` are errors that name file:line:column. `<<` merges are applied.
+// documents, aliases without an anchor and malformed `${}` are errors that name file:line:column. `<<` merges are
+// applied.
 Node read_file(const std::filesystem::path& path);
 
 // The same for text; `name` stands for the file in locations.
