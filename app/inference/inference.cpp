@@ -62,10 +62,6 @@ data::Batch batch_of(std::span<const std::vector<int64_t>> rows) {
   return batch;
 }
 
-int64_t vocabulary(const std::string& model_dir) {
-  return read_json<Json>(fs::path(model_dir) / "config.json").value("vocab_size", int64_t{0});
-}
-
 const char* finish_name(int32_t finish) {
   return finish == static_cast<int32_t>(rollout::Finish::stop)     ? "stop"
          : finish == static_cast<int32_t>(rollout::Finish::length) ? "length"
@@ -144,7 +140,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = algorithm::find_model(options.model_dir);
-  const int64_t vocab = vocabulary(model_dir);
+  const int64_t vocab = rollout::vocabulary_size(model_dir);
   std::vector<std::vector<int64_t>> rows;
   for_each_line(input, [&](const Json& line, const std::string& place) {
     rows.push_back(token_ids(line, place));
@@ -174,7 +170,7 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   const std::string model_dir = algorithm::find_model(options.model_dir);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 
-  const int64_t vocab = vocabulary(model_dir);
+  const int64_t vocab = rollout::vocabulary_size(model_dir);
   std::vector<std::vector<int32_t>> prompts;
   if (input.prompt) {
     Json line = {{"text", *input.prompt}};
