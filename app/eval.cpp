@@ -7,6 +7,7 @@
 #include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -41,7 +42,7 @@ void add_eval(CLI::App& app, int& exit_code) {
     const inference::Evaluation result =
         inference::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});
     if (arguments->json) {
-      std::cout << inference::to_json(result) << '\n';
+      std::cout << json_text(with_named_infinities(inference::to_json(result))) << '\n';
     } else {
       print(config::run_config(resolved).eval, result);
     }

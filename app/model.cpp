@@ -73,10 +73,9 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   command->add_flag("--decode", *decode, "Token ids to text");
   command->callback([=, &exit_code] {
     std::optional<rollout::ModelText> text;  // only messages need the chat template
-    const auto render = [&](const nlohmann::ordered_json& line) {
+    const auto render = [&](const nlohmann::ordered_json& line, const std::string& place) {
       if (!text) text = rollout::load_model_text(model->directory, {});
-      return text->tools().render(line.at("messages"), {line.value("add_generation_prompt", false),
-                                                        line.value("tools", nlohmann::ordered_json())});
+      return inference::render_line(line, place, *text, false);
     };
     text::tokenize_file(model->directory, model->input, std::cout, *decode, render);
     exit_code = 0;

@@ -133,7 +133,7 @@ int replay_calls(const Options& options, const std::string& name, const std::vec
       registry.load(Kind::loss, name.find('/') == std::string::npos ? name : std::filesystem::absolute(name).string());
   for (const std::filesystem::path& file : files) {
     const Json result = replay(plugin, file, plugin_config);
-    out << (json ? json_text(result) : line_of(result)) << '\n';
+    out << (json ? json_text(with_named_infinities(result)) : line_of(result)) << '\n';
   }
   return 0;
 }

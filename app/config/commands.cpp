@@ -66,7 +66,7 @@ int config_show(const std::filesystem::path& path, const std::vector<std::string
     }
     if (!valid) return kInvalid;
     if (json) {
-      out << json_text(origins ? origins_json(loaded) : loaded.root.to_json()) << '\n';
+      out << json_text(with_named_infinities(origins ? origins_json(loaded) : loaded.root.to_json())) << '\n';
     } else {
       out << shown_yaml(loaded, origins);
     }

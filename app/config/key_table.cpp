@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad::config {
 namespace {
 
@@ -29,7 +31,10 @@ std::vector<std::string> wrapped_lines(const std::string& text, size_t width, si
     std::string word = text.substr(begin, end - begin);
     begin = end + 1;
     if (characters_of(line) + 1 + characters_of(word) > width) end_line();
-    for (; word.size() > limit; word.erase(0, limit)) lines.push_back(word.substr(0, limit));
+    while (word.size() > limit) {
+      lines.emplace_back(utf8_front(word, limit));
+      word.erase(0, lines.back().size());
+    }
     if (!word.empty()) line += (line.empty() ? "" : " ") + word;
   }
   end_line();

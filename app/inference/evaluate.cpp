@@ -135,13 +135,17 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   telemetry::Console console;
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
-  const std::vector<data::Datum> prompts = rollout::evaluation_prompts(run, text.tools());
-  const std::string too_long =
-      data::too_long_notice(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1);
-  if (!too_long.empty()) console.line("note: " + too_long);
+  const rollout::LoadedPrompts loaded = rollout::evaluation_prompts(run, text.tools());
+  const std::vector<data::Datum>& prompts = loaded.validation;
   plugin::Registry plugins(algorithm::plugin_options(resolved.root), nullptr);
   const rollout::Environments environments =
       rollout::make_environments(run.env, environments_of(prompts), {plugins, algorithm::locator(resolved.root)});
+  std::vector<std::string> notes = rollout::missing_answers(loaded.validation_answers, environments);
+  notes.insert(notes.begin(), loaded.notes.begin(), loaded.notes.end());
+  notes.push_back(
+      data::too_long_notice(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1, /*scored=*/true));
+  for (const std::string& line : notes)
+    if (!line.empty()) console.line("note: " + line);
   std::optional<Saved> saved;
   if (run.eval.save_path) saved.emplace(*run.eval.save_path, resolved.root.to_yaml());
 

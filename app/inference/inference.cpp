@@ -7,6 +7,7 @@
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
+#include "core/data/dataset/conversation.hpp"
 #include "core/rollout/generation.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/base/error.hpp"
@@ -31,7 +32,7 @@ void for_each_line(const fs::path& input, const std::function<void(const Json& l
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string place = fmt::format("{}:{}", input.string(), number);
-    const Json line = try_parse_json<Json>(text);
+    const Json line = parse_data(text, place);
     if (!line.is_object()) fail(ErrorKind::data, "{}: not a JSON object", place);
     take(line, place);
   }
@@ -44,7 +45,7 @@ std::vector<int64_t> token_ids(const Json& line, const std::string& place) {
   std::vector<int64_t> result;
   for (const Json& id : ids) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0)
-      fail(ErrorKind::data, "{}: token_ids holds {}, wanted integers from 0", place, json_text(id));
+      fail(ErrorKind::data, "{}: token_ids holds {}, wanted integers from 0", place, data_text(id));
     result.push_back(id.get<int64_t>());
   }
   return result;
@@ -61,32 +62,35 @@ data::Batch batch_of(std::span<const std::vector<int64_t>> rows) {
   return batch;
 }
 
-int64_t vocabulary(const std::string& model_dir) {
-  return read_json<Json>(fs::path(model_dir) / "config.json").value("vocab_size", int64_t{0});
-}
-
 const char* finish_name(int32_t finish) {
   return finish == static_cast<int32_t>(rollout::Finish::stop)     ? "stop"
          : finish == static_cast<int32_t>(rollout::Finish::length) ? "length"
                                                                    : "abort";
 }
 
+void check_vocabulary(std::span<const int64_t> ids, int64_t vocabulary, const std::string& place) {
+  for (const int64_t id : ids) {
+    if (vocabulary > 0 && id >= vocabulary)
+      fail(ErrorKind::data, "{}: token id {} is outside the model's vocabulary of {}", place, id, vocabulary);
+  }
+}
+
 // A prompt as token ids, from any of the forms that a line may have.
-std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, const rollout::ModelText& text) {
+std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, const rollout::ModelText& text,
+                                int64_t vocabulary) {
   if (line.contains("token_ids")) {
     const auto ids = token_ids(line, place);
+    check_vocabulary(ids, vocabulary, place);
     return {ids.begin(), ids.end()};
   }
-  std::string rendered;
-  if (line.contains("messages")) {
-    rendered = text.tools().render(line.at("messages"),
-                                   {line.value("add_generation_prompt", true), line.value("tools", Json())});
-    return text.tokenizer->encode(rendered, /*add_special_tokens=*/false);
-  }
-  for (const char* key : {"text", "prompt"}) {
-    if (line.contains(key) && line.at(key).is_string())
-      return text.tokenizer->encode(line.at(key).get<std::string>(), /*add_special_tokens=*/true);
-  }
+  const auto encoded = [&](const std::string& prompt, bool add_special_tokens) {
+    std::vector<int32_t> ids = text.tokenizer->encode(prompt, add_special_tokens);
+    if (ids.empty()) fail(ErrorKind::data, "{}: the prompt has no tokens", place);
+    return ids;
+  };
+  if (line.contains("messages")) return encoded(render_line(line, place, text, true), false);
+  for (const char* key : {"text", "prompt"})
+    if (line.contains(key) && line.at(key).is_string()) return encoded(line.at(key).get<std::string>(), true);
   fail(ErrorKind::data, "{}: wanted one of \"text\", \"prompt\", \"messages\", \"token_ids\"", place);
 }
 
@@ -99,6 +103,21 @@ std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cl
   worker_options.program = program;
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
   return std::make_unique<cluster::WorkerGroup>(spawner, worker_options);
+}
+
+std::string render_line(const Json& line, const std::string& place, const rollout::ModelText& text, bool prompt) {
+  const data::Row row{line, place};
+  const Json& messages = data::field(row, "messages");
+  data::check_messages(messages, row, "messages");
+  const Json flag = line.value("add_generation_prompt", Json());
+  if (!flag.is_boolean() && !flag.is_null())
+    fail(ErrorKind::data, "{}: field 'add_generation_prompt' is {}, want true or false", place, flag.type_name());
+  const data::RenderOptions options{flag.is_null() ? prompt : flag.get<bool>(), data::tools_of(row)};
+  try {
+    return text.tools().render(messages, options);
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", place, error.what());
+  }
 }
 
 config::Resolved inference_config(const InferenceOptions& options) {
@@ -122,14 +141,11 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = algorithm::find_model(options.model_dir);
-  const int64_t vocab = vocabulary(model_dir);
+  const int64_t vocab = rollout::vocabulary_size(model_dir);
   std::vector<std::vector<int64_t>> rows;
   for_each_line(input, [&](const Json& line, const std::string& place) {
     rows.push_back(token_ids(line, place));
-    for (const int64_t id : rows.back()) {
-      if (id >= vocab)
-        fail(ErrorKind::data, "{}: token id {} is outside the model's vocabulary of {}", place, id, vocab);
-    }
+    check_vocabulary(rows.back(), vocab, place);
   });
   if (rows.empty()) return 0;
   const auto workers = start_group(options.program, options.spawner, run);
@@ -142,7 +158,8 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
     batch.set("logprobs", policy.logprobs(batch, cluster::Weights::current), data::Axis::token);
     for (int64_t i = 0; i < batch.size(); ++i) {
       const auto values = batch.row<float>("logprobs", i);
-      out << json_text(Json{{"logprobs", std::vector<float>(values.begin(), values.end())}}) << '\n';
+      const Json line = {{"logprobs", std::vector<float>(values.begin(), values.end())}};
+      out << json_text(with_named_infinities(line)) << '\n';
     }
   }
   return static_cast<int64_t>(rows.size());
@@ -154,14 +171,21 @@ int64_t generate(const InferenceOptions& options, const GenerateInput& input, bo
   const std::string model_dir = algorithm::find_model(options.model_dir);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 
+  const int64_t vocab = rollout::vocabulary_size(model_dir);
   std::vector<std::vector<int32_t>> prompts;
   if (input.prompt) {
     Json line = {{"text", *input.prompt}};
     if (text.chat_template && !input.raw) line = {{"messages", {{{"role", "user"}, {"content", *input.prompt}}}}};
-    prompts.push_back(prompt_ids(line, "--prompt", text));
+    prompts.push_back(prompt_ids(line, "--prompt", text, vocab));
   } else {
+    const int64_t most = run.policy.max_total_sequence_length;
     for_each_line(input.file, [&](const Json& line, const std::string& place) {
-      prompts.push_back(prompt_ids(line, place, text));
+      prompts.push_back(prompt_ids(line, place, text, vocab));
+      if (static_cast<int64_t>(prompts.back().size()) >= most)
+        fail(ErrorKind::data,
+             "{}: the prompt has {} tokens, of at most {} with its response "
+             "(policy.max_total_sequence_length)",
+             place, prompts.back().size(), most);
     });
   }
   std::vector<rollout::Request> requests;

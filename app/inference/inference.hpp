@@ -9,6 +9,7 @@
 #include "core/cluster/process/worker_group.hpp"
 #include "core/config/check.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "core/rollout/model_text.hpp"
 
 namespace hexad::inference {
 
@@ -23,6 +24,11 @@ struct InferenceOptions {
 // One worker for each rank of the configuration, without a log; on a thread of this process where there is no spawner.
 std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cluster::Spawner* spawner,
                                                   const config::RunConfig& run);
+
+// The text of {"messages": [...], "tools": [...], "add_generation_prompt": true}. `prompt`: the latter where the line
+// does not say it. Throws Error that begins with `place`.
+std::string render_line(const nlohmann::ordered_json& line, const std::string& place, const rollout::ModelText& text,
+                        bool prompt);
 
 // The configuration that a model directory and overrides mean: the schema's defaults around policy.model_name.
 config::Resolved inference_config(const InferenceOptions& options);

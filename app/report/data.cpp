@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad::report {
 namespace {
 
@@ -106,14 +108,10 @@ Json four_digits(const Json* list, size_t i) {
   return std::strtod(fmt::format("{:.4g}", (*list)[i].get<double>()).c_str(), nullptr);
 }
 
-// Cut between characters, not within one.
 std::string shortened(const std::string& text) {
   if (text.size() <= kBytesAtStart + kBytesAtEnd) return text;
-  const auto inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
-  size_t head = kBytesAtStart, tail = text.size() - kBytesAtEnd;
-  while (head > 0 && inside(head)) --head;
-  while (tail < text.size() && inside(tail)) ++tail;
-  return fmt::format("{}\n[... {} bytes left out ...]\n{}", text.substr(0, head), tail - head, text.substr(tail));
+  const std::string_view head = utf8_front(text, kBytesAtStart), tail = utf8_back(text, kBytesAtEnd);
+  return fmt::format("{}\n[... {} bytes left out ...]\n{}", head, text.size() - head.size() - tail.size(), tail);
 }
 
 struct Tokens {

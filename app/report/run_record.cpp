@@ -68,7 +68,11 @@ RunRecord read_run(const fs::path& run_dir) {
   run.name = whole.parent_path().filename().string() + "/" + whole.filename().string();
   for (const Json& line : lines) {
     const size_t row = run.steps.size();
-    run.steps.push_back(line.value("step", int64_t{0}));
+    const Json step = line.value("step", Json(0));
+    if (!step.is_number_integer())
+      fail(ErrorKind::data, "report: {}: step is {} in row {}, want a whole number",
+           (run_dir / "metrics.jsonl").string(), json_text(step), row + 1);
+    run.steps.push_back(step.get<int64_t>());
     run.times.push_back(kNone);
     for (const auto& [key, value] : line.items()) {
       if (key == "step") continue;

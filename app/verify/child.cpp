@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/start.hpp"
 
@@ -147,7 +148,7 @@ ChildResult run(const std::function<std::string()>& work, const ChildLimits& lim
   while (drain(output.get(), result.output)) continue;
   result.problem = problem_of(exit, limits.timeout_s);
   if (result.problem.empty() && result.answer.empty()) result.problem = "ended the process before the level was over";
-  if (result.output.size() > kMostOutput) result.output.erase(0, result.output.size() - kMostOutput);
+  result.output = utf8_back(result.output, kMostOutput);
   return result;
 }
 

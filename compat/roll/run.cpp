@@ -15,9 +15,7 @@ void set_validation(Pass& p) {
   p.set("grpo.val_period", validates ? p.file.integer("eval_steps").value_or(10) : int64_t{0}, "eval_steps");
   p.set("grpo.val_at_start", validates, "eval_steps");
   p.set("grpo.val_batch_size", batch, "val_batch_size");
-  // ROLL validates on all rows: as many whole batches as there may be.
-  p.set("grpo.max_val_samples", std::max<int64_t>(1'000'000 / std::max<int64_t>(batch, 1), 1) * batch,
-        "val_batch_size");
+  p.set("grpo.max_val_samples", {}, "val_batch_size");  // ROLL validates on all rows
   p.move_given(p.file, "val_n_sample", "grpo.val_num_generations_per_prompt");
 }
 

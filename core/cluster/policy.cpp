@@ -94,7 +94,7 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training, int64_t micro
   if (training) options.batch_size = std::min(config_.train_global_batch_size, units);
   // Log-probs do not depend on the layout: rows that do not divide over the ranks run plainly, the last ranks fewer.
   const bool divides = units > 0 && units % dp_size_ == 0;
-  if (config_.sequence_packing.enabled && (training || units >= dp_size_)) {
+  if (config_.sequence_packing.enabled && (training || divides)) {
     const auto& packing = config_.sequence_packing;
     options.packing = data::SequencePacking{data::packing_algorithm_named(packing.algorithm),
                                             training ? packing.train_mb_tokens : packing.logprob_mb_tokens, multiple,
@@ -198,22 +198,25 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
   return result;
 }
 
-std::map<std::string, double> Policy::evaluate(const data::Batch& batch, int64_t micro_batch_size) {
-  const Plan plan = this->plan(batch, /*training=*/false, micro_batch_size);
+std::map<std::string, double> Policy::evaluate(std::span<const data::Batch> batches, int64_t micro_batch_size) {
   Counts counts;
-  for (int64_t row = 0; row < batch.size(); ++row) counts.add(batch, row);
-  const auto replies = workers_.call<protocol::Evaluate>(ranks_, [&](int rank) {
-    const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
-    const std::vector<int64_t> rows = shard.rows();
-    std::vector<int64_t> local(batch.size(), -1);
-    for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
-    protocol::Evaluate evaluate{part_of(batch, rows, counts)};
-    evaluate.micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded);
-    return evaluate;
-  });
+  for (const data::Batch& batch : batches)
+    for (int64_t row = 0; row < batch.size(); ++row) counts.add(batch, row);
   plugin::MetricSum metrics;
-  for (int rank = 0; rank < ranks_.count; ++rank)
-    if (counts_loss_[rank]) metrics.add(replies[rank].metrics);
+  for (const data::Batch& batch : batches) {
+    const Plan plan = this->plan(batch, /*training=*/false, micro_batch_size);
+    const auto replies = workers_.call<protocol::Evaluate>(ranks_, [&](int rank) {
+      const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
+      const std::vector<int64_t> rows = shard.rows();
+      std::vector<int64_t> local(batch.size(), -1);
+      for (size_t i = 0; i < rows.size(); ++i) local[rows[i]] = static_cast<int64_t>(i);
+      protocol::Evaluate evaluate{part_of(batch, rows, counts)};
+      evaluate.micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded);
+      return evaluate;
+    });
+    for (int rank = 0; rank < ranks_.count; ++rank)
+      if (counts_loss_[rank]) metrics.add(replies[rank].metrics);
+  }
   metrics.set("global_valid_seqs", counts.sequences, plugin::ReduceAs::mean);
   metrics.set("global_valid_toks", counts.tokens, plugin::ReduceAs::mean);
   return metrics.values();

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,9 +59,10 @@ class Policy {
   // it and belong to rows of positive `rewards`.
   TrainResult train(const data::Batch& batch, double lr, double weight_decay);
 
-  // The loss of a batch as it would train, with its metrics, and nothing learnt; micro-batches of `micro_batch_size`
-  // units unless they are formed by tokens. Not finite where the loss is not.
-  std::map<std::string, double> evaluate(const data::Batch& batch, int64_t micro_batch_size);
+  // The loss of all the batches together, as they would train in one step, with its metrics, and nothing learnt: how
+  // they are cut does not matter. Micro-batches of `micro_batch_size` units unless they are formed by tokens. It is not
+  // finite where the loss is not.
+  std::map<std::string, double> evaluate(std::span<const data::Batch> batches, int64_t micro_batch_size);
 
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);

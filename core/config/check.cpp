@@ -119,6 +119,7 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   std::ranges::move(check_standing(root, loaded.schema), std::back_inserter(problems));
   check_run_rules(context);
   const bool samples = context.algorithm() == Algorithm::grpo;
+  check_data_rules(context);
   if (trains(root)) {
     if (samples) check_loss_rules(context);
     check_output_rules(context);

@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Most environments judge each sample on its own.
+// Where a sample has no answer the reward is 0: nothing is right then, an empty response neither.
 class PerSample : public Environment {
  public:
   Scores score(std::span<const Sample> samples, int64_t) const override {
@@ -41,7 +42,8 @@ class ExactAnswer : public PerSample {
   float reward(const Sample& sample, std::string& answer) const override {
     answer = normalized(sample.response, ignore_case_);
     if (require_end_ && sample.truncated) return 0;
-    return answer == normalized(sample.ground_truth, ignore_case_) ? 1.0f : 0.0f;
+    const std::string want = normalized(sample.ground_truth, ignore_case_);
+    return !want.empty() && answer == want ? 1.0f : 0.0f;
   }
 
  private:
@@ -72,8 +74,8 @@ class TokenTask : public PerSample {
   float reward(const Sample& sample, std::string& answer) const override {
     const std::string got = normalized(sample.response, false), want = normalized(sample.ground_truth, false);
     answer = got;
+    if (want.empty()) return 0;
     const size_t longest = std::max(got.size(), want.size());
-    if (longest == 0) return 1;
     size_t right = 0;
     for (size_t i = 0; i < std::min(got.size(), want.size()); ++i) right += got[i] == want[i];
     return static_cast<float>(right) / static_cast<float>(longest);
@@ -129,6 +131,7 @@ class Format : public Environment {
     }
     return scores;
   }
+  bool compares_answer() const override { return false; }
 
  private:
   std::string prefix_;

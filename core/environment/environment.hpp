@@ -60,6 +60,8 @@ class Environment {
  public:
   virtual ~Environment() = default;
   virtual Scores score(std::span<const Sample> samples, int64_t step) const = 0;
+  // Whether it may compare a response with the answer: a row that has none is worth a word then.
+  virtual bool compares_answer() const { return true; }
 };
 
 // The built-in environment of this name, with its keyword arguments. Throws Error(config) for an unknown name (with a

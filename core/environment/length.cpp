@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "lib/base/error.hpp"
 #include "core/environment/arguments.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -33,6 +33,7 @@ class LinearLength : public Environment {
     }
     return scores;
   }
+  bool compares_answer() const override { return false; }
 
  private:
   double full_at_, none_at_;

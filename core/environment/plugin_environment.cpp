@@ -21,7 +21,7 @@ struct Texts {
 
 hexad_sample to_abi(const Sample& sample, Texts& texts) {
   texts = {std::string(sample.prompt), std::string(sample.response), std::string(sample.ground_truth),
-           sample.metadata && sample.metadata->is_object() ? json_text(*sample.metadata) : "{}",
+           sample.metadata && sample.metadata->is_object() ? data_text(*sample.metadata) : "{}",
            sample.state ? sample.state->get<std::string>() : ""};
   hexad_sample out{};
   out.struct_size = HEXAD_STRUCT_SIZE(hexad_sample, state_size);

@@ -47,6 +47,10 @@ class WeightedSum : public Environment {
     }
     return sum;
   }
+  bool compares_answer() const override {
+    return std::ranges::any_of(
+        parts_, [](const Part& part) { return part.environment && part.environment->compares_answer(); });
+  }
 
  private:
   static Scores scaled(const Part& part, std::span<const Sample> samples, const Scores& right) {

@@ -94,7 +94,7 @@ const char* PluginConfig::json_text(std::string_view path) const {
   const Json* own = path.empty() ? nullptr : not_null(config::json_at(&section_, "plugin_config"));
   const Json* found = own ? config::json_at(own, path) : nullptr;
   if (!found) found = config::json_at(&section_, path);
-  return found ? keep(hexad::json_text(*found)) : nullptr;
+  return found ? keep(hexad::json_text(with_named_infinities(*found))) : nullptr;
 }
 
 const char* PluginConfig::keep(std::string text) const {

@@ -52,6 +52,14 @@ std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir
 
 }  // namespace
 
+int64_t vocabulary_size(const std::filesystem::path& model_dir) {
+  const std::filesystem::path file = model_dir / "config.json";
+  const Json rows = read_json(file).value("vocab_size", Json(0));
+  if (!rows.is_number_integer())
+    fail(ErrorKind::data, "{}: vocab_size is {}, want a whole number", file.string(), json_text(rows));
+  return rows.get<int64_t>();
+}
+
 ModelText load_model_text(const std::filesystem::path& model_dir, const config::TokenizerConfig& config) {
   ModelText result;
   const std::filesystem::path tokenizer_dir = tokenizer_directory(model_dir, config);
@@ -72,7 +80,7 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
   if (const auto id = result.tokenizer->token_to_id(result.eos_token)) eos.insert(*id);
   result.eos_ids.assign(eos.begin(), eos.end());
 
-  const int64_t rows = model.value("vocab_size", int64_t{0});
+  const int64_t rows = vocabulary_size(model_dir);
   if (rows > 0 && result.tokenizer->vocab_size() > rows) {
     fail(ErrorKind::data,
          "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
@@ -90,7 +98,16 @@ data::TextTools ModelText::tools() const {
   tools.render = [this](const Json& messages, const data::RenderOptions& options) {
     if (!chat_template) {
       std::string text;
-      for (const Json& message : messages) text += message.value("content", "");
+      for (size_t i = 0; i < messages.size(); ++i) {
+        const Json content = messages[i].value("content", Json());
+        if (!content.is_string() && !content.is_null())
+          fail(ErrorKind::data,
+               "messages[{}].content is {}, want text: without a chat template (policy.tokenizer.chat_template) "
+               "messages "
+               "are only joined",
+               i, content.type_name());
+        if (content.is_string()) text += content.get_ref<const std::string&>();
+      }
       return text;
     }
     text::ChatOptions chat;

@@ -25,6 +25,9 @@ struct ModelText {
   data::TextTools tools() const;
 };
 
+// vocab_size of config.json; 0: it has none.
+int64_t vocabulary_size(const std::filesystem::path& model_dir);
+
 // Reads `model_dir` and policy.tokenizer. Throws Error(data) if the tokenizer has ids beyond the model's vocabulary.
 ModelText load_model_text(const std::filesystem::path& model_dir, const config::TokenizerConfig& config);
 

@@ -1,40 +1,38 @@
 #include "core/rollout/prompts.hpp"
 
 #include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::rollout {
 namespace {
 
-using Datums = std::pair<std::vector<data::Datum>, std::vector<data::Datum>>;
-
-void append(const data::Dataset& dataset, const config::DatasetConfig& spec, int64_t max_length,
-            const data::TextTools& tools, std::vector<data::Datum>& out) {
+void append(const data::LoadedSet& set, int64_t max_length, const data::TextTools& tools, std::vector<data::Datum>& out,
+            std::map<std::string, Answers>& answers) {
+  const config::DatasetConfig& spec = *set.config;
   data::ProcessorOptions options;
   options.processor = spec.processor;
   options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
   options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
   options.env_name = spec.env_name;
   options.max_seq_length = max_length;
-  for (const data::Record& record : dataset.records) {
-    out.push_back(data::process(record, static_cast<int64_t>(out.size()), dataset.task_name, options, tools));
+  for (const data::Record& record : set.data.records) {
+    out.push_back(data::process(record, static_cast<int64_t>(out.size()), set.data.task_name, options, tools));
+    if (data::is_generated(spec)) continue;
+    ++answers[spec.env_name].rows;
+    answers[spec.env_name].missing += trimmed(record.answer).empty();
   }
 }
 
-Datums load(const config::RunConfig& run, const data::TextTools& tools) {
-  Datums datums;
+LoadedPrompts load(const config::RunConfig& run, const data::TextTools& tools) {
+  data::LoadedSets sets = data::load_datasets(run.data);
+  LoadedPrompts loaded;
+  loaded.notes = std::move(sets.notes);
   const int64_t max_length = input_limit(run);
-  for (const config::DatasetConfig& spec : run.data.train) {
-    const data::DatasetSplit split = data::load_dataset(spec);
-    append(split.train, spec, max_length, tools, datums.first);
-    if (split.validation && run.data.validation.empty())
-      append(*split.validation, spec, max_length, tools, datums.second);
-  }
-  for (const config::DatasetConfig& spec : run.data.validation) {
-    const data::DatasetSplit split = data::load_dataset(spec);
-    append(split.validation ? *split.validation : split.train, spec, max_length, tools, datums.second);
-  }
-  if (datums.first.empty()) fail(ErrorKind::data, "data.train has no prompts");
-  return datums;
+  for (const data::LoadedSet& set : sets.train) append(set, max_length, tools, loaded.train, loaded.train_answers);
+  for (const data::LoadedSet& set : sets.validation)
+    append(set, max_length, tools, loaded.validation, loaded.validation_answers);
+  if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no prompts");
+  return loaded;
 }
 
 }  // namespace
@@ -45,18 +43,38 @@ int64_t input_limit(const config::RunConfig& run) {
 
 Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : Prompts(run, load(run, tools)) {}
 
-Prompts::Prompts(const config::RunConfig& run, Datums datums)
-    : train_(std::move(datums.first)),
-      validation_(std::move(datums.second)),
+Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
+    : train_(std::move(loaded.train)),
+      validation_(std::move(loaded.validation)),
+      answers_(std::move(loaded.train_answers)),
+      notes_(std::move(loaded.notes)),
       contents_(data::contents_of(train_)),
       loader_(static_cast<int64_t>(train_.size()),
               {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
                run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
-      max_epochs_(run.grpo.max_num_epochs) {}
+      max_epochs_(run.grpo.max_num_epochs) {
+  for (const auto& [name, of_rows] : loaded.validation_answers) {
+    answers_[name].rows += of_rows.rows;
+    answers_[name].missing += of_rows.missing;
+  }
+}
 
-std::vector<data::Datum> evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools) {
-  auto [train, validation] = load(run, tools);
-  return validation.empty() ? std::move(train) : std::move(validation);
+LoadedPrompts evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools) {
+  LoadedPrompts loaded = load(run, tools);
+  if (!loaded.validation.empty()) return loaded;
+  return {{}, std::move(loaded.train), {}, std::move(loaded.train_answers), std::move(loaded.notes)};
+}
+
+std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, const Environments& environments) {
+  std::vector<std::string> lines;
+  for (const auto& [name, of_rows] : answers) {
+    const auto found = environments.find(name);
+    if (of_rows.missing == 0 || found == environments.end() || !found->second->compares_answer()) continue;
+    lines.push_back(fmt::format(
+        "env.{}: {} of {} rows have no answer: a reward that compares with it is 0 there (output_key names the column)",
+        name, of_rows.missing, of_rows.rows));
+  }
+  return lines;
 }
 
 std::vector<const data::Datum*> Prompts::next() {

@@ -1,5 +1,7 @@
 // The prompts of a run: training ones in their order, validation ones, ready as token ids.
 #pragma once
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/config/typed/run_config.hpp"
@@ -7,12 +9,27 @@
 #include "core/data/dataset/dataset.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/data/dataset/processor.hpp"
+#include "core/rollout/rollout.hpp"
 
 namespace hexad::rollout {
 
 // Tokens into which a conversation must fit, and a prompt with room for a response. The context bounds it, whatever the
 // data section says.
 int64_t input_limit(const config::RunConfig& run);
+
+// Rows that were read for one environment, and those of them that have no answer.
+struct Answers {
+  int64_t rows = 0, missing = 0;
+};
+
+using AnswersByEnvironment = std::map<std::string, Answers>;
+
+// What the datasets of a run come to.
+struct LoadedPrompts {
+  std::vector<data::Datum> train, validation;
+  AnswersByEnvironment train_answers, validation_answers;
+  std::vector<std::string> notes;  // lines about what is left out of validation
+};
 
 class Prompts {
  public:
@@ -24,6 +41,9 @@ class Prompts {
   std::vector<const data::Datum*> next();
   const std::vector<data::Datum>& validation() const { return validation_; }
   const data::Contents& train() const { return contents_; }  // the training prompts as a whole
+  data::Contents validated() const { return data::contents_of(validation_); }
+  const AnswersByEnvironment& answers() const { return answers_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   int64_t epoch() const { return loader_.epoch(); }
 
@@ -31,16 +51,21 @@ class Prompts {
   void restore(const data::LoaderState& state) { loader_.restore(state); }
 
  private:
-  Prompts(const config::RunConfig& run, std::pair<std::vector<data::Datum>, std::vector<data::Datum>> datums);
+  Prompts(const config::RunConfig& run, LoadedPrompts loaded);
 
   std::vector<data::Datum> train_, validation_;
+  AnswersByEnvironment answers_;  // of both
+  std::vector<std::string> notes_;
   data::Contents contents_;
   data::DataLoader loader_;
   int64_t max_epochs_;
 };
 
-// What `hexad eval` samples from: the validation sets, or where there are none data.train, in their order. Throws
-// Error(data).
-std::vector<data::Datum> evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools);
+// What `hexad eval` samples from, as `validation`: the validation sets, or where there are none data.train, in their
+// order. Throws Error(data).
+LoadedPrompts evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools);
+
+// A line for each environment whose rewards compare with the answer, and some of whose rows have none.
+std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, const Environments& environments);
 
 }  // namespace hexad::rollout

@@ -64,20 +64,29 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
 
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const std::vector<const data::Datum*>& prompts, const Plan& plan) {
-  Turns turns(prompts, plan);
+  const auto all = static_cast<int64_t>(prompts.size());
+  const int64_t at_once = plan.at_once > 0 ? plan.at_once : std::max<int64_t>(all, 1);
+  std::vector<Conversation> conversations;
+  std::vector<data::Batch> columns;
   Reported reported;
   std::map<std::string, double> metrics;
   std::chrono::duration<double> waited{0};
-  for (auto requests = turns.requests(plan); !requests.empty(); requests = turns.requests(plan)) {
-    const data::Batch completions = generation.generate(requests, plan.sampling);
-    turns.add_responses(completions, generation.take_columns(), text);
-    const auto scoring = Clock::now();
-    reported.add(score(turns.newest(), environments, plan.step));
-    waited += Clock::now() - scoring;
-    turns.add_replies(plan, text);
-    for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
+  for (int64_t first = 0; first == 0 || first < all; first += at_once) {
+    Turns turns({prompts.begin() + first, prompts.begin() + std::min(first + at_once, all)}, plan, first);
+    for (auto requests = turns.requests(plan); !requests.empty(); requests = turns.requests(plan)) {
+      const data::Batch completions = generation.generate(requests, plan.sampling);
+      turns.add_responses(completions, generation.take_columns(), text);
+      const auto scoring = Clock::now();
+      reported.add(score(turns.newest(), environments, plan.step));
+      waited += Clock::now() - scoring;
+      turns.add_replies(plan, text);
+      for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
+    }
+    columns.push_back(turns.columns());
+    std::ranges::move(turns.conversations(), std::back_inserter(conversations));
   }
-  Rollout rollout = rollout_of(turns.conversations(), turns.columns(), plan.samples, plan.step, reported);
+  Rollout rollout = rollout_of(conversations, columns.size() == 1 ? columns[0] : data::Batch::concat(columns),
+                               plan.samples, plan.step, reported);
   for (const auto& [name, value] : metrics) rollout.metrics[name] = value;
   rollout.environment_seconds = waited.count();
   return rollout;

@@ -64,8 +64,9 @@ struct Plan {
   int64_t prompts = 0, samples = 0;  // groups, and samples of each
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t round = 0;  // counts the rollouts of one step
-  int64_t turns = 1;  // most responses of a sample; an environment's replies stand between them
+  int64_t round = 0;    // counts the rollouts of one step
+  int64_t turns = 1;    // most responses of a sample; an environment's replies stand between them
+  int64_t at_once = 0;  // groups that are drawn together, which changes none of their samples; 0: all
 };
 
 struct Conversation;

@@ -1,6 +1,7 @@
 #include "lib/base/json.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -17,11 +18,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What a parser is asked for.
+struct Wanted {
+  size_t deepest;
+  const std::string& where;  // in front of messages
+  ErrorKind kind;            // of errors
+};
+
+// A number that json_text would write as `text`; else a binary value of its characters.
+Json number_as_written(std::string_view text) {
+  const auto reads = [&](auto& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  Json number;
+  if (uint64_t natural = 0; text[0] != '-' && reads(natural)) return natural;
+  if (int64_t whole = 0; text != "-0" && reads(whole)) return whole;
+  if (double real = 0; text.find_first_of(".eE") != text.npos && reads(real)) number = real;
+  return json_text(number) == text ? number : Json::binary(std::vector<uint8_t>(text.begin(), text.end()));
+}
+
 // Builds the value from RapidJSON's events, whose names these are. nlohmann's own parser takes three times the
 // instructions, and keeps one of two equal keys without a word.
 class Builder {
  public:
-  Builder(size_t deepest, const std::string& where) : deepest_(deepest), where_(where) {}
+  explicit Builder(const Wanted& wanted) : wanted_(wanted) {}
 
   Json take() { return std::move(root_); }
 
@@ -32,7 +53,10 @@ class Builder {
   bool Int64(int64_t value) { return put(value); }
   bool Uint64(uint64_t value) { return put(value); }
   bool Double(double value) { return put(value); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }  // not asked for
+  // Asked for in the place of the numbers above where they stay as they were written.
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return put(number_as_written({text, size}));
+  }
   bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) { return put(std::string(text, size)); }
   bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
     name_.assign(text, size);
@@ -65,7 +89,8 @@ class Builder {
     return true;
   }
   bool open(bool is_object) {
-    if (levels_.size() == deepest_) fail(ErrorKind::plugin, "{}: nested deeper than {} levels", where_, deepest_);
+    if (levels_.size() == wanted_.deepest)
+      fail(wanted_.kind, "{}: nested deeper than {} levels", wanted_.where, wanted_.deepest);
     levels_.push_back({is_object, std::move(name_), members_.size()});
     return true;
   }
@@ -86,7 +111,7 @@ class Builder {
       const auto is_it = [&](const Member& each) { return each.name == name; };
       const bool repeats =
           members.size() <= kFew ? std::ranges::any_of(members.first(i), is_it) : !names.insert(name).second;
-      if (repeats) fail(ErrorKind::plugin, "{}: key '{}' stands twice in one object", where_, name);
+      if (repeats) fail(wanted_.kind, "{}: key '{}' stands twice in one object", wanted_.where, name);
     }
   }
   Json object_of(Members members) const {
@@ -106,37 +131,47 @@ class Builder {
     return array;
   }
 
-  size_t deepest_;
-  const std::string& where_;
+  const Wanted& wanted_;
   Json root_;
   std::vector<Level> levels_;  // what is open
   std::vector<Member> members_;
   std::string name_;  // of the next value of an object
 };
 
-[[noreturn]] void refuse(std::string_view text, size_t at, std::string_view why, const std::string& where) {
+[[noreturn]] void refuse(std::string_view text, size_t at, std::string_view why, const Wanted& wanted) {
   const std::string_view before = text.substr(0, std::min(at, text.size()));
   const auto line = 1 + std::ranges::count(before, '\n');
   const size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  fail(ErrorKind::plugin, "{}: not JSON: line {}, column {}: {}", where, line, column, why);
+  if (wanted.kind == ErrorKind::data && text.find('\n') == text.npos)  // a line of a file, which `where` names
+    fail(wanted.kind, "{}: malformed JSON: column {}: {}", wanted.where, column, why);
+  fail(wanted.kind, "{}: not JSON: line {}, column {}: {}", wanted.where, line, column, why);
+}
+
+template <unsigned kMoreFlags>
+Json parse(std::string_view text, const Wanted& wanted) {
+  constexpr unsigned kFlags =
+      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag | kMoreFlags;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (const size_t valid = utf8_prefix(text); valid < text.size()) refuse(text, valid, "not UTF-8", wanted);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  std::string unescaped(text);  // in which RapidJSON replaces escapes
+  rapidjson::InsituStringStream stream(unescaped.data());
+  Builder builder(wanted);
+  rapidjson::Reader reader;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
+  if (!result) refuse(text, result.Offset(), rapidjson::GetParseError_En(result.Code()), wanted);
+  if (stream.Tell() < text.size()) refuse(text, stream.Tell(), "a NUL character", wanted);  // RapidJSON's end of a text
+  return builder.take();
 }
 
 }  // namespace
 
 Json parse_bounded(std::string_view text, size_t deepest, const std::string& where) {
-  constexpr unsigned kFlags =
-      rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (const size_t valid = utf8_prefix(text); valid < text.size()) refuse(text, valid, "not UTF-8", where);
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  std::string unescaped(text);  // in which RapidJSON replaces escapes
-  rapidjson::InsituStringStream stream(unescaped.data());
-  Builder builder(deepest, where);
-  rapidjson::Reader reader;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
-  if (!result) refuse(text, result.Offset(), rapidjson::GetParseError_En(result.Code()), where);
-  if (stream.Tell() < text.size()) refuse(text, stream.Tell(), "a NUL character", where);  // RapidJSON's end of a text
-  return builder.take();
+  return parse<0>(text, {deepest, where, ErrorKind::plugin});
+}
+
+Json parse_data(std::string_view text, const std::string& where) {
+  return parse<rapidjson::kParseNumbersAsStringsFlag>(text, {kDeepestJson, where, ErrorKind::data});
 }
 
 }  // namespace hexad

@@ -1,6 +1,18 @@
 #include "lib/base/error.hpp"
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad {
+namespace {
+
+std::string valid(const std::string& message) {
+  std::string buffer;
+  return std::string(valid_utf8(message, buffer));
+}
+
+}  // namespace
+
+Error::Error(ErrorKind kind, const std::string& message) : std::runtime_error(valid(message)), kind_(kind) {}
 
 int Error::exit_code() const {
   switch (kind_) {

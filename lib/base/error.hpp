@@ -12,7 +12,8 @@ enum class ErrorKind { config, plugin, worker, data, internal };
 
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  // Bytes of the message that are not UTF-8 become U+FFFD: it may quote what a stranger wrote.
+  Error(ErrorKind kind, const std::string& message);
   ErrorKind kind() const { return kind_; }
   int exit_code() const;
 

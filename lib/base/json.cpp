@@ -1,28 +1,47 @@
 #include "lib/base/json.hpp"
 
+#include <cmath>
+#include <utility>
+
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 
 namespace hexad {
 namespace {
 
-// nlohmann copies and prints a value with a call a level: a stranger's text could end the stack.
-constexpr int kDeepest = 500;
-
 // Where the text opens more levels than that; npos if it does not.
 size_t too_deep(std::string_view text) {
-  int depth = 0;
+  size_t depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"') {
       while (++i < text.size() && text[i] != '"') i += text[i] == '\\';
     } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) return i;
+      if (++depth > kDeepestJson) return i;
     } else if (c == ']' || c == '}') {
-      --depth;
+      depth -= depth > 0;
     }
   }
   return std::string_view::npos;
+}
+
+void append(const nlohmann::ordered_json& value, std::string& out) {
+  if (value.is_binary()) {
+    out.append(value.get_binary().begin(), value.get_binary().end());
+    return;
+  }
+  if (!value.is_structured()) {
+    out += json_text(value);
+    return;
+  }
+  out += value.is_object() ? '{' : '[';
+  bool first = true;
+  for (const auto& [key, item] : value.items()) {
+    if (!std::exchange(first, false)) out += ',';
+    if (value.is_object()) out += json_text(nlohmann::ordered_json(key)) + ":";
+    append(item, out);
+  }
+  out += value.is_object() ? '}' : ']';
 }
 
 }  // namespace
@@ -30,7 +49,7 @@ size_t too_deep(std::string_view text) {
 template <typename J>
 J parse_json(std::string_view text) {
   if (const size_t place = too_deep(text); place != text.npos)
-    throw J::parse_error::create(101, place + 1, fmt::format("nested more than {} levels deep", kDeepest), nullptr);
+    throw J::parse_error::create(101, place + 1, fmt::format("nested more than {} levels deep", kDeepestJson), nullptr);
   return J::parse(text);
 }
 
@@ -61,6 +80,21 @@ std::string json_text(const nlohmann::json& value, int indent) {
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json with_named_infinities(nlohmann::ordered_json value) {
+  if (value.is_structured()) {
+    for (auto& item : value) item = with_named_infinities(std::move(item));
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    value = fmt::format("{}", value.get<double>());
+  }
+  return value;
+}
+
+std::string data_text(const nlohmann::ordered_json& value) {
+  std::string text;
+  append(value, text);
+  return text;
 }
 
 template nlohmann::json parse_json(std::string_view);

@@ -11,6 +11,9 @@
 
 namespace hexad {
 
+// nlohmann copies and prints a value with a call a level: a stranger's text could end the stack.
+constexpr size_t kDeepestJson = 500;
+
 // Throws J::parse_error; its what() names line, column and what was expected.
 template <typename J>
 J parse_json(std::string_view text);
@@ -31,8 +34,18 @@ J read_json(const std::filesystem::path& file);
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+// The value with the texts "inf", "-inf" and "nan" for numbers that JSON has none for, which json_text makes null.
+nlohmann::ordered_json with_named_infinities(nlohmann::ordered_json value);
+
 // JSON that a stranger wrote: no key twice in an object, and at most `deepest` levels. Throws Error(plugin); `where`
 // names the text.
 nlohmann::ordered_json parse_bounded(std::string_view text, size_t deepest, const std::string& where);
+
+// JSON of a data file, whose numbers stay as they were written: one that json_text would write otherwise (1.10, 1e5, an
+// integer beyond 64 bits) becomes a binary value of its characters. No key stands twice in an object; at most
+// kDeepestJson levels. Throws Error(data); `where` names the text.
+nlohmann::ordered_json parse_data(std::string_view text, const std::string& where);
+// What json_text writes on one line, of values that parse_data made too.
+std::string data_text(const nlohmann::ordered_json& value);
 
 }  // namespace hexad

@@ -50,6 +50,31 @@ size_t utf8_prefix(std::string_view text, size_t* broken) {
   return at;
 }
 
+namespace {
+
+// The place itself, or the beginning of the character that it is within.
+size_t boundary_before(std::string_view text, size_t at) {
+  constexpr size_t kLongest = 4;
+  for (size_t begin = at; begin > 0 && at - begin < kLongest; --begin)
+    if ((static_cast<uint8_t>(text[begin]) & 0xC0) != 0x80) return begin;
+  return at;
+}
+
+}  // namespace
+
+std::string_view utf8_front(std::string_view text, size_t most) {
+  return text.size() <= most ? text : text.substr(0, boundary_before(text, most));
+}
+
+std::string_view utf8_back(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t begin = text.size() - most;
+  if (most > 0 && boundary_before(text, begin) < begin) {
+    while (begin < text.size() && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) ++begin;
+  }
+  return text.substr(begin);
+}
+
 std::string_view valid_utf8(std::string_view text, std::string& buffer) {
   size_t broken = 0;
   size_t good = utf8_prefix(text, &broken);

@@ -20,6 +20,10 @@ size_t utf8_prefix(std::string_view text, size_t* broken = nullptr);
 // is one U+FFFD (Python's errors="replace", Rust's from_utf8_lossy).
 std::string_view valid_utf8(std::string_view text, std::string& buffer);
 
+// The front or the back of `text` of at most `most` bytes, which begins and ends between characters.
+std::string_view utf8_front(std::string_view text, size_t most);
+std::string_view utf8_back(std::string_view text, size_t most);
+
 // Decodes one character of valid UTF-8 at `at` and moves past it.
 inline char32_t next_char(const char*& at) {
   const auto byte = [&](int i) { return static_cast<uint8_t>(at[i]); };

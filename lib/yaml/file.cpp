@@ -52,6 +52,11 @@ class Document : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add({Kind::null, mark, "", "", {}}, anchor); }
   void OnAlias(const YAML::Mark&, YAML::anchor_t anchor) override { place(anchors_.at(anchor)); }
+  void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
+    const auto [first, is_new] = anchor_lines_.emplace(name, mark.line + 1);
+    if (is_new) return;
+    throw YAML::Exception(mark, fmt::format("anchor &{} is given twice, first in line {}", name, first->second));
+  }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     add({Kind::scalar, mark, tag, text, {}}, anchor);
@@ -85,6 +90,7 @@ class Document : public YAML::EventHandler {
 
   std::deque<YamlNode> nodes_;  // addresses stay
   std::map<YAML::anchor_t, const YamlNode*> anchors_;
+  std::map<std::string, int> anchor_lines_;  // by name
   std::vector<YamlNode*> open_;
   const YamlNode* root_ = nullptr;
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::yaml {
 namespace {
@@ -14,6 +15,7 @@ class Scanner {
   Scanner(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
   void run() {
+    check_characters();
     while (position_ < text_.size()) {
       const char c = text_[position_];
       if (c == '\n') {
@@ -34,6 +36,19 @@ class Scanner {
     fail(ErrorKind::config, "{}:{}:{}: {}", name_, line, position - begin + 1, what);
   }
 
+  // What PyYAML takes, wherever it stands: UTF-8, of control characters the tab, line ends and U+0085, no U+FFFE and
+  // U+FFFF.
+  void check_characters() const {
+    const size_t valid = utf8_prefix(text_);
+    for (const char* at = text_.data(); at != text_.data() + valid;) {
+      const auto position = static_cast<size_t>(at - text_.data());
+      const char32_t c = next_char(at);
+      const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7f && c < 0xa0 && c != 0x85);
+      if (control || c == 0xfffe || c == 0xffff) error_at(position, "a control character");
+    }
+    if (valid < text_.size()) error_at(valid, "a byte that is not UTF-8");
+  }
+
   void next_line() {
     ++position_;
     token_start_ = true;
@@ -42,7 +57,6 @@ class Scanner {
 
   void step(char c) {
     if (c == '\t') error("a tab cannot stand here; use spaces, or quote the text");
-    if ((static_cast<uint8_t>(c) < 0x20 && c != '\r') || c == 0x7f) error("a control character");
     const bool after_blank = position_ == line_begin_ || text_[position_ - 1] == ' ';
     if (c == '#' && after_blank) return skip_line();
     if (token_start_ && (c == '\'' || c == '"')) return skip_quoted(c);

@@ -78,11 +78,14 @@ struct Files : toy::TempDir {
                             Json{{"role", "user"}, {"content", letter}},
                             Json{{"role", "assistant"}, {"content", "a"}}});
       };
-      chats +=
-          Json{
-              {"messages", talk("b")}, {"turns", talk("c")}, {"persona", "Be kind."}, {"tools", {"f"}}, {"more", {"g"}}}
-              .dump() +
-          "\n";
+      const auto tool = [](const char* name) { return Json::array({Json{{"name", name}}}); };
+      chats += Json{{"messages", talk("b")},
+                    {"turns", talk("c")},
+                    {"persona", "Be kind."},
+                    {"tools", tool("f")},
+                    {"more", tool("g")}}
+                   .dump() +
+               "\n";
     }
     const std::string some = rows.substr(0, rows.find("\n{\"input\":\"g\"") + 1);
     write("rows.jsonl", rows), write("some.jsonl", some), write("chats.jsonl", chats);
@@ -136,16 +139,16 @@ const std::vector<DataCase> kFlat = {{"data_path", "DIR/rows.jsonl", "DIR/some.j
                                      {"system_prompt_file", "null", "DIR/kind.txt", kRows},
                                      {"env_name", "math", "exact_answer", kRows},
                                      {"repeat", "1", "2", kRows}};
-const std::vector<DataCase> kAnywhere = {{"dataset_name", "ResponseDataset", "openai_format",
-                                          "data_path: DIR/chats.jsonl, input_key: persona, output_key: persona"},
-                                         {"subset", "null", "hard", kFolder},
-                                         {"split_validation_size", "2", "3", kRows},
-                                         {"seed", "1", "2", kRows + ", split_validation_size: 2"},
-                                         {"max_samples", "8", "5", kRows},
-                                         {"chat_key", "messages", "turns", kChats},
-                                         {"system_key", "null", "persona", kChats},
-                                         {"system_prompt", "null", "Be brief.", kChats},
-                                         {"tool_key", "tools", "more", kChats}};
+const std::vector<DataCase> kAnywhere = {
+    {"dataset_name", "ResponseDataset", "BinaryPreferenceDataset", "data_path: DIR/rows.jsonl"},
+    {"subset", "null", "hard", kFolder},
+    {"split_validation_size", "2", "3", kRows},
+    {"seed", "1", "2", kRows + ", split_validation_size: 2"},
+    {"max_samples", "8", "5", kRows},
+    {"chat_key", "messages", "turns", kChats},
+    {"system_key", "null", "persona", kChats},
+    {"system_prompt", "null", "Be brief.", kChats},
+    {"tool_key", "tools", "more", kChats}};
 const std::vector<DataCase> kGenerated = {
     {"size", "4", "5", "dataset_name: arithmetic, held_out: 0"},
     {"validation_size", "4", "5", "dataset_name: arithmetic, size: 4"},

@@ -103,17 +103,26 @@ TEST_CASE("restart checkpoints have a period of their own, and a run may have to
   CHECK(Run({"++checkpointing.checkpoint_must_save_by=00:01:00:00"}).outcome.steps == 6);
 }
 
-TEST_CASE("validation runs whole batches") {
-  const auto problems = [](const std::string& samples, const std::string& batch) {
+TEST_CASE("validation takes every prompt once, however many are drawn together") {
+  const auto validated = [](const std::string& samples, const std::string& batch) {
     const Run run({"grpo.val_period=1", "grpo.max_num_steps=1", "grpo.max_val_samples=" + samples,
-                   "grpo.val_batch_size=" + batch});
-    return run.steps.at(0).at("validation/num_problems_in_batch").get<double>();
+                   "grpo.val_batch_size=" + batch, "++grpo.val_num_generations_per_prompt=2"});
+    return run.steps.at(0);
   };
-  CHECK(problems("15", "4") == 12);
-  CHECK(problems("8", "100") == 8);
-  CHECK(problems("100", "4") == 16);  // all there are
-  CHECK(problems("null", "null") == 16);
-  CHECK(problems("8", "null") == 8);
+  const Json whole = validated("15", "100");
+  CHECK(whole.at("validation/num_problems_in_batch") == 30);
+  CHECK(whole.at("validation/toy_requests") == 30);
+  for (const char* batch : {"4", "1", "null"}) {
+    const Json parts = validated("15", batch);
+    for (const char* metric :
+         {"num_problems_in_batch", "accuracy", "pass_k", "avg_length", "pass@samples_per_prompt"}) {
+      const std::string name = std::string("validation/") + metric;
+      CHECK_MESSAGE(parts.at(name) == whole.at(name), batch << ": " << name);
+    }
+  }
+  CHECK(validated("15", "4").at("validation/toy_requests") == 6);             // of the last batch, of three prompts
+  CHECK(validated("100", "4").at("validation/num_problems_in_batch") == 32);  // all there are
+  CHECK(validated("null", "null").at("validation/num_problems_in_batch") == 32);
 }
 
 TEST_CASE("an interruption ends the run after its step, with a checkpoint") {

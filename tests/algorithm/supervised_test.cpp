@@ -90,6 +90,34 @@ TEST_CASE("sft: validation by its period, and as many batches as are asked for")
   CHECK(losses("12") == losses("-1"));
 }
 
+TEST_CASE("validation counts every example once, and every trained token alike, whatever the batches") {
+  // Answers of one to five letters: a mean of the batches' means is another number.
+  const auto uneven = [](const std::string& algorithm) {
+    std::string rows;
+    for (int i = 0; i < 10; ++i) {
+      const std::string question(1, static_cast<char>('a' + i % 8)), answer(static_cast<size_t>(1 + i % 5), 'b');
+      rows += algorithm == "sft" ? Json{{"input", question}, {"output", answer}}.dump() + "\n"
+                                 : Json{{"prompt", question}, {"chosen", answer}, {"rejected", "cc"}}.dump() + "\n";
+    }
+    return rows;
+  };
+  for (const auto& [algorithm, name] :
+       {std::pair<std::string, std::string>("sft", "validation/val_loss"), {"dpo", "validation-default/loss"}}) {
+    const auto loss = [&, &algorithm = algorithm, &name = name](const std::string& batch, const std::string& batches) {
+      const toy::TempDir rows;
+      return Trained(algorithm, {algorithm + ".max_num_steps=2", algorithm + ".val_period=2",
+                                 algorithm + ".val_global_batch_size=" + batch, algorithm + ".val_batches=" + batches,
+                                 "data.validation.data_path=" + rows.write("v.jsonl", uneven(algorithm)).string()})
+          .values(name)
+          .at(0);
+    };
+    const double whole = loss("16", "-1");
+    for (const char* batch : {"10", "4", "3", "1"}) CHECK(loss(batch, "-1") == doctest::Approx(whole).epsilon(1e-6));
+    CHECK(loss("4", "3") == doctest::Approx(whole).epsilon(1e-6));  // the third has two
+    CHECK(loss("4", "2") != doctest::Approx(whole).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("sft: packed, padded and one by one train alike") {
   const auto loss_of = [](const Strings& layout) { return Trained("sft", with({"sft.val_period=3"}, layout)); };
   const Trained plain = loss_of({});
@@ -140,6 +168,22 @@ TEST_CASE("sft: examples that do not fit are told of, and a run of none is an er
   CHECK(contains(error_of([] { Trained("sft", {"data.max_input_seq_length=3"}); }),
                  "data.max_input_seq_length: not one of the 48 conversations fits into 3 tokens"));
   CHECK(contains(error_of([] { Trained("dpo", {"data.max_input_seq_length=3"}); }), "not one of the 48 pairs fits"));
+}
+
+TEST_CASE("sft: conversations in which the assistant says nothing are told of, and a run of them is an error") {
+  const auto without_answers = [](const std::string& rows) {
+    const toy::TempDir dir;
+    Trained("sft", {"data.train={dataset_name: openai_format, data_path: " + dir.write("q.jsonl", rows).string() + "}",
+                    "policy.train_global_batch_size=1", "policy.train_micro_batch_size=1", "sft.max_num_steps=1"});
+  };
+  const std::string question = R"({"messages": [{"role": "user", "content": "a"}]})"
+                               "\n",
+                    answered =
+                        R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})"
+                        "\n";
+  CHECK(contains(error_of([&] { without_answers(question + question); }),
+                 "not one of the 2 conversations has a token to train on: the assistant says nothing in them"));
+  CHECK(error_of([&] { without_answers(question + answered); }) == "(no error)");
 }
 
 TEST_CASE("sft: an interruption saves, epochs end, and another algorithm's checkpoint is refused") {

@@ -224,7 +224,20 @@ TEST_CASE("tokenize, both ways, and what it cannot take") {
   CHECK(decoded.at("text") == "ab");
   ends(2, {"tokenize", model(), "--input", lines("{\"text\": \"a\"}\nnot json\n")}, "in.jsonl:2");
   ends(2, {"tokenize", model(), "--input", lines("{\"other\": 1}\n")}, "in.jsonl:1");
-  ends(2, {"tokenize", model(), "--input", lines("{\"messages\": 3}\n")}, "in.jsonl:1");
+  const std::string user = R"("messages": [{"role": "user", "content": "ab"}])";
+  for (const auto& [row, says] : {std::pair<std::string, const char*>(R"("messages": 3)", "field 'messages' is number"),
+                                  {R"("messages": [5])", "messages[0]: want an object with a role, got 5"},
+                                  {R"("messages": [{"role": "user", "content": ["a"]}])", "messages[0].content: want"},
+                                  {user + R"(, "add_generation_prompt": "true")", "field 'add_generation_prompt' is s"},
+                                  {user + R"(, "tools": 5)", "field 'tools': want a list of tools"}}) {
+    ends(2, {"tokenize", model(), "--input", lines("{\"text\": \"a\"}\n{" + row + "}\n")},
+         "in.jsonl:2: " + std::string(says));
+    ends(2, {"generate", model(), "--input", lines("{\"text\": \"a\"}\n{" + row + "}\n")},
+         "in.jsonl:2: " + std::string(says));
+  }
+  CHECK(Json::parse(
+            ends(0, {"tokenize", model(), "--input", lines("{" + user + R"(, "add_generation_prompt": null})")}).out)
+            .at("text") == "<question>ab");
   ends(2, {"tokenize", model(), "--input", "/nowhere.jsonl"}, "/nowhere.jsonl");
   ends(2, {"tokenize", "/nowhere", "--input", lines("{}")}, "/nowhere");
 }
@@ -267,6 +280,17 @@ TEST_CASE("generate and score say what they cannot take") {
        "in.jsonl:2: token id 99 is outside the model's vocabulary of 12");
   ends(2, {"score", model(), "--input", lines("{\"token_ids\": []}\n")}, "in.jsonl:1: wanted \"token_ids\"");
   ends(2, {"score", model(), "--input", lines("[1]\n")}, "in.jsonl:1: not a JSON object");
+  ends(2, {"score", model(), "--input", lines("{\n")}, "in.jsonl:1: malformed JSON: column 2");
+  ends(2,
+       {"generate", model(), "--input",
+        lines("{\"messages\": [{\"role\": \"user\"}], \"add_generation_prompt\": false}"),
+        "++policy.tokenizer.chat_template='{{ messages[0].content }}'"},
+       "in.jsonl:1: the prompt has no tokens");
+  ends(2, {"generate", model(), "--input", lines("{\"text\": \"abcdefgh\"}"), "policy.max_total_sequence_length=4"},
+       "in.jsonl:1: the prompt has 8 tokens, of at most 4 with its response");
+  for (const char* id : {"99", "4294967300", "1.5", "-1", "\"1\"", "18446744073709551615"})
+    ends(2, {"generate", model(), "--input", lines(fmt::format("{{\"token_ids\": [1, {}]}}\n", id))},
+         "in.jsonl:1: token");
 }
 
 TEST_CASE("generate and score through plugins that the command line names") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -35,6 +36,16 @@ data::Batch sample_batch() {
 }
 
 }  // namespace
+
+TEST_CASE("numbers that JSON has none for survive the way through a message") {
+  Message message;
+  message.command = "start";
+  message.header = {{"loss", {{"ratio_clip_c", INFINITY}, {"list", {-INFINITY, 1.5, nullptr}}}}, {"lr", NAN}};
+  const Message got = cluster::decode(frames_of(message));
+  CHECK(got.header.at("loss").at("ratio_clip_c").get<double>() == INFINITY);
+  CHECK(got.header.at("loss").at("list") == message.header.at("loss").at("list"));
+  CHECK(std::isnan(got.header.at("lr").get<double>()));
+}
 
 TEST_CASE("a batch survives the way through a message") {
   Message message;

@@ -130,3 +130,28 @@ TEST_CASE("a validation set has a name, or a path that it takes over") {
   CHECK(resolve_error({"data.validation={dataset_name: puzzle}"}) == "");
   CHECK(resolve_error({"data.validation={split: test}", "data.default.dataset_name=puzzle"}) == "");
 }
+
+TEST_CASE("a dataset names no column that it does not read") {
+  const auto says = [](const std::string& set) {
+    return resolve_error({"data.train={data_path: d.jsonl, " + set + "}"});
+  };
+  check_says(
+      says("dataset_name: openai_format, input_key: q"),
+      "data.train.input_key: got text 'q', and dataset_name: openai_format does not read it; ResponseDataset does");
+  check_says(
+      says("dataset_name: ResponseDataset, chat_key: prompt"),
+      "data.train.chat_key: got text 'prompt', and dataset_name: ResponseDataset does not read it; openai_format "
+      "does");
+  check_says(says("dataset_name: mine, tool_key: functions"), "data.train.tool_key: got text 'functions'");
+  check_says(
+      says("dataset_name: PreferenceDataset, output_key: a"),
+      "data.train.output_key: got text 'a', and dataset_name: PreferenceDataset does not read it; ResponseDataset "
+      "or openai_format does");
+  check_says(resolve_error({"data.validation=[{dataset_name: arithmetic}, {dataset_name: arithmetic, output_key: a}]"}),
+             "data.validation.1.output_key: got text 'a'");
+  for (const char* set : {"dataset_name: openai_format, chat_key: prompt, output_key: solution, tool_key: t",
+                          "dataset_name: mine, input_key: q, output_key: a",
+                          "dataset_name: BinaryPreferenceDataset, prompt_key: p, output_key: null"})
+    CHECK(says(set) == "");
+  CHECK(resolve_error({"data.default={output_key: a, chat_key: c}"}) == "");
+}

@@ -73,14 +73,84 @@ TEST_CASE("errors in data files name the file and the line") {
   CHECK_THROWS_WITH_AS(load("{\"input\": \"a\", \"output\": \"b\"}\n{\"input\": \n"),
                        doctest::Contains("bad.jsonl:2: malformed JSON"), Error);
   CHECK_THROWS_WITH_AS(load("{\"input\": \"a\", \"output\": \"b\"}\n\n{}"),
-                       doctest::Contains("bad.jsonl:2: empty line"), Error);
-  CHECK_THROWS_WITH_AS(load("{\"input\": \"a\"}"), doctest::Contains("bad.jsonl:1: no field 'output'; it has: input"),
-                       Error);
+                       doctest::Contains("bad.jsonl:3: no field 'input'; it has: "), Error);
+  CHECK_THROWS_WITH_AS(load("{\"input\": \"a\", \"output\": 1}\n{\"input\": \"b\"}"),
+                       doctest::Contains("bad.jsonl:2: no field 'output'; it has: input"), Error);
+  CHECK_THROWS_WITH_AS(load("{\"input\": \"a\", \"input\": \"b\"}"),
+                       doctest::Contains("bad.jsonl:1: key 'input' stands twice in one object"), Error);
   CHECK_THROWS_WITH_AS(load("{\"input\": [1], \"output\": 1}"),
                        doctest::Contains("bad.jsonl:1: field 'input' is array, want text"), Error);
   CHECK_THROWS_WITH_AS(load("3"), doctest::Contains("bad.jsonl:1: want a JSON object, got number"), Error);
   CHECK_THROWS_WITH_AS(load(""), doctest::Contains("holds no rows"), Error);
   CHECK_THROWS_WITH_AS(load_dataset(response("/nowhere.jsonl")), doctest::Contains("no such file or folder"), Error);
+}
+
+TEST_CASE("a byte order mark, blank lines and line ends of Windows are no rows") {
+  const Folder folder;
+  const std::string mark = "\xEF\xBB\xBF", rows = "{\"input\": \"a\", \"output\": \"b\"}";
+  const auto answers = [&](const std::string& name, const std::string& text) {
+    std::string all;
+    const Dataset train = load_dataset(response(folder.write(name, text))).train;
+    for (const Record& record : train.records) all += record.answer;
+    return all;
+  };
+  CHECK(answers("a.jsonl", mark + rows + "\r\n" + rows + "\r\n") == "bb");
+  CHECK(answers("a.jsonl", "\n \t\r\n" + rows + "\n\n\f\n" + rows + "\n\n") == "bb");
+  for (const std::string& before : {std::string(), mark, mark + "\n ", std::string("\n")})
+    CHECK(answers("a.json", before + "[" + rows + ",\r\n" + rows + "]\n") == "bb");
+  CHECK(answers("a.json", mark + rows + "\n" + rows) == "bb");
+}
+
+TEST_CASE("an object over several lines, and a list within an object, are no rows and say so") {
+  const Folder folder;
+  const auto load = [&](const std::string& text) { load_dataset(response(folder.write("bad.json", text))); };
+  CHECK_THROWS_WITH_AS(load("{\n \"input\": \"a\",\n \"output\": \"b\"\n}\n"),
+                       doctest::Contains("bad.json: one JSON object over several lines; want rows: an object a line"),
+                       Error);
+  CHECK_THROWS_WITH_AS(load("{\n \"version\": 1,\n \"data\": [{\"input\": \"a\", \"output\": \"b\"}]\n}"),
+                       doctest::Contains("If its list 'data' holds the rows: jq -c '.\"data\"[]' "), Error);
+  CHECK_THROWS_WITH_AS(load("{\"version\": 1, \"data\": [{\"input\": \"a\"}]}"),
+                       doctest::Contains("bad.json:1: no field 'input'; it has: version, data. If its list 'data'"),
+                       Error);
+  CHECK_THROWS_WITH_AS(load("{\n \"input\": \n"), doctest::Contains("bad.json:1: malformed JSON: column 2"), Error);
+  CHECK_THROWS_WITH_AS(load("[{\"input\": \"a\"}, 3]"), doctest::Contains("bad.json[1]: want a JSON object, got"),
+                       Error);
+  CHECK_THROWS_WITH_AS(load(std::string("\xFF\xFE[\0", 4)), doctest::Contains("bad.json: UTF-16, want UTF-8"), Error);
+}
+
+TEST_CASE("numbers are the text that the file has, and a name with dots is a path") {
+  const Folder folder;
+  config::DatasetConfig config = response(
+      folder.write("rows.jsonl", R"({"q": 1e3, "model": {"truth": 0.10}, "id": 123456789012345678901, "a.b": true})"));
+  config.input_key = "q";
+  const auto answer = [&](const char* key) {
+    config.output_key = key;
+    return load_dataset(config).train.records.at(0).answer;
+  };
+  CHECK(answer("model.truth") == "0.10");
+  CHECK(answer("id") == "123456789012345678901");
+  CHECK(answer("a.b") == "true");
+  CHECK(load_dataset(config).train.records[0].messages[0].at("content") == "1e3");
+  CHECK_THROWS_WITH_AS(answer("model.lies"),
+                       doctest::Contains("rows.jsonl:1: no field 'model.lies'; it has: q, model, id, a.b"), Error);
+}
+
+TEST_CASE("a named answer is there in every row, others may have none") {
+  const Folder folder;
+  const std::string two = "{\"input\": \"a\", \"output\": \"x\"}\n{\"input\": \"b\", \"output\": \" \"}\n";
+  config::DatasetConfig config = response(folder.write("rows.jsonl", two));
+  CHECK(load_dataset(config).train.records[1].answer == " ");
+  config.output_key = "output";
+  CHECK_THROWS_WITH_AS(load_dataset(config),
+                       doctest::Contains("rows.jsonl:2: field 'output' is empty, and output_key names it"), Error);
+  config.output_key = "label";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("rows.jsonl:1: no field 'label'; it has: input, output"),
+                       Error);
+
+  config = response(folder.write("bare.jsonl", "{\"input\": \"a\"}\n{\"input\": \"b\"}\n"));
+  const Record bare = load_dataset(config).train.records[1];
+  CHECK(bare.answer.empty());
+  CHECK(bare.messages == Json::parse(R"([{"role": "user", "content": "b"}])"));
 }
 
 TEST_CASE("a local folder is read by split, and other formats say how to convert") {
@@ -170,11 +240,65 @@ TEST_CASE("conversations keep their messages, tools and system prompt") {
   CHECK(record.answer == "hello");
   CHECK(record.tools == Json::parse(R"([{"name": "f"}])"));
 
-  config.data_path = folder.write("bad.jsonl", R"({"messages": [{"content": "hi"}]})");
-  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("bad.jsonl:1: messages[0]: want an object with a role"),
+  const auto refusal = [&](const std::string& row) -> std::string {
+    config.data_path = folder.write("bad.jsonl", row);
+    try {
+      load_dataset(config);
+    } catch (const Error& error) {
+      return std::string(error.what()).substr(folder.path().size() + 1);
+    }
+    return "";
+  };
+  CHECK(refusal(R"({"messages": [{"content": "hi"}]})") ==
+        R"(bad.jsonl:1: messages[0]: want an object with a role, got {"content":"hi"})");
+  CHECK(refusal(R"({"chat": []})") == "bad.jsonl:1: no field 'messages'; it has: chat");
+  CHECK(refusal(R"({"messages": []})") == "bad.jsonl:1: field 'messages' is empty, want a list of messages");
+  for (const char* content : {"5", "1.50", "true", R"({"text":"a"})", R"(["a"])"})
+    CHECK(refusal(fmt::format(R"({{"messages": [{{"role": "user", "content": {}}}]}})", content)) ==
+          fmt::format("bad.jsonl:1: messages[0].content: want text, or a list of parts (objects), got {}", content));
+}
+
+TEST_CASE("tools may be JSON text, as a whole or each, and nothing else") {
+  const Folder folder;
+  config::DatasetConfig config;
+  config.dataset_name = "openai_format";
+  const auto tools = [&](const std::string& given) {
+    config.data_path =
+        folder.write("chat.jsonl", R"({"messages": [{"role": "user", "content": "hi"}], "tools": )" + given + "}");
+    return load_dataset(config).train.records.at(0).tools;
+  };
+  const Json wanted = Json::parse(R"([{"name": "f"}])");
+  CHECK(tools(R"([{"name": "f"}])") == wanted);
+  CHECK(tools(R"("[{\"name\": \"f\"}]")") == wanted);
+  CHECK(tools(R"(["{\"name\": \"f\"}"])") == wanted);
+  CHECK(tools("null").is_null());
+  CHECK(tools(R"("")").is_null());
+  CHECK(tools("[]") == Json::array());
+  for (const char* wrong : {"5", R"({"a":1})", R"(["f"])", "[5]", "[null]", R"("5")", R"("{}")"})
+    CHECK_THROWS_WITH_AS(tools(wrong), doctest::Contains("chat.jsonl:1: field 'tools': "), Error);
+  CHECK_THROWS_WITH_AS(tools("5"), doctest::Contains("want a list of tools (objects), or one as JSON text, got 5"),
                        Error);
-  config.data_path = folder.write("none.jsonl", R"({"chat": []})");
-  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("no field 'messages'; it has: chat"), Error);
+}
+
+TEST_CASE("a conversation's answer is in its named column, or what the assistant says last") {
+  const Folder folder;
+  config::DatasetConfig config;
+  config.dataset_name = "openai_format";
+  config.data_path =
+      folder.write("chat.jsonl", R"({"prompt": [{"role": "user", "content": "6*7?"}], "solution": "42", "hint": 1})");
+  config.spec = Json{{"chat_key", "prompt"}};
+  CHECK(load_dataset(config).train.records[0].answer.empty());
+  config.output_key = "solution";
+  const Record record = load_dataset(config).train.records[0];
+  CHECK(record.answer == "42");
+  CHECK(record.messages.size() == 1);
+  CHECK(record.metadata == Json{{"hint", 1}});
+  config.output_key = "answer";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("chat.jsonl:1: no field 'answer'; it has: prompt"),
+                       Error);
+  config.output_key = "solution";
+  config.data_path = folder.write("chat.jsonl", R"({"prompt": [{"role": "user", "content": "6*7?"}], "solution": ""})");
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("chat.jsonl:1: field 'solution' is empty"), Error);
 }
 
 TEST_CASE("validation is split off by seed, and training repeats") {

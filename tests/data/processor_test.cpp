@@ -98,6 +98,35 @@ TEST_CASE("a conversation trains on the assistant's tokens") {
   CHECK(cut.token_ids.size() == 7);
 }
 
+TEST_CASE("prompt files wrap the first question of a conversation that trains, and come before it") {
+  ProcessorOptions options;
+  options.processor = "sft_processor";
+  options.prompt = "Solve {}";
+  options.system_prompt = "Be brief.";
+  CHECK(process(conversation(), 0, "chat", options, bytes()).text == "<system>Be brief.;<user>Solve 1+1;<assistant>2;");
+  Record pair = conversation();
+  pair.rejected = Json::parse(R"([{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "3"}])");
+  options.processor = "preference_processor";
+  CHECK(process_pair(pair, 0, "chat", options, bytes()).rejected.text ==
+        "<system>Be brief.;<user>Solve 1+1;<assistant>3;");
+  options.processor = "sft_processor";
+  Record none = conversation();
+  none.messages.erase(0);
+  CHECK_THROWS_WITH_AS(process(none, 0, "chat", options, bytes()),
+                       doctest::Contains("t.jsonl:1: prompt_file wraps a user's message of text"), Error);
+}
+
+TEST_CASE("a conversation that ends with an answer takes no other one") {
+  ProcessorOptions options;
+  options.processor = "sft_processor";
+  Record record = conversation();
+  record.answer = "3";
+  CHECK_THROWS_WITH_AS(process(record, 0, "chat", options, bytes()),
+                       doctest::Contains("t.jsonl:1: the conversation ends with an answer, and the column that "
+                                         "output_key names has another: '3'"),
+                       Error);
+}
+
 TEST_CASE("templates follow Python's str.format") {
   CHECK(format_template("{} and {}", {"a", "b"}, "t") == "a and b");
   CHECK(format_template("{1}{0}{{}}", {"a", "b"}, "t") == "ba{}");
@@ -117,4 +146,11 @@ TEST_CASE("processor errors") {
   record.messages = Json::array();
   CHECK_THROWS_WITH_AS(process(record, 0, "math", {}, bytes()),
                        doctest::Contains("t.jsonl:1: a prompt ends with a user's message"), Error);
+  TextTools failing = bytes();
+  failing.render = [](const Json&, const RenderOptions&) -> std::string { fail(ErrorKind::data, "no such role"); };
+  for (const char* processor : {"default", "sft_processor"}) {
+    ProcessorOptions options;
+    options.processor = processor;
+    CHECK_THROWS_WITH_AS(process(conversation(), 0, "math", options, failing), "t.jsonl:1: no such role", Error);
+  }
 }

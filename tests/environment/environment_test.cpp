@@ -40,6 +40,28 @@ TEST_CASE("last_number wants the right last number of a response that ended") {
   CHECK(reward("last_number", {{"format", "bare"}}, "It is 7", "7") == 0);
 }
 
+TEST_CASE("without an answer nothing is right, an empty response neither") {
+  for (const char* truth : {"", " ", "\n"}) {
+    for (const char* response : {"", " ", "0", "a"}) {
+      for (const char* name : {"exact_answer", "last_number", "token_task"}) {
+        CAPTURE(name), CAPTURE(response), CAPTURE(truth);
+        CHECK(reward(name, {}, response, truth) == 0);
+      }
+    }
+    CHECK(reward("last_number", {{"format", "bare"}}, "", truth) == 0);
+  }
+  const auto compares = [](const char* section) {
+    static plugin::Registry none({}, nullptr);
+    return make("r", Json::parse(section), {none})->compares_answer();
+  };
+  CHECK(compares(R"({"type": "exact_answer"})"));
+  CHECK(compares(R"({"rewards": [{"name": "length", "full_at": 1, "none_at": 2}, {"name": "last_number"}]})"));
+  CHECK_FALSE(compares(R"({"type": "format", "regex": "a"})"));
+  CHECK_FALSE(compares(R"({"type": "length", "full_at": 1, "none_at": 2})"));
+  CHECK_FALSE(compares(R"({"command": ["true"]})"));
+  CHECK_FALSE(compares(R"({"rewards": [{"name": "format", "tags": ["a"]}]})"));
+}
+
 TEST_CASE("environments tell the answer that they read") {
   const auto answer = [](const std::string& name, const std::string& response) {
     Sample sample;

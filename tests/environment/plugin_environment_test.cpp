@@ -2,6 +2,7 @@
 #include "core/environment/plugin_environment.hpp"
 
 #include "core/environment/make.hpp"
+#include "lib/base/json.hpp"
 
 #include "tests/plugin/plugin_folder.hpp"
 
@@ -112,6 +113,9 @@ TEST_CASE("an environment plugin sees the sample and its scores come back") {
   CHECK(scores.invalid == std::vector<uint8_t>{0, 0, 0, 1});
   CHECK(scores.components.at("first_token") == std::vector<float>{10, 11, 12, 13});
   CHECK(scores.components.at("metadata") == std::vector<float>{2, 7, 2, 2});  // {} and {"a":1}
+  Samples written;  // a number of the data file keeps its digits
+  written.record = parse_data(R"({"a":1.10,"b":123456789012345678901})", "d");
+  CHECK(environment->score(written.all, 812).components.at("metadata")[1] == 36);
   CHECK(scores.metrics.at("bytes") == (4 + 6 + 0 + 3) / 4.0);
   CHECK(scores.metrics.at("longest") == 6);
   CHECK(scores.metrics.at("step") == 812);

@@ -7,6 +7,7 @@
 
 #include "core/environment/program/exchange.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/utf8.hpp"
 #include "tests/environment/scripted_program.hpp"
 #include "tests/support/toy/program.hpp"
 
@@ -55,6 +56,9 @@ TEST_CASE("a program sees the whole sample, whatever its bytes, and its answer c
         R"(","ground_truth":"42","metadata":{"tests":[1,2]},"prompt_tokens":7,"response_tokens":9,"truncated":true,)"
         R"("group":5,"step":8,"turn":0})");
   CHECK(environment->score(std::span(&sample, 1), 8).rewards == Floats{1});
+  const Json written = parse_data(R"({"x": 1.10, "id": 123456789012345678901})", "d");
+  sample.metadata = &written;
+  SAYS(data_text(request_of(sample, 3, 8)), R"("metadata":{"x":1.10,"id":123456789012345678901})");
   CHECK(score(*environment, {"good", "true", "half", "bad"}).rewards == Floats{1, 1, 0.5f, 0});
   CHECK(environment->score({}, 1).rewards.empty());
 }
@@ -104,6 +108,22 @@ TEST_CASE("a sample that a program cannot score is invalid, and the others are s
   SAYS(why("other"), "want the \"id\" of the request, 2, got ");
   SAYS(why("number"), "want an object as {\"id\": 2, \"reward\": 1.0}, got 1");
   SAYS(why("nothing"), "want a \"reward\", got {\"id\":2}");
+}
+
+TEST_CASE("what is shown of an answer is cut between characters") {
+  for (size_t before = 0; before < 3; ++before) {
+    std::string text(before, 'a');
+    for (int i = 0; i < 100; ++i) text += "\xE2\x82\xAC";
+    std::string said;
+    try {
+      answer_of({{"id", 2}, {"reward", text}}, 2, {});
+    } catch (const BadAnswer& bad) {
+      said = bad.what();
+    }
+    SAYS(said, "want a finite number as \"reward\", got \"");
+    SAYS(said, "\xE2\x82\xAC...");
+    CHECK(utf8_prefix(said) == said.size());
+  }
 }
 
 TEST_CASE("a line that nobody asked for is noticed before the next request") {

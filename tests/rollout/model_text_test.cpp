@@ -72,6 +72,23 @@ TEST_CASE("a tokenizer that disagrees with the model is refused") {
                  directory + ": the tokenizer has ids up to 11, the model's vocab_size is 5"));
 }
 
+TEST_CASE("a vocabulary that is no number is refused by its file") {
+  const Model model;
+  model.edit("config.json", {{"vocab_size", "12"}});
+  CHECK(model.error() == (model.dir / "model/config.json").string() + ": vocab_size is \"12\", want a whole number");
+}
+
+TEST_CASE("without a chat template messages are joined, and have to be text") {
+  const Model model;
+  config::TokenizerConfig plain;
+  plain.chat_template.reset();
+  const ModelText text = model.load(plain);
+  const auto joined = [&](const char* messages) { return text.tools().render(Json::parse(messages), {}); };
+  CHECK(joined(R"([{"role": "user", "content": "a"}, {"role": "user", "content": null}, {"role": "x"}])") == "a");
+  CHECK(contains(error_of([&] { joined(R"([{"role": "user", "content": [{"type": "text", "text": "a"}]}])"); }),
+                 "messages[0].content is array, want text: without a chat template"));
+}
+
 TEST_CASE("a vocabulary that the model pads is fine") {
   const Model model;
   model.edit("config.json", {{"vocab_size", 16}});

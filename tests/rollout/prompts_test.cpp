@@ -79,10 +79,52 @@ TEST_CASE("a prompt that is too long is cut and leaves the loss, whichever bound
   }
 }
 
+TEST_CASE("rows without an answer are counted, and told of where the reward compares with it") {
+  Fixture fixture(1);
+  config::DatasetConfig& chats = fixture.run.data.train[0];
+  chats.dataset_name = "openai_format";
+  const std::string question = R"({"messages": [{"role": "user", "content": "a"}]})",
+                    answered =
+                        R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})";
+  fixture.dir.write("train.jsonl", question + "\n" + answered + "\n" + question + "\n");
+  const auto lines = [&](const nlohmann::ordered_json& section) {
+    static plugin::Registry plugins({}, nullptr);
+    Environments environments;
+    environments["exact_answer"] = environment::make("exact_answer", section, {plugins});
+    return missing_answers(fixture.prompts().answers(), environments);
+  };
+  CHECK(lines(nlohmann::ordered_json::object()) ==
+        std::vector<std::string>{"env.exact_answer: 2 of 3 rows have no answer: a reward that compares with it is 0 "
+                                 "there (output_key names the column)"});
+  CHECK(lines({{"type", "format"}, {"tags", {"a"}}}).empty());
+  fixture.dir.write("train.jsonl", answered + "\n" + answered + "\n");
+  CHECK(lines(nlohmann::ordered_json::object()).empty());
+  chats.dataset_name = "puzzle";  // whose rows are made
+  chats.spec = {{"dataset_name", "puzzle"}, {"kind", "successor"}, {"size", 4}};
+  CHECK(fixture.prompts().answers().empty());
+}
+
+TEST_CASE("validation takes what is split off and data.validation, and tells of rows that it leaves out") {
+  Fixture fixture(10);
+  config::DatasetConfig validation = fixture.run.data.train[0];
+  fixture.run.data.train[0].split_validation_size = 3;
+  CHECK(fixture.prompts().validation().size() == 3);
+  fixture.run.data.validation = {validation};
+  const Prompts both = fixture.prompts();
+  CHECK(both.validation().size() == 13);
+  CHECK(both.notes().empty());
+  fixture.run.data.validation[0].split_validation_size = 4;
+  const Prompts part = fixture.prompts();
+  CHECK(part.validation().size() == 7);
+  REQUIRE(part.notes().size() == 1);
+  CHECK(contains(part.notes()[0], "train.jsonl: of 10 rows 4 are validated on, the others are left out"));
+}
+
 TEST_CASE("data that cannot be used is an error that names it") {
   Fixture fixture(4);
-  fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n\n");
-  CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:2: empty line"));
+  fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n{\n");
+  CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:2: malformed JSON"));
+  fixture.run.data.train[0].output_key = "output";
   fixture.dir.write("train.jsonl", "{\"input\": \"a\"}\n");
   CHECK(contains(error_of([&] { fixture.prompts(); }), "train.jsonl:1: no field 'output'"));
   fixture.dir.write("train.jsonl", "{\"input\": \"a\", \"output\": \"b\"}\n");

@@ -24,12 +24,8 @@ double pass_rate(const data::Batch& batch, int64_t k) {
 }  // namespace
 
 int64_t validation_prompts(const Grpo& run) {
-  const config::GrpoConfig& grpo = run.config.grpo;
-  const auto& all = run.prompts.validation();
-  // Whole batches, as NeMo-RL runs max_val_samples // val_batch_size of them; one that is larger than that is cut.
-  const int64_t most = grpo.max_val_samples.value_or(static_cast<int64_t>(all.size()));
-  const int64_t batch_size = std::min(grpo.val_batch_size.value_or(most), most);
-  return batch_size == 0 ? 0 : std::min(most / batch_size * batch_size, static_cast<int64_t>(all.size()));
+  const auto all = static_cast<int64_t>(run.prompts.validation().size());
+  return std::min(run.config.grpo.max_val_samples.value_or(all), all);
 }
 
 Metrics validate(Grpo& run) {
@@ -40,8 +36,14 @@ Metrics validate(Grpo& run) {
   for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
-  const rollout::Plan plan{run.sampling,          count, grpo.val_num_generations_per_prompt, seed, 0, 0,
-                           grpo.max_rollout_turns};
+  const rollout::Plan plan{run.sampling,
+                           count,
+                           grpo.val_num_generations_per_prompt,
+                           seed,
+                           0,
+                           0,
+                           grpo.max_rollout_turns,
+                           grpo.val_batch_size.value_or(0)};
   const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
   run.generation.sleep(
       std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights

@@ -99,6 +99,8 @@ void Loop::print(const Validation& validation) const {
     const auto found = validation.metrics.find(name);
     if (found != validation.metrics.end()) text += fmt::format("  {} {:.4g}", name, found->second);
   }
+  if (const auto invalid = validation.metrics.find("num_invalid_samples"); invalid != validation.metrics.end())
+    text += fmt::format("  ({} samples could not be scored and count nowhere)", invalid->second);
   if (!text.empty()) run_.console.line(fmt::format("{} after step {}:{}", validation.prefix, validated_, text));
 }
 

@@ -122,7 +122,8 @@ struct TrainingSetup {
 
   // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
   void start(bool generates, int64_t rows_per_unit);
-  void report_too_long(const data::Contents& data, const char* what, int64_t limit);
+  // Prints what a notice says, if it says anything.
+  void note(const std::string& notice);
   // Of workers that are started.
   Training run(const Json& identity);
 
@@ -178,8 +179,7 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   };
   report("backend", started.at(0).backend.value());
   report("loss", started.at(0).loss.value());
-  if (generates)
-    report("generator", started.at(static_cast<size_t>(placement.generators.first)).generator.value());
+  if (generates) report("generator", started.at(static_cast<size_t>(placement.generators.first)).generator.value());
   if (placement.apart())
     console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
                              placement.generators.first, placement.generators.end() - 1));
@@ -188,9 +188,8 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   schedule = make_schedule(config);
 }
 
-void TrainingSetup::report_too_long(const data::Contents& data, const char* what, int64_t limit) {
-  const std::string line = data::too_long_notice(data, what, limit);
-  if (!line.empty()) console.line("note: " + line);
+void TrainingSetup::note(const std::string& notice) {
+  if (!notice.empty()) console.line("note: " + notice);
 }
 
 Training TrainingSetup::run(const Json& identity) {
@@ -215,13 +214,37 @@ TrainOutcome finish(TrainingSetup& setup, Training& run, Data& data, const std::
           setup.checkpoints.has_value() && run.progress.total_steps > 0};
 }
 
+bool validates(int64_t period, bool at_start, bool at_end) { return period > 0 || at_start || at_end; }
+
+// What validation makes of its prompts.
+void note_validation(TrainingSetup& setup, const rollout::Prompts& prompts) {
+  const config::GrpoConfig& grpo = setup.config.grpo;
+  const data::Contents validated = prompts.validated();
+  if (!validates(grpo.val_period, grpo.val_at_start, grpo.val_at_end) || validated.size == 0) return;
+  for (const std::string& line : prompts.notes()) setup.note(line);
+  setup.note(data::too_long_notice(validated, "validation prompts", rollout::input_limit(setup.config) - 1, true));
+  if (const int64_t most = grpo.max_val_samples.value_or(validated.size); most < validated.size)
+    setup.note(fmt::format("validation takes the first {} of {} prompts (grpo.max_val_samples)", most, validated.size));
+}
+
+void note_validation(TrainingSetup& setup, const Examples& examples, const std::string& what) {
+  const config::SupervisedConfig& config = setup.config.supervised;
+  const data::Contents& validated = examples.validated();
+  if (!validates(config.val_period, config.val_at_start, config.val_at_end) || validated.size == 0) return;
+  for (const std::string& line : examples.notes()) setup.note(line);
+  setup.note(data::too_long_notice(validated, "validation " + what, rollout::input_limit(setup.config)));
+  setup.note(data::untrained_notice(validated, "validation " + what));
+}
+
 TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   const config::RunConfig& config = setup.config;
   rollout::Prompts prompts(config, setup.text.tools());
   plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
       config.env, environment_names_of(config), {plugins, locator(setup.resolved.root), &setup.interrupted});
-  setup.report_too_long(prompts.train(), "prompts", rollout::input_limit(config) - 1);  // room for a token
+  setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
+  note_validation(setup, prompts);
+  for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
   const Json identity = identity_of(config, setup.model_dir, prompts.train());
   setup.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*setup.workers, setup.placement);
@@ -242,8 +265,10 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
 TrainOutcome train_on_examples(TrainingSetup& setup) {
   const config::Algorithm algorithm = setup.config.algorithm;
   Examples examples(setup.config, setup.text);
-  setup.report_too_long(examples.train(), has_pairs(algorithm) ? "pairs" : "conversations",
-                        rollout::input_limit(setup.config));
+  const std::string what = has_pairs(algorithm) ? "pairs" : "conversations";
+  setup.note(data::too_long_notice(examples.train(), what, rollout::input_limit(setup.config)));
+  setup.note(data::untrained_notice(examples.train(), what));
+  note_validation(setup, examples, what);
   const Json identity = identity_of(setup.config, setup.model_dir, examples.train());
   setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
   Supervised run{setup.run(identity), examples};

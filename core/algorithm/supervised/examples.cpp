@@ -15,6 +15,8 @@ data::ProcessorOptions example_options(const config::RunConfig& run, const confi
                                        const rollout::ModelText& text) {
   data::ProcessorOptions options;
   options.processor = spec.processor;
+  options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
+  options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
   options.max_seq_length = rollout::input_limit(run);
   options.add_bos = run.data.add_bos;
   options.add_eos = run.data.add_eos;
@@ -25,9 +27,10 @@ data::ProcessorOptions example_options(const config::RunConfig& run, const confi
   return options;
 }
 
-void append_examples(const config::RunConfig& run, const data::Dataset& dataset, const config::DatasetConfig& spec,
-                     const rollout::ModelText& text, std::vector<ExampleRows>& out) {
-  const data::ProcessorOptions options = example_options(run, spec, text);
+void append_examples(const config::RunConfig& run, const data::LoadedSet& set, const rollout::ModelText& text,
+                     std::vector<ExampleRows>& out) {
+  const data::Dataset& dataset = set.data;
+  const data::ProcessorOptions options = example_options(run, *set.config, text);
   const data::TextTools tools = text.tools();
   for (const data::Record& record : dataset.records) {
     const int64_t index = static_cast<int64_t>(out.size());
@@ -60,45 +63,56 @@ data::Batch batch_of_examples(std::span<const ExampleRows* const> examples) {
   return batch;
 }
 
-std::vector<data::Batch> validation_batches(const config::SupervisedConfig& config,
-                                            const std::vector<ExampleRows>& examples) {
-  const int64_t total = static_cast<int64_t>(examples.size());
-  const int64_t size = std::min(config.val_global_batch_size, total);
-  const int64_t most = size == 0 ? 0 : total / size;
-  const int64_t count = config.val_batches > 0 ? std::min(config.val_batches, most) : most;
+std::vector<data::Batch> validation_batches(int64_t size, const std::vector<ExampleRows>& examples) {
   std::vector<data::Batch> batches;
-  for (int64_t b = 0; b < count; ++b) {
-    std::vector<const ExampleRows*> part;
-    for (int64_t i = b * size; i < (b + 1) * size; ++i) part.push_back(&examples[i]);
+  std::vector<const ExampleRows*> part;
+  for (const ExampleRows& example : examples) {
+    part.push_back(&example);
+    if (static_cast<int64_t>(part.size()) < size && &example != &examples.back()) continue;
     batches.push_back(batch_of_examples(part));
+    part.clear();
   }
   return batches;
+}
+
+// Leaves what val_batches takes of the validation examples, with a note of the others.
+void limit_validation(const config::RunConfig& run, std::vector<ExampleRows>& examples,
+                      std::vector<std::string>& notes) {
+  const config::SupervisedConfig& config = run.supervised;
+  const auto total = static_cast<int64_t>(examples.size());
+  // Their product may be more than a number holds.
+  if (config.val_batches <= 0 || total / config.val_global_batch_size < config.val_batches) return;
+  const int64_t taken = config.val_batches * config.val_global_batch_size;
+  if (taken == total) return;
+  examples.resize(static_cast<size_t>(taken));
+  notes.push_back(
+      fmt::format("validation takes the first {0} of {1} {2} ({3}.val_batches {4} of {3}."
+                  "val_global_batch_size {5})",
+                  taken, total, has_pairs(run.algorithm) ? "pairs" : "conversations", name_of(run.algorithm),
+                  config.val_batches, config.val_global_batch_size));
 }
 
 }  // namespace
 
 Examples::Loaded Examples::load(const config::RunConfig& run, const rollout::ModelText& text) {
+  data::LoadedSets sets = data::load_datasets(run.data);
   Loaded loaded;
-  for (const config::DatasetConfig& spec : run.data.train) {
-    const data::DatasetSplit split = data::load_dataset(spec);
-    append_examples(run, split.train, spec, text, loaded.first);
-    if (split.validation && run.data.validation.empty())
-      append_examples(run, *split.validation, spec, text, loaded.second);
-  }
-  for (const config::DatasetConfig& spec : run.data.validation) {
-    const data::DatasetSplit split = data::load_dataset(spec);
-    append_examples(run, split.validation ? *split.validation : split.train, spec, text, loaded.second);
-  }
-  if (loaded.first.empty()) fail(ErrorKind::data, "data.train has no examples");
+  loaded.notes = std::move(sets.notes);
+  for (const data::LoadedSet& set : sets.train) append_examples(run, set, text, loaded.train);
+  for (const data::LoadedSet& set : sets.validation) append_examples(run, set, text, loaded.validation);
+  if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no examples");
+  limit_validation(run, loaded.validation, loaded.notes);
   return loaded;
 }
 
 Examples::Examples(const config::RunConfig& run, const rollout::ModelText& text) : Examples(run, load(run, text)) {}
 
 Examples::Examples(const config::RunConfig& run, Loaded loaded)
-    : train_(std::move(loaded.first)),
+    : train_(std::move(loaded.train)),
       contents_(data::contents_of(train_)),
-      validation_(validation_batches(run.supervised, loaded.second)),
+      validated_(data::contents_of(loaded.validation)),
+      notes_(std::move(loaded.notes)),
+      validation_(validation_batches(run.supervised.val_global_batch_size, loaded.validation)),
       loader_(static_cast<int64_t>(train_.size()),
               {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),
                has_pairs(run.algorithm) ? "pairs" : "conversations", "policy.train_global_batch_size"}),

@@ -1,5 +1,6 @@
 // The examples of supervised training: conversations, or pairs of a chosen and a rejected one, as batches to train on.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "core/config/typed/run_config.hpp"
@@ -21,10 +22,12 @@ class Examples {
   // The next policy.train_global_batch_size examples; goes on into the next epoch. No rows once max_num_epochs are
   // through.
   data::Batch next();
-  // Whole batches of val_global_batch_size, at most val_batches of them; of fewer examples than one batch, all.
+  // Batches of val_global_batch_size, the last perhaps of fewer; at most val_batches of them.
   const std::vector<data::Batch>& validation() const { return validation_; }
 
-  const data::Contents& train() const { return contents_; }  // the training examples as a whole
+  const data::Contents& train() const { return contents_; }         // the training examples as a whole
+  const data::Contents& validated() const { return validated_; }    // those of validation()
+  const std::vector<std::string>& notes() const { return notes_; }  // lines about what validation leaves out
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   data::LoaderState state() const { return loader_.state(); }
   void restore(const data::LoaderState& state) { loader_.restore(state); }
@@ -32,13 +35,17 @@ class Examples {
  private:
   // The rows of one example.
   using Example = std::vector<data::Datum>;
-  using Loaded = std::pair<std::vector<Example>, std::vector<Example>>;
+  struct Loaded {
+    std::vector<Example> train, validation;
+    std::vector<std::string> notes;
+  };
 
   static Loaded load(const config::RunConfig& run, const rollout::ModelText& text);
   Examples(const config::RunConfig& run, Loaded loaded);
 
   std::vector<Example> train_;
-  data::Contents contents_;
+  data::Contents contents_, validated_;
+  std::vector<std::string> notes_;
   std::vector<data::Batch> validation_;
   data::DataLoader loader_;
   int64_t max_epochs_;

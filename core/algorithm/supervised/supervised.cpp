@@ -1,7 +1,5 @@
 #include "core/algorithm/supervised/supervised.hpp"
 
-#include <limits>
-
 #include "core/algorithm/run/loop.hpp"
 
 namespace hexad::algorithm {
@@ -22,43 +20,24 @@ LoopSettings loop_settings(const Supervised& run) {
   return settings;
 }
 
-Validation over_conversations(const std::vector<Metrics>& batches) {
-  double sum = 0;
-  for (const Metrics& batch : batches) sum += batch.at("loss");
-  return {.metrics = {{"val_loss", sum / static_cast<double>(batches.size())}}};
-}
-
-// The means over the valid pairs of all batches, as NeMo-RL's validate_one_dataset.
-Validation over_pairs(const std::vector<Metrics>& batches) {
-  Validation result{.prefix = "validation-default", .metrics = {}};
-  const char* const count = "num_valid_samples";
-  double pairs = 0;
-  for (const Metrics& batch : batches) pairs += batch.at(count);
-  for (const char* name :
-       {"loss", "sft_loss", "preference_loss", "accuracy", "rewards_chosen_mean", "rewards_rejected_mean"}) {
-    if (!batches[0].contains(name)) continue;
-    double sum = 0;
-    for (const Metrics& batch : batches) sum += batch.at(name) * batch.at(count);
-    result.metrics[name] = pairs > 0 ? sum / pairs : std::numeric_limits<double>::quiet_NaN();
-  }
-  result.metrics[count] = pairs;
-  return result;
-}
-
 // Adds reference_policy_logprobs (f32 [T]), under the policy that the run began with.
 void add_reference_logprobs(Supervised& run, data::Batch& batch) {
   batch.set("reference_policy_logprobs", run.policy.logprobs(batch, cluster::Weights::reference), data::Axis::token);
 }
 
-// Over all validation batches, of which there is at least one: the mean loss of SFT, or of pairs what they tell.
+// Over all validation batches together, of which there is at least one: the mean loss of SFT's trained tokens, or of
+// pairs what they tell, under the names of NeMo-RL's validate_one_dataset.
 Validation validate(Supervised& run) {
-  std::vector<Metrics> batches;
-  for (const data::Batch& examples : run.examples.validation()) {
-    data::Batch batch = examples;
-    if (run.config.algorithm == config::Algorithm::dpo) add_reference_logprobs(run, batch);
-    batches.push_back(run.policy.evaluate(batch, run.config.supervised.val_micro_batch_size));
-  }
-  return has_pairs(run.config.algorithm) ? over_pairs(batches) : over_conversations(batches);
+  std::vector<data::Batch> batches = run.examples.validation();
+  if (run.config.algorithm == config::Algorithm::dpo)
+    for (data::Batch& batch : batches) add_reference_logprobs(run, batch);
+  const Metrics metrics = run.policy.evaluate(batches, run.config.supervised.val_micro_batch_size);
+  if (!has_pairs(run.config.algorithm)) return {.metrics = {{"val_loss", metrics.at("loss")}}};
+  Validation result{.prefix = "validation-default", .metrics = {}};
+  for (const char* name : {"loss", "sft_loss", "preference_loss", "accuracy", "rewards_chosen_mean",
+                           "rewards_rejected_mean", "num_valid_samples"})
+    if (metrics.contains(name)) result.metrics[name] = metrics.at(name);
+  return result;
 }
 
 void validate_if_due(Supervised& run, Loop& loop) {

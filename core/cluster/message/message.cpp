@@ -1,5 +1,7 @@
 #include "core/cluster/message/message.hpp"
 
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "lib/base/error.hpp"
@@ -93,6 +95,31 @@ data::Batch Message::batch(const std::string& key) const {
   }
 }
 
+namespace {
+
+constexpr const char* kFloat = "$float";
+
+// JSON has no inf and nan: on the wire they are {"$float": "inf"}.
+void name_infinities(Json& value) {
+  if (value.is_structured()) {
+    for (Json& item : value) name_infinities(item);
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    value = Json{{kFloat, fmt::format("{}", value.get<double>())}};
+  }
+}
+
+void number_infinities(Json& value) {
+  if (!value.is_structured()) return;
+  const bool is_float = value.is_object() && value.size() == 1 && value.contains(kFloat) && value[kFloat].is_string();
+  if (is_float) {
+    value = std::strtod(value[kFloat].get<std::string>().c_str(), nullptr);
+  } else {
+    for (Json& item : value) number_infinities(item);
+  }
+}
+
+}  // namespace
+
 std::string encode_header(const Message& message) {
   Json descriptions = Json::array();
   for (const data::Tensor& tensor : message.tensors) {
@@ -102,6 +129,7 @@ std::string encode_header(const Message& message) {
   if (!message.command.empty()) header["command"] = message.command, header["step"] = message.step;
   if (!message.event.empty()) header["event"] = message.event;
   header["tensors"] = descriptions;
+  name_infinities(header);
   return json_text(header);
 }
 
@@ -121,6 +149,7 @@ Message decode(const std::vector<Frame>& frames) {
     fail(ErrorKind::worker, "message: bad tensor description: {}", error.what());
   }
   message.header.erase("tensors");
+  number_infinities(message.header);
   take_envelope(message);
   return message;
 }

@@ -18,7 +18,7 @@
 
 namespace hexad::cluster::protocol {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 // "train" of Train: as the message of this command or event is named. A Reply has no name.
 template <typename T>

@@ -65,10 +65,11 @@ void check_batch_rules(RuleContext& context);            // divisibility, packin
 void check_grpo_rules(RuleContext& context);             // rewards, advantages, validation
 void check_eval_rules(RuleContext& context);             // eval
 void check_supervised_rules(RuleContext& context);       // sft, dpo, rm
+void check_data_rules(RuleContext& context);             // datasets, and the keys that they read
 void check_batch_invariant_rules(RuleContext& context);  // policy.batch_invariant
 void check_generation_rules(RuleContext& context);       // sampling
 void check_placement_rules(RuleContext& context);        // generation on ranks of its own, asynchronous GRPO
-void check_run_rules(RuleContext& context);              // model, backend, data, checkpoints, cluster, plugins
+void check_run_rules(RuleContext& context);              // model, backend, checkpoints, cluster, plugins
 void check_schedule_rules(RuleContext& context);         // optimizer and policy.scheduler
 
 }  // namespace hexad::config

@@ -1,48 +1,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/config/load/defaults.hpp"
 #include "core/config/rules/rules.hpp"
 #include "core/config/typed/run_config_read.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::config {
 namespace {
-
-// A validation set that says neither would be read from the folder that hexad is started in.
-void check_validation_names(RuleContext& c) {
-  const yaml::Node* validation = c.root().find("data.validation");
-  const auto named = [&](const char* key, const yaml::Node& set) {
-    return set.has(key) || c.root().has(std::string("data.default.") + key);
-  };
-  const auto check = [&](const yaml::Node& set, const std::string& path) {
-    if (set.is_map() && !named("dataset_name", set) && !named("data_path", set) && !c.root().has("data.data_path"))
-      c.error(path, "has no dataset_name; null is no validation set");
-  };
-  if (!validation) return;
-  check(*validation, "data.validation");
-  for (size_t i = 0; validation->is_list() && i < validation->items().size(); ++i)
-    check(validation->items()[i], fmt::format("data.validation.{}", i));
-}
-
-void check_data(RuleContext& c) {
-  check_validation_names(c);
-  const yaml::Node* train = c.root().find("data.train");
-  if (train && !train->is_null()) {
-    const yaml::Node::List one = {*train};
-    const yaml::Node::List& sets = train->is_list() ? train->items() : one;
-    if (sets.empty()) c.error("data.train", "an empty list; wanted at least one dataset");
-    for (const yaml::Node& set : sets) {
-      if (set.is_map() && !set.has("dataset_name") && !c.root().has("data.default.dataset_name")) {
-        c.error("data.train", "a dataset has no dataset_name");
-      }
-    }
-    return;
-  }
-  if (!c.text("data.dataset_name")) {
-    c.error("data.train", "there is no training data: give data.train with a dataset_name (or data.dataset_name)");
-  }
-}
 
 void check_checkpointing(RuleContext& c) {
   const std::string metric_key = "checkpointing.metric_name";
@@ -130,7 +94,6 @@ void check_run_rules(RuleContext& c) {
   if (!c.root().find("policy.model_name")) {
     c.error("policy.model_name", "is missing: give the Hugging Face directory of the model");
   }
-  if (trains(c.root())) check_data(c);
   check_checkpointing(c);
   check_cluster(c);
   check_pins(c);

@@ -10,9 +10,9 @@ void add_validation(Schema& s) {
   s.add("grpo.val_at_start", kBool, "false", "validate before the first step");
   s.add("grpo.val_at_end", kBool, "false", "validate after the last step");
   s.add("grpo.max_val_samples", kInt | kNull, "256",
-        "validation prompts; max_val_samples // val_batch_size batches are run; null: all there are")
+        "most validation prompts: the first of the sets; null: all there are")
       .at_least(1);
-  s.add("grpo.val_batch_size", kInt | kNull, "256", "prompts in one validation batch; null: all").at_least(1);
+  s.add("grpo.val_batch_size", kInt | kNull, "256", "validation prompts that are drawn at once; null: all").at_least(1);
   s.add("grpo.val_num_generations_per_prompt", kInt, "1", "samples for each validation prompt; above 1 adds pass_k")
       .at_least(1);
   s.add("grpo.stop_at_validation_metric", kText | kNull, "null",

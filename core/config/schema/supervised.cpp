@@ -12,9 +12,11 @@ void add_course(Schema& s, const std::string& at, const CourseDefaults& d) {
   s.add(at + ".max_num_epochs", kInt, d.epochs, "most passes over the training data").at_least(1);
   s.add(at + ".max_num_steps", kInt, d.steps, "most steps; -1: as many as the epochs hold").at_least(-1);
   s.add(at + ".val_period", kInt, d.val_period, "validate every so many steps; 0 or -1: never in between").at_least(-1);
-  s.add(at + ".val_batches", kInt, d.val_batches, "most validation batches; -1: all there are").at_least(-1);
+  s.add(at + ".val_batches", kInt, d.val_batches,
+        "most validation batches, the first of the sets; 0 or -1: all there are")
+      .at_least(-1);
   s.add(at + ".val_global_batch_size", kInt, d.val_global_batch_size,
-        std::string(d.examples) + " in one validation batch; a last one that is not full is left out")
+        std::string(d.examples) + " in one validation batch; the last one may have fewer")
       .at_least(1);
   s.add(at + ".val_micro_batch_size", kInt, "1", std::string("of those, ") + d.examples + " in one micro-batch")
       .at_least(1);

@@ -1,5 +1,7 @@
 #include "core/data/dataset/contents.hpp"
 
+#include <algorithm>
+
 #include "lib/base/error.hpp"
 #include "lib/base/fingerprint.hpp"
 #include "lib/base/json.hpp"
@@ -12,7 +14,12 @@ void add(const Datum& row, Fingerprint& fingerprint) {
   fingerprint.add(std::span(row.token_mask));
   fingerprint.add(row.answer);
   fingerprint.add(row.env_name);
-  fingerprint.add(json_text(row.metadata));
+  fingerprint.add(data_text(row.metadata));
+}
+
+// A conversation in which nothing is trained on; a prompt has no mask.
+bool trains_nothing(const Datum& row) {
+  return !row.token_mask.empty() && std::ranges::find(row.token_mask, 1.0f) == row.token_mask.end();
 }
 
 // `rows_of`: the rows of a sample, which leave the loss together.
@@ -24,7 +31,9 @@ Contents summary(const Samples& samples, const RowsOf& rows_of) {
   for (const auto& sample : samples) {
     const std::span<const Datum> rows = rows_of(sample);
     for (const Datum& row : rows) add(row, fingerprint);
-    contents.too_long += rows.front().loss_multiplier == 0;
+    const bool too_long = rows.front().loss_multiplier == 0;
+    contents.too_long += too_long;
+    contents.untrained += !too_long && std::ranges::all_of(rows, trains_nothing);
   }
   contents.fingerprint = fingerprint.hex();
   return contents;
@@ -40,15 +49,27 @@ Contents contents_of(std::span<const std::vector<Datum>> samples) {
   return summary(samples, [](const std::vector<Datum>& sample) { return std::span(sample); });
 }
 
-std::string too_long_notice(const Contents& contents, const std::string& what, int64_t limit) {
+std::string too_long_notice(const Contents& contents, const std::string& what, int64_t limit, bool scored) {
   if (contents.too_long == 0) return "";
   if (contents.too_long == contents.size)
     fail(ErrorKind::data,
-         "data.max_input_seq_length: not one of the {} {} fits into {} tokens, and what is cut short counts nowhere. "
-         "Raise it (and policy.max_total_sequence_length), or take shorter ones",
-         contents.size, what, limit);
-  return fmt::format("{} of {} {} do not fit into {} tokens (data.max_input_seq_length): cut short, they count nowhere",
-                     contents.too_long, contents.size, what, limit);
+         "data.max_input_seq_length: not one of the {} {} fits into {} tokens, and what is cut short {}. Raise it (and "
+         "policy.max_total_sequence_length), or take shorter ones",
+         contents.size, what, limit, scored ? "asks nothing" : "counts nowhere");
+  return fmt::format("{} of {} {} do not fit into {} tokens (data.max_input_seq_length): cut short, they {}",
+                     contents.too_long, contents.size, what, limit,
+                     scored ? "are answered and count as they are" : "count nowhere");
+}
+
+std::string untrained_notice(const Contents& contents, const std::string& what) {
+  if (contents.untrained == 0) return "";
+  if (contents.untrained + contents.too_long == contents.size)
+    fail(ErrorKind::data,
+         "data: not one of the {} {} has a token to train on: the assistant says nothing in them. Rows need an answer "
+         "(output_key names its column), or a message of role 'assistant'",
+         contents.size, what);
+  return fmt::format("in {} of {} {} the assistant says nothing: they train nothing", contents.untrained, contents.size,
+                     what);
 }
 
 }  // namespace hexad::data

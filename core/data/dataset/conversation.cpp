@@ -1,7 +1,10 @@
 #include "core/data/dataset/conversation.hpp"
 
+#include <algorithm>
+
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad::data {
 namespace {
@@ -9,6 +12,34 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json message(const std::string& role, const std::string& content) { return {{"role", role}, {"content", content}}; }
+
+// The answer in the column that output_key names.
+std::string named_answer(const Row& row, const std::string& key) {
+  const std::string answer = text_field(row, key);
+  if (!trimmed(answer).empty()) return answer;
+  fail(ErrorKind::data,
+       "{}: field '{}' is empty, and output_key names it as the answer. Give the row an answer or leave it out; where "
+       "rows need none, leave output_key out",
+       row.source, key);
+}
+
+bool is_objects(const Json& list) {
+  return list.is_array() && std::ranges::all_of(list, [](const Json& item) { return item.is_object(); });
+}
+
+// A value that may stand as JSON text.
+Json read_text(const Json& value, const std::string& where) {
+  if (!value.is_string()) return value;
+  const std::string text = value.get<std::string>();
+  return trimmed(text).empty() ? Json() : parse_data(text, where);
+}
+
+Json without(Json fields, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    if (!key.empty()) fields.erase(key);
+  }
+  return fields.empty() ? Json() : fields;
+}
 
 }  // namespace
 
@@ -28,49 +59,65 @@ void check_messages(const Json& messages, const Row& row, const std::string& key
   for (size_t i = 0; i < messages.size(); ++i) {
     const Json& entry = messages[i];
     if (!entry.is_object() || !entry.contains("role") || !entry.at("role").is_string()) {
-      fail(ErrorKind::data, "{}: {}[{}]: want an object with a role, got {}", row.source, key, i, json_text(entry));
+      fail(ErrorKind::data, "{}: {}[{}]: want an object with a role, got {}", row.source, key, i, data_text(entry));
     }
+    const auto content = entry.find("content");
+    if (content != entry.end() && !content->is_null() && !content->is_string() && !is_objects(*content))
+      fail(ErrorKind::data, "{}: {}[{}].content: want text, or a list of parts (objects), got {}", row.source, key, i,
+           data_text(*content));
   }
+}
+
+Json tools_of(const Row& row, const std::string& key) {
+  const Json* value = find_field(row, key);
+  if (!value) return {};
+  const std::string where = fmt::format("{}: field '{}'", row.source, key);
+  Json tools = read_text(*value, where);
+  if (tools.is_array()) {
+    for (Json& tool : tools) tool = read_text(tool, where);
+  }
+  if (tools.is_null() || is_objects(tools)) return tools;
+  fail(ErrorKind::data, "{}: want a list of tools (objects), or one as JSON text, got {}", where, data_text(*value));
 }
 
 Record response_record(const Row& row, const config::DatasetConfig& config) {
   const std::string input_key = config.input_key.value_or("input"), output_key = config.output_key.value_or("output");
   Record record;
-  record.answer = text_field(row, output_key);
-  record.messages = Json::array({message("user", text_field(row, input_key)), message("assistant", record.answer)});
+  record.messages = Json::array({message("user", text_field(row, input_key))});
+  if (!output_key.empty()) {
+    record.answer = config.output_key ? named_answer(row, output_key) : text_field(row, output_key);
+    record.messages.push_back(message("assistant", record.answer));
+  }
   record.source = row.source;
-  record.metadata = row.value;
-  record.metadata.erase(input_key);
-  record.metadata.erase(output_key);
-  if (record.metadata.empty()) record.metadata = nullptr;
+  record.metadata = without(row.value, {input_key, output_key});
   return record;
 }
 
 Record conversation_record(const Row& row, const config::DatasetConfig& config) {
   const std::string chat_key = own_key(config, "chat_key").value_or("messages");
   const std::string tool_key = own_key(config, "tool_key").value_or("tools");
+  const std::string answer_key = config.output_key.value_or("");
   const std::optional<std::string> system_key = own_key(config, "system_key");
   const std::optional<std::string> system_prompt = own_key(config, "system_prompt");
-  if (!row.value.contains(chat_key)) text_field(row, chat_key);  // fails with the keys there are
-  const Json& messages = row.value.at(chat_key);
+  const Json& messages = field(row, chat_key);
   check_messages(messages, row, chat_key);
 
   Record record;
   record.source = row.source;
-  if (system_key && row.value.contains(*system_key)) {
+  if (system_key && find_field(row, *system_key)) {
     record.messages.push_back(message("system", text_field(row, *system_key)));
   } else if (system_prompt) {
     record.messages.push_back(message("system", *system_prompt));
   }
   for (const Json& entry : messages) record.messages.push_back(entry);
   const Json& last = record.messages.back();
-  if (last.at("role") == "assistant" && last.contains("content") && last.at("content").is_string()) {
+  if (!answer_key.empty()) {
+    record.answer = named_answer(row, answer_key);
+  } else if (last.at("role") == "assistant" && last.contains("content") && last.at("content").is_string()) {
     record.answer = last.at("content");
   }
-  if (row.value.contains(tool_key)) record.tools = row.value.at(tool_key);
-  record.metadata = row.value;
-  for (const std::string& key : {chat_key, tool_key, system_key.value_or(chat_key)}) record.metadata.erase(key);
-  if (record.metadata.empty()) record.metadata = nullptr;
+  record.tools = tools_of(row, tool_key);
+  record.metadata = without(row.value, {chat_key, tool_key, system_key.value_or(chat_key), answer_key});
   return record;
 }
 

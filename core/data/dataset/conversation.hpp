@@ -7,15 +7,22 @@
 namespace hexad::data {
 
 // {input_key: question, output_key: answer} (defaults "input", "output") as a user's and an assistant's message. The
-// other fields become metadata.
+// other fields become metadata. An output_key of "" says that rows have no answer. Throws Error(data) naming row and
+// key where the answer is missing, or empty although output_key is given.
 Record response_record(const Row& row, const config::DatasetConfig& config);
 
 // {"messages": [...]} (chat_key) as it is, with a system message from the field system_key or else from system_prompt,
-// and tools from tool_key ("tools"). An assistant's last message is the answer.
+// and tools from tool_key ("tools"). The answer is the field output_key, as above, or else what the assistant says in
+// the last message, if that is the assistant's.
 Record conversation_record(const Row& row, const config::DatasetConfig& config);
 
-// Throws Error(data) unless `messages`, the row's field `key`, is a list of at least one object with a role.
+// Throws Error(data) unless `messages`, the row's field `key`, is a list of at least one object with a role, and with a
+// content that is absent, null, text or a list of objects.
 void check_messages(const nlohmann::ordered_json& messages, const Row& row, const std::string& key);
+
+// The row's tools: a list of objects, each of them or the whole list perhaps as JSON text; null: none. Throws
+// Error(data) for anything else.
+nlohmann::ordered_json tools_of(const Row& row, const std::string& key = "tools");
 
 // A key of the dataset's own, if it is set. Throws Error(config) unless it is text.
 std::optional<std::string> own_key(const config::DatasetConfig& config, const std::string& key);

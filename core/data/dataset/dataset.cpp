@@ -1,6 +1,7 @@
 #include "core/data/dataset/dataset.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -35,6 +36,7 @@ std::string task_name(const fs::path& path) {
   return name.empty() ? "data" : name;
 }
 
+constexpr std::array<std::string_view, 3> kGenerated = {"arithmetic", "puzzle", "sliding_puzzle"};
 const std::vector<std::string> kBuiltIn = {"ResponseDataset",         "openai_format", "PreferenceDataset",
                                            "BinaryPreferenceDataset", "arithmetic",    "puzzle",
                                            "sliding_puzzle"};
@@ -112,6 +114,12 @@ MakeRecord reader_named(const std::string& name) {
   return nullptr;
 }
 
+// Rows of questions and answers of which nobody has named the answer's column, and no row has the usual one.
+bool lack_answers(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
+  const auto has_answer = [](const Row& row) { return row.value.contains("output"); };
+  return make == response_record && !config.output_key && std::ranges::none_of(rows, has_answer);
+}
+
 // A subset of a Hugging Face dataset is a folder in the dataset's own.
 fs::path with_subset(const fs::path& path, const std::string& subset) {
   if (subset.empty() || !fs::exists(path)) return path;
@@ -133,8 +141,11 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   std::vector<Row> rows = read_data_path(with_subset(path, config.subset.value_or("")), config.split.value_or("train"));
   const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
   if (rows.size() > most) rows.resize(most);
+  const MakeRecord make = named ? named : response_record;
+  DatasetConfig read = config;
+  if (lack_answers(rows, make, config)) read.output_key = "";
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
-  for (const Row& row : rows) split.train.records.push_back((named ? named : response_record)(row, config));
+  for (const Row& row : rows) split.train.records.push_back(make(row, read));
   return split;
 }
 
@@ -155,6 +166,31 @@ DatasetSplit load_dataset(const DatasetConfig& config, const std::string& root) 
   }
   repeat_training(split.train, config.repeat);
   return split;
+}
+
+bool is_generated(const DatasetConfig& config) {
+  return std::ranges::find(kGenerated, config.dataset_name) != std::end(kGenerated);
+}
+
+LoadedSets load_datasets(const config::DataConfig& data) {
+  LoadedSets sets;
+  for (const DatasetConfig& config : data.train) {
+    DatasetSplit split = load_dataset(config);
+    sets.train.push_back({&config, std::move(split.train)});
+    if (split.validation && (data.validation.empty() || !is_generated(config)))
+      sets.validation.push_back({&config, std::move(*split.validation)});
+  }
+  for (const DatasetConfig& config : data.validation) {
+    DatasetSplit split = load_dataset(config);
+    if (split.validation && !is_generated(config))
+      sets.notes.push_back(fmt::format(
+          "{}: of {} rows {} are validated on, the others are left out (split_validation_size of data.validation)",
+          config.data_path.value_or(config.dataset_name),
+          split.train.records.size() / static_cast<size_t>(config.repeat) + split.validation->records.size(),
+          split.validation->records.size()));
+    sets.validation.push_back({&config, std::move(split.validation ? *split.validation : split.train)});
+  }
+  return sets;
 }
 
 }  // namespace hexad::data

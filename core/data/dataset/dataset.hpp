@@ -35,13 +35,31 @@ struct DatasetSplit {
 
 // Reads or generates the dataset that `config` names:
 //   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split;
-//   openai_format    data_path with {"messages": [...]} rows (key: chat_key), system_key, system_prompt, tool_key;
+//   openai_format    data_path with {"messages": [...]} rows (key: chat_key), output_key, system_key, system_prompt,
+//                    tool_key;
 //   PreferenceDataset  data_path with {"context": [...], "completions": [{"rank", "completion": [...]}, ...]} rows;
 //   BinaryPreferenceDataset  data_path with prompt_key, chosen_key and rejected_key;
 //   arithmetic, puzzle, sliding_puzzle  procedural, see procedural.hpp;
 //   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
-// records. Relative paths are relative to `root`. Malformed and empty lines are an Error(data) that names file:line.
+// records. Relative paths are relative to `root`. Malformed rows are an Error(data) that names file:line. Rows without
+// an answer have none where output_key names no column of answers: either all of a ResponseDataset, or any of an
+// openai_format.
 DatasetSplit load_dataset(const config::DatasetConfig& config, const std::string& root = ".");
+
+// Whether its records are made and not read.
+bool is_generated(const config::DatasetConfig& config);
+
+struct LoadedSet {
+  const config::DatasetConfig* config;  // borrowed
+  Dataset data;
+};
+struct LoadedSets {
+  std::vector<LoadedSet> train, validation;
+  std::vector<std::string> notes;  // lines about rows of validation sets that are not validated on
+};
+// All of a run's. Validated on, as NeMo-RL does it, is what split_validation_size takes from training sets and then
+// data.validation; held-out questions of generated training sets where there is no data.validation.
+LoadedSets load_datasets(const config::DataConfig& data);
 
 }  // namespace hexad::data

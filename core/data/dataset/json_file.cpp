@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
@@ -31,19 +32,26 @@ bool is_binary(const fs::path& file) {
        load);
 }
 
-// The message of nlohmann without its identifier and position, which is within the line.
-std::string reason(const Json::parse_error& error) {
-  const std::string text = error.what();
-  const size_t colon = text.find(": ");
-  return colon == std::string::npos ? text : text.substr(colon + 2);
+// Of an object that stands where rows are wanted: how to take the rows out of it, where it has a list of objects that
+// are no messages.
+std::string list_hint(const Json& object, const fs::path& file) {
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_array() || value.empty() || !value[0].is_object() || value[0].contains("role")) continue;
+    return fmt::format(". If its list '{}' holds the rows: jq -c '.{}[]' {} > rows.jsonl", key, json_text(Json(key)),
+                       file.string());
+  }
+  return "";
 }
 
-Json parse(const std::string& text, const std::string& source) {
-  try {
-    return parse_json<Json>(text);
-  } catch (const Json::parse_error& error) {
-    fail(ErrorKind::data, "{}: malformed JSON: {}", source, reason(error));
-  }
+// Of a file whose first line is no JSON: an object that is written over several lines is named as that.
+void refuse_one_object(const fs::path& file) {
+  const std::string text = read_file(file);
+  if (trimmed(text).find('\n') == std::string_view::npos) return;
+  const Json whole = try_parse_json<Json>(text);
+  if (!whole.is_object()) return;
+  fail(ErrorKind::data,
+       "{}: one JSON object over several lines; want rows: an object a line, or a list of objects in [ ]{}",
+       file.string(), list_hint(whole, file));
 }
 
 void add_object(Json value, const std::string& source, std::vector<Row>& rows) {
@@ -55,11 +63,14 @@ std::vector<Row> read_lines(std::istream& in, const fs::path& file) {
   std::vector<Row> rows;
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
+    if (trimmed(line).empty()) continue;
     const std::string source = fmt::format("{}:{}", file.string(), number);
-    if (line.find_first_not_of(" \t\r") == std::string::npos) {
-      fail(ErrorKind::data, "{}: empty line; every line holds one JSON object", source);
+    try {
+      add_object(parse_data(line, source), source, rows);
+    } catch (const Error&) {
+      if (rows.empty()) refuse_one_object(file);
+      throw;
     }
-    add_object(parse(line, source), source, rows);
   }
   return rows;
 }
@@ -67,9 +78,21 @@ std::vector<Row> read_lines(std::istream& in, const fs::path& file) {
 std::vector<Row> read_array(std::istream& in, const fs::path& file) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   std::vector<Row> rows;
-  const Json document = parse(text, file.string());
-  for (size_t i = 0; i < document.size(); ++i) add_object(document[i], fmt::format("{}[{}]", file.string(), i), rows);
+  Json document = parse_data(text, file.string());
+  for (size_t i = 0; i < document.size(); ++i)
+    add_object(std::move(document[i]), fmt::format("{}[{}]", file.string(), i), rows);
   return rows;
+}
+
+// Leaves `in` behind a byte order mark.
+void skip_mark(std::istream& in, const fs::path& file) {
+  char bytes[3] = {};
+  in.read(bytes, sizeof bytes);
+  const std::string_view start(bytes, static_cast<size_t>(in.gcount()));
+  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
+    fail(ErrorKind::data, "{0}: UTF-16, want UTF-8: iconv -f UTF-16 -t UTF-8 {0} > rows.jsonl", file.string());
+  in.clear();
+  in.seekg(start == "\xEF\xBB\xBF" ? 3 : 0);
 }
 
 // Data files of a folder in order of name; all: those of other formats too.
@@ -105,12 +128,15 @@ std::vector<fs::path> files_of_split(const fs::path& folder, const std::string& 
 std::vector<Row> read_rows(const fs::path& file) {
   if (!is_json(file)) refuse_format(file);
   InputFile in(file);
+  skip_mark(in, file);
+  const auto begin = in.tellg();
   char first = 0;
   in >> first;
   in.clear();
-  in.seekg(0);
+  in.seekg(begin);
   std::vector<Row> rows = first == '[' ? read_array(in, file) : read_lines(in, file);
   if (rows.empty()) fail(ErrorKind::data, "{}: holds no rows", file.string());
+  rows[0].is_only = rows.size() == 1;
   return rows;
 }
 
@@ -132,17 +158,32 @@ std::vector<Row> read_data_path(const fs::path& path, const std::string& split) 
   return rows;
 }
 
+const Json* find_field(const Row& row, const std::string& key) {
+  if (const auto found = row.value.find(key); found != row.value.end()) return &*found;
+  const Json* at = &row.value;
+  for (size_t begin = 0; begin != key.npos;) {
+    const size_t dot = key.find('.', begin);
+    const auto found = at->is_object() ? at->find(key.substr(begin, dot - begin)) : at->end();
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    begin = dot == key.npos ? key.npos : dot + 1;
+  }
+  return at;
+}
+
+const Json& field(const Row& row, const std::string& key) {
+  if (const Json* found = find_field(row, key)) return *found;
+  std::vector<std::string> keys;
+  for (const auto& entry : row.value.items()) keys.push_back(entry.key());
+  fail(ErrorKind::data, "{}: no field '{}'; it has: {}{}", row.source, key, joined(keys),
+       row.is_only ? list_hint(row.value, row.source.substr(0, row.source.find_last_of(":["))) : "");
+}
+
 std::string text_field(const Row& row, const std::string& key) {
-  const auto found = row.value.find(key);
-  if (found == row.value.end()) {
-    std::vector<std::string> keys;
-    for (const auto& entry : row.value.items()) keys.push_back(entry.key());
-    fail(ErrorKind::data, "{}: no field '{}'; it has: {}", row.source, key, joined(keys));
-  }
-  if (found->is_structured() || found->is_null()) {
-    fail(ErrorKind::data, "{}: field '{}' is {}, want text", row.source, key, found->type_name());
-  }
-  return found->is_string() ? found->get<std::string>() : json_text(*found);
+  const Json& value = field(row, key);
+  if (value.is_structured() || value.is_null())
+    fail(ErrorKind::data, "{}: field '{}' is {}, want text", row.source, key, value.type_name());
+  return value.is_string() ? value.get<std::string>() : data_text(value);
 }
 
 }  // namespace hexad::data

@@ -10,11 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const Json& required_field(const Row& row, const std::string& key) {
-  if (!row.value.contains(key)) text_field(row, key);  // fails with the keys there are
-  return row.value.at(key);
-}
-
 struct Completion {
   int64_t rank = 0;
   Json messages;
@@ -25,7 +20,7 @@ Completion completion_of(const Row& row, const Json& entry, size_t index) {
                      entry.contains("completion");
   if (!whole) {
     fail(ErrorKind::data, "{}: completions[{}]: want {{\"rank\": integer, \"completion\": [messages]}}, got {}",
-         row.source, index, json_text(entry));
+         row.source, index, data_text(entry));
   }
   check_messages(entry.at("completion"), row, fmt::format("completions[{}].completion", index));
   return {entry.at("rank").get<int64_t>(), entry.at("completion")};
@@ -45,9 +40,9 @@ Json said_by(const char* role, const std::string& text) {
 }  // namespace
 
 Record preference_record(const Row& row, const config::DatasetConfig&) {
-  const Json& context = required_field(row, "context");
+  const Json& context = field(row, "context");
   check_messages(context, row, "context");
-  const Json& completions = required_field(row, "completions");
+  const Json& completions = field(row, "completions");
   if (!completions.is_array() || completions.size() != 2) {
     fail(ErrorKind::data, "{}: field 'completions' holds {}, want two: the better and the worse", row.source,
          completions.is_array() ? std::to_string(completions.size()) : completions.type_name());
@@ -64,13 +59,13 @@ Record preference_record(const Row& row, const config::DatasetConfig&) {
   record.messages = joined_messages(context, better.messages);
   record.rejected = joined_messages(context, worse.messages);
   record.source = row.source;
-  if (row.value.contains("tools")) record.tools = row.value.at("tools");
+  record.tools = tools_of(row);
   return record;
 }
 
 Record binary_preference_record(const Row& row, const config::DatasetConfig& config) {
   const std::string prompt_key = own_key(config, "prompt_key").value_or("prompt");
-  const Json& prompt = required_field(row, prompt_key);
+  const Json& prompt = field(row, prompt_key);
   Json context = prompt;
   if (prompt.is_array()) {
     check_messages(prompt, row, prompt_key);
@@ -85,7 +80,7 @@ Record binary_preference_record(const Row& row, const config::DatasetConfig& con
   record.messages = whole("chosen_key");
   record.rejected = whole("rejected_key");
   record.source = row.source;
-  if (row.value.contains("tools")) record.tools = row.value.at("tools");
+  record.tools = tools_of(row);
   return record;
 }
 

@@ -53,8 +53,9 @@ struct Datum {
 
 // math_hf_data_processor, math_data_processor: the last user message goes through the prompt template, the system
 // prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation (a
-// record that ends with a question gets its answer) with a mask. A prompt of max_seq_length tokens or more, or a
-// conversation of more, is cut short and gets loss_multiplier 0, as in NeMo-RL.
+// record that ends with a question gets its answer; its first question goes through the prompt template) with a mask. A
+// prompt of max_seq_length tokens or more, or a conversation of more, is cut short and gets loss_multiplier 0, as in
+// NeMo-RL. Throws Error that begins with the record's source.
 Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
               const TextTools& tools);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "lib/base/json.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 // The beginning of an answer for a message.
 std::string shown(const std::string& text) {
   constexpr size_t kShown = 200;
-  return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
+  return text.size() > kShown ? std::string(utf8_front(text, kShown)) + "..." : text;
 }
 
 std::string shown(const Json& value) { return shown(json_text(value)); }

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad::environment {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr auto kTick = std::chrono::milliseconds(50);
 
 // Bytes that a person can read in a line of the log.
 std::string readable(std::string_view text) {
-  std::string result(text);
+  std::string buffer, result(valid_utf8(text, buffer));
   for (char& c : result) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
@@ -29,7 +31,7 @@ std::string readable(std::string_view text) {
 
 std::string excerpt(std::string_view text) {
   constexpr size_t kShown = 200;
-  return "'" + readable(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
+  return "'" + readable(utf8_front(text, kShown)) + (text.size() > kShown ? "...'" : "'");
 }
 
 }  // namespace
@@ -90,14 +92,14 @@ void Program::read_notes() {
 // Whatever it writes is read, so that it never waits; little of it is kept.
 void Program::log_notes(std::string_view text) {
   tail_.append(text);
-  if (tail_.size() > kMostTail) tail_.erase(0, tail_.size() - kMostTail);
+  tail_ = utf8_back(tail_, kMostTail);
   for (const char c : text) {
     if (c != '\n') {
       if (note_.size() < kMostNote) note_ += c;
       continue;
     }
     const int64_t left = log_lines_--;
-    if (left > 0) spdlog::info("{}: {}", who_, readable(note_));
+    if (left > 0) spdlog::info("{}: {}", who_, readable(utf8_front(note_, kMostNote - 1)));
     if (left == 1) spdlog::info("{}: the next lines of this step are left out", who_);
     note_.clear();
   }

@@ -6,8 +6,8 @@
 #include <csignal>
 #include <thread>
 
-#include "lib/base/json.hpp"
 #include "core/environment/patience.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -127,7 +127,7 @@ std::vector<Answer> ProgramScoring::ask(ProgramPool::Lease& lease, const Job& jo
   Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
   const auto deadline = Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
-  const std::string line = program.ask(json_text(batched ? request : request[0]), deadline, stop_);
+  const std::string line = program.ask(data_text(batched ? request : request[0]), deadline, stop_);
   return answers_of(line, job.ids, batched, settings_.components);
 }
 

@@ -46,13 +46,8 @@ struct Line {
   }
 };
 
-Line parse_line(const std::string& text, std::string where) {
-  Line line{nullptr, std::move(where)};
-  try {
-    line.value = parse_json<Json>(text);
-  } catch (const nlohmann::json::exception& error) {
-    line.refuse("not valid JSON: {}", error.what());
-  }
+Line parse_line(const std::string& text, const std::string& where) {
+  Line line{parse_data(text, where), where};
   if (!line.value.is_object()) line.refuse("wanted a JSON object");
   return line;
 }
@@ -63,12 +58,7 @@ Json encode_line(const Tokenizer& tokenizer, const Line& line, const ChatRendere
   }
   if (!line.value.contains("messages")) line.refuse("wanted \"text\" or \"messages\"");
   if (!render) line.refuse("\"messages\" need a chat template, and the model folder has none");
-  std::string text;
-  try {
-    text = render(line.value);
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", line.where, error.what()));
-  }
+  const std::string text = render(line.value, line.where);
   return {{"token_ids", tokenizer.encode(text, false)}, {"text", text}};
 }
 

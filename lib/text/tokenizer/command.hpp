@@ -9,8 +9,9 @@
 
 namespace hexad::text {
 
-// Renders a line {"messages": [...], "add_generation_prompt": true, ...} with the model's chat template.
-using ChatRenderer = std::function<std::string(const nlohmann::ordered_json& line)>;
+// Renders a line {"messages": [...], "add_generation_prompt": true, ...} with the model's chat template. `where`:
+// "FILE:LINE", with which its errors begin.
+using ChatRenderer = std::function<std::string(const nlohmann::ordered_json& line, const std::string& where)>;
 
 // Reads `input`, one JSON object a line (blank lines are skipped), and writes one object a line to `out`:
 //   {"text": T}                  -> {"token_ids": [...]}, with special tokens unless "add_special_tokens": false

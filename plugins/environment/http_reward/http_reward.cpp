@@ -52,20 +52,20 @@ class HttpReward {
                       int64_t step) const {
     const auto sample = [&](int64_t place) { return SampleView(samples[static_cast<size_t>(place)]); };
     if (judge_) return judge_->request(sample(places[0]));
-    if (settings_.batch_size == 1) return text_of(request_of(sample(places[0]), places[0], step));
-    Json list = Json::array();
-    for (const int64_t place : places) list.push_back(request_of(sample(place), place, step));
-    return text_of(list);
+    if (settings_.batch_size == 1) return request_of(sample(places[0]), places[0], step);
+    std::string list;
+    for (const int64_t place : places) list += (list.empty() ? '[' : ',') + request_of(sample(place), place, step);
+    return list + ']';
   }
 
   template <typename Set>
   void take(std::span<const int64_t> places, std::string_view body, Set&& set) const {
     if (judge_) return set(places[0], Answer{.reward = judge_->reward(body)});
     const Json value = json_of(body);
-    if (value.is_discarded()) throw Unusable("want JSON, got '" + std::string(body.substr(0, 200)) + "'");
+    if (value.is_discarded()) throw Unusable(fmt::format("want JSON, got '{}'", first_of(body)));
     if (settings_.batch_size == 1) return set(places[0], answer_of(value, places[0]));
     if (!value.is_array() || value.size() != places.size())
-      throw Unusable(fmt::format("want a list of {} answers, got '{}'", places.size(), text_of(value).substr(0, 200)));
+      throw Unusable(fmt::format("want a list of {} answers, got '{}'", places.size(), first_of(text_of(value))));
     std::vector<Answer> answers;
     for (size_t i = 0; i < places.size(); ++i) answers.push_back(answer_of(value[i], places[i]));
     for (size_t i = 0; i < places.size(); ++i) set(places[i], answers[i]);

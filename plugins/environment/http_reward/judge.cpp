@@ -14,8 +14,6 @@ using hexad::sdk::fail;
 using hexad::sdk::SampleView;
 using Json = nlohmann::ordered_json;
 
-std::string_view first_of(std::string_view text) { return text.substr(0, 200); }
-
 // Length of a placeholder {name} at `at`, its braces among it; 0: none is there.
 size_t placeholder(std::string_view text, size_t at) {
   size_t end = at + 1;

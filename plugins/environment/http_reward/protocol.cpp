@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -11,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string shown(const Json& value) { return "'" + text_of(value).substr(0, 200) + "'"; }
+std::string shown(const Json& value) { return fmt::format("'{}'", first_of(text_of(value))); }
 
 void read_reply(const Json& answer, Answer& out) {
   const Json given = answer.value("reply", Json());
@@ -40,24 +41,34 @@ Json json_of(std::string_view text) {
   return Json::parse(text, watch, /*allow_exceptions=*/false);
 }
 
+std::string_view first_of(std::string_view text) {
+  size_t end = std::min<size_t>(text.size(), 200);
+  if (end < text.size()) {
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  }
+  return text.substr(0, end);
+}
+
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step) {
-  const Json record = Json::parse(sample.metadata(), nullptr, false);
-  Json request{{"id", id},
-               {"prompt", sample.prompt()},
-               {"response", sample.response()},
-               {"ground_truth", sample.ground_truth()},
-               {"metadata", record.is_object() ? record : Json::object()},
-               {"prompt_tokens", sample.raw().prompt_tokens},
-               {"response_tokens", sample.raw().response_tokens},
-               {"truncated", sample.truncated()},
-               {"group", sample.raw().group},
-               {"step", step},
-               {"turn", sample.turn()}};
+std::string request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step) {
+  const bool has_record = sample.metadata().starts_with('{') && Json::accept(sample.metadata());
+  const Json before{{"id", id},
+                    {"prompt", sample.prompt()},
+                    {"response", sample.response()},
+                    {"ground_truth", sample.ground_truth()}};
+  Json after{{"prompt_tokens", sample.raw().prompt_tokens},
+             {"response_tokens", sample.raw().response_tokens},
+             {"truncated", sample.truncated()},
+             {"group", sample.raw().group},
+             {"step", step},
+             {"turn", sample.turn()}};
   const Json state = Json::parse(sample.state(), nullptr, false);  // no JSON: there is none
-  if (!state.is_discarded()) request["state"] = state;
-  return request;
+  if (!state.is_discarded()) after["state"] = state;
+  std::string request = text_of(before);
+  request.back() = ',';
+  request += R"("metadata":)" + (has_record ? std::string(sample.metadata()) : "{}") + ",";
+  return request + text_of(after).substr(1);
 }
 
 Answer answer_of(const Json& value, int64_t id) {

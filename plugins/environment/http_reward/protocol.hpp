@@ -24,7 +24,11 @@ nlohmann::ordered_json json_of(std::string_view text);
 // On one line; bytes that are not UTF-8 become U+FFFD.
 std::string text_of(const nlohmann::ordered_json& value);
 
-nlohmann::ordered_json request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step);
+// Its beginning, for a message: at most 200 bytes, and no part of a character.
+std::string_view first_of(std::string_view text);
+
+// JSON on one line. The sample's metadata are in it as the host gave them: a parser would change their numbers.
+std::string request_of(const hexad::sdk::SampleView& sample, int64_t id, int64_t step);
 
 struct Answer {
   std::optional<float> reward = {};       // none: the server says that it cannot score the sample

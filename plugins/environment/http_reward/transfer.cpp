@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "protocol.hpp"
+
 namespace http_reward {
 namespace {
 
@@ -78,7 +80,7 @@ Outcome Transfer::outcome(CURLcode code) const {
   curl_easy_getinfo(easy_, CURLINFO_RETRY_AFTER, &after);
   if (status == 200) return {};
   const bool again = status == 408 || status == 429 || status >= 500;
-  const std::string said = readable(redacted(reply_, settings_.secrets).substr(0, 200));
+  const std::string said = readable(std::string(first_of(redacted(reply_, settings_.secrets))));
   return {fmt::format("answered HTTP {}: '{}'", status, said), again, static_cast<double>(after)};
 }
 

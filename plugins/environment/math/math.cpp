@@ -36,7 +36,9 @@ class Math {
   void score(const Call& call, const SampleView& sample, ScoreOut& out) const {
     if (call.cancelled()) fail(HEXAD_CANCELLED, "cancelled while answers were compared");
     std::string answer;
-    out.reward() = is_right_(sample.ground_truth(), sample.response(), &answer) ? 1.0f : 0.0f;
+    const std::string_view gold = sample.ground_truth();
+    const bool asked = gold.find_first_not_of(" \t\r\n\f\v") != gold.npos;  // without an answer nothing is right
+    out.reward() = is_right_(gold, sample.response(), &answer) && asked ? 1.0f : 0.0f;
     out.answer(std::move(answer));
   }
 

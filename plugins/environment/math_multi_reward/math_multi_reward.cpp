@@ -55,7 +55,7 @@ class MathMultiReward {
 
   void score(const Call&, const SampleView& sample, ScoreOut& out) const {
     const std::string_view answer = last_answer(sample.response());
-    out.component(kCorrectness) = answer == sample.ground_truth();
+    out.component(kCorrectness) = !answer.empty() && answer == sample.ground_truth();
     out.component(kInteger) = is_digits(answer);
     out.component(kFormat) = has_form(sample.response());
     out.reward() = out.component(kCorrectness) + out.component(kInteger) + out.component(kFormat);

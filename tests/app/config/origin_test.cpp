@@ -79,6 +79,15 @@ TEST_CASE("the origins as JSON: one object a leaf") {
   CHECK(entry("policy.probe_cfg").is_null());  // no leaf
 }
 
+TEST_CASE("an infinite number is no null in JSON") {
+  const Probe probe;
+  const std::string overrides = "++policy.probe_cfg.lr=-inf";
+  CHECK(Json::parse(probe.show({overrides}, true, false)).at("policy").at("probe_cfg").at("lr") == "-inf");
+  const Json list = Json::parse(probe.show({overrides}, true, true));
+  CHECK(std::ranges::any_of(
+      list, [](const Json& each) { return each.at("key") == "policy.probe_cfg.lr" && each.at("value") == "-inf"; }));
+}
+
 TEST_CASE("a plain show reads back to the same values, and names keys that are chosen later") {
   const Probe probe;
   const std::string text = probe.show({}, false, false);

@@ -52,3 +52,10 @@ TEST_CASE("a config that is not YAML leaves its text") {
   CHECK(read_run(log.directory()).config == "a: [1");
   CHECK(read_run(log.directory()).settings.empty());
 }
+
+TEST_CASE("a step that is no number is refused by file and row") {
+  const toy::TempDir dir;
+  dir.write("metrics.jsonl", "{\"step\": 1}\n{\"step\": \"2\"}\n");
+  CHECK(plugin_test::error_of([&] { read_run(dir.path()); }) ==
+        "report: " + (dir / "metrics.jsonl").string() + ": step is \"2\" in row 2, want a whole number");
+}

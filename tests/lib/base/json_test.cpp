@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -77,4 +78,39 @@ TEST_CASE("printing never throws: bytes that are not UTF-8 are replaced, what is
   CHECK(json_text(Ordered{{"b", 1}, {"a", "\xff!"}}) == "{\"b\":1,\"a\":\"\xEF\xBF\xBD!\"}");
   CHECK(json_text(nlohmann::json{{"b", std::nan("")}}) == R"({"b":null})");
   CHECK(json_text(Ordered{{"a", 1}}, 2) == "{\n  \"a\": 1\n}");
+}
+
+TEST_CASE("data keep their numbers as they were written, inside of lists and objects too") {
+  for (const char* text :
+       {"1.10", "0.50", "1e5", "1E3", "2.5e-3", "-0", "-0.0", "100.0", "123456789012345678901234567890",
+        "-9223372036854775809", "18446744073709551615", "0.1", "1.7976931348623157e308"}) {
+    CHECK(data_text(parse_data(text, "d")) == text);
+    const std::string inside = std::string("{\"a\":[") + text + ",{\"b\":" + text + "}],\"c\":\"x\"}";
+    CHECK(data_text(parse_data(inside, "d")) == inside);
+  }
+  const Ordered row = parse_data("{\"n\": 3, \"m\": -4, \"x\": 0.5, \"t\": \"1.10\", \"none\": null}", "d");
+  CHECK(row.at("n").is_number_unsigned());
+  CHECK(row.at("m") == -4);
+  CHECK(row.at("x").get<double>() == 0.5);
+  CHECK(data_text(row) == json_text(row));
+}
+
+TEST_CASE("data that are malformed, or say a key twice, are refused with their place") {
+  const auto says = [](std::string_view text, const char* message) {
+    CHECK_THROWS_WITH_AS(parse_data(text, "d.jsonl:2"), doctest::Contains(message), Error);
+  };
+  says("{\"a\": }", "d.jsonl:2: malformed JSON: column 7: Invalid value.");
+  says("[1,\n x]", "d.jsonl:2: not JSON: line 2, column 2: Invalid value.");
+  says("{\"a\": 1, \"a\": 2}", "d.jsonl:2: key 'a' stands twice in one object");
+  says("{\"a\": NaN}", "d.jsonl:2: malformed JSON: column 7");
+  says("{\"a\": \"\xff\"}", "d.jsonl:2: malformed JSON: column 8: not UTF-8");
+  says("{\"a\": \"\\ud83d\"}", "d.jsonl:2: malformed JSON: column");
+  says(std::string(501, '['), "d.jsonl:2: nested deeper than 500 levels");
+}
+
+TEST_CASE("numbers that JSON has none for have names where null would mean something else") {
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(json_text(with_named_infinities({{"a", {1.5, inf, -inf, nullptr}}, {"b", std::nan("")}})) ==
+        R"({"a":[1.5,"inf","-inf",null],"b":"nan"})");
+  CHECK(json_text(with_named_infinities(inf)) == "\"inf\"");
 }

@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/utf8.hpp"
 
 using namespace hexad;
 
@@ -38,4 +40,26 @@ TEST_CASE("a pattern matches whole texts only") {
   CHECK_FALSE(number.matches(std::string_view("1\0", 2)));
   CHECK(number.matches(std::string(1 << 20, '1')));
   CHECK_THROWS_WITH(Pattern("(("), doctest::Contains("pattern ((: PCRE2 error"));
+}
+
+TEST_CASE("a text is cut between characters, from either end") {
+  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z";  // 1, 2, 3, 4 and 1 bytes
+  const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+  for (size_t most = 0; most <= text.size(); ++most) CHECK(utf8_front(text, most).size() == ends[most]);
+  const size_t sizes[] = {0, 1, 1, 1, 1, 5, 5, 5, 8, 8, 10, 11};
+  for (size_t most = 0; most <= text.size(); ++most) {
+    CHECK(utf8_back(text, most).size() == sizes[most]);
+    CHECK(text.ends_with(utf8_back(text, most)));
+  }
+  CHECK(utf8_front("abc", 10) == "abc");
+  CHECK(utf8_back("abc", 10) == "abc");
+  const std::string broken(9, '\x80');  // no character: cut where asked
+  CHECK(utf8_front(broken, 5).size() == 5);
+  CHECK(utf8_back(broken, 5).size() == 5);
+}
+
+TEST_CASE("the message of an error is valid UTF-8, whatever it quotes") {
+  CHECK(std::string(Error(ErrorKind::data, "got '\xff', wanted '\xC3\xA9'").what()) ==
+        "got '\xEF\xBF\xBD', wanted '\xC3\xA9'");
+  CHECK(std::string(Error(ErrorKind::data, std::string("cut\xE2\x82")).what()) == "cut\xEF\xBF\xBD");
 }

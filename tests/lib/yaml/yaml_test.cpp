@@ -17,6 +17,27 @@ TEST_CASE("a malformed file is refused with file, line and column") {
   CHECK(load_error("- 1\n") == "a.yaml:1:1: the root must be a mapping, got a list of 1");
 }
 
+TEST_CASE("control characters stand nowhere, raw or within quotations and comments") {
+  const std::string zero(1, '\0');
+  CHECK(load_error("a: " + zero + "\n") == "a.yaml:1:4: a control character");
+  CHECK(load_error("a: 1\nb: \"x" + zero + "y\"\n") == "a.yaml:2:6: a control character");
+  CHECK(load_error("a: 1 # " + zero + "\n") == "a.yaml:1:8: a control character");
+  CHECK(load_error("a: |\n  x" + zero + "\n") == "a.yaml:2:4: a control character");
+  for (const char* control : {"\x01", "\x1b", "\x7f", "\xC2\x80", "\xC2\x9F", "\xEF\xBF\xBE", "\xEF\xBF\xBF"})
+    CHECK(load_error(std::string("a: '") + control + "'\n") == "a.yaml:1:5: a control character");
+  CHECK(load_error("a: '\xff'\n") == "a.yaml:1:5: a byte that is not UTF-8");
+  CHECK(load_text("\xEF\xBB\xBF"
+                  "a: '\xC2\xA0\xEF\xBF\xBD\xF0\x9F\x98\x80'\n")
+            .has("a"));                                     // printable
+  CHECK(load_text("a: \"\\0\"\n").as_string("a") == zero);  // an escape is none
+}
+
+TEST_CASE("an anchor is given once") {
+  CHECK(load_text("a: &x 1\nb: *x\nc: &y [*x]\n").as_int("b") == 1);
+  CHECK(load_error("a: &x 1\nb: &x 2\n") == "a.yaml:2:4: anchor &x is given twice, first in line 1");
+  check_says(load_error("a: &x {b: [&x 1]}\n"), "anchor &x is given twice, first in line 1");
+}
+
 TEST_CASE("tabs may stand in quotations, comments and block texts") {
   const auto node = load_text("a: \"x\ty\" #\tc\nb: |\n  if x:\n  \ty\nc: 'it''s'\nd: it's\n");
   CHECK(node.as_string("a") == "x\ty");

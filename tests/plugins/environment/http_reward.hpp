@@ -4,6 +4,7 @@
 
 #include "core/environment/make.hpp"
 #include "core/environment/plugin_environment.hpp"
+#include "lib/base/json.hpp"
 #include "tests/plugins/environment/fake_server.hpp"
 #include "tests/support/said.hpp"
 
@@ -36,7 +37,7 @@ inline Json quick(const std::string& url, const Json& more = Json::object()) {
 
 inline environment::Scores score(const environment::Environment& environment,
                                  const std::vector<std::string>& responses) {
-  const Json record = {{"tests", {1, 2}}};
+  const Json record = parse_data(R"({"tests": [1, 2.50]})", "d");
   std::vector<environment::Sample> samples;
   for (const std::string& response : responses) {
     environment::Sample sample;

@@ -19,10 +19,11 @@ TEST_CASE("http_reward: the server gets the request of a program, and its answer
   for (const Request& request : server.requests()) {
     SAYS(request.head, "POST /r?key=1 HTTP/1.1\r\n");
     SAYS(request.head, "Content-Type: application/json\r\n");
-    found |= request.body == R"({"id":1,"prompt":"2 + 2?","response":")"
-                             "\xef\xbf\xbd"
-                             R"(","ground_truth":"4","metadata":{"tests":[1,2]},"prompt_tokens":0,"response_tokens":0,)"
-                             R"("truncated":false,"group":0,"step":6,"turn":0})";
+    found |= request.body ==
+             R"({"id":1,"prompt":"2 + 2?","response":")"
+             "\xef\xbf\xbd"
+             R"(","ground_truth":"4","metadata":{"tests":[1,2.50]},"prompt_tokens":0,"response_tokens":0,)"
+             R"("truncated":false,"group":0,"step":6,"turn":0})";
   }
   CHECK(found);
 }

@@ -44,3 +44,11 @@ TEST_CASE("math_multi_reward: answers are compared in one way") {
   });
   CHECK_MESSAGE(plugin_test::contains(error, "math_verify_impl: want hf_math_verify, got 'dapo_math_verify'"), error);
 }
+
+TEST_CASE("math_multi_reward: without an answer nothing is correct") {
+  environment::Sample sample;
+  for (const char* response : {"", "<think>a</think>\n<answer></answer>"}) {
+    sample.response = response;
+    CHECK(made()->score(std::span(&sample, 1), 1).components.at("correctness")[0] == 0);
+  }
+}

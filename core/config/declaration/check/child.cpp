@@ -14,6 +14,7 @@
 #include "lib/base/json.hpp"
 #include "lib/base/sha256.hpp"
 #include "lib/base/unwinder.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::config {
 namespace {
@@ -25,7 +26,9 @@ constexpr size_t kMostFindings = 100, kLongestFinding = 4096;
 struct Said {
   Json findings = Json::array(), names = Json::object();
 
-  static std::string bounded(const char* text) { return std::string(text, ::strnlen(text, kLongestFinding)); }
+  static std::string bounded(const char* text) {
+    return std::string(utf8_front({text, ::strnlen(text, kLongestFinding + 1)}, kLongestFinding));
+  }
   static void finding(void* ctx, int32_t severity, const char* key, const char* message) {
     Json& list = static_cast<Said*>(ctx)->findings;
     if (key && message && list.size() < kMostFindings) list.push_back({severity, bounded(key), bounded(message)});

@@ -11,6 +11,7 @@
 
 #include "core/plugin/confined/serve/server.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
 #include "lib/process/start.hpp"
 
 namespace hexad::plugin::confined {
@@ -79,7 +80,7 @@ void Process::keep_output(const char* text, size_t size) {
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, size);
   const std::scoped_lock lock(mutex_);
   tail_.append(text, size);
-  if (tail_.size() > kMostOutput) tail_.erase(0, tail_.size() - kMostOutput);
+  tail_ = utf8_back(tail_, kMostOutput);
 }
 
 // Runs on the thread that started the process, until the process has ended.

@@ -1,7 +1,7 @@
 #include "lib/text/template/syntax/expression.hpp"
 
-#include "lib/text/template/function/builtins.hpp"
 #include "lib/text/template/evaluator.hpp"
+#include "lib/text/template/function/builtins.hpp"
 #include "lib/text/template/value/python_text.hpp"
 
 namespace hexad::text::jinja {
@@ -63,6 +63,8 @@ Arguments ArgumentList::evaluate(Evaluator& evaluator) const {
     if (!mapping.dict()) fault("argument after ** must be a mapping, not {}", type_name(mapping));
     for (const auto& [key, value] : mapping.dict()->entries) {
       if (!key.text()) fault("keywords must be strings");
+      for (const auto& [name, argument] : named)
+        if (name == key.text()->bytes) fault("got multiple values for keyword argument '{}'", name);
       arguments.named.emplace_back(key.text()->bytes, value);
     }
   }

@@ -1,5 +1,7 @@
-#include "lib/text/template/function/builtins.hpp"
+#include <algorithm>
+
 #include "lib/text/template/fault.hpp"
+#include "lib/text/template/function/builtins.hpp"
 #include "lib/text/template/syntax/parser.hpp"
 #include "lib/text/template/value/python_text.hpp"
 
@@ -270,18 +272,29 @@ ExpressionPtr ExpressionParser::parse_subscript(ExpressionPtr object) {
   return slice;
 }
 
+// As Jinja: a, *a, name=a, **a in this order, but for names, which may stand before *a; each star and each name once.
 ArgumentList ExpressionParser::parse_arguments() {
   ArgumentList arguments;
+  const int line = tokens_.line();
+  const auto require = [&](bool good) {
+    if (!good) throw SyntaxFault(line, "invalid syntax for function call expression");
+  };
   tokens_.expect_symbol("(");
   while (!tokens_.at_symbol(")")) {
     if (tokens_.skip_symbol("*")) {
+      require(!arguments.rest && !arguments.named_rest);
       arguments.rest = parse_expression();
     } else if (tokens_.skip_symbol("**")) {
+      require(!arguments.named_rest);
       arguments.named_rest = parse_expression();
     } else if (tokens_.at(TokenKind::name) && tokens_.peek(1).kind == TokenKind::symbol &&
                tokens_.peek(1).text == "=") {
+      require(!arguments.named_rest);
       std::string name = tokens_.next().text;
       tokens_.next();
+      if (std::ranges::find(arguments.named, name, &std::pair<std::string, ExpressionPtr>::first) !=
+          arguments.named.end())
+        throw SyntaxFault(line, fmt::format("keyword argument repeated: {}", name));
       arguments.named.emplace_back(std::move(name), parse_expression());
     } else {
       if (!arguments.named.empty() || arguments.rest || arguments.named_rest) {

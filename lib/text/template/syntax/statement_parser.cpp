@@ -178,6 +178,8 @@ std::vector<MacroDefinition::Parameter> Parser::parse_parameters() {
       throw SyntaxFault(tokens_.line(),
                         fmt::format("parameter '{}' without a default follows one with a default", parameter.name));
     }
+    if (std::ranges::find(parameters, parameter.name, &MacroDefinition::Parameter::name) != parameters.end())
+      throw SyntaxFault(tokens_.line(), fmt::format("duplicate argument '{}' in macro definition", parameter.name));
     parameters.push_back(std::move(parameter));
     if (!tokens_.skip_symbol(",")) break;
   }

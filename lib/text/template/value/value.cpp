@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/base/utf8.hpp"
 #include "lib/text/template/loop.hpp"
 #include "lib/text/template/value/python_text.hpp"
 #include "lib/text/template/value/unicode.hpp"
@@ -36,6 +37,13 @@ std::string hash_key(const Value& key, Budget& budget) {
     return joined;
   }
   fault("unhashable type: '{}'", type_name(key));
+}
+
+// A number of a data file that stands in `json` as it was written (parse_data), as Python reads it.
+Value written_number(const nlohmann::ordered_json::binary_t& characters) {
+  const std::string text(characters.begin(), characters.end());
+  if (text.find_first_of(".eE") != text.npos) return parse_real(text).value_or(0);
+  return parse_integer(text, 10).value_or(0);
 }
 
 }  // namespace
@@ -119,7 +127,7 @@ Value make_undefined(std::string message) { return Undefined{std::make_shared<co
 Value make_missing(const Value& object, const Value& name, Budget& budget) {
   const std::string owner = object.is_none() ? "None" : fmt::format("{} object", type_name(object));
   if (const Text* text = name.text()) {
-    return make_undefined(fmt::format("'{}' has no attribute {}", owner, quote_text(text->bytes.substr(0, 100))));
+    return make_undefined(fmt::format("'{}' has no attribute {}", owner, quote_text(utf8_front(text->bytes, 100))));
   }
   return make_undefined(fmt::format("{} has no element {}", owner, repr(name, budget)));
 }
@@ -132,6 +140,7 @@ Value from_json(const nlohmann::ordered_json& json, Budget& budget) {
     case Type::number_integer: return Int{json.get<int64_t>()};
     case Type::number_unsigned: return static_cast<Int>(json.get<uint64_t>());
     case Type::number_float: return json.get<double>();
+    case Type::binary: return written_number(json.get_binary());
     case Type::string: return make_text(json.get_ref<const std::string&>(), budget);
     case Type::array: {
       std::vector<Value> items;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 using hexad::text::ChatOptions;
 using hexad::text::ChatTemplate;
@@ -37,6 +38,27 @@ TEST_CASE("a template sees messages, tools, tokens and further variables") {
   CHECK(render("{{ eos_token is defined }} {{ tools }} {{ documents }}") == "False None None");
   options.tools = Json::array({{{"name", "f"}, {"a", 1}}});
   CHECK(render("{{ tools | tojson }}", options) == R"([{"name": "f", "a": 1}])");
+}
+
+TEST_CASE("numbers of a data file are those that Python reads and writes") {
+  ChatOptions options;
+  options.tools = hexad::parse_data(R"([{"n": 12345678901234567890123, "x": 1.10, "y": 1e5, "z": -0}])", "d");
+  CHECK(render("{{ tools | tojson }}", options) ==
+        R"([{"n": 12345678901234567890123, "x": 1.1, "y": 100000.0, "z": 0}])");  // json.dumps(json.loads(...))
+}
+
+TEST_CASE("an argument is given once, and in Jinja's order") {
+  const std::string macro = "{% macro m(a=1, b=2) %}{{ a }}{{ b }}{% endmacro %}";
+  CHECK(render(macro + "{{ m(3, b=4) }}{{ m(*[5], **{'b': 6}) }}{{ m(b=7, *[8]) }}") == "345687");
+  for (const char* call : {"m(a=1, a=2)", "[1]|join(d='a', d='b')", "1 is divisibleby(num=1, num=2)", "dict(a=1, a=2)"})
+    CHECK(failure(macro + "{{ " + call + " }}").find("model.jinja:1: keyword argument repeated: ") == 0);
+  CHECK(failure(macro + "\n{{ m(a=1,\n b=2, a=3) }}") == "model.jinja:2: keyword argument repeated: a");
+  for (const char* call : {"m(*[1], *[2])", "m(**{}, **{})", "m(**{}, a=1)", "m(**{}, *[1])"})
+    CHECK(failure(macro + "{{ " + call + " }}") == "model.jinja:1: invalid syntax for function call expression");
+  CHECK(failure(macro + "{{ m(a=1, **{'a': 2}) }}").find("got multiple values for keyword argument 'a'") !=
+        std::string::npos);
+  CHECK(failure("{% macro m(a, a) %}{% endmacro %}") == "model.jinja:1: duplicate argument 'a' in macro definition");
+  CHECK(failure(macro + "{{ m(1, a=2) }}").find("got multiple values for argument 'a'") != std::string::npos);
 }
 
 TEST_CASE("messages are prepared as transformers prepares them") {

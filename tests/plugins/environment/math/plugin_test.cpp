@@ -44,6 +44,16 @@ TEST_CASE("math judges by its verifier type and implementation") {
   CHECK(reward(of("multilingual_multichoice"), "Antwort: C", "C") == 1);
 }
 
+TEST_CASE("without an answer nothing is right for math") {
+  for (const char* truth : {"", " \n"}) {
+    for (const char* response : {"", "Answer: $", "Answer: ", "\\boxed{}", "0"}) {
+      for (const Json& section :
+           {Json(Json::object()), kDapo, of("english_multichoice"), of("multilingual_multichoice")})
+        CHECK(reward(section, response, truth) == 0);
+    }
+  }
+}
+
 TEST_CASE("math tells the answer that it read") {
   const auto answer = [](const Json& section, const std::string& response) {
     return scores(section, response, "C").answers.at(0);
