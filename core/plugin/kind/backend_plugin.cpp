@@ -37,12 +37,14 @@ BackendPlugin::BackendPlugin(const LoadedPlugin& plugin, const CallContext& cont
     info_.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
     invoke(context, "describe", [&](hexad_call* call) { return vtable_->describe(self_, call, &info_); });
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-BackendPlugin::~BackendPlugin() { vtable_->destroy(self_); }
+BackendPlugin::~BackendPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 void BackendPlugin::forward(const CallContext& context, int32_t which, std::span<const hexad_batch* const> batches,
                             std::span<hexad_named_tensor* const> outputs, int64_t num_outputs,
@@ -146,7 +148,7 @@ void BackendPlugin::export_weights(const CallContext& context, int32_t which, in
   request.form = form;
   request.max_bucket_bytes = max_bucket_bytes;
   invoke(context, "weights_begin", [&](hexad_call* call) { return vtable_->weights_begin(self_, call, &request); });
-  const auto end = [this](void*) { vtable_->weights_end(self_); };
+  const auto end = [this](void*) { clean_up("weights_end", [&] { vtable_->weights_end(self_); }); };
   const std::unique_ptr<void, decltype(end)> guard(self_, end);
   for (;;) {
     hexad_weight_list list{};

@@ -31,12 +31,14 @@ EnvironmentPlugin::EnvironmentPlugin(const LoadedPlugin& plugin, const CallConte
   try {
     require_all_keys_read();
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-EnvironmentPlugin::~EnvironmentPlugin() { vtable_->destroy(self_); }
+EnvironmentPlugin::~EnvironmentPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 std::vector<std::string> EnvironmentPlugin::component_names() const {
   return {vtable_->components, vtable_->components + vtable_->num_components};

@@ -10,12 +10,14 @@ GeneratorPlugin::GeneratorPlugin(const LoadedPlugin& plugin, const CallContext& 
     info_.struct_size = HEXAD_STRUCT_SIZE(hexad_generator_info, weight_form);
     invoke(context, "describe", [&](hexad_call* call) { return vtable_->describe(self_, call, &info_); });
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-GeneratorPlugin::~GeneratorPlugin() { vtable_->destroy(self_); }
+GeneratorPlugin::~GeneratorPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 void GeneratorPlugin::submit(const CallContext& context, std::span<const hexad_request* const> requests) {
   const auto count = static_cast<int64_t>(requests.size());
@@ -28,7 +30,7 @@ int64_t GeneratorPlugin::poll(const CallContext& context, int64_t max_events, in
   int64_t count = 0;
   invoke(context, "poll",
          [&](hexad_call* call) { return vtable_->poll(self_, call, events.data(), max_events, timeout_ms, &count); });
-  const auto release = [&](void*) { vtable_->release(self_, events.data(), count); };
+  const auto release = [&](void*) { clean_up("release", [&] { vtable_->release(self_, events.data(), count); }); };
   const std::unique_ptr<void, decltype(release)> guard(self_, release);
   for (int64_t i = 0; i < count; ++i) event(*events[static_cast<size_t>(i)]);
   return count;

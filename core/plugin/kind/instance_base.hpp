@@ -1,15 +1,16 @@
 // What all kinds of instance share: the plugin, its configuration, and how a failed call becomes an exception.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "lib/base/error.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/plugin_config.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 
@@ -42,6 +43,7 @@ class Instance {
   void invoke(const CallContext& context, std::string_view name, Function&& function) const {
     Call call(context, who_);
     const CrashMark mark(label_, name, context.step);
+    step_ = context.step;
     hexad_code code = HEXAD_OK;
     try {
       code = function(call.handle());
@@ -51,6 +53,12 @@ class Instance {
       raise_thrown(context, name, "no std::exception");
     }
     if (code != HEXAD_OK) raise(call, name, code);
+  }
+  // Calls a function of the vtable that cleans up and cannot fail. What it throws ends the process, as a crash does.
+  template <typename Function>
+  void clean_up(std::string_view name, Function&& function) const noexcept {
+    const CrashMark mark(label_, name, step_);
+    function();
   }
   // Calls the vtable's create; a plugin that succeeds without an instance is faulty.
   template <typename Vtable, typename Handle>
@@ -74,6 +82,7 @@ class Instance {
 
   const LoadedPlugin& plugin_;
   std::string who_, label_;
+  mutable std::atomic<int64_t> step_ = 0;  // of the last call
 };
 
 }  // namespace hexad::plugin
