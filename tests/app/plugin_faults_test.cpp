@@ -53,7 +53,6 @@ HEXAD_LOSS_PLUGIN("thrower", "1.2.0", "MIT", vtable)
 constexpr const char* kEnvironment = R"(
 #define HEXAD_TARGET_MINOR 1
 #include <hexad/abi.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,7 +89,6 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
   if (now && !strcmp(self->fault, "segv")) *(volatile int*)8 = 1;
   if (now && !strcmp(self->fault, "overflow")) return overflow(0);
   if (now && !strcmp(self->fault, "exit")) exit(0);
-  if (now && !strcmp(self->fault, "component")) out->components[1] = NAN;
   return HEXAD_OK;
 }
 static const char* const components[] = {"part"};
@@ -168,6 +166,72 @@ TEST_CASE("an environment that never returns ends the run after cluster.worker_t
   const Ended own = faulty.run("hang", {"++cluster.worker_timeout_s=2", "++plugins.own_process=[faulty]"});
   CHECK(own.code == 3);
   SAYS(own.err, "environment 'faulty' 1.2.0 (");
+}
+
+TEST_CASE("what a generator says wrong ends the run in one line with plugin, function and rule") {
+  struct Wrong {
+    const char *fault, *line;
+  };
+  const std::vector<Wrong> all = {
+      {"spoil@1:id", "the completion of request 100000: it was never submitted, or has ended before (rule G2 "},
+      {"spoil@1:twice", "the completion of request 0: it was never submitted, or has ended before (rule G2 "},
+      {"spoil@1:token", "the completion of request 0: its token 0 is 4000, and the model has "},
+      {"spoil@1:negative", "the completion of request 0: its token 0 is -1 (rule G3 "},
+      {"spoil@1:nan", "the completion of request 0: the log-prob of its token 0 is nan (rule G3 "},
+      {"spoil@1:inf", "the completion of request 0: the log-prob of its token 0 is -inf (rule G3 "},
+      {"spoil@1:long", "the completion of request 0: it has 3 tokens, and 2 were allowed (rule G3 "},
+      {"spoil@1:count", "the completion of request 0: its count is -1 (rule G3 "},
+      {"spoil@1:empty", "the completion of request 0: it has no token: the one that ends a response is a part of it "},
+      {"spoil@1:null", " tokens or their log-probs are NULL (rule G3 "},
+      {"spoil@1:finish", "the completion of request 0: its finish is 9, which the ABI does not name (rule G3 "},
+      {"spoil@1:spans", "the completion of request 0: it has tokens and no version span (rule G3 "},
+      {"spoil@1:start", "the completion of request 0: its first version span begins at token 1 (rule G3 "},
+      {"events@1:many", "it says that it brought 257 events, and has room for 256 (rule G1 "},
+      {"events@1:less", "it says that it brought -1 events, and has room for 256 (rule G1 "},
+      {"events@1:null", "event 0 of 1 is NULL (rule G1 "}};
+  for (const Wrong& wrong : all) {
+    INFO(wrong.fault);
+    const TempDir dir;
+    const Ended run = toy::run(toy::train(
+        dir, {"checkpointing.enabled=false", fmt::format("+policy.generation.plugin_config.fault={}", wrong.fault)}));
+    CHECK(run.code == 3);
+    SAYS(run.err, "hexad: generator 'toy_generator' 1.2.0 (");
+    SAYS(run.err, std::string("): poll at step 1: ") + wrong.line);
+  }
+  const TempDir dir;
+  const Ended aborted = toy::run(toy::train(dir, {"+policy.generation.plugin_config.fault=spoil@1:abort"}));
+  CHECK(aborted.code == 3);
+  SAYS(aborted.err, "request 0: ended as aborted, and nobody has cancelled it");
+}
+
+TEST_CASE("a generator that hangs, or brings nothing, ends the run after cluster.worker_timeout_s, with its name") {
+  const auto run = [](const TempDir& dir, const std::string& fault) {
+    return toy::run(toy::train(dir, {"checkpointing.enabled=false", "++cluster.worker_timeout_s=3",
+                                     "+policy.generation.plugin_config.fault=" + fault}));
+  };
+  const TempDir silent, hanging, submitting;
+  const Ended nothing = run(silent, "silence@1:dead");
+  CHECK(nothing.code == 3);
+  CHECK(nothing.seconds < 60);
+  SAYS(nothing.err, "hexad: generator 'toy_generator' 1.2.0 (");
+  SAYS(nothing.err, "): poll at step 1: 64 requests are under way, and it has brought nothing for ");
+  const Ended hung = run(hanging, "poll@1:hang");
+  CHECK(hung.code == 4);
+  CHECK(hung.seconds < 60);
+  SAYS(hung.err, "did not answer within 3 s");
+  SAYS(hung.err, "; it was in generator 'toy_generator' 1.2.0 (");
+  SAYS(hung.err, "): poll at step 1, for ");
+  SAYS(run(submitting, "generate@1:hang").err, "): submit at step 1, for ");
+}
+
+TEST_CASE("a generator that says that it is at work has all the time") {
+  const TempDir dir;
+  toy::Program program(
+      toy::train(dir, {"++cluster.worker_timeout_s=1", "+policy.generation.plugin_config.fault=silence@1:alive"}));
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "\ngenerator "); }));
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  CHECK(toy::alive(program.pid()));
+  CHECK_FALSE(contains(program.err(), "has brought nothing"));
 }
 
 TEST_CASE("one Ctrl-C ends a run whose environment never returns, and the steps before are saved") {

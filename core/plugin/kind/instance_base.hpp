@@ -25,6 +25,10 @@ class PluginError : public Error {
   hexad_code code_;
 };
 
+// "LABEL: FUNCTION at step N: WHAT (rule R3 of the ABI): the plugin is faulty, tell its author".
+std::string broken_rule(const std::string& label, std::string_view function, int64_t step, const char* rule,
+                        const std::string& what);
+
 // Not copyable, not movable: the plugin holds the address of the configuration.
 class Instance {
  public:
@@ -71,6 +75,12 @@ class Instance {
   }
   // Throws Error(config) if keys of plugin_config were not read by create.
   void require_all_keys_read() const;
+  // Throws PluginError(INTERNAL) for what a function gave against a rule of sdk/ABI.md.
+  [[noreturn]] void refuse(const CallContext& context, std::string_view name, const char* rule,
+                           const std::string& what) const;
+  // Throws PluginError(INTERNAL) for a list of weights that makes no sense; `carries`: with their data.
+  void require_slices(const CallContext& context, std::string_view name, const hexad_weight_list& list,
+                      bool carries = false) const;
   // Throws PluginError(UNIMPLEMENTED) if an optional function is missing.
   void require_function(const CallContext& context, std::string_view name, bool present) const;
 
