@@ -92,6 +92,13 @@ bool LossPlugin::uses(std::string_view input) const {
   return false;
 }
 
+bool LossPlugin::reports(std::string_view metric) const {
+  for (uint32_t i = 0; i < vtable_->num_metrics; ++i) {
+    if (metric == vtable_->metrics[i].name) return used_metrics_ >> i & 1;
+  }
+  return false;
+}
+
 std::vector<std::string> LossPlugin::differentiable_inputs(bool required_only) const {
   std::vector<std::string> names;
   for (const hexad_tensor_spec& spec : declared_inputs()) {
