@@ -40,8 +40,14 @@ Metrics validate(Grpo& run) {
   for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
-  const rollout::Plan plan{run.sampling,          count, grpo.val_num_generations_per_prompt, seed, 0, 0,
-                           grpo.max_rollout_turns};
+  const rollout::Plan plan{run.sampling,
+                           count,
+                           grpo.val_num_generations_per_prompt,
+                           seed,
+                           0,
+                           0,
+                           grpo.max_rollout_turns,
+                           grpo.truncated_response_ends_sample};
   const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
   run.generation.sleep(
       std::min<int64_t>(1, run.config.policy.generation.colocated.sleep_level));  // it keeps its weights
