@@ -9,6 +9,7 @@
 
 #include "app/commands.hpp"
 #include "compat/compat.hpp"
+#include "core/plugin/crash_report.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 
@@ -60,6 +61,7 @@ std::string dashed_override(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hexad::plugin::install_crash_report();  // environments are called in this process
   std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, the kernel reaps children, and how they ended is lost
   spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
   CLI::App app{"Hexad: RL post-training for LLMs. Backends, generators and losses are plugins, chosen in YAML."};

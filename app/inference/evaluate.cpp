@@ -169,7 +169,8 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
                              static_cast<uint64_t>(run.eval.seed),
                              step,
                              0,
-                             run.grpo.max_rollout_turns};
+                             run.grpo.max_rollout_turns,
+                             run.grpo.truncated_response_ends_sample};
     const rollout::Rollout rollout = rollout::run_rollout(generation, environments, text, part, plan);
     add(rollout, run.eval, means, result);
     result.metrics = means.values();

@@ -1,5 +1,7 @@
 // Requests of a worker's generator, and who polls for them.
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -38,7 +40,8 @@ class Serving {
 
   // All members are the main thread's.
   void submit(WorkerState& state, const protocol::Prompts& prompts, For whom);
-  // Waits up to timeout_ms for requests of the command. Throws what polling ended with, here or in the thread.
+  // Waits up to timeout_ms for requests of the command. Throws what polling ended with, here or in the thread, and
+  // Error(plugin) where requests are under way and the generator has brought nothing for too long.
   std::vector<Finished> wait(WorkerState& state, int64_t timeout_ms);
   // Of the command's, so that the next one begins with none.
   void forget();
@@ -53,12 +56,17 @@ class Serving {
 
  private:
   struct Running {
-    int64_t prompt_tokens = 0;
+    int64_t prompt_tokens = 0, max_new_tokens = 0;
     For whom = For::run;
   };
 
+  using Clock = std::chrono::steady_clock;
+
   void poll(plugin::GeneratorPlugin& generator, const plugin::CallContext& context, int64_t timeout_ms);
-  void take(const std::string& label, const hexad_completion& event);
+  void take(const std::string& label, int64_t step, const hexad_completion& event);
+  // The context of a call that asks for events: the generator may say that it is at work.
+  plugin::CallContext heard(plugin::CallContext context);
+  void require_life(WorkerState& state);
   void run(plugin::GeneratorPlugin& generator);
   bool polls() const { return served_ > 0 && !failure_; }
   void rethrow();
@@ -67,13 +75,15 @@ class Serving {
   std::mutex mutex_;       // of what follows
   std::condition_variable changed_;
   std::unordered_map<uint64_t, Running> running_;
-  int64_t served_ = 0;  // of them, those that are not a command's
+  int64_t served_ = 0;      // of them, those that are not a command's
+  int64_t vocabulary_ = 0;  // ids of the model; 0: unknown
   plugin::GeneratorPlugin* generator_ = nullptr;
   std::optional<plugin::CallContext> context_;  // of the thread's calls
   std::vector<Finished> finished_, awaited_;
   plugin::MetricSum metrics_;   // since the last event
   std::exception_ptr failure_;  // of the thread
   bool closing_ = false;
+  std::atomic<Clock::time_point> last_life_ = Clock::time_point();  // of the generator: an event, or that it is at work
   std::thread thread_;
 };
 

@@ -20,7 +20,7 @@ struct Options {
   std::vector<std::string> own_process;      // plugins (name or path) that run in a process of their own
   // Not of the section:
   std::filesystem::path program;  // what serves them, as `PROGRAM plugin-process`; empty: this program
-  double call_limit_s = 600;      // how long one of their calls may take that has no deadline
+  double call_limit_s = 600;      // how long a call may take, of them and of environments, that has no deadline
 };
 
 // From the section's JSON: {enabled, paths, pin, allow_insecure_dirs, require_verified, record_dir, record_steps,

@@ -29,6 +29,7 @@ struct CallContext {
   const std::atomic<bool>* cancelled = nullptr;                     // set by whoever cancels; null: never
   DLDevice device{kDLCPU, 0};                                       // the worker's
   std::function<void(const Metric&)> metric;                        // empty: host->metric fails with UNIMPLEMENTED
+  std::function<void()> alive;                                      // a metric without a name; may be empty
   std::function<std::string(std::span<const int32_t>)> detokenize;  // empty: host->detokenize fails
 };
 

@@ -33,7 +33,13 @@ void check_loss(const hexad_loss_vtable* table, const std::string& path) {
          table->num_inputs, table->num_metrics);
   }
   for (uint32_t i = 0; i < table->num_inputs; ++i) require(table->inputs[i].name, "inputs[].name", path);
-  for (uint32_t i = 0; i < table->num_metrics; ++i) require(table->metrics[i].name, "metrics[].name", path);
+  for (uint32_t i = 0; i < table->num_metrics; ++i) {
+    const hexad_metric_spec& metric = table->metrics[i];
+    require(metric.name, "metrics[].name", path);
+    if (metric.reduce < HEXAD_REDUCE_SUM || metric.reduce > HEXAD_REDUCE_LAST)
+      fail(ErrorKind::plugin, "{}: its metric '{}' has the reduction {}, which the ABI does not name", path,
+           metric.name, metric.reduce);
+  }
   if (!(table->caps & (HEXAD_CAP_HOST_MEM | HEXAD_CAP_CUDA_MEM))) {
     fail(ErrorKind::plugin, "{}: its caps name neither host nor CUDA memory", path);
   }

@@ -64,9 +64,10 @@ struct Plan {
   int64_t prompts = 0, samples = 0;  // groups, and samples of each
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t round = 0;    // counts the rollouts of one step
-  int64_t turns = 1;    // most responses of a sample; an environment's replies stand between them
-  int64_t at_once = 0;  // groups that are drawn together, which changes none of their samples; 0: all
+  int64_t round = 0;                 // counts the rollouts of one step
+  int64_t turns = 1;                 // most responses of a sample; an environment's replies stand between them
+  bool ends_when_truncated = false;  // a response that the token limit cuts off is its sample's last one
+  int64_t at_once = 0;               // groups that are drawn together, which changes none of their samples; 0: all
 };
 
 struct Conversation;
@@ -77,7 +78,8 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
 
 // Samples are a function of the weights and the plan: a resumed run samples what the uninterrupted one would have.
 // Tokens that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it
-// replies no more, plan.turns are over, or the context has no room for the reply (the sample counts as truncated then).
+// replies no more, plan.turns are over, the plan ends it with a truncated response, or the context has no room for the
+// reply (the sample counts as truncated then).
 // Throws Error(worker) when no sample could be scored, and environment::Interrupted.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const std::vector<const data::Datum*>& prompts, const Plan& plan);

@@ -21,8 +21,8 @@ class Turns {
   void add_responses(const data::Batch& completions, data::Batch columns, const ModelText& text);
   // The samples of those responses.
   std::vector<Conversation*> newest();
-  // After score(). Ends samples that have no reply, and those whose context has no room for it and for a token more
-  // (they count as truncated).
+  // After score(). Ends samples that have no reply, those whose response was cut off where the plan says so, and those
+  // whose context has no room for the reply and for a token more (they count as truncated).
   void add_replies(const Plan& plan, const ModelText& text);
 
   std::vector<Conversation>& conversations() { return conversations_; }

@@ -52,10 +52,19 @@ int64_t Generator::poll(const sdk::Call& call, std::span<const hexad_completion*
                 "requests are waiting, and there are no weights: %s %s, and no update has brought any",
                 settings_.model_name.c_str(), settings_.weights_follow ? "was not to be read" : "has none");
     }
+    if (pass.ran) tell_that_it_runs(call);
     if (now >= deadline) return 0;
     if (pass.ran || loop_->awaits_a_turn()) continue;  // what it waits for is the next turn
     mailbox_.wait_until(std::min(deadline, now + kSlice));
   }
+}
+
+// Long responses have no event for long.
+void Generator::tell_that_it_runs(const sdk::Call& call) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_told_ < std::chrono::seconds(1)) return;
+  last_told_ = now;
+  call.alive();
 }
 
 void Generator::release(std::span<const hexad_completion* const> events) { mailbox_.release(events); }

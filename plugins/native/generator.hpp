@@ -6,6 +6,7 @@
 //   Refit       weight updates, layout and checksums of weights      none             one caller at a time
 //   Engine      schedule, run the model, draw, finish; pause, sleep  engine's mutex   EngineLoop
 #pragma once
+#include <chrono>
 #include <optional>
 #include <span>
 
@@ -57,11 +58,14 @@ class Generator {
   int64_t preemptions() const { return loop_->engine().preemptions(); }
 
  private:
+  void tell_that_it_runs(const sdk::Call& call);
+
   Settings settings_;
   int64_t vocab_size_ = 0;
   Mailbox mailbox_;
   std::optional<EngineLoop> loop_;  // both from the constructor on
   std::optional<Refit> refit_;
+  std::chrono::steady_clock::time_point last_told_ = {};  // the poller's
 };
 
 }  // namespace hexad::native

@@ -110,8 +110,12 @@ int64_t Inbox::poll(const sdk::Call& call, std::span<const hexad_completion*> ev
     if (call.cancelled()) sdk::fail(HEXAD_CANCELLED, "poll was cancelled");
     const auto now = Clock::now();
     fail_if_hopeless(now >= deadline);
-    if (now >= deadline) return 0;
-    outbox_.wait_until(std::min(deadline, now + kSlice));
+    if (now < deadline) {
+      outbox_.wait_until(std::min(deadline, now + kSlice));
+      continue;
+    }
+    call.alive();  // servers that send nothing, or are lost, have deadlines of their own (fleet/health.hpp)
+    return 0;
   }
 }
 

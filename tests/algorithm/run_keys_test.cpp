@@ -102,6 +102,25 @@ std::string clipped_pg(const toy::TempDir& dir) {
 }
 
 std::string grpo(const toy::TempDir& dir) { return toy::config_text(dir.path()); }
+
+// Samples of three turns, most of whose responses the limit of tokens cuts off.
+std::string three_turns(const toy::TempDir& dir) {
+  const fs::path program = dir.write("talk.py",
+                                     "import json, sys\n"
+                                     "for line in sys.stdin:\n"
+                                     "    id = json.loads(line)['id']\n"
+                                     "    print(json.dumps({'id': id, 'reward': id % 2, 'reply': 'a'}), flush=True)\n");
+  std::string text = toy::config_text(dir.path());
+  const auto put = [&](const std::string& old, const std::string& now) {
+    text = std::regex_replace(text, std::regex(old), now);
+  };
+  put("env_name: exact_answer", "env_name: talk");
+  put("env: .*", fmt::format("env: {{talk: {{command: [python3, {}]}}}}", program.string()));
+  put("grpo:", "grpo:\n  max_rollout_turns: 3");
+  put("max_num_steps: 6", "max_num_steps: 1");
+  put("max_total_sequence_length: 16", "max_total_sequence_length: 40");
+  return text;
+}
 std::string sft(const toy::TempDir& dir) { return toy::supervised_config_text("sft", dir); }
 std::string dpo(const toy::TempDir& dir) { return toy::supervised_config_text("dpo", dir); }
 std::string rm(const toy::TempDir& dir) {
@@ -178,6 +197,10 @@ TEST_CASE("keys of grpo and of penalties, by what a run leaves") {
                      "[a,b]",
                      "[b,c]",
                      {"++reward_penalties.penalize_empty_final_answer=true", tags[1]}}});
+}
+
+TEST_CASE("keys of several turns, by what a run leaves") {
+  check_each(three_turns, {{"grpo.truncated_response_ends_sample", "false", "true"}});
 }
 
 TEST_CASE("keys of the loss, by what a run leaves") {

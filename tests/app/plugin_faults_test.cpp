@@ -4,7 +4,7 @@
 #include "tests/support/said.hpp"
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::Json;
+using plugin_test::contains;
 using plugin_test::PluginFolder;
 using toy::Arguments;
 using toy::Ended;
@@ -48,6 +48,75 @@ static const hexad_loss_vtable vtable = [] {
 HEXAD_LOSS_PLUGIN("thrower", "1.2.0", "MIT", vtable)
 )";
 
+// An environment that rewards everything with 1, and does what `plugin_config.fault` says: at its creation, or from
+// step `at` on.
+constexpr const char* kEnvironment = R"(
+#define HEXAD_TARGET_MINOR 1
+#include <hexad/abi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+struct hexad_environment { const hexad_host* host; char fault[16]; int64_t at; };
+static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config,
+                         hexad_environment** out) {
+  const char* fault = "";
+  hexad_environment* self = calloc(1, sizeof *self);
+  self->host = host;
+  host->config_str(call, config, "fault", &fault);
+  host->config_i64(call, config, "at", &self->at);
+  strncpy(self->fault, fault, sizeof self->fault - 1);
+  if (!strcmp(fault, "hang in create")) for (;;) sleep(1);
+  *out = self;
+  return HEXAD_OK;
+}
+static void destroy(hexad_environment* self) {
+  if (!strcmp(self->fault, "destroy")) *(volatile int*)8 = 1;
+  free(self);
+}
+static int overflow(int depth) {
+  volatile char big[4096];
+  big[0] = depth;
+  return overflow(depth + 1) + big[0];
+}
+static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_sample* const* samples, int64_t count,
+                        hexad_scores* out) {
+  const int now = self->host->step(call) >= self->at;
+  for (int64_t i = 0; i < count; i++) out->rewards[i] = i % 3, out->components[i] = 1;
+  if (now && !strcmp(self->fault, "hang")) {
+    self->host->log(call, HEXAD_LOG_WARN, "hangs now", UINT64_MAX);
+    for (;;) sleep(1);
+  }
+  if (now && !strcmp(self->fault, "segv")) *(volatile int*)8 = 1;
+  if (now && !strcmp(self->fault, "overflow")) return overflow(0);
+  if (now && !strcmp(self->fault, "exit")) exit(0);
+  return HEXAD_OK;
+}
+static const char* const components[] = {"part"};
+static const hexad_environment_vtable vtable = {HEXAD_STRUCT_SIZE(hexad_environment_vtable, score), 1, 0, components,
+                                                create, destroy, score};
+HEXAD_ENVIRONMENT_PLUGIN("faulty", "1.2.0", "MIT", vtable)
+)";
+
+// Runs with that environment.
+struct Faulty {
+  Faulty() {
+    folder.write_manifest(
+        folder.compile("faulty", "'-DHEXAD_EXPORT=__attribute__((visibility(\"default\")))'", kEnvironment), "faulty",
+        {{"kind", "environment"}, {"abi", {{"min_host_minor", 1}}}});
+  }
+  Arguments arguments(const TempDir& dir, const std::string& fault, int at, Arguments more = {}) const {
+    more.insert(more.begin(), {"data.train.env_name=mine", fmt::format("+env.mine={{plugin: faulty, plugin_config: "
+                                                                       "{{fault: {}, at: {}}}}}",
+                                                                       fault, at)});
+    return train_with(dir, folder, std::move(more));
+  }
+  Ended run(const std::string& fault, Arguments more = {}) const {
+    const TempDir dir;
+    return toy::run(arguments(dir, fault, 1, std::move(more)));
+  }
+  PluginFolder folder;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time
@@ -63,6 +132,120 @@ TEST_CASE("the text of an exception that escaped is told, also where the plugin 
     SAYS(run.err, "hexad: loss 'thrower' 1.2.0 (");
     SAYS(run.err, "): compute at step 1: threw a C++ exception across the ABI: the advantage table is empty: ");
   }
+}
+
+TEST_CASE("a crash in an environment is told with plugin and function, a stack overflow and exit() too") {
+  const Faulty faulty;
+  const std::string in_score = "in environment 'faulty' 1.2.0 (";
+  for (const char* fault : {"segv", "overflow"}) {
+    INFO(fault);
+    const Ended run = faulty.run(fault);
+    CHECK(run.code == -SIGSEGV);
+    SAYS(run.err, "\nhexad: crashed " + in_score);
+    SAYS(run.err, "): score at step 1\n");
+  }
+  const Ended destroyed = faulty.run("destroy", {"grpo.max_num_steps=1"});
+  CHECK(destroyed.code == -SIGSEGV);
+  SAYS(destroyed.err, "): destroy at step 1\n");
+  const Ended exited = faulty.run("exit");
+  CHECK(exited.code == 3);
+  SAYS(exited.err, "\nhexad: the program was ended by exit() " + in_score);
+}
+
+TEST_CASE("an environment that never returns ends the run after cluster.worker_timeout_s, with its name") {
+  const Faulty faulty;
+  const Ended run = faulty.run("hang", {"++cluster.worker_timeout_s=2"});
+  CHECK(run.code == 3);
+  CHECK(run.seconds < 60);
+  SAYS(run.err, "hexad: environment 'faulty' 1.2.0 (");
+  SAYS(run.err,
+       "): score at step 1: has not returned within 2 s (cluster.worker_timeout_s): it hangs, or it takes that");
+  const Ended made = faulty.run("hang in create", {"++cluster.worker_timeout_s=2"});
+  CHECK(made.code == 3);
+  SAYS(made.err, "): create at step 0: has not returned within 2 s (cluster.worker_timeout_s)");
+  const Ended own = faulty.run("hang", {"++cluster.worker_timeout_s=2", "++plugins.own_process=[faulty]"});
+  CHECK(own.code == 3);
+  SAYS(own.err, "environment 'faulty' 1.2.0 (");
+}
+
+TEST_CASE("what a generator says wrong ends the run in one line with plugin, function and rule") {
+  struct Wrong {
+    const char *fault, *line;
+  };
+  const std::vector<Wrong> all = {
+      {"spoil@1:id", "the completion of request 100000: it was never submitted, or has ended before (rule G2 "},
+      {"spoil@1:twice", "the completion of request 0: it was never submitted, or has ended before (rule G2 "},
+      {"spoil@1:token", "the completion of request 0: its token 0 is 4000, and the model has "},
+      {"spoil@1:negative", "the completion of request 0: its token 0 is -1 (rule G3 "},
+      {"spoil@1:nan", "the completion of request 0: the log-prob of its token 0 is nan (rule G3 "},
+      {"spoil@1:inf", "the completion of request 0: the log-prob of its token 0 is -inf (rule G3 "},
+      {"spoil@1:long", "the completion of request 0: it has 3 tokens, and 2 were allowed (rule G3 "},
+      {"spoil@1:count", "the completion of request 0: its count is -1 (rule G3 "},
+      {"spoil@1:empty", "the completion of request 0: it has no token: the one that ends a response is a part of it "},
+      {"spoil@1:null", " tokens or their log-probs are NULL (rule G3 "},
+      {"spoil@1:finish", "the completion of request 0: its finish is 9, which the ABI does not name (rule G3 "},
+      {"spoil@1:spans", "the completion of request 0: it has tokens and no version span (rule G3 "},
+      {"spoil@1:start", "the completion of request 0: its first version span begins at token 1 (rule G3 "},
+      {"events@1:many", "it says that it brought 257 events, and has room for 256 (rule G1 "},
+      {"events@1:less", "it says that it brought -1 events, and has room for 256 (rule G1 "},
+      {"events@1:null", "event 0 of 1 is NULL (rule G1 "}};
+  for (const Wrong& wrong : all) {
+    INFO(wrong.fault);
+    const TempDir dir;
+    const Ended run = toy::run(toy::train(
+        dir, {"checkpointing.enabled=false", fmt::format("+policy.generation.plugin_config.fault={}", wrong.fault)}));
+    CHECK(run.code == 3);
+    SAYS(run.err, "hexad: generator 'toy_generator' 1.2.0 (");
+    SAYS(run.err, std::string("): poll at step 1: ") + wrong.line);
+  }
+  const TempDir dir;
+  const Ended aborted = toy::run(toy::train(dir, {"+policy.generation.plugin_config.fault=spoil@1:abort"}));
+  CHECK(aborted.code == 3);
+  SAYS(aborted.err, "request 0: ended as aborted, and nobody has cancelled it");
+}
+
+TEST_CASE("a generator that hangs, or brings nothing, ends the run after cluster.worker_timeout_s, with its name") {
+  const auto run = [](const TempDir& dir, const std::string& fault) {
+    return toy::run(toy::train(dir, {"checkpointing.enabled=false", "++cluster.worker_timeout_s=3",
+                                     "+policy.generation.plugin_config.fault=" + fault}));
+  };
+  const TempDir silent, hanging, submitting;
+  const Ended nothing = run(silent, "silence@1:dead");
+  CHECK(nothing.code == 3);
+  CHECK(nothing.seconds < 60);
+  SAYS(nothing.err, "hexad: generator 'toy_generator' 1.2.0 (");
+  SAYS(nothing.err, "): poll at step 1: 64 requests are under way, and it has brought nothing for ");
+  const Ended hung = run(hanging, "poll@1:hang");
+  CHECK(hung.code == 4);
+  CHECK(hung.seconds < 60);
+  SAYS(hung.err, "did not answer within 3 s");
+  SAYS(hung.err, "; it was in generator 'toy_generator' 1.2.0 (");
+  SAYS(hung.err, "): poll at step 1, for ");
+  SAYS(run(submitting, "generate@1:hang").err, "): submit at step 1, for ");
+}
+
+TEST_CASE("a generator that says that it is at work has all the time") {
+  const TempDir dir;
+  toy::Program program(
+      toy::train(dir, {"++cluster.worker_timeout_s=1", "+policy.generation.plugin_config.fault=silence@1:alive"}));
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "\ngenerator "); }));
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  CHECK(toy::alive(program.pid()));
+  CHECK_FALSE(contains(program.err(), "has brought nothing"));
+}
+
+TEST_CASE("one Ctrl-C ends a run whose environment never returns, and the steps before are saved") {
+  const Faulty faulty;
+  const TempDir dir;
+  Arguments arguments = faulty.arguments(dir, "hang", 3);
+  arguments.push_back("checkpointing.enabled=true");
+  toy::Program program(arguments);
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "hangs now"); }));
+  ::kill(program.pid(), SIGINT);
+  const Ended run = program.wait(60);
+  CHECK(run.code == 130);
+  SAYS(run.err, "env.mine: interrupted, and the rewards of step 3 have not come");
+  SAYS(run.out, "interrupted and saved after step 2");
 }
 
 TEST_SUITE_END();

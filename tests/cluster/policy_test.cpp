@@ -1,5 +1,6 @@
 // The policy over a backend in C: the same numbers under every layout of micro-batches, and steps that must be skipped.
 #include "core/cluster/policy.hpp"
+#include "core/cluster/policy_mismatch.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -124,6 +125,45 @@ TEST_CASE("rows that do not divide over the ranks are not packed") {
   workers.started[0].backend->dp_size = 2;  // of which this is the first
   Policy policy(workers.group, packed(), workers.started);
   CHECK_NOTHROW(policy.logprobs(rollout(9), Weights::current));
+}
+
+TEST_CASE("how far policies are apart, of one token") {
+  // By hand: e^1, e^1 - 2, e^-1, and of the middle m = log((e^-1 + e^-2) / 2) the mean of k3(-1 - m) and k3(-2 - m).
+  const cluster::Mismatch got = cluster::mismatch_of({.current = -1, .previous = -1, .generation = -2});
+  const double wanted[] = {2.718281828459, 0.718281828459, 0.367879441171, 0.120114506958, 2.718281828459};
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-11));
+  const cluster::Mismatch equal = cluster::mismatch_of({-0.5, -0.5, -0.5});
+  CHECK(equal[0] == 1);
+  for (size_t i = 1; i < 4; ++i) CHECK(equal[i] == doctest::Approx(0).epsilon(1e-15));
+  CHECK(equal[4] == 0.5);
+}
+
+TEST_CASE("a loss that does not tell how far policies are apart has it told, whatever the layout") {
+  data::Batch batch = rollout(12);
+  std::vector<float> generation;
+  for (int64_t t = 0; t < batch.tokens(); ++t) generation.push_back(-0.5f - static_cast<float>(t % 7) / 3);
+  batch.set("generation_logprobs", data::Tensor::of(generation), data::Axis::token);
+  for (const auto& config : {plain(), packed(), dynamic()}) {
+    const Outcome got = outcome(config, batch);
+    double tokens = 0;
+    cluster::Mismatch wanted = {};
+    for (int64_t row = 0; row < batch.size(); ++row) {
+      const float sample = batch.row<float>("sample_mask", row)[0];
+      for (int64_t t = batch.cu_seqlens()[row] + 1; t < batch.cu_seqlens()[row + 1]; ++t) {
+        const auto at = static_cast<size_t>(t);
+        const double policy = got.before[at];  // both: the loss uses those before the step
+        const cluster::Mismatch parts = cluster::mismatch_of({policy, policy, generation[at]});
+        tokens += sample;
+        for (size_t i = 0; i < parts.size(); ++i) wanted[i] += sample * parts[i];
+      }
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      INFO(cluster::kMismatchMetrics[i]);
+      CHECK(got.trained.metrics.at(cluster::kMismatchMetrics[i]) == doctest::Approx(wanted[i] / tokens).epsilon(1e-5));
+    }
+  }
+  // Without a rollout there is no generator to be apart from.
+  CHECK_FALSE(outcome(plain(), rollout(12)).trained.metrics.contains("gen_kl_error"));
 }
 
 TEST_CASE("the micro-batches of a training step are filled up to the multiple that the backend asks for") {

@@ -32,6 +32,9 @@ constexpr const char* kSource = R"(
 #ifndef SCORE_BEGIN
 #define SCORE_BEGIN
 #endif
+#ifndef SCORE_END
+#define SCORE_END
+#endif
 struct hexad_environment { const hexad_host* host; double scale; };
 static hexad_code create(const hexad_host* host, hexad_call* call, const hexad_config* config,
                          hexad_environment** out) {
@@ -56,6 +59,7 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
     self->host->metric(call, "bytes", s->response_size, 1, HEXAD_REDUCE_MEAN);
     self->host->metric(call, "longest", s->response_size, 1, HEXAD_REDUCE_MAX);
   }
+  SCORE_END
   return self->host->metric(call, "step", self->host->step(call), 1, HEXAD_REDUCE_LAST);
 }
 static const char* const components[] = {"first_token", "metadata"};
@@ -128,9 +132,11 @@ TEST_CASE("an environment plugin that fails ends the run with its name, function
   };
   const std::string infinite = error("-DREWARD='(i == 2 ? 1e300 * 1e300 : 1)'");
   CHECK_MESSAGE(contains(infinite,
-                         "score at step 3: INTERNAL: the reward of sample 2 of 4 is inf; a sample that cannot "
-                         "be scored is marked invalid: the plugin is faulty"),
+                         "score at step 3: the reward of sample 2 of 4 is inf; a sample that cannot be scored is "
+                         "marked invalid (rule R3 of the ABI): the plugin is faulty, tell its author"),
                 infinite);
+  const std::string part = error("-DSCORE_END='out->components[count + 1] = -1e300 * 1e300;'");
+  CHECK_MESSAGE(contains(part, "score at step 3: component 'metadata' of sample 1 of 4 is -inf; "), part);
   const std::string failed =
       error("-DSCORE_BEGIN='return self->host->set_error(call, HEXAD_UNAVAILABLE, \"no judge\", UINT64_MAX);'");
   CHECK_MESSAGE(contains(failed, "environment 'toy' 1.2.0 ("), failed);
@@ -164,6 +170,22 @@ TEST_CASE("an environment plugin may reply, and what it keeps of a sample comes 
   const Scores second = environment->score(samples.all, 1);
   CHECK(second.rewards == std::vector<float>{23, 20, 20, 20});
   for (const auto& reply : second.replies) CHECK_FALSE(reply);
+}
+
+TEST_CASE("texts of an environment that are no UTF-8 are refused by their sample") {
+  const auto refused = [](const std::string& what) {
+    const Toy toy("-DHEXAD_TARGET_MINOR=4 -DSCORE_BEGIN='out->" + what + "'",
+                  {{"kind", "environment"}, {"abi", {{"min_host_minor", 4}}}});
+    const Samples samples;
+    return error_of([&] { toy.make()->score(samples.all, 1); });
+  };
+  const std::string rule = " (rule R6 of the ABI): the plugin is faulty, tell its author";
+  const std::string reply = refused("replies[1].content = \"ab\\xff\", out->replies[1].content_size = 3;");
+  CHECK_MESSAGE(contains(reply, "score at step 1: the reply of sample 1 is no UTF-8 from byte 2 on" + rule), reply);
+  const std::string state = refused("replies[3].state = \"\\x80\", out->replies[3].state_size = 1;");
+  CHECK_MESSAGE(contains(state, "the state of sample 3 is no UTF-8 from byte 0 on" + rule), state);
+  const std::string answer = refused("answers[0].text = \"\\xc3\", out->answers[0].size = 1;");
+  CHECK_MESSAGE(contains(answer, "the answer of sample 0 is no UTF-8 from byte 0 on" + rule), answer);
 }
 
 TEST_CASE("an environment plugin may tell the answers that it read") {
@@ -215,8 +237,8 @@ TEST_CASE("a part of a sum whose plugin is not there is refused by its key befor
     const Json section = {{"rewards", {{{"name", "own"}, {"plugin", plugin}}}}};
     return error_of([&] { check_section("mine", section, catalog); });
   };
-  CHECK_MESSAGE(refused("nonesuch").starts_with(
-                    "env.mine.rewards[0].plugin: environment plugin 'nonesuch' not found. searched: "),
+  CHECK_MESSAGE(refused("nonesuch")
+                    .starts_with("env.mine.rewards[0].plugin: environment plugin 'nonesuch' not found. searched: "),
                 refused("nonesuch"));
   CHECK_MESSAGE(contains(refused("toy"), "environment plugin 'toy' not found. 'toy' is a loss. "), refused("toy"));
   CHECK_MESSAGE(contains(refused("/nowhere/libx.so"), "/nowhere/libx.so: no such plugin file"),

@@ -16,8 +16,10 @@ struct ToyBackend {
   ToyBackend(const sdk::Call&, const sdk::Config& config) : name_(config.get("model_name", "")) {}
   void describe(const sdk::Call&, hexad_backend_info& info) {
     info.num_parameters = 42;
+    info.dp_size = 1;
     info.outputs = outputs_;
     info.num_outputs = 1;
+    change_info(info);
   }
   void forward(const sdk::Call&, const hexad_forward_args& args) {
     for (int64_t b = 0; b < args.num_batches; ++b) {
@@ -26,7 +28,9 @@ struct ToyBackend {
   }
   void train(const sdk::Call& call, const hexad_train_args& args) {
     REQUIRE(std::string(args.outputs[0]) == "logprobs");
-    for (int64_t b = 0; b < args.num_batches; ++b) {
+    std::vector<int64_t> asked = asked_;
+    for (int64_t b = 0; asked_.empty() && b < args.num_batches; ++b) asked.push_back(b);
+    for (const int64_t b : asked) {
       float value = static_cast<float>(b), grad = 0;
       int64_t one = 1;
       DLTensor value_tensor{&value, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &one, nullptr, 0}, grad_tensor = value_tensor;
@@ -63,9 +67,13 @@ struct ToyBackend {
   }
 
   static inline bool ended_ = false;
+  static inline std::function<void(hexad_backend_info&)> change_info = [](hexad_backend_info&) {};
+  // The micro-batches whose loss it asks for, in this order; none: each once.
+  static inline std::vector<int64_t> asked_ = {};
   std::string name_;
   const char* outputs_[1] = {"logprobs"};
-  hexad_weight_slice slice_{"w", nullptr, nullptr, nullptr, nullptr, 0, {kDLFloat, 32, 1}};
+  DLTensor tensor_{&sum_, {kDLCPU, 0}, 0, {kDLFloat, 32, 1}, nullptr, nullptr, 0};
+  hexad_weight_slice slice_{"w", &tensor_, nullptr, nullptr, nullptr, 0, {kDLFloat, 32, 1}};
   int left_ = 0;
   double sum_ = 0;
 };
@@ -181,6 +189,76 @@ TEST_CASE("a backend's errors have its name, and export ends what it began") {
   CHECK(contains(error_of([&] { backend.offload({}, 1); }), "offload at step 0: INTERNAL: cannot"));
   backend.onload({}, 1);  // not there: nothing happens
   CHECK(contains(error_of([&] { backend.memory({}); }), "memory at step 0: the plugin does not implement it"));
+}
+
+TEST_CASE("what a backend says of itself that cannot be is refused by name") {
+  const auto refused = [](const std::function<void(hexad_backend_info&)>& change) {
+    ToyBackend::change_info = change;
+    const std::string error =
+        error_of([] { BackendPlugin(toy_backend(), {}, PluginConfig("policy", Json::object())); });
+    ToyBackend::change_info = [](hexad_backend_info&) {};
+    const std::string who = "backend 'toy' 1.0.0 (/p/libtoy.so, sha256 aaaaaaaaaaaa...): describe at step 0: ";
+    CHECK_MESSAGE(error.starts_with(who), error);
+    CHECK_MESSAGE(error.ends_with(" (rule B1 of the ABI): the plugin is faulty, tell its author"), error);
+    return error.starts_with(who) ? error.substr(who.size(), error.find(" (rule") - who.size()) : error;
+  };
+  CHECK(refused([](auto& info) { info.dp_size = 0; }) ==
+        "dp_rank is 0 and dp_size 0, wanted a rank from 0 on of at least 1");
+  CHECK(refused([](auto& info) { info.dp_rank = 1; }) ==
+        "dp_rank is 1 and dp_size 1, wanted a rank from 0 on of at least 1");
+  CHECK(refused([](auto& info) { info.sequence_multiple = -8; }) ==
+        "sequence_multiple is -8 and micro_batch_multiple 0");
+  CHECK(refused([](auto& info) { info.num_outputs = -1; }) == "it says -1 outputs, and lists none");
+  CHECK(refused([](auto& info) { info.num_inputs = 2; }) == "it says 2 inputs, and lists none");
+}
+
+TEST_CASE("a backend asks for the loss of every micro-batch once") {
+  const auto refused = [](std::vector<int64_t> asked, bool counts_loss = true) {
+    ToyBackend::asked_ = std::move(asked);
+    ToyBackend::change_info = [=](hexad_backend_info& info) { info.counts_loss = counts_loss; };
+    BackendPlugin backend(toy_backend(), {}, PluginConfig("policy", Json::object()));
+    const std::string error = error_of([&] { backend.train({}, kBatches, {"logprobs"}, [](auto...) {}, {}); });
+    ToyBackend::asked_.clear();
+    ToyBackend::change_info = [](hexad_backend_info&) {};
+    return error;
+  };
+  CHECK(refused({2, 0, 1}) == "(no error)");
+  CHECK(refused({0}, /*counts_loss=*/false) == "(no error)");
+  const std::string who = "backend 'toy' 1.0.0 (/p/libtoy.so, sha256 aaaaaaaaaaaa...): train at step 0: ";
+  const std::string rule = " (rule B2 of the ABI): the plugin is faulty, tell its author";
+  CHECK(refused({0, 3}) == who + "it asks for the loss of micro-batch 3, and was given 3" + rule);
+  CHECK(refused({-1}) == who + "it asks for the loss of micro-batch -1, and was given 3" + rule);
+  CHECK(refused({1, 1}) == who + "it asks for the loss of micro-batch 1 a second time" + rule);
+  CHECK(refused({0, 1}) == who + "it has never asked for the loss of micro-batch 2 of 3" + rule);
+}
+
+TEST_CASE("weights that cannot be are refused by name") {
+  struct Bent : BackendPlugin {
+    using BackendPlugin::BackendPlugin;
+    using BackendPlugin::require_slices;
+  } bent(toy_backend(), {}, PluginConfig("policy", Json::object()));
+  const auto refused = [&](const hexad_weight_slice& slice, bool carries = false) {
+    const hexad_weight_list list{0, 0, &slice, 1};
+    const std::string error = error_of([&] { bent.require_slices({}, "weights_next", list, carries); });
+    const size_t at = error.find("weights_next at step 0: ");
+    return at == error.npos ? error : error.substr(at + 24, error.find(" (rule W1") - at - 24);
+  };
+  int64_t whole[] = {4}, at[] = {1}, extent[] = {4};
+  const hexad_weight_slice good{"w", nullptr, whole, at, extent, 1, {kDLFloat, 32, 1}};
+  CHECK(refused(good) == "'w' has 4 elements from 1 on of the 4 of dimension 0");
+  extent[0] = 3;
+  CHECK(refused(good) == "(no error)");
+  CHECK(refused(good, /*carries=*/true) == "'w' comes without its tensor, or with one of other dimensions");
+  hexad_weight_slice bad = good;
+  bad.name = nullptr;
+  CHECK(refused(bad) == "weight 0 of 1 has no name");
+  bad = good, bad.ndim = -1;
+  CHECK(refused(bad) == "'w' has -1 dimensions, wanted 0 to 16, with their extents");
+  bad = good, bad.shape = nullptr;
+  CHECK(refused(bad) == "'w' has 1 dimensions, wanted 0 to 16, with their extents");
+  const hexad_weight_list none{0, 0, nullptr, 2};
+  CHECK(contains(error_of([&] { bent.require_slices({}, "weight_layout", none); }),
+                 "weight_layout at step 0: it lists 2 weights, and has no list (rule W1"));
 }
 
 TEST_CASE("a generator's completions are borrowed and always released") {

@@ -67,7 +67,9 @@ struct Fixture {
     for (const data::Datum& datum : data) all.push_back(&datum);
     return all;
   }
-  Plan plan(int64_t turns, int64_t samples = 20) const { return {how, 2, samples, 7, 1, 0, turns}; }
+  Plan plan(int64_t turns, int64_t samples = 20) const {
+    return {how, 2, samples, 7, 1, 0, turns, ends_when_truncated};
+  }
   Rollout run(int64_t turns, int64_t samples = 20) {
     return run_rollout(generation, environments, text, prompts(), plan(turns, samples));
   }
@@ -79,6 +81,7 @@ struct Fixture {
   Talker* talker = nullptr;
   std::vector<data::Datum> data;
   Sampling how;
+  bool ends_when_truncated = false;
 };
 
 // Runs of tokens that the model wrote, of a row.
@@ -97,6 +100,7 @@ std::vector<std::vector<int64_t>> written(const data::Batch& batch, int64_t row)
 
 TEST_CASE("a reply stands between two responses as the chat template writes it, and is not trained on") {
   Fixture fixture(/*replies=*/1);
+  fixture.ends_when_truncated = true;
   const Rollout rollout = fixture.run(/*turns=*/4);
   const data::Batch& batch = rollout.batch;
   int64_t two_turns = 0;
@@ -125,6 +129,31 @@ TEST_CASE("a reply stands between two responses as the chat template writes it, 
   CHECK(rollout.metrics.at("max_turns_per_sample") == 2);
   CHECK(rollout.metrics.at("mean_env_tokens_per_sample") == doctest::Approx(3.0 * double(two_turns) / 40));
   CHECK(rollout.metrics.at("max_turns_reached_rate") == doctest::Approx(0));
+}
+
+TEST_CASE("a response that the limit of tokens cuts off is replied to as any other, unless it is to end its sample") {
+  Fixture fixture(/*replies=*/2);
+  fixture.how.max_new_tokens = 1;  // nearly every response is cut
+  const Rollout goes_on = fixture.run(/*turns=*/3);
+  for (int64_t i = 0; i < goes_on.batch.size(); ++i) {
+    const auto runs = written(goes_on.batch, i);
+    REQUIRE(runs.size() == 3);
+    CHECK(goes_on.batch.row<float>("rewards", i)[0] == 3);
+    CHECK(goes_on.batch.row<uint8_t>("truncated", i)[0] == (runs.back().back() != kEnd));  // the last one alone
+    std::vector<int64_t> want = fixture.data[i / 20].token_ids;
+    for (size_t k = 0; k < runs.size(); ++k) {
+      if (k > 0)
+        for (const int64_t id : {kQuestion, 4, kAnswer}) want.push_back(id);
+      want.insert(want.end(), runs[k].begin(), runs[k].end());
+    }
+    const auto tokens = goes_on.batch.row<int64_t>("input_ids", i);
+    CHECK(std::vector<int64_t>(tokens.begin(), tokens.end()) == want);
+  }
+  CHECK(goes_on.metrics.at("avg_turns_per_sample") == 3);
+  fixture.ends_when_truncated = true;
+  const Rollout ends = fixture.run(3);
+  CHECK(ends.metrics.at("avg_turns_per_sample") < 2);
+  CHECK(ends.metrics.at("truncation_rate") > 0.5);
 }
 
 TEST_CASE("turns have draws of their own, the same in every run") {

@@ -16,7 +16,8 @@ rollout::Rollout roll_out(Grpo& run, const std::vector<const data::Datum*>& prom
                            static_cast<uint64_t>(grpo.seed),
                            step,
                            round,
-                           grpo.max_rollout_turns};
+                           grpo.max_rollout_turns,
+                           grpo.truncated_response_ends_sample};
   return rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
 }
 

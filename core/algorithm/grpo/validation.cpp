@@ -43,6 +43,7 @@ Metrics validate(Grpo& run) {
                            0,
                            0,
                            grpo.max_rollout_turns,
+                           grpo.truncated_response_ends_sample,
                            grpo.val_batch_size.value_or(0)};
   const rollout::Rollout rollout = rollout::run_rollout(run.generation, run.environments, run.text, prompts, plan);
   run.generation.sleep(

@@ -103,8 +103,10 @@ Ending train_and_report(Training& run, const TrainOptions& options, const std::f
 }  // namespace
 
 plugin::Options plugin_options(const yaml::Node& root) {
-  const yaml::Node* section = root.find("plugins");
-  return plugin::options_from(section ? section->to_json() : Json::object());
+  const yaml::Node *section = root.find("plugins"), *limit = root.find("cluster.worker_timeout_s");
+  plugin::Options options = plugin::options_from(section ? section->to_json() : Json::object());
+  if (limit && limit->is_number()) options.call_limit_s = limit->as_double();
+  return options;
 }
 
 plugin::Locate locator(const yaml::Node& root) {

@@ -92,6 +92,7 @@ std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<
     Worker& worker = workers_[rank];
     worker.answered = false;
     worker.last_call = message.command;
+    worker.inside.clear();
     worker.call_began = worker.last_progress = Clock::now();
     send(rank, std::move(message), /*posted=*/false);
   }
@@ -201,6 +202,8 @@ bool WorkerGroup::receive_one(int timeout_ms) {
     worker.host = hello.host;
     if (!worker.is_child) worker.pid = static_cast<pid_t>(hello.pid);
     check_version(hello, rank);
+  } else if (message.event == name_of<Heartbeat>()) {
+    worker.inside = from_message<Heartbeat>(message).inside.value_or("");
   } else if (message.event == name_of<Completions>()) {
     worker.last_progress = worker.last_heard;
     if (completions_handler_) completions_handler_(rank, from_message<Completions>(message));
@@ -232,6 +235,7 @@ std::string WorkerGroup::lost_text(int rank, const std::string& how) const {
   const Worker& worker = workers_[rank];
   std::string text = fmt::format("rank {} on {} (pid {}) {}; last call '{}', {:.1f} s ago", rank, worker.host,
                                  worker.pid, how, worker.last_call, seconds_since(worker.call_began));
+  if (!worker.exited && !worker.inside.empty()) text += fmt::format("; it was in {}", worker.inside);
   if (options_.log_dir.empty() || !worker.is_child) return text;
   const std::string log = fmt::format("{}/worker-{}.log", options_.log_dir, rank);
   return text + fmt::format("; its log: {}{}", log, log_tail(log));

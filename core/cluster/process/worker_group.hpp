@@ -101,6 +101,7 @@ class WorkerGroup {
     bool is_child = false;  // else a launcher has started it
     std::string host = "localhost";
     std::string last_call = "start";
+    std::string inside;  // the plugin's function that it was in a second ago; empty: none
     Clock::time_point call_began{}, last_heard{}, last_progress{};
     bool greeted = false, answered = false, exited = false;
     std::deque<bool> posted;  // of the commands that it has not answered, in their order

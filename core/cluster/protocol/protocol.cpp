@@ -19,7 +19,7 @@ HEXAD_FIELDS(Sampling, temperature, top_p, min_p, top_k, greedy, ignore_eos, sto
 HEXAD_FIELDS(WeightSums::Sum, sum, bytes)
 
 HEXAD_EVENT(Hello, "hello", version, host, pid)
-HEXAD_EVENT(Heartbeat, "heartbeat")
+HEXAD_EVENT(Heartbeat, "heartbeat", inside)
 HEXAD_EVENT(Progress, "progress", what, done, total, tokens)
 HEXAD_EVENT(Completions, "completions", ids, errors, metrics, completions, columns)
 HEXAD_EVENT(Failed, "failed", error, error_kind, lost_peer)

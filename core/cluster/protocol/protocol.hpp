@@ -45,7 +45,9 @@ struct Hello {
 void check_version(const Hello& hello, int rank);
 
 // Every second, whatever the worker does.
-struct Heartbeat {};
+struct Heartbeat {
+  std::optional<std::string> inside;  // plugin::longest_call()
+};
 
 // How far a command has come.
 struct Progress {

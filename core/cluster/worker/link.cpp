@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "core/plugin/crash_report.hpp"
+
 namespace hexad::cluster {
 namespace {
 
@@ -68,7 +70,7 @@ void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
     }
     while (auto received = inner.receive(0)) outer.send(received->message);
     if (Clock::now() >= next_heartbeat) {
-      outer.send(protocol::to_message(protocol::Heartbeat{}));
+      outer.send(protocol::to_message(protocol::Heartbeat{.inside = plugin::longest_call()}));
       next_heartbeat = Clock::now() + kHeartbeat;
     }
     if (closing_) {

@@ -8,6 +8,8 @@
 #include "core/cluster/worker/engine.hpp"
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::cluster {
@@ -112,6 +114,21 @@ void require_routes(const plugin::GeneratorPlugin& generator, const plugin::Back
        backend.plugin().label(), generator.plugin().label());
 }
 
+// Of the model's config.json; 0 where it says none.
+int64_t vocabulary_of(const path& model) {
+  std::error_code error;
+  const path file = model / "config.json";
+  if (!std::filesystem::is_regular_file(file, error)) return 0;
+  const Json config = try_parse_json<Json>(read_file(file));
+  for (const Json* each :
+       {&config, config.is_object() && config.contains("text_config") ? &config["text_config"] : nullptr}) {
+    if (!each || !each->is_object()) continue;
+    const Json size = each->value("vocab_size", Json());
+    if (size.is_number_integer()) return size.get<int64_t>();
+  }
+  return 0;
+}
+
 }  // namespace
 
 DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, int rank, int ranks) {
@@ -140,6 +157,7 @@ namespace command {
 
 protocol::Start::Reply start(WorkerState& state, const protocol::Start& start) {
   state.deterministic = start.deterministic;
+  if (start.timeout_ms > 0) state.timeout_s = 1e-3 * static_cast<double>(start.timeout_ms);
   state.transform = start.transform;
   start_runtime(state, start);
   if (!start.tokenizer.empty()) state.tokenizer = text::Tokenizer::load(start.tokenizer);
@@ -181,6 +199,7 @@ protocol::Start::Reply start(WorkerState& state, const protocol::Start& start) {
                                                   plugin::PluginConfig("policy.generation", section, locate));
     if (wants_routes(state)) require_routes(*state.generator, *state.backend);
     reply.generator = info_of(*state.generator);
+    state.vocabulary = vocabulary_of(section.value("model_name", ""));
   }
   reply.device = state.device.device_type == kDLCUDA ? fmt::format("cuda:{}", state.device.device_id) : "cpu";
   return reply;

@@ -53,6 +53,8 @@ struct WorkerState {
   DLDevice device{kDLCPU, 0};
   bool deterministic = false;
   int64_t step = 0;
+  double timeout_s = 600;  // cluster.worker_timeout_s
+  int64_t vocabulary = 0;  // ids of the model that generates; 0: unknown
   plugin::LogitTransform transform;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::unique_ptr<plugin::Registry> registry;

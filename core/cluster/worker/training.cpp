@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/cluster/micro_batches.hpp"
+#include "core/cluster/policy_mismatch.hpp"
 #include "lib/base/error.hpp"
 
 namespace hexad::cluster {
@@ -61,15 +62,19 @@ protocol::LossReply train(WorkerState& state, const protocol::Train& train) {
 
   // A loss on the GPU is read when all micro-batches are under way: nothing before waits for the device.
   std::vector<plugin::PendingLoss> pending;
+  PolicyMismatch mismatch(loss, train.batch, train.global_valid_tokens);
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
     const ColumnViews columns(part.batch());
     plugin::PendingLoss computed = loss.enqueue(state.context(), loss_shape(train, part), columns.get(), made, grads);
-    if (!part.get()->is_dummy && backend.info().counts_loss) pending.push_back(std::move(computed));
+    if (part.get()->is_dummy || !backend.info().counts_loss) return;
+    pending.push_back(std::move(computed));
+    mismatch.keep(part, made);
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
   double total = 0;
   for (const plugin::PendingLoss& computed : pending) total += add_loss_metrics(state, computed.read());
+  mismatch.add_to(state.metrics);
   state.metrics.add("loss", total, 1, plugin::ReduceAs::sum);
   return {state.metrics};
 }

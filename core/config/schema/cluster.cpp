@@ -10,8 +10,9 @@ void add_cluster(Schema& s) {
       .one_of({"auto", "cpu", "cuda"});
   s.add(
        "cluster.worker_timeout_s", kFloat, "600",
-       "a worker that is silent for so many seconds ends the run; a collective that waits for a rank ends 10 s before, "
-       "or after half of it, and names group and rank")
+       "a worker that is silent for so many seconds ends the run, and so does a plugin's call that does not return, or "
+       "a generator that brings nothing; a collective that waits for a rank ends 10 s before, or after half of it, and "
+       "names group and rank")
       .above(0);
   s.add("cluster.max_restarts", kInt, "0", "restarts from the latest checkpoint after a worker is lost").at_least(0);
   s.add("cluster.master_port_range_low", kInt, "1400", "first port for the rendezvous of ranks")

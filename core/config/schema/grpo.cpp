@@ -127,6 +127,9 @@ void add_grpo(Schema& s) {
   s.add("grpo.num_prompts_per_step", kInt, "32", "different prompts in one step").at_least(1);
   s.add("grpo.num_generations_per_prompt", kInt, "16", "samples for each prompt: the group size").at_least(1);
   s.add("grpo.max_rollout_turns", kInt, "1", "most turns of assistant and environment in a sample").at_least(1);
+  s.add("grpo.truncated_response_ends_sample", kBool, "false",
+        "a response that the limit of tokens cuts off is its sample's last one, whatever the environment replies; "
+        "NeMo-RL goes on");
   s.add("grpo.max_num_epochs", kInt, "1", "most passes over the training data").at_least(1);
   s.add("grpo.max_num_steps", kInt, "1000000", "most steps").at_least(1);
   s.add("grpo.max_nonfinite_steps", kInt, "5",

@@ -44,6 +44,7 @@ struct GrpoConfig {
   int64_t num_prompts_per_step = 32;
   int64_t num_generations_per_prompt = 16;
   int64_t max_rollout_turns = 1;
+  bool truncated_response_ends_sample = false;
   int64_t max_num_epochs = 1;
   int64_t max_num_steps = 1000000;
   bool normalize_rewards = true;

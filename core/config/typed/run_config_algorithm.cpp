@@ -64,6 +64,7 @@ GrpoConfig read_grpo(const yaml::Node& root) {
   r.read("num_prompts_per_step", c.num_prompts_per_step);
   r.read("num_generations_per_prompt", c.num_generations_per_prompt);
   r.read("max_rollout_turns", c.max_rollout_turns);
+  r.read("truncated_response_ends_sample", c.truncated_response_ends_sample);
   r.read("max_num_epochs", c.max_num_epochs);
   r.read("max_num_steps", c.max_num_steps);
   r.read("normalize_rewards", c.normalize_rewards);

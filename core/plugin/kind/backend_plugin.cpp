@@ -8,13 +8,34 @@ namespace {
 // The C callback around a LossCallback: keeps the exception for the caller of train.
 struct LossThunk {
   const LossCallback& loss;
-  std::exception_ptr thrown;
+  const std::vector<std::string>& names;                 // of the outputs that were asked for
+  const std::function<void(const std::string&)>& wrong;  // throws
+  std::vector<bool> done;                                // by micro-batch
+  std::exception_ptr thrown = nullptr;
+
+  void check(int64_t batch_index, const hexad_named_tensor* outputs, DLTensor* const* grads, int64_t num_outputs) {
+    const auto batches = static_cast<int64_t>(done.size()), wanted = static_cast<int64_t>(names.size());
+    if (batch_index < 0 || batch_index >= batches)
+      wrong(fmt::format("it asks for the loss of micro-batch {}, and was given {}", batch_index, batches));
+    if (done[static_cast<size_t>(batch_index)])
+      wrong(fmt::format("it asks for the loss of micro-batch {} a second time", batch_index));
+    if (num_outputs != wanted || (wanted > 0 && (!outputs || !grads)))
+      wrong(fmt::format("it gives the loss {} outputs, and was asked for {}", num_outputs, wanted));
+    for (int64_t i = 0; i < wanted; ++i) {
+      const std::string& name = names[static_cast<size_t>(i)];
+      if (!outputs[i].name || outputs[i].name != name || !outputs[i].tensor)
+        wrong(fmt::format("output {} is '{}' or has no tensor, and it was asked for '{}'", i,
+                          outputs[i].name ? outputs[i].name : "", name));
+    }
+    done[static_cast<size_t>(batch_index)] = true;
+  }
 
   static hexad_code compute(void* ctx, hexad_call* call, int64_t batch_index, const hexad_named_tensor* outputs,
                             DLTensor* const* grads, int64_t num_outputs) {
     auto& self = *static_cast<LossThunk*>(ctx);
     const auto count = static_cast<size_t>(num_outputs);
     try {
+      self.check(batch_index, outputs, grads, num_outputs);
       self.loss(batch_index, {outputs, count}, {grads, count});
       return HEXAD_OK;
     } catch (const PluginError& error) {
@@ -27,6 +48,25 @@ struct LossThunk {
   }
 };
 
+std::string wrong_list(const char* what, const char* const* names, int64_t count) {
+  if (count < 0 || (count > 0 && !names)) return fmt::format("it says {} {}, and lists none", count, what);
+  for (int64_t i = 0; i < count; ++i)
+    if (!names[i] || !*names[i]) return fmt::format("{} of its {} have no name", what, count);
+  return "";
+}
+
+// What is wrong with what a backend says of itself; "" if nothing is.
+std::string wrong_info(const hexad_backend_info& info) {
+  if (info.dp_size < 1 || info.dp_rank < 0 || info.dp_rank >= info.dp_size)
+    return fmt::format("dp_rank is {} and dp_size {}, wanted a rank from 0 on of at least 1", info.dp_rank,
+                       info.dp_size);
+  if (info.sequence_multiple < 0 || info.micro_batch_multiple < 0)
+    return fmt::format("sequence_multiple is {} and micro_batch_multiple {}", info.sequence_multiple,
+                       info.micro_batch_multiple);
+  const std::string outputs = wrong_list("outputs", info.outputs, info.num_outputs);
+  return outputs.empty() ? wrong_list("inputs", info.inputs, info.num_inputs) : outputs;
+}
+
 }  // namespace
 
 BackendPlugin::BackendPlugin(const LoadedPlugin& plugin, const CallContext& context, PluginConfig config)
@@ -36,13 +76,16 @@ BackendPlugin::BackendPlugin(const LoadedPlugin& plugin, const CallContext& cont
     require_all_keys_read();
     info_.struct_size = HEXAD_STRUCT_SIZE(hexad_backend_info, num_inputs);
     invoke(context, "describe", [&](hexad_call* call) { return vtable_->describe(self_, call, &info_); });
+    if (const std::string wrong = wrong_info(info_); !wrong.empty()) refuse(context, "describe", "B1", wrong);
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-BackendPlugin::~BackendPlugin() { vtable_->destroy(self_); }
+BackendPlugin::~BackendPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 void BackendPlugin::forward(const CallContext& context, int32_t which, std::span<const hexad_batch* const> batches,
                             std::span<hexad_named_tensor* const> outputs, int64_t num_outputs,
@@ -65,7 +108,10 @@ void BackendPlugin::train(const CallContext& context, std::span<const hexad_batc
                           const LogitTransform& transform) {
   std::vector<const char*> names;
   for (const std::string& output : outputs) names.push_back(output.c_str());
-  LossThunk thunk{loss, nullptr};
+  const std::function<void(const std::string&)> wrong = [&](const std::string& what) {
+    refuse(context, "train", "B2", what);
+  };
+  LossThunk thunk{loss, outputs, wrong, std::vector<bool>(batches.size())};
   hexad_loss_callback callback{};
   callback.struct_size = HEXAD_STRUCT_SIZE(hexad_loss_callback, compute);
   callback.ctx = &thunk;
@@ -88,6 +134,9 @@ void BackendPlugin::train(const CallContext& context, std::span<const hexad_batc
     throw;
   }
   if (thunk.thrown) std::rethrow_exception(thunk.thrown);
+  for (size_t i = 0; i < batches.size(); ++i)
+    if (info_.counts_loss && !batches[i]->is_dummy && !thunk.done[i])
+      wrong(fmt::format("it has never asked for the loss of micro-batch {} of {}", i, batches.size()));
 }
 
 hexad_step_stats BackendPlugin::step(const CallContext& context, double lr, double weight_decay, double max_grad_norm,
@@ -135,6 +184,7 @@ std::span<const hexad_weight_slice> BackendPlugin::weight_layout(const CallConte
   hexad_weight_list list{};
   list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
   invoke(context, "weight_layout", [&](hexad_call* call) { return vtable_->weight_layout(self_, call, &list); });
+  require_slices(context, "weight_layout", list);
   return {list.slices, static_cast<size_t>(list.count)};
 }
 
@@ -146,13 +196,14 @@ void BackendPlugin::export_weights(const CallContext& context, int32_t which, in
   request.form = form;
   request.max_bucket_bytes = max_bucket_bytes;
   invoke(context, "weights_begin", [&](hexad_call* call) { return vtable_->weights_begin(self_, call, &request); });
-  const auto end = [this](void*) { vtable_->weights_end(self_); };
+  const auto end = [this](void*) { clean_up("weights_end", [&] { vtable_->weights_end(self_); }); };
   const std::unique_ptr<void, decltype(end)> guard(self_, end);
   for (;;) {
     hexad_weight_list list{};
     list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
     invoke(context, "weights_next", [&](hexad_call* call) { return vtable_->weights_next(self_, call, &list); });
     if (list.count == 0) return;
+    require_slices(context, "weights_next", list, /*carries=*/true);
     bucket(list);
   }
 }

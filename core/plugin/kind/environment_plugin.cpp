@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad::plugin {
 
 namespace {
@@ -31,12 +33,14 @@ EnvironmentPlugin::EnvironmentPlugin(const LoadedPlugin& plugin, const CallConte
   try {
     require_all_keys_read();
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-EnvironmentPlugin::~EnvironmentPlugin() { vtable_->destroy(self_); }
+EnvironmentPlugin::~EnvironmentPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 std::vector<std::string> EnvironmentPlugin::component_names() const {
   return {vtable_->components, vtable_->components + vtable_->num_components};
@@ -57,14 +61,6 @@ EnvironmentScores EnvironmentPlugin::score(const CallContext& context, std::span
   out.answers = answers.data();
   invoke(context, "score", [&](hexad_call* call) {
     const hexad_code code = vtable_->score(self_, call, samples.data(), static_cast<int64_t>(count), &out);
-    for (size_t i = 0; code == HEXAD_OK && i < count; ++i) {
-      if (scores.invalid[i] || std::isfinite(scores.rewards[i])) continue;
-      return Call::from(call).set_error(
-          HEXAD_INTERNAL,
-          fmt::format("the reward of sample {} of {} is {}; a sample that cannot be scored is marked invalid: the "
-                      "plugin is faulty, tell its author",
-                      i, count, scores.rewards[i]));
-    }
     if (code != HEXAD_OK) return code;
     for (const hexad_reply& reply : replies) scores.replies.push_back(reply_of(reply));
     scores.answers = texts_of(answers);
@@ -72,7 +68,40 @@ EnvironmentScores EnvironmentPlugin::score(const CallContext& context, std::span
   });
   for (size_t c = 0; c < components; ++c)
     scores.components.emplace_back(parts.begin() + c * count, parts.begin() + (c + 1) * count);
+  check_numbers(context, scores);
+  check_texts(context, scores);
   return scores;
+}
+
+void EnvironmentPlugin::check_numbers(const CallContext& context, const EnvironmentScores& scores) const {
+  const auto wrong = [&](size_t i, const std::string& what, float value) {
+    refuse(context, "score", "R3",
+           fmt::format("{} of sample {} of {} is {}; a sample that cannot be scored is marked invalid", what, i,
+                       scores.rewards.size(), value));
+  };
+  for (size_t i = 0; i < scores.rewards.size(); ++i) {
+    if (scores.invalid[i]) continue;
+    if (!std::isfinite(scores.rewards[i])) wrong(i, "the reward", scores.rewards[i]);
+    for (size_t c = 0; c < scores.components.size(); ++c) {
+      const float part = scores.components[c][i];
+      if (!std::isfinite(part)) wrong(i, fmt::format("component '{}'", vtable_->components[c]), part);
+    }
+  }
+}
+
+void EnvironmentPlugin::check_texts(const CallContext& context, const EnvironmentScores& scores) const {
+  const auto check = [&](size_t i, const char* what, const std::string& text) {
+    if (utf8_prefix(text) == text.size()) return;
+    refuse(context, "score", "R6",
+           fmt::format("the {} of sample {} is no UTF-8 from byte {} on", what, i, utf8_prefix(text)));
+  };
+  for (size_t i = 0; i < scores.replies.size(); ++i) {
+    const EnvironmentReply& reply = scores.replies[i];
+    check(i, "reply", reply.content.value_or(""));
+    check(i, "role", reply.role);
+    check(i, "state", reply.state.value_or(""));
+  }
+  for (size_t i = 0; i < scores.answers.size(); ++i) check(i, "answer", scores.answers[i]);
 }
 
 }  // namespace hexad::plugin

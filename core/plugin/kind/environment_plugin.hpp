@@ -34,11 +34,14 @@ class EnvironmentPlugin : public Instance {
 
   std::vector<std::string> component_names() const;
 
-  // Thread class C: one call at a time. A reward that is not finite counts as a failed call: PluginError(INTERNAL) with
-  // the sample's number.
+  // Thread class C: one call at a time. A reward or component that is not finite and a text that is no UTF-8 count as
+  // a failed call: PluginError(INTERNAL) with the sample's number.
   EnvironmentScores score(const CallContext& context, std::span<const hexad_sample* const> samples);
 
  private:
+  void check_numbers(const CallContext& context, const EnvironmentScores& scores) const;
+  void check_texts(const CallContext& context, const EnvironmentScores& scores) const;
+
   const hexad_environment_vtable* vtable_;
   hexad_environment* self_ = nullptr;
 };

@@ -1,5 +1,7 @@
 #include "core/plugin/kind/generator_plugin.hpp"
 
+#include "core/plugin/kind/poll_rules.hpp"
+
 namespace hexad::plugin {
 
 GeneratorPlugin::GeneratorPlugin(const LoadedPlugin& plugin, const CallContext& context, PluginConfig config)
@@ -9,13 +11,22 @@ GeneratorPlugin::GeneratorPlugin(const LoadedPlugin& plugin, const CallContext& 
     require_all_keys_read();
     info_.struct_size = HEXAD_STRUCT_SIZE(hexad_generator_info, weight_form);
     invoke(context, "describe", [&](hexad_call* call) { return vtable_->describe(self_, call, &info_); });
+    if (info_.max_sequences < 0 || info_.max_model_len < 0 || info_.kv_capacity < 0)
+      refuse(context, "describe", "G5",
+             fmt::format("max_sequences is {}, max_model_len {}, kv_capacity {}; none is negative", info_.max_sequences,
+                         info_.max_model_len, info_.kv_capacity));
+    if (info_.weight_form != HEXAD_FORM_FULL && info_.weight_form != HEXAD_FORM_SHARD)
+      refuse(context, "describe", "G5",
+             fmt::format("weight_form is {}, wanted HEXAD_FORM_FULL or HEXAD_FORM_SHARD", info_.weight_form));
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-GeneratorPlugin::~GeneratorPlugin() { vtable_->destroy(self_); }
+GeneratorPlugin::~GeneratorPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 void GeneratorPlugin::submit(const CallContext& context, std::span<const hexad_request* const> requests) {
   const auto count = static_cast<int64_t>(requests.size());
@@ -28,7 +39,8 @@ int64_t GeneratorPlugin::poll(const CallContext& context, int64_t max_events, in
   int64_t count = 0;
   invoke(context, "poll",
          [&](hexad_call* call) { return vtable_->poll(self_, call, events.data(), max_events, timeout_ms, &count); });
-  const auto release = [&](void*) { vtable_->release(self_, events.data(), count); };
+  if (const auto broken = broken_rule_of_poll(events, count)) refuse(context, "poll", broken->rule, broken->what);
+  const auto release = [&](void*) { clean_up("release", [&] { vtable_->release(self_, events.data(), count); }); };
   const std::unique_ptr<void, decltype(release)> guard(self_, release);
   for (int64_t i = 0; i < count; ++i) event(*events[static_cast<size_t>(i)]);
   return count;
@@ -58,6 +70,7 @@ std::span<const hexad_weight_slice> GeneratorPlugin::weight_layout(const CallCon
   hexad_weight_list list{};
   list.struct_size = HEXAD_STRUCT_SIZE(hexad_weight_list, count);
   invoke(context, "weight_layout", [&](hexad_call* call) { return vtable_->weight_layout(self_, call, &list); });
+  require_slices(context, "weight_layout", list);
   return {list.slices, static_cast<size_t>(list.count)};
 }
 

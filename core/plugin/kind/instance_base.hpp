@@ -1,15 +1,16 @@
 // What all kinds of instance share: the plugin, its configuration, and how a failed call becomes an exception.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "lib/base/error.hpp"
 #include "core/plugin/call.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/plugin_config.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::plugin {
 
@@ -23,6 +24,10 @@ class PluginError : public Error {
  private:
   hexad_code code_;
 };
+
+// "LABEL: FUNCTION at step N: WHAT (rule R3 of the ABI): the plugin is faulty, tell its author".
+std::string broken_rule(const std::string& label, std::string_view function, int64_t step, const char* rule,
+                        const std::string& what);
 
 // Not copyable, not movable: the plugin holds the address of the configuration.
 class Instance {
@@ -42,6 +47,7 @@ class Instance {
   void invoke(const CallContext& context, std::string_view name, Function&& function) const {
     Call call(context, who_);
     const CrashMark mark(label_, name, context.step);
+    step_ = context.step;
     hexad_code code = HEXAD_OK;
     try {
       code = function(call.handle());
@@ -51,6 +57,12 @@ class Instance {
       raise_thrown(context, name, "no std::exception");
     }
     if (code != HEXAD_OK) raise(call, name, code);
+  }
+  // Calls a function of the vtable that cleans up and cannot fail. What it throws ends the process, as a crash does.
+  template <typename Function>
+  void clean_up(std::string_view name, Function&& function) const noexcept {
+    const CrashMark mark(label_, name, step_);
+    function();
   }
   // Calls the vtable's create; a plugin that succeeds without an instance is faulty.
   template <typename Vtable, typename Handle>
@@ -63,6 +75,12 @@ class Instance {
   }
   // Throws Error(config) if keys of plugin_config were not read by create.
   void require_all_keys_read() const;
+  // Throws PluginError(INTERNAL) for what a function gave against a rule of sdk/ABI.md.
+  [[noreturn]] void refuse(const CallContext& context, std::string_view name, const char* rule,
+                           const std::string& what) const;
+  // Throws PluginError(INTERNAL) for a list of weights that makes no sense; `carries`: with their data.
+  void require_slices(const CallContext& context, std::string_view name, const hexad_weight_list& list,
+                      bool carries = false) const;
   // Throws PluginError(UNIMPLEMENTED) if an optional function is missing.
   void require_function(const CallContext& context, std::string_view name, bool present) const;
 
@@ -74,6 +92,7 @@ class Instance {
 
   const LoadedPlugin& plugin_;
   std::string who_, label_;
+  mutable std::atomic<int64_t> step_ = 0;  // of the last call
 };
 
 }  // namespace hexad::plugin

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/plugin/host/staging.hpp"
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/recording.hpp"
-#include "core/plugin/host/staging.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -76,16 +76,25 @@ LossPlugin::LossPlugin(const LoadedPlugin& plugin, const CallContext& context, P
     }
     require_all_keys_read();
   } catch (...) {
-    vtable_->destroy(self_);
+    clean_up("destroy", [&] { vtable_->destroy(self_); });
     throw;
   }
 }
 
-LossPlugin::~LossPlugin() { vtable_->destroy(self_); }
+LossPlugin::~LossPlugin() {
+  clean_up("destroy", [&] { vtable_->destroy(self_); });
+}
 
 bool LossPlugin::uses(std::string_view input) const {
   for (uint32_t i = 0; i < vtable_->num_inputs; ++i) {
     if (input == vtable_->inputs[i].name) return used_inputs_ >> i & 1;
+  }
+  return false;
+}
+
+bool LossPlugin::reports(std::string_view metric) const {
+  for (uint32_t i = 0; i < vtable_->num_metrics; ++i) {
+    if (metric == vtable_->metrics[i].name) return used_metrics_ >> i & 1;
   }
   return false;
 }

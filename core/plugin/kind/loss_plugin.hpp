@@ -63,6 +63,8 @@ class LossPlugin : public Instance {
 
   // Under the plan of this configuration: is this input (by name) needed or wanted at all?
   bool uses(std::string_view input) const;
+  // Likewise: is this metric reported?
+  bool reports(std::string_view metric) const;
   // Names of used inputs that the backend differentiates (`required_only`: without the optional ones), and of the
   // others.
   std::vector<std::string> differentiable_inputs(bool required_only = false) const;

@@ -141,7 +141,8 @@ typedef struct hexad_host {
   hexad_code (*set_error)(hexad_call* call, hexad_code code, const char* text, uint64_t size);
   int32_t (*log_enabled)(int32_t level);
   void (*log)(hexad_call* call, int32_t level, const char* text, uint64_t size); /* call may be NULL */
-  /* A host-side scalar of this step, reduced over ranks: HEXAD_REDUCE_*. Mean: value is the weighted sum. */
+  /* A host-side scalar of this step, reduced over ranks: HEXAD_REDUCE_*. Mean: value is the weighted sum. One with the
+   * name "" is none: it tells that a generator is at work, and has no event yet. */
   hexad_code (*metric)(hexad_call* call, const char* name, double value, double weight, int32_t reduce);
 
   /* Configuration. `path` is dotted ("optimizer.kwargs.lr"), looked up in the section's plugin_config first, then in the

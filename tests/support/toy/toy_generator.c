@@ -89,6 +89,25 @@ static void sample(const hexad_generator* self, const hexad_request* request, pe
   out->completion.count = count;
 }
 
+/* What no generator may say: fault = "spoil@STEP:HOW". */
+static void spoil(const toy_fault* fault, int64_t max_new_tokens, pending* entry) {
+  hexad_completion* completion = &entry->completion;
+  if (strcmp(fault->how, "id") == 0) completion->id += 100000;
+  if (strcmp(fault->how, "twice") == 0) completion->id = 0;
+  if (strcmp(fault->how, "token") == 0) entry->tokens[0] = 4000;
+  if (strcmp(fault->how, "negative") == 0) entry->tokens[0] = -1;
+  if (strcmp(fault->how, "nan") == 0) entry->logprobs[0] = NAN;
+  if (strcmp(fault->how, "inf") == 0) entry->logprobs[0] = -INFINITY;
+  if (strcmp(fault->how, "long") == 0) completion->count = max_new_tokens + 1;
+  if (strcmp(fault->how, "count") == 0) completion->count = -1;
+  if (strcmp(fault->how, "empty") == 0) completion->count = 0;
+  if (strcmp(fault->how, "null") == 0) completion->logprobs = NULL;
+  if (strcmp(fault->how, "finish") == 0) completion->finish = 9;
+  if (strcmp(fault->how, "abort") == 0) completion->finish = HEXAD_FINISH_ABORT;
+  if (strcmp(fault->how, "spans") == 0) completion->num_spans = 0;
+  if (strcmp(fault->how, "start") == 0) entry->span.start = 1;
+}
+
 static void note(const hexad_generator* self, const hexad_request* request) {
   FILE* file = *self->trace ? fopen(self->trace, "a") : NULL;
   if (!file) return;
@@ -116,6 +135,7 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
       entry->completion.finish = HEXAD_FINISH_ERROR;
       entry->completion.error = "the toy was told to fail";
     }
+    if (toy_fails(&self->fault, self->host, call, "spoil")) spoil(&self->fault, requests[i]->max_new_tokens, entry);
     pthread_mutex_lock(&self->mutex);
     if (self->last) {
       self->last->next = entry;
@@ -130,7 +150,18 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
 
 static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_completion** events, int64_t max_events,
                        int64_t timeout_ms, int64_t* count) {
-  (void)call, (void)timeout_ms;
+  (void)timeout_ms;
+  const hexad_code code = toy_act(&self->fault, self->host, call, "poll");
+  if (code != HEXAD_OK) return code;
+  if (toy_fails(&self->fault, self->host, call, "silence")) {
+    usleep(1000);
+    if (strcmp(self->fault.how, "alive") == 0) self->host->metric(call, "", 0, 0, HEXAD_REDUCE_SUM);
+    return HEXAD_OK;
+  }
+  if (toy_fails(&self->fault, self->host, call, "events")) {
+    *count = strcmp(self->fault.how, "many") == 0 ? max_events + 1 : strcmp(self->fault.how, "null") == 0 ? 1 : -1;
+    return HEXAD_OK;
+  }
   if (self->poll_ms > 0) usleep((useconds_t)self->poll_ms * 1000), max_events = 1;
   pthread_mutex_lock(&self->mutex);
   for (*count = 0; *count < max_events && self->first; ++*count) {

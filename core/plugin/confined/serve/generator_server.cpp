@@ -5,6 +5,7 @@
 #include "core/plugin/confined/columns.hpp"
 #include "core/plugin/confined/serve/kind_server.hpp"
 #include "core/plugin/confined/weights.hpp"
+#include "core/plugin/kind/poll_rules.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -55,6 +56,9 @@ hexad_code serve_poll(const hexad_generator_vtable& vtable, hexad_generator* sel
   int64_t count = 0;
   const hexad_code code = vtable.poll(self, call.handle(), events.data(), max_events, timeout_ms, &count);
   if (code != HEXAD_OK) return code;
+  if (const auto broken = broken_rule_of_poll(events, count))
+    return call.set_error(HEXAD_INTERNAL, fmt::format("{} (rule {} of the ABI): the plugin is faulty, tell its author",
+                                                      broken->what, broken->rule));
   call.out.put(count);
   for (int64_t i = 0; i < count; ++i) write_completion(call.out, events[static_cast<size_t>(i)]);
   vtable.release(self, events.data(), count);
