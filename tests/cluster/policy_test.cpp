@@ -104,6 +104,28 @@ TEST_CASE("log-probs, losses, gradients and updates do not depend on the layout"
   }
 }
 
+TEST_CASE("a loss that is not trained on does not depend on how its rows are cut into batches") {
+  toy::InProcess workers;
+  for (const auto& config : {plain(), packed(), dynamic()}) {
+    Policy policy(workers.group, config, workers.started);
+    data::Batch batch = rollout(10);
+    batch.set("prev_logprobs", policy.logprobs(batch, Weights::current), data::Axis::token);
+    const std::vector<data::Batch> whole = {batch}, parts = {batch.slice(0, 4), batch.slice(4, 8), batch.slice(8, 10)};
+    const auto wanted = policy.evaluate(whole, 3), got = policy.evaluate(parts, 3);
+    REQUIRE(got.size() == wanted.size());
+    for (const auto& [name, value] : wanted) CHECK_MESSAGE(got.at(name) == doctest::Approx(value), name);
+    CHECK(wanted.at("loss") != 0);
+    CHECK(wanted.at("global_valid_seqs") == 8);
+  }
+}
+
+TEST_CASE("rows that do not divide over the ranks are not packed") {
+  toy::InProcess workers;
+  workers.started[0].backend->dp_size = 2;  // of which this is the first
+  Policy policy(workers.group, packed(), workers.started);
+  CHECK_NOTHROW(policy.logprobs(rollout(9), Weights::current));
+}
+
 TEST_CASE("the micro-batches of a training step are filled up to the multiple that the backend asks for") {
   const plugin_test::PluginFolder folder;
   const auto trained = [&](int64_t multiple) {

@@ -1,0 +1,48 @@
+// What is said of samples that count nowhere, or otherwise than they stand in the data.
+#include "core/data/dataset/contents.hpp"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.hpp"
+
+using namespace hexad;
+using namespace hexad::data;
+
+namespace {
+
+Datum conversation(std::vector<float> mask, float loss_multiplier = 1) {
+  Datum datum;
+  datum.token_ids.resize(mask.size());
+  datum.token_mask = std::move(mask);
+  datum.loss_multiplier = loss_multiplier;
+  return datum;
+}
+
+}  // namespace
+
+TEST_CASE("samples that are too long, and conversations in which nothing trains, are counted apart") {
+  const std::vector<Datum> all = {conversation({0, 1}), conversation({0, 0}), conversation({0, 0}, 0), Datum()};
+  const Contents contents = contents_of(all);
+  CHECK(contents.size == 4);
+  CHECK(contents.too_long == 1);
+  CHECK(contents.untrained == 1);  // a prompt has no mask
+  CHECK(too_long_notice(contents, "conversations", 2) ==
+        "1 of 4 conversations do not fit into 2 tokens (data.max_input_seq_length): cut short, they count nowhere");
+  CHECK(too_long_notice(contents, "prompts", 2, /*scored=*/true) ==
+        "1 of 4 prompts do not fit into 2 tokens (data.max_input_seq_length): cut short, they are answered and count "
+        "as they are");
+  CHECK(untrained_notice(contents, "conversations") ==
+        "in 1 of 4 conversations the assistant says nothing: they train nothing");
+  CHECK(too_long_notice(Contents{.size = 3}, "prompts", 2) == "");
+  CHECK(untrained_notice(Contents{.size = 3}, "prompts") == "");
+}
+
+TEST_CASE("a set of which nothing is left is an error") {
+  CHECK_THROWS_WITH_AS(too_long_notice(Contents{.size = 2, .too_long = 2}, "pairs", 9),
+                       doctest::Contains("not one of the 2 pairs fits into 9 tokens, and what is cut short counts"),
+                       Error);
+  CHECK_THROWS_WITH_AS(too_long_notice(Contents{.size = 2, .too_long = 2}, "validation prompts", 9, true),
+                       doctest::Contains("not one of the 2 validation prompts fits into 9 tokens"), Error);
+  CHECK_THROWS_WITH_AS(untrained_notice(Contents{.size = 3, .too_long = 1, .untrained = 2}, "conversations"),
+                       doctest::Contains("not one of the 3 conversations has a token to train on"), Error);
+}
