@@ -97,8 +97,8 @@ TEST_CASE("validation says how many of its samples have no reward, and how many 
       toy::run(train_with_program(dir, {"grpo.max_num_steps=1", "grpo.val_at_start=true", "grpo.max_val_samples=12"}));
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(metrics(dir).at(0).at("validation/num_invalid_samples") == 4);  // of 12, each third one
-  CHECK_MESSAGE(contains(run.out, "  (4 samples could not be scored and count nowhere)"), run.out);
-  CHECK_MESSAGE(contains(run.out, "note: validation takes the first 12 of 16 prompts (grpo.max_val_samples)"), run.out);
+  CHECK_MESSAGE(contains(run.err, "  (4 samples could not be scored and count nowhere)"), run.err);
+  CHECK_MESSAGE(contains(run.err, "note: validation takes the first 12 of 16 prompts (grpo.max_val_samples)"), run.err);
 }
 
 TEST_CASE("a step without one valid reward ends the run, with the reason and code 4") {
