@@ -18,7 +18,7 @@ namespace hexad {
 // Throws what its caller's errors are. `what`: "cannot be opened", "cannot be read"; `reason`: of errno.
 using RefuseFile = void (*)(const std::string& file, const char* what, int reason);
 // Error(data).
-void refuse_file(const std::string& file, const char* what, int reason);
+[[noreturn]] void refuse_file(const std::string& file, const char* what, int reason);
 
 // The bytes of an open descriptor, which it owns.
 class FileBuffer : public std::streambuf {

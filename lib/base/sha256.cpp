@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace hexad {
 namespace {
 
-using State = std::array<uint32_t, 8>;
+using State = Sha256::State;
 
 constexpr std::array<uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -70,6 +71,7 @@ __attribute__((target("sha,sse4.1"))) void add_blocks_sha(State& state, const st
   for (size_t i = 0; i < count; ++i, blocks += 64) {
     const __m128i abef_before = abef, cdgh_before = cdgh;
     __m128i w[4];  // the last 16 words of the schedule
+#pragma GCC unroll 16
     for (size_t four = 0; four < 16; ++four) {
       __m128i& now = w[four % 4];
       if (four < 4) {
@@ -96,41 +98,57 @@ bool has_sha() {  // gcc 12 knows no name for it in __builtin_cpu_supports: leaf
 }
 #endif
 
-using AddBlocks = void (*)(State&, const std::byte*, size_t);
+using AddBlocks = Sha256::AddBlocks;
 
 AddBlocks fastest() {
 #if defined(__x86_64__)
-  if (has_sha()) return add_blocks_sha;
+  static const bool with_instructions = has_sha();
+  if (with_instructions) return add_blocks_sha;
 #endif
   return add_blocks;
 }
 
-std::string digest(std::span<const std::byte> bytes, AddBlocks add) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const size_t whole = bytes.size() / 64;
-  add(state, bytes.data(), whole);
+}  // namespace
 
-  // The rest, a 1 bit, zeros, and the length in bits, big-endian, at the end of a block.
+Sha256::Sha256() : Sha256(fastest()) {}
+Sha256::Sha256(AddBlocks add)
+    : add_(add), state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  const size_t waiting = size_ % 64;
+  size_ += bytes.size();
+  if (waiting > 0) {
+    const size_t taken = std::min(64 - waiting, bytes.size());
+    if (taken > 0) std::memcpy(block_.data() + waiting, bytes.data(), taken);
+    bytes = bytes.subspan(taken);
+    if (waiting + taken < 64) return;
+    add_(state_, block_.data(), 1);
+  }
+  add_(state_, bytes.data(), bytes.size() / 64);
+  const std::span<const std::byte> rest = bytes.last(bytes.size() % 64);
+  std::copy(rest.begin(), rest.end(), block_.begin());
+}
+
+std::string Sha256::hex() {
+  // What waits, a 1 bit, zeros, and the length in bits, big-endian, at the end of a block.
   std::array<std::byte, 128> tail{};
-  const size_t rest = bytes.size() % 64;
-  if (rest > 0) std::memcpy(tail.data(), bytes.data() + 64 * whole, rest);
+  const size_t rest = size_ % 64, end = rest < 56 ? 64 : 128;
+  std::copy_n(block_.begin(), rest, tail.begin());
   tail[rest] = std::byte{0x80};
-  const size_t end = rest < 56 ? 64 : 128;
-  for (size_t i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<std::byte>(uint64_t{bytes.size()} * 8 >> 8 * i);
-  add(state, tail.data(), end / 64);
-
+  for (size_t i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<std::byte>(size_ * 8 >> 8 * i);
+  add_(state_, tail.data(), end / 64);
   std::string hex;
-  for (const uint32_t word : state) hex += fmt::format("{:08x}", word);
+  for (const uint32_t word : state_) hex += fmt::format("{:08x}", word);
   return hex;
 }
 
-}  // namespace
+Sha256 Sha256::plain() { return Sha256(add_blocks); }
 
 std::string sha256_hex(std::span<const std::byte> bytes) {
-  static const AddBlocks add = fastest();
-  return digest(bytes, add);
+  Sha256 sum;
+  sum.add(bytes);
+  return sum.hex();
 }
-
-std::string sha256_hex_plain(std::span<const std::byte> bytes) { return digest(bytes, add_blocks); }
 
 }  // namespace hexad

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <sstream>
 
 #include "lib/base/error.hpp"
 
@@ -151,6 +150,17 @@ uint64_t count_symbols(const Reader& reader, const Dynamic& dynamic) {
   return last + 1;
 }
 
+// The same as the section table has it, if there is one: a hash table need not count a file that exports nothing.
+uint64_t listed_symbols(const Reader& reader) {
+  const auto header = reader.at<Elf64_Ehdr>(0, "the ELF header");
+  if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return 0;
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = reader.at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr), "the section table");
+    if (section.sh_type == SHT_DYNSYM) return section.sh_size / sizeof(Elf64_Sym);
+  }
+  return 0;
+}
+
 bool has_build_id(const Reader& reader, const std::vector<Elf64_Phdr>& segments) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_NOTE) continue;
@@ -174,19 +184,25 @@ Info read(std::span<const std::byte> file, const std::string& path) {
 
   Info info;
   const uint64_t names_end = dynamic.names + dynamic.names_size;
-  const uint64_t count = dynamic.symbols ? count_symbols(reader, dynamic) : 0;
+  const uint64_t count = dynamic.symbols ? std::max(count_symbols(reader, dynamic), listed_symbols(reader)) : 0;
   for (uint64_t i = 1; i < count; ++i) {
     const auto symbol = reader.at<Elf64_Sym>(dynamic.symbols + i * sizeof(Elf64_Sym), "the symbol table");
     const auto binding = ELF64_ST_BIND(symbol.st_info);
-    const bool defined = symbol.st_shndx != SHN_UNDEF && (binding == STB_GLOBAL || binding == STB_WEAK);
-    if (defined) info.exports.push_back(reader.text(dynamic.names + symbol.st_name, names_end));
+    if (binding != STB_GLOBAL && binding != STB_WEAK) continue;
+    std::vector<std::string>& names = symbol.st_shndx == SHN_UNDEF ? info.imports : info.exports;
+    names.push_back(reader.text(dynamic.names + symbol.st_name, names_end));
   }
   for (const uint64_t name : dynamic.needed) info.needed.push_back(reader.text(dynamic.names + name, names_end));
   for (const uint64_t list : dynamic.run_paths) {
-    std::istringstream paths(reader.text(dynamic.names + list, names_end));
-    for (std::string path; std::getline(paths, path, ':');) info.run_paths.push_back(path);
+    const std::string paths = reader.text(dynamic.names + list, names_end);
+    if (paths.empty()) continue;  // as the loader has it
+    for (size_t begin = 0, end = 0; end != paths.npos; begin = end + 1) {
+      end = paths.find(':', begin);
+      info.run_paths.push_back(paths.substr(begin, end - begin));
+    }
   }
   info.bind_now = dynamic.bind_now;
+  info.relro = std::ranges::any_of(segments, [](const Elf64_Phdr& segment) { return segment.p_type == PT_GNU_RELRO; });
   info.has_build_id = has_build_id(reader, segments);
   return info;
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/cluster/message/socket.hpp"
+#include "tests/support/report.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -114,10 +115,12 @@ TEST_CASE("ranks meet by a file of the user's alone, which is gone afterwards") 
   fs::path file;
   {
     const cluster::Meeting meeting(two_of(0), dir / "logs", socket.endpoint(), keys.public_key);
-    for (const auto& entry : fs::directory_iterator(dir / "logs")) file = entry.path();
+    for (const auto& entry : fs::directory_iterator(dir / "logs/.meeting")) file = entry.path();
     struct stat info {};
     REQUIRE(::stat(file.c_str(), &info) == 0);
     CHECK((info.st_mode & 0777) == 0600);
+    REQUIRE(::stat(file.parent_path().c_str(), &info) == 0);
+    CHECK((info.st_mode & 0777) == 0700);
     const cluster::Bootstrap bootstrap = cluster::meet(two_of(1), dir / "logs", 300);
     CHECK(bootstrap.endpoint == socket.endpoint());
     CHECK(bootstrap.server_key == keys.public_key);
@@ -127,13 +130,65 @@ TEST_CASE("ranks meet by a file of the user's alone, which is gone afterwards") 
     CHECK(bootstrap.controller == "127.0.0.1");
   }
   CHECK_FALSE(fs::exists(file));
+  CHECK_FALSE(fs::exists(dir / "logs/.meeting"));
+}
+
+TEST_CASE("a rank does not believe what anybody else could have written, and says why") {
+  const toy::TempDir dir;
+  const cluster::KeyPair keys = cluster::make_keys();
+  const cluster::Socket socket = cluster::Socket::listen("127.0.0.1", keys);
+  const cluster::Meeting meeting(two_of(0), dir.path(), socket.endpoint(), keys.public_key);
+  const fs::path folder = dir / ".meeting", file = folder / "meeting-torchrun-127.0.0.1-1-x_y-0";
+  const auto lacked = [&](const std::string& what) {
+    const std::string error = error_of([&] { cluster::meet(two_of(1), dir.path(), 0.2); });
+    CHECK_MESSAGE(contains(error, file.string() + " is not believed: " + what + ". Wanted: a logger.log_dir"), error);
+  };
+  fs::permissions(dir.path(), fs::perms::all);  // others may write beside it
+  CHECK(cluster::meet(two_of(1), dir.path(), 300).endpoint == socket.endpoint());
+  fs::permissions(file, static_cast<fs::perms>(0666));
+  lacked(file.string() + " is open to others (mode 0666), wanted 0600");
+  fs::permissions(file, static_cast<fs::perms>(0640));
+  lacked(file.string() + " is open to others (mode 0640), wanted 0600");
+  fs::permissions(file, static_cast<fs::perms>(0600));
+  fs::permissions(folder, static_cast<fs::perms>(0770));
+  lacked(folder.string() + " is open to others (mode 0770), wanted 0700");
+  fs::permissions(folder, static_cast<fs::perms>(0700));
+
+  fs::rename(file, dir / "file");
+  fs::create_symlink(dir / "file", file);
+  lacked(file.string() + " is a link, wanted a file");
+  fs::remove(file);
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  lacked(file.string() + " is no file");
+  fs::remove(file);
+  fs::rename(dir / "file", file);
+  if (::geteuid() == 0) {
+    REQUIRE(::chown(file.c_str(), 65534, 0) == 0);
+    lacked(file.string() + " belongs to user 65534, wanted user 0");
+    REQUIRE(::chown(file.c_str(), 0, 0) == 0);
+    REQUIRE(::chown(folder.c_str(), 65534, 0) == 0);
+    lacked(folder.string() + " belongs to user 65534, wanted user 0");
+    REQUIRE(::chown(folder.c_str(), 0, 0) == 0);
+  } else {
+    test_report::skipped("files of other users take root");
+  }
+  fs::rename(folder, dir / "folder");
+  fs::create_directory_symlink(dir / "folder", folder);
+  lacked(folder.string() + " is a link or a file, wanted a folder");
+  const std::string error =
+      error_of([&] { cluster::Meeting(two_of(0), dir.path(), socket.endpoint(), keys.public_key); });
+  CHECK_MESSAGE(contains(error, "find this one: " + folder.string() + " is a link or a file, wanted a folder"), error);
+  fs::remove(folder);
+  fs::rename(dir / "folder", folder);
+  CHECK(cluster::meet(two_of(1), dir.path(), 300).endpoint == socket.endpoint());
 }
 
 TEST_CASE("a rank that finds nobody says what it lacked") {
   const toy::TempDir dir;
-  CHECK(contains(error_of([&] { cluster::meet(two_of(1), dir.path(), 0.2); }),
-                 "rank 1 of 2 (torchrun) has not found the first process within 0 s: " + dir.path().string() +
-                     "/meeting-torchrun-127.0.0.1-1-x_y-0 is not there. Wanted: a logger.log_dir that all hosts see"));
+  CHECK(contains(
+      error_of([&] { cluster::meet(two_of(1), dir.path(), 0.2); }),
+      "rank 1 of 2 (torchrun) has not found the first process within 0 s: " + dir.path().string() +
+          "/.meeting/meeting-torchrun-127.0.0.1-1-x_y-0 is not there. Wanted: a logger.log_dir that all hosts see"));
   // Left by a start that was killed: nobody listens there any more.
   const std::string endpoint = "tcp://127.0.0.1:1";
   const cluster::Meeting stale(two_of(0), dir.path(), endpoint, "key");

@@ -15,8 +15,9 @@
 #include <thread>
 
 #include "lib/base/error.hpp"
-#include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/open_file.hpp"
+#include "lib/base/private_file.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -95,12 +96,30 @@ Launch of_mpirun() {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-fs::path file_of(const Launch& launch, const fs::path& folder) {
+// A folder for the user alone, in one that others may write to.
+fs::path folder_in(const fs::path& folder) { return folder / ".meeting"; }
+
+std::string name_of(const Launch& launch) {
   std::string name = "meeting-" + launch.launcher + "-" + launch.job;
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
   }
-  return folder / name;
+  return name;
+}
+
+// Makes the file of this text, in a folder that another run's end may remove at any moment. False where that fails.
+bool leave(const std::string& text, const fs::path& file) {
+  const fs::path temporary = file.string() + ".tmp";
+  for (int tried = 0; tried < 10; ++tried) {
+    make_private_folder(file.parent_path());
+    ::unlink(temporary.c_str());
+    const int fd = open_to_write(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd < 0 && errno == ENOENT) continue;
+    const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (fd >= 0) ::close(fd);
+    return written && ::rename(temporary.c_str(), file.c_str()) == 0;
+  }
+  return false;
 }
 
 // IPv4 addresses that others may reach, or loopback where all are on one host.
@@ -156,36 +175,43 @@ std::optional<Launch> launched() {
 
 Meeting::Meeting(const Launch& launch, const fs::path& folder, const std::string& endpoint,
                  const std::string& server_key)
-    : file_(file_of(launch, folder)) {
+    : file_(folder_in(folder) / name_of(launch)) {
   const Json place = {{"port", std::stoi(endpoint.substr(endpoint.rfind(':') + 1))},
                       {"addresses", addresses(launch.one_host())},
                       {"server_key", server_key}};
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  const fs::path temporary = file_.string() + ".tmp";
-  fs::remove(temporary, ignored);
-  const std::string text = json_text(place);
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (fd >= 0) ::close(fd);
-  if (!written || ::rename(temporary.c_str(), file_.c_str()) != 0)
-    fail(ErrorKind::worker, "cannot write {}, by which the other processes of {} find this one", file_.string(),
-         launch.launcher);
+  std::string reason;
+  try {
+    if (leave(json_text(place), file_)) return;
+  } catch (const Error& error) {
+    reason = std::string(": ") + error.what();
+  }
+  fail(ErrorKind::worker, "cannot write {}, by which the other processes of {} find this one{}", file_.string(),
+       launch.launcher, reason);
 }
 
 Meeting::~Meeting() {
   std::error_code ignored;
   fs::remove(file_, ignored);
+  fs::remove(file_.parent_path(), ignored);  // unless another run meets there
 }
 
 Bootstrap meet(const Launch& launch, const fs::path& folder, double timeout_s) {
   using Clock = std::chrono::steady_clock;
-  const fs::path file = file_of(launch, folder);
+  const fs::path place_of = folder_in(folder);
+  const std::string name = name_of(launch);
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
   std::string lacked = "is not there";
   for (; Clock::now() < deadline; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
-    if (!fs::exists(file)) continue;
-    const Json place = try_parse_json<Json>(read_file(file));
+    std::optional<std::string> text;
+    try {
+      text = read_private_file(place_of, name);
+    } catch (const Error& error) {  // the first process may yet put its own there
+      lacked = std::string("is not believed: ") + error.what();
+    }
+    if (!text) continue;
+    const Json place = try_parse_json<Json>(*text);
     if (!place.is_object()) continue;  // it is of an earlier start, and being replaced
     for (const std::string address : place.at("addresses")) {
       if (!answers(address, place.at("port"))) continue;
@@ -203,7 +229,7 @@ Bootstrap meet(const Launch& launch, const fs::path& folder, double timeout_s) {
   fail(ErrorKind::worker,
        "rank {} of {} ({}) has not found the first process within {:.0f} s: {} {}. Wanted: a logger.log_dir that all "
        "hosts see, and a first process that is running",
-       launch.rank, launch.world, launch.launcher, timeout_s, file.string(), lacked);
+       launch.rank, launch.world, launch.launcher, timeout_s, (place_of / name).string(), lacked);
 }
 
 }  // namespace hexad::cluster

@@ -22,7 +22,8 @@ struct Launch {
 // Error(config) if the variables of a launcher do not fit each other.
 std::optional<Launch> launched();
 
-// The first process's side: where it listens, and the run's secret. Readable by its user alone; gone with the object.
+// The first process's side: where it listens, and the run's secret, in a file of the folder `.meeting`, which is its
+// user's alone; gone with the object.
 class Meeting {
  public:
   // `endpoint`: of a socket on all interfaces where there are several hosts. Throws Error(worker) if it cannot be
@@ -36,8 +37,9 @@ class Meeting {
   std::filesystem::path file_;
 };
 
-// The others' side: waits for the file and for an answer from one of the addresses in it. Throws Error(worker) when the
-// time is over, saying which it lacked.
+// The others' side: waits for the file and for an answer from one of the addresses in it. A file that anybody else could
+// have written is not believed (lib/base/private_file.hpp). Throws Error(worker) when the time is over, saying what it
+// lacked.
 Bootstrap meet(const Launch& launch, const std::filesystem::path& folder, double timeout_s);
 
 }  // namespace hexad::cluster

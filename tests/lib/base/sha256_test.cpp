@@ -2,17 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
+using hexad::Sha256;
 using hexad::sha256_hex;
-using hexad::sha256_hex_plain;
 
 namespace {
 
 // By the CPU's own instructions, where it has them, and without.
 std::string digest(const std::string& text) {
   const std::string hex = sha256_hex(std::as_bytes(std::span(text)));
-  CHECK(sha256_hex_plain(std::as_bytes(std::span(text))) == hex);
+  Sha256 plain = Sha256::plain();
+  plain.add(std::as_bytes(std::span(text)));
+  CHECK(plain.hex() == hex);
   return hex;
 }
 
@@ -39,5 +42,21 @@ TEST_CASE("SHA-256 of any bytes is the same with the CPU's own instructions and 
     digest(text);
     drawn = drawn * 1664525 + 1013904223;
     text += static_cast<char>(drawn >> 24);
+  }
+}
+
+TEST_CASE("SHA-256 of parts is that of the whole, wherever it is cut") {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 37);
+  const auto bytes = std::as_bytes(std::span(text));
+  for (size_t first = 0; first <= text.size(); first += 7) {
+    for (const size_t second : {size_t{0}, size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{200}}) {
+      const size_t middle = std::min(second, text.size() - first);
+      Sha256 sum;
+      sum.add(bytes.first(first));
+      sum.add(bytes.subspan(first, middle));
+      sum.add(bytes.subspan(first + middle));
+      CHECK(sum.hex() == sha256_hex(bytes));
+    }
   }
 }
