@@ -18,6 +18,8 @@ Datum conversation(std::vector<float> mask, float loss_multiplier = 1) {
   return datum;
 }
 
+Contents counted(int64_t size, int64_t too_long = 0, int64_t untrained = 0) { return {size, too_long, untrained, ""}; }
+
 }  // namespace
 
 TEST_CASE("samples that are too long, and conversations in which nothing trains, are counted apart") {
@@ -33,16 +35,16 @@ TEST_CASE("samples that are too long, and conversations in which nothing trains,
         "as they are");
   CHECK(untrained_notice(contents, "conversations") ==
         "in 1 of 4 conversations the assistant says nothing: they train nothing");
-  CHECK(too_long_notice(Contents{.size = 3}, "prompts", 2) == "");
-  CHECK(untrained_notice(Contents{.size = 3}, "prompts") == "");
+  CHECK(too_long_notice(counted(3), "prompts", 2) == "");
+  CHECK(untrained_notice(counted(3), "prompts") == "");
 }
 
 TEST_CASE("a set of which nothing is left is an error") {
-  CHECK_THROWS_WITH_AS(too_long_notice(Contents{.size = 2, .too_long = 2}, "pairs", 9),
+  CHECK_THROWS_WITH_AS(too_long_notice(counted(2, 2), "pairs", 9),
                        doctest::Contains("not one of the 2 pairs fits into 9 tokens, and what is cut short counts"),
                        Error);
-  CHECK_THROWS_WITH_AS(too_long_notice(Contents{.size = 2, .too_long = 2}, "validation prompts", 9, true),
+  CHECK_THROWS_WITH_AS(too_long_notice(counted(2, 2), "validation prompts", 9, true),
                        doctest::Contains("not one of the 2 validation prompts fits into 9 tokens"), Error);
-  CHECK_THROWS_WITH_AS(untrained_notice(Contents{.size = 3, .too_long = 1, .untrained = 2}, "conversations"),
+  CHECK_THROWS_WITH_AS(untrained_notice(counted(3, 1, 2), "conversations"),
                        doctest::Contains("not one of the 3 conversations has a token to train on"), Error);
 }
