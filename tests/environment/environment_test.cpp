@@ -44,7 +44,9 @@ TEST_CASE("without an answer nothing is right, an empty response neither") {
   for (const char* truth : {"", " ", "\n"}) {
     for (const char* response : {"", " ", "0", "a"}) {
       for (const char* name : {"exact_answer", "last_number", "token_task"}) {
-        CAPTURE(name), CAPTURE(response), CAPTURE(truth);
+        CAPTURE(name);
+        CAPTURE(response);
+        CAPTURE(truth);
         CHECK(reward(name, {}, response, truth) == 0);
       }
     }
