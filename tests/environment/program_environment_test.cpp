@@ -114,15 +114,15 @@ TEST_CASE("what is shown of an answer is cut between characters") {
   for (size_t before = 0; before < 3; ++before) {
     std::string text(before, 'a');
     for (int i = 0; i < 100; ++i) text += "\xE2\x82\xAC";
-    std::string said;
+    std::string reason;
     try {
       answer_of({{"id", 2}, {"reward", text}}, 2, {});
     } catch (const BadAnswer& bad) {
-      said = bad.what();
+      reason = bad.what();
     }
-    SAYS(said, "want a finite number as \"reward\", got \"");
-    SAYS(said, "\xE2\x82\xAC...");
-    CHECK(utf8_prefix(said) == said.size());
+    SAYS(reason, "want a finite number as \"reward\", got \"");
+    SAYS(reason, "\xE2\x82\xAC...");
+    CHECK(utf8_prefix(reason) == reason.size());
   }
 }
 
