@@ -1,6 +1,6 @@
 // hexad-manifest KIND NAME keys.yaml OUT.json: checks a plugin's keys, facts and rules (sdk/CONFIG.md), and writes them
-// as its manifest holds them. hexad-manifest --plugins FILE.so: prints "kind name" of every plugin of a library that has
-// just been built, a line each. hexad_add_plugin() runs both.
+// as its manifest holds them. hexad-manifest --plugins FILE.so: prints "kind name" of every plugin of a library that
+// has just been built, a line each. hexad_add_plugin() runs both.
 #include <dlfcn.h>
 
 #include <algorithm>

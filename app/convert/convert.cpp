@@ -8,7 +8,7 @@
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
 

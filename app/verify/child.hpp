@@ -20,8 +20,8 @@ struct ChildLimits {
       false;  // limits what is written instead of address space, of which CUDA reserves more than there is memory
 };
 
-// Forks, so the caller must have no threads that hold locks which `work` needs, and no CUDA context. The child ends when
-// this process does, however that ends; all that it has started does, unless SIGKILL ends this process. Throws
+// Forks, so the caller must have no threads that hold locks which `work` needs, and no CUDA context. The child ends
+// when this process does, however that ends; all that it has started does, unless SIGKILL ends this process. Throws
 // Error(internal) if it cannot.
 ChildResult run_in_child(const std::function<std::string()>& work, const ChildLimits& limits);
 

@@ -49,8 +49,8 @@ Discovery discover(const Options& options);
 // Whether a plugin is named by a path, to its .so or its manifest: by what has a '/'.
 bool is_plugin_path(std::string_view name);
 
-// The one plugin that `name` means: a name of the search path, or a path, whose library's first plugin of `kind` it is. Throws Error(plugin) with the searched folders
-// and the nearest name, or with the reason why the one found is refused.
+// The one plugin that `name` means: a name of the search path, or a path, whose library's first plugin of `kind` it is.
+// Throws Error(plugin) with the searched folders and the nearest name, or with the reason why the one found is refused.
 Candidate find_plugin(const Options& options, Kind kind, const std::string& name);
 
 // The plugin of a path, of whatever kind. A relative one counts from the working directory. Throws Error(plugin).

@@ -37,7 +37,8 @@ if(CHECK)  # beside the library, with its own digest
 endif()
 string(REPLACE "," ";" further "${ALSO}")
 if(QUERY AND EXISTS "${LIBRARY}" AND NOT further)
-  execute_process(COMMAND ${QUERY} --plugins ${LIBRARY} OUTPUT_VARIABLE plugins ERROR_VARIABLE why RESULT_VARIABLE failed)
+  execute_process(COMMAND ${QUERY} --plugins ${LIBRARY} OUTPUT_VARIABLE plugins ERROR_VARIABLE why
+    RESULT_VARIABLE failed)
   if(failed)
     string(STRIP "${why}" why)
     message(STATUS "${NAME}: its further plugins, if it has some, cannot be chosen by name (${why}): name them by ALSO")

@@ -5,7 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 #include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {

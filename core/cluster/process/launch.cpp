@@ -17,7 +17,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/open_file.hpp"
-#include "lib/base/private_file.hpp"
+#include "lib/base/file/private_file.hpp"
 
 namespace hexad::cluster {
 namespace {

@@ -37,9 +37,9 @@ class Meeting {
   std::filesystem::path file_;
 };
 
-// The others' side: waits for the file and for an answer from one of the addresses in it. A file that anybody else could
-// have written is not believed (lib/base/private_file.hpp). Throws Error(worker) when the time is over, saying what it
-// lacked.
+// The others' side: waits for the file and for an answer from one of the addresses in it. A file that anybody else
+// could have written is not believed (lib/base/file/private_file.hpp). Throws Error(worker) when the time is over,
+// saying what it lacked.
 Bootstrap meet(const Launch& launch, const std::filesystem::path& folder, double timeout_s);
 
 }  // namespace hexad::cluster

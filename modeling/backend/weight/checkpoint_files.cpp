@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "lib/base/file.hpp"
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 #include "modeling/error.hpp"
 #include "modeling/weight/stored_dtype.hpp"
 

@@ -35,7 +35,7 @@ class CheckpointWriter {
 };
 
 // config.json with dtype float32 and without layers of multi-token prediction, which no checkpoint of ours has; and, if
-// the source has one of its own (lib/base/own_file.hpp), generation_config.json.
+// the source has one of its own (lib/base/file/own_file.hpp), generation_config.json.
 void write_model_configs(const ModelConfig& config, const std::filesystem::path& source_dir,
                          const std::filesystem::path& dir);
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 #include "plugins/vllm_bridge/http/event_loop.hpp"
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
 #include "plugins/vllm_bridge/refit/weight_names.hpp"

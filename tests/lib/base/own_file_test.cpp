@@ -1,5 +1,5 @@
 // What a link in a model's folder names elsewhere is not copied.
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

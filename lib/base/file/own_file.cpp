@@ -1,4 +1,4 @@
-#include "lib/base/own_file.hpp"
+#include "lib/base/file/own_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

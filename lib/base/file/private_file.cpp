@@ -1,4 +1,4 @@
-#include "lib/base/private_file.hpp"
+#include "lib/base/file/private_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
