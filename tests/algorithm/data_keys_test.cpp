@@ -104,11 +104,16 @@ std::string made_of(const std::string& algorithm, const std::string& data, const
   const std::string head = algorithm == "grpo"
                                ? "grpo: {num_prompts_per_step: 1}\n"
                                : algorithm + ": {max_num_epochs: 1, max_num_steps: -1, val_global_batch_size: 1}\n";
+  // The model's own template writes no generation prompt before an answer.
+  const std::string tokenizer = algorithm == "sft"
+                                    ? R"(, tokenizer: {chat_template: "{% for m in messages %})"
+                                      R"({{ '<answer>' if m.role == 'assistant' else '<question>' }})"
+                                      R"({{ m.content }}{% endfor %}{{ '<answer>' if add_generation_prompt }}"})"
+                                    : "";
   const auto file = files.write(
       "run.yaml", filled(head + "policy: {model_name: " + (toy::source_dir() / "configs/quickstart_model").string() +
-                             ", train_global_batch_size: 1, train_micro_batch_size: 1}\n"
-                             "data: {shuffle: false, " +
-                             data + "}\n",
+                             ", train_global_batch_size: 1, train_micro_batch_size: 1" + tokenizer + "}\n" +
+                             "data: {shuffle: false, " + data + "}\n",
                          files));
   const config::RunConfig run = config::run_config(config::resolve(file, {}));
   return run.algorithm == config::Algorithm::grpo ? prompts_of(run) : examples_of(run);

@@ -300,6 +300,7 @@ TEST_CASE("a reply that the context has no room for ends its sample as cut off")
 
 TEST_CASE("a sample that is invalid at one turn is so as a whole") {
   Fixture fixture(/*replies=*/1, /*invalid_at_last=*/true);
+  fixture.ends_when_truncated = true;
   const Rollout rollout = fixture.run(4);
   for (int64_t i = 0; i < rollout.batch.size(); ++i) {
     const bool two = written(rollout.batch, i).size() == 2;
