@@ -198,7 +198,8 @@ void FaultyRun::check_faults() const {
 void FaultyRun::check_nothing_left() const {
   CHECK(toy::eventually([&] { return processes_with(dir_.path()).empty(); }));
   for (const std::string& command : processes_with(dir_.path())) FAIL_CHECK("still runs: ", command);
-  if (!has_own_disks()) std::system(fmt::format("cd '{}' && {} > ../left", (dir_ / "disks").string(), kList).c_str());
+  if (!has_own_disks())
+    CHECK(std::system(fmt::format("cd '{}' && {} > ../left", (dir_ / "disks").string(), kList).c_str()) == 0);
   std::istringstream left(toy::read_text(dir_ / "left"));
   for (std::string path; std::getline(left, path);) {
     const bool kept = path.starts_with("./checkpoints/step_") ||
