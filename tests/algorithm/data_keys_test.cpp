@@ -54,7 +54,7 @@ std::string prompts_of(const config::RunConfig& run) {
 }
 
 std::string examples_of(const config::RunConfig& run) {
-  const rollout::ModelText text = rollout::load_model_text(toy::source_dir() / "configs/quickstart_model", {});
+  const rollout::ModelText text = rollout::load_model_text(run.policy.model_name, run.policy.tokenizer);
   algorithm::Examples examples(run, text);
   std::string all;
   for (auto batch = examples.next(); batch.size() > 0; batch = examples.next()) all += text_of(batch);
