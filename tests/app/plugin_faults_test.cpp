@@ -182,7 +182,7 @@ TEST_CASE("what a generator says wrong ends the run in one line with plugin, fun
       {"spoil@1:long", "the completion of request 0: it has 3 tokens, and 2 were allowed (rule G3 "},
       {"spoil@1:count", "the completion of request 0: its count is -1 (rule G3 "},
       {"spoil@1:empty", "the completion of request 0: it has no token: the one that ends a response is a part of it "},
-      {"spoil@1:null", " tokens or their log-probs are NULL (rule G3 "},
+      {"spoil@1:null", "the completion of request 0: its 2 tokens or their log-probs are NULL (rule G3 "},
       {"spoil@1:finish", "the completion of request 0: its finish is 9, which the ABI does not name (rule G3 "},
       {"spoil@1:spans", "the completion of request 0: it has tokens and no version span (rule G3 "},
       {"spoil@1:start", "the completion of request 0: its first version span begins at token 1 (rule G3 "},
