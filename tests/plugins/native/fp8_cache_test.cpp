@@ -11,29 +11,40 @@ using hexad::native::KvCache;
 
 namespace {
 
+// Texts in groups, without near ties. The prompt of a group is the same for all of it.
+std::vector<ForcedText> sure_texts(const TinyModel& model) {
+  std::vector<ForcedText> texts = texts_in_groups(12);
+  for (ForcedText& text : texts) {
+    std::vector<int32_t> prompt(text.tokens.begin(), text.tokens.begin() + text.prompt_size);
+    avoid_near_ties(model.config, model.weights, prompt);
+    std::copy(prompt.begin(), prompt.end(), text.tokens.begin());
+    avoid_near_ties(model.config, model.weights, text.tokens, text.prompt_size);
+  }
+  return texts;
+}
+
 // Text decoded token by token with chunks in between, in a cache that is too small for all that run.
-void check_executor(const TinyModel& model, MakeExecutor make, bool deterministic, int64_t block_size,
-                    at::Device device = at::kCPU) {
+void check_executor(const TinyModel& model, const std::vector<ForcedText>& texts, MakeExecutor make,
+                    const ExecutorOptions& options, int64_t block_size) {
   CAPTURE(model.config.family);
-  CAPTURE(deterministic);
+  CAPTURE(options.deterministic);
   CAPTURE(block_size);
-  CAPTURE(device.str());
-  const std::vector<ForcedText> texts = texts_in_groups(12);
-  ForcedRun run(make(model.config, {at::kFloat, device, deterministic, 128}), model.config, at::kFloat8_e4m3fn,
-                small_schedule(block_size), device);
+  CAPTURE(options.device.str());
+  ForcedRun run(make(model.config, options), model.config, at::kFloat8_e4m3fn, small_schedule(block_size),
+                options.device);
   Weights weights;
-  for (const auto& [name, tensor] : model.weights) weights[name] = tensor.to(device);
+  for (const auto& [name, tensor] : model.weights) weights[name] = tensor.to(options.device, options.dtype);
   run.executor->set_weights(std::move(weights));
   run.advance_at_random();
   const auto logprobs = run.run(texts);
   CHECK(run.preemptions > 0);
   CHECK((run.cache.keys(0).scalar_type() == at::kFloat8_e4m3fn));
-  CacheGaps gaps;
+  CacheGaps gaps(model.config, model.weights, options.dtype);
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto first = size_t(texts[i].prompt_size);
-    gaps.add({model.config, model.weights}, texts[i].tokens, first, logprobs[i].data() + first);
+    gaps.add(texts[i].tokens, first, logprobs[i].data() + first);
   }
-  gaps.check_fp32(model.config.moe.has_value(), device.is_cuda());
+  gaps.check();
 }
 
 int64_t capacity(const Json& section) {
@@ -51,12 +62,13 @@ Json small_cache(const TinyModel& model) {
 }
 
 void check_samples(const TinyModel& model, Harness& generator) {
-  const std::vector<Ask> asks = groups_of_samples(8, 4);
+  std::vector<Ask> asks = groups_of_samples(8, 4);
+  for (Ask& ask : asks) avoid_near_ties(model.config, model.weights, ask.prompt);
   const auto answers = generator.run(asks);
   CHECK(generator->preemptions() > 0);
-  CacheGaps gaps;
-  for (const Ask& ask : asks) gaps.add({model.config, model.weights}, ask, answers.at(ask.id));
-  gaps.check_fp32(model.config.moe.has_value());
+  CacheGaps gaps(model.config, model.weights, at::kFloat);
+  for (const Ask& ask : asks) gaps.add(ask, answers.at(ask.id));
+  gaps.check();
 }
 
 void of_ranks(const Rank& rank) {
@@ -72,15 +84,29 @@ const bool added = backend_test::add_scenarios({{"fp8_cache", of_ranks}});
 }  // namespace
 
 TEST_CASE("every executor gives the log-probs of a forward pass whose keys and values went by way of e4m3") {
+  const auto in_fp32 = [](at::Device device, bool deterministic) {
+    return ExecutorOptions{at::kFloat, device, deterministic, 128};
+  };
   for (const std::string& family : families()) {
     const TinyModel model(family, /*with_weights=*/false);
+    const std::vector<ForcedText> texts = sure_texts(model);
     for (const int64_t block_size : {1, 4, 16})
-      check_executor(model, hexad::native::make_cpu_executor, false, block_size);
+      check_executor(model, texts, hexad::native::make_cpu_executor, in_fp32(at::kCPU, false), block_size);
     for (const at::Device device : hexad::modeling::test_devices())
       for (const bool deterministic : {false, true})
-        check_executor(model, hexad::native::make_aten_executor, deterministic, 4, device);
+        check_executor(model, texts, hexad::native::make_aten_executor, in_fp32(device, deterministic), 4);
   }
-  check_executor(TinyModel("qwen3_moe", false), hexad::native::make_aten_executor, false, 4);
+  const TinyModel model("qwen3_moe", false);
+  check_executor(model, sure_texts(model), hexad::native::make_aten_executor, in_fp32(at::kCPU, false), 4);
+}
+
+TEST_CASE("in bf16 they are as near to that pass as a plain pass in bf16 is") {
+  for (const std::string& family : families()) {
+    TinyModel model(family, /*with_weights=*/false);
+    model.weights = in_dtype(in_dtype(model.weights, at::kBFloat16), at::kFloat);
+    check_executor(model, texts_in_groups(12), hexad::native::make_cpu_executor, {at::kBFloat16, at::kCPU, false, 128},
+                   4);
+  }
 }
 
 TEST_CASE("samples over a cache in e4m3, in shared prompts, chunks and preempted, have those log-probs") {

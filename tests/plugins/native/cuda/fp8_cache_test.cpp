@@ -42,12 +42,12 @@ TEST_CASE("native: over a cache in e4m3 the executor gives the log-probs of a fo
       run.executor->set_weights(model.on_gpu());
       const auto logprobs = run.run(texts);
       CHECK(run.preemptions > 0);
-      CacheGaps gaps;
+      CacheGaps gaps(model.config, model.weights, at::kBFloat16);
       for (size_t i = 0; i < texts.size(); ++i) {
         const auto first = size_t(texts[i].prompt_size);
-        gaps.add({model.config, model.weights}, texts[i].tokens, first, logprobs[i].data() + first);
+        gaps.add(texts[i].tokens, first, logprobs[i].data() + first);
       }
-      gaps.check_bf16();
+      gaps.check();
     }
   }
 }
@@ -63,10 +63,9 @@ TEST_CASE("native: samples over a cache in e4m3 through cascades and graphs, pre
       const std::vector<Ask> asks = groups(12, 8, 150, 60, 997);
       const auto answers = generator.run(asks);
       CHECK(generator->preemptions() > 0);
-      CacheGaps gaps;
-      for (size_t i = 0; i < asks.size(); i += 7)
-        gaps.add({model.config, model.weights}, asks[i], answers.at(asks[i].id));
-      gaps.check_bf16();
+      CacheGaps gaps(model.config, model.weights, at::kBFloat16);
+      for (size_t i = 0; i < asks.size(); i += 7) gaps.add(asks[i], answers.at(asks[i].id));
+      gaps.check();
     }
   }
 }

@@ -37,7 +37,7 @@ struct Fp8Forward {
     const int64_t tokens = ids.size(0);
     const PackedLayout layout = packed_layout(at::tensor(std::vector<int64_t>{0, tokens}, at::kLong), ids.device());
     PackedAttention plain(config, layout);
-    Fp8CacheAttention attention(plain, fp8_cache);
+    CachedAttention attention(plain, fp8_cache ? OfCache(through_e4m3) : OfCache());
     const Rope rope = make_rope(config.rope, config.head_dim, layout.positions);
     const auto norm = [&](const at::Tensor& x, const at::Tensor& w) {
       return rms_norm(x, w.to(at::kFloat), config.rms_norm_eps);

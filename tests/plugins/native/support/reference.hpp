@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "modeling/family/batch_attention.hpp"
 #include "modeling/family/transformer.hpp"
@@ -19,41 +20,47 @@ inline at::Tensor through_e4m3(const at::Tensor& x) {
   return x.clamp(-448, 448).to(at::kFloat8_e4m3fn).to(x.scalar_type());
 }
 
-// `attention` over such keys and values, or over those that it gets.
-class Fp8CacheAttention : public hexad::modeling::Attention {
+// What a cache makes of keys or values [T, Hkv, D]; null: it keeps them as they are.
+using OfCache = std::function<at::Tensor(const at::Tensor&)>;
+
+// `attention` over what a cache makes of keys and then of values.
+class CachedAttention : public hexad::modeling::Attention {
  public:
-  Fp8CacheAttention(hexad::modeling::Attention& attention, bool fp8) : attention_(attention), fp8_(fp8) {}
+  CachedAttention(hexad::modeling::Attention& attention, OfCache of_cache)
+      : attention_(attention), of_cache_(std::move(of_cache)) {}
   at::Tensor attend(int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override {
-    return fp8_ ? attention_.attend(layer, q, through_e4m3(k), through_e4m3(v)) : attention_.attend(layer, q, k, v);
+    if (!of_cache_) return attention_.attend(layer, q, k, v);
+    const at::Tensor keys = of_cache_(k), values = of_cache_(v);
+    return attention_.attend(layer, q, keys, values);
   }
 
  private:
   hexad::modeling::Attention& attention_;
-  bool fp8_;
+  OfCache of_cache_;
 };
 
 // Hidden states [T, H] of a whole sequence, after the final norm. Under c10::InferenceMode.
 inline at::Tensor full_hidden(const hexad::modeling::ModelConfig& config, const Weights& weights,
                               const std::vector<int32_t>& tokens, const hexad::modeling::MoeRuns& moe_runs = {},
-                              bool fp8_cache = false) {
+                              const OfCache& of_cache = {}) {
   const at::Tensor ids = at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), at::kLong);
   const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, ids.size(0)}, at::kLong);
   const hexad::modeling::PackedLayout layout = hexad::modeling::packed_layout(offsets, at::kCPU);
   hexad::modeling::PackedAttention plain(config, layout);
-  Fp8CacheAttention attention(plain, fp8_cache);
+  CachedAttention attention(plain, of_cache);
   const auto lookup = [&](const std::string& name) { return weights.at(name); };
   return hexad::modeling::forward_hidden(config, lookup, ids, layout.positions, attention, {}, moe_runs);
 }
 
-// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0. fp8_cache: with keys and values by
-// way of e4m3.
+// Log-probs of tokens[1], tokens[2], ...: entry i is that of token i, entry 0 is 0.
 inline std::vector<float> full_forward(const hexad::modeling::ModelConfig& config, const Weights& weights,
                                        const std::vector<int32_t>& tokens,
-                                       const hexad::modeling::LogprobOptions& options = {}, bool fp8_cache = false) {
+                                       const hexad::modeling::LogprobOptions& options = {},
+                                       const OfCache& of_cache = {}, const hexad::modeling::MoeRuns& moe_runs = {}) {
   const c10::InferenceMode inference;
   const at::Tensor ids = at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), at::kLong);
   const at::Tensor offsets = at::tensor(std::vector<int64_t>{0, ids.size(0)}, at::kLong);
-  const at::Tensor hidden = full_hidden(config, weights, tokens, {}, fp8_cache);
+  const at::Tensor hidden = full_hidden(config, weights, tokens, moe_runs, of_cache);
   const at::Tensor targets = hexad::modeling::next_token_targets(ids, offsets);
   const at::Tensor head = weights.at(hexad::modeling::head_weight_name(config));
   const auto result = hexad::modeling::head_logprobs(hidden, head, targets, options);
