@@ -60,7 +60,8 @@ std::string quoted(const fs::path& path) {
 // What to type next, a line each.
 std::string next_commands(const fs::path& folder, const std::vector<std::string>& files, const fs::path& sdk) {
   for (const auto& [extension, interpreter] : {std::pair{".py", "python3"}, std::pair{".sh", "bash"}}) {
-    const auto script = std::ranges::find_if(files, [&](const std::string& file) { return file.ends_with(extension); });
+    const auto script = std::ranges::find_if(
+        files, [&extension = extension](const std::string& file) { return file.ends_with(extension); });
     if (script != files.end())
       return fmt::format("  {} {} < {}\n", interpreter, quoted(folder / *script), quoted(folder / "test.jsonl"));
   }

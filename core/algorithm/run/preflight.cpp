@@ -1,6 +1,7 @@
 #include "core/algorithm/run/preflight.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
@@ -162,7 +163,7 @@ std::vector<Problem> check_all(const config::Loaded& loaded) {
   std::vector<Problem> more = preflight(loaded.root, loaded.facts, *loaded.selection.catalog);
   check_installed(loaded, more);
   problems.insert(problems.begin(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  std::ranges::stable_partition(problems, &Problem::is_error);
+  std::stable_partition(problems.begin(), problems.end(), std::mem_fn(&Problem::is_error));
   return problems;
 }
 
