@@ -14,18 +14,16 @@ struct TestLayout {
 // `policy_of` makes the policy section from the model's folder and the layout's sizes.
 inline void check_agrees(const TestLayout& layout,
                          const std::function<json(const std::filesystem::path&, const json&)>& policy_of) {
-  // A key bias has no gradient but rounding (softmax does not see it), which Adam divides by its own size.
-  const double kTolerance = device_bound(1e-5), kWeightTolerance = device_bound(5e-5);
-  const Errors errors =
+  const BoundedErrors errors =
       three_steps(layout.model, layout.packing, [&](const auto& dir) { return policy_of(dir, layout.sizes); });
   INFO(layout.name << ", " << layout.packing.sequences << (layout.packing.padded ? " padded" : " packed") << ", "
                    << layout.sizes.dump() << ": loss " << errors.loss << " grad " << errors.grad << " weight "
                    << errors.weight << " norm " << errors.norm << " logprob " << errors.logprob);
-  CHECK(errors.loss <= kTolerance);
-  CHECK(errors.grad <= kTolerance);
-  CHECK(errors.weight <= kWeightTolerance);
-  CHECK(errors.norm <= kTolerance);
-  CHECK(errors.logprob <= kTolerance);
+  CHECK(errors.loss <= errors.bound.loss);
+  CHECK(errors.grad <= errors.bound.grad);
+  CHECK(errors.weight <= errors.bound.weight);
+  CHECK(errors.norm <= errors.bound.norm);
+  CHECK(errors.logprob <= errors.bound.logprob);
 }
 
 }  // namespace backend_test

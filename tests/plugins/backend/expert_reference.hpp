@@ -16,20 +16,6 @@ struct Balancing {
   double bias_rate = 0;
 };
 
-using Pack = std::vector<Sequence>;
-
-// The micro-batches of each data-parallel rank, as Instance::batches makes them.
-inline std::vector<std::vector<Pack>> packs_of(const std::vector<Sequence>& sequences, const Packing& packing,
-                                               size_t ranks) {
-  std::vector<std::vector<Pack>> result(ranks);
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    std::vector<Pack>& packs = result[i % ranks];
-    if (packs.empty() || packs.back().size() == packing.sequences) packs.emplace_back();
-    packs.back().push_back(sequences[i]);
-  }
-  return result;
-}
-
 // Sees what goes through the experts of one layer; drops what has no place.
 struct ExpertTrace : hexad::modeling::ExpertDispatcher {
   const Balancing* balancing = nullptr;
@@ -39,7 +25,7 @@ struct ExpertTrace : hexad::modeling::ExpertDispatcher {
                  const hexad::modeling::ExpertWeights& weights, const Meanwhile&) override {
     hexad::modeling::Routing mine = routing;
     tokens = x, experts = routing.experts;
-    kept = at::zeros({x.size(0), num_experts}, at::kBool).scatter(1, experts, true);
+    kept = at::zeros({x.size(0), num_experts}, x.options().dtype(at::kBool)).scatter(1, experts, true);
     if (balancing->capacity > 0) mine.kept = drop(routing, num_experts);
     return run_local_experts(x, mine, num_experts, weights);
   }
@@ -67,40 +53,22 @@ struct ExpertReference : Reference {
   std::optional<Weights> routed_by;  // tokens go to the experts that these weights choose
   // Or to these: int64 [tokens, k] of a layer.
   std::function<at::Tensor(const Pack&, int64_t layer)> given;
-  std::map<std::string, double> losses;  // without coefficients, means over layers and over tokens or micro-batches
+  std::map<std::string, double>
+      balances;  // losses without coefficients, means over layers and over tokens or micro-batches
   std::map<int64_t, at::Tensor> visits;  // of each layer and expert, of the last global batch
 
   // Log-probs and entropy of all tokens of a pack, 0 at the first of each sequence.
   std::pair<at::Tensor, at::Tensor> pack_outputs(const Weights& with, const Pack& pack, double temperature,
                                                  Traces& traces, const Traces* choice = nullptr) const {
-    std::vector<int64_t> ids, offsets = {0}, positions;
-    for (const Sequence& sequence : pack) {
-      ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
-      for (size_t i = 0; i < sequence.ids.size(); ++i) positions.push_back(static_cast<int64_t>(i));
-      offsets.push_back(static_cast<int64_t>(ids.size()));
-    }
-    namespace m = hexad::modeling;
-    m::PackedAttention attention(config, m::packed_layout(at::tensor(offsets, at::kLong), at::kCPU));
     const auto runs = [&](int64_t layer) {
       traces[layer].balancing = &balancing;
-      m::MoeRun run;
+      hexad::modeling::MoeRun run;
       run.dispatcher = &traces[layer];
       if (choice) run.route.selected = choice->at(layer).experts;
-      if (given) run.route.selected = given(pack, layer);
+      if (given) run.route.selected = given(pack, layer).to(device);
       return run;
     };
-    const at::Tensor hidden = m::forward_hidden(
-        config, [&](const std::string& name) { return with.at(name); }, at::tensor(ids, at::kLong),
-        at::tensor(positions, at::kLong), attention, {}, runs);
-    const at::Tensor all = at::log_softmax(at::mm(hidden, with.at(m::head_weight_name(config)).t()) / temperature, -1);
-    std::vector<at::Tensor> logprobs, entropy;
-    for (size_t s = 0; s < pack.size(); ++s) {
-      const at::Tensor rows = all.slice(0, offsets[s], offsets[s + 1] - 1), first = at::zeros({1});
-      const at::Tensor next = at::tensor(pack[s].ids, at::kLong).slice(0, 1).unsqueeze(1);
-      logprobs.insert(logprobs.end(), {first, rows.gather(1, next).squeeze(1)});
-      entropy.insert(entropy.end(), {first, -(rows.exp() * rows).sum(-1)});
-    }
-    return {at::cat(logprobs), at::cat(entropy)};
+    return outputs(with, pack, temperature, runs);
   }
 
   struct Scores {
@@ -121,7 +89,7 @@ struct ExpertReference : Reference {
     return (probs * counts).sum() *
            (static_cast<double>(moe.num_experts) / (static_cast<double>(moe.routing.topk) * tokens * tokens));
   }
-  // The losses of one layer over a pack, as summands of the objective; without their coefficients in `losses`.
+  // The losses of one layer over a pack, as summands of the objective; without their coefficients in `balances`.
   at::Tensor pack_losses(const Scores& s, const Pack& pack, double weight, double layers) {
     const auto tokens = static_cast<double>(s.probs.size(0));
     const at::Tensor aux = balance(s.probs.sum(0), s.map.sum(0), tokens),
@@ -136,9 +104,9 @@ struct ExpertReference : Reference {
           length / tokens * balance(s.probs.slice(0, begin, end).sum(0), s.map.slice(0, begin, end).sum(0), length);
       begin = end;
     }
-    losses["moe/load_balancing_loss"] += aux.item<double>() * weight / layers;
-    losses["moe/seq_load_balancing_loss"] += by_sequence.item<double>() * weight / layers;
-    losses["moe/z_loss"] += z.item<double>() * weight / layers;
+    balances["moe/load_balancing_loss"] += aux.item<double>() * weight / layers;
+    balances["moe/seq_load_balancing_loss"] += by_sequence.item<double>() * weight / layers;
+    balances["moe/z_loss"] += z.item<double>() * weight / layers;
     return weight * (balancing.aux * aux + balancing.sequence * by_sequence + balancing.z * z);
   }
 
@@ -161,10 +129,9 @@ struct ExpertReference : Reference {
       return balancing.per_token ? tokens / all_tokens : 1 / static_cast<double>(count);
     };
     const auto layers = static_cast<double>(std::count(config.moe->layers.begin(), config.moe->layers.end(), true));
-    losses.clear(), visits.clear();
+    losses.clear(), balances.clear(), visits.clear();
     std::map<int64_t, at::Tensor> earlier;  // counts of the micro-batches so far
     at::Tensor objective = at::zeros({});
-    double total = 0;
     for (size_t index = 0; index < most; ++index) {
       std::map<int64_t, std::pair<at::Tensor, at::Tensor>> sums;  // probabilities and counts over all ranks
       double tokens = 0;
@@ -179,9 +146,10 @@ struct ExpertReference : Reference {
         const auto [logprobs, entropy] = pack_outputs(leaves, pack, temperature, traces, routed_by ? &choice : nullptr);
         std::vector<at::Tensor> factors;
         for (const Sequence& sequence : pack) factors.push_back(at::tensor(sequence.weight));
-        const Loss loss = loss_of(logprobs.detach(), entropy.detach(), at::cat(factors), normalizer);
-        total += loss.value;
-        objective = objective + (logprobs * loss.grad_logprobs).sum() + (entropy * loss.grad_entropy).sum();
+        const Loss loss = loss_of(logprobs.detach().cpu(), entropy.detach().cpu(), at::cat(factors), normalizer);
+        losses.push_back(loss.value);
+        objective = objective + (logprobs * loss.grad_logprobs.to(device)).sum() +
+                    (entropy * loss.grad_entropy.to(device)).sum();
         const auto own = static_cast<double>(total_tokens(pack));
         tokens += own;
         for (const auto& [layer, trace] : traces) {
@@ -200,13 +168,14 @@ struct ExpertReference : Reference {
         so_far = so_far.defined() ? so_far + sum.second : sum.second;
         const at::Tensor loss = balance(sum.first, so_far / static_cast<double>(index + 1), tokens);
         const double share = balancing.per_token ? tokens / all_tokens : 1 / static_cast<double>(most);
-        losses["moe/global_load_balancing_loss"] += loss.item<double>() * share / layers;
+        balances["moe/global_load_balancing_loss"] += loss.item<double>() * share / layers;
         objective = objective + weight_of(tokens) * balancing.global * loss;
       }
     }
-    const auto found = torch::autograd::grad({objective}, inputs, {at::ones({})}, false, false, /*allow_unused=*/true);
+    const auto found =
+        torch::autograd::grad({objective}, inputs, {at::ones_like(objective)}, false, false, /*allow_unused=*/true);
     add_gradients(found);
-    return total;
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
   void update_biases() {
@@ -219,8 +188,28 @@ struct ExpertReference : Reference {
   }
 };
 
-struct ExpertErrors : Errors {
-  double losses = 0;  // of the reported balancing losses
+// Of plain autograd where the backend computes, beside the reference after its train_packs; nothing where that is on
+// one device.
+inline void add_plain_errors(const ExpertReference& reference, const std::vector<std::vector<Pack>>& packs,
+                             double normalizer, Errors& errors) {
+  if (!test_device::is_gpu()) return;
+  ExpertReference plain = plain_like(reference);
+  if (plain.routed_by) plain.routed_by = moved(*plain.routed_by, plain.device, at::kFloat);
+  plain.train_packs(packs, normalizer, kTemperature);
+  add_errors_of_train(plain, reference, errors);
+  check_fp32(errors);
+  const at::NoGradGuard no_grad;
+  for (const auto& of_rank : packs)
+    for (const Pack& pack : of_rank) {
+      ExpertReference::Traces traces;
+      const at::Tensor got = plain.pack_outputs(plain.weights, pack, kTemperature, traces).first.cpu(),
+                       want = reference.pack_outputs(reference.weights, pack, kTemperature, traces).first;
+      errors.logprob = worse(errors.logprob, (got - want).abs().max().item<double>());
+    }
+}
+
+struct ExpertErrors : BoundedErrors {
+  double balances = 0;  // of the reported balancing losses
 };
 
 // Two steps of the backend beside two of the reference. `frozen`: ends of names of weights that are not trained.
@@ -242,23 +231,27 @@ inline ExpertErrors expert_steps(const nlohmann::json& model, const Packing& pac
     const auto packs = packs_of(data, packing, static_cast<size_t>(backend.info().dp_size));
     const double normalizer = static_cast<double>(total_tokens(data));
     const double want = reference.train_packs(packs, normalizer, kTemperature);
+    add_plain_errors(reference, packs, normalizer, errors.plain);
     reported().clear();
     auto batches = backend.batches(data, packing);
     const double got = sum_over_ranks(backend.train(batches, normalizer, kTemperature));
-    errors.loss = std::max(errors.loss, std::abs(got - want) / std::abs(want));
+    errors.loss = std::max(errors.loss, std::abs(got - want) / magnitude(reference.losses));
     for (const auto& [name, value] : reported())
-      errors.losses = std::max(errors.losses, std::abs(value / reference.losses.at(name) - 1));
+      errors.balances = std::max(errors.balances, std::abs(value / reference.balances.at(name) - 1));
     const size_t wanted = (balancing.aux > 0) + (balancing.sequence > 0) + (balancing.global > 0) + (balancing.z > 0);
-    if (reported().size() != wanted) errors.losses = INFINITY;
-    errors.grad = std::max(errors.grad, relative_error(backend.weights(HEXAD_WEIGHTS_GRADIENTS), reference.grads));
+    if (reported().size() != wanted) errors.balances = INFINITY;
+    const Weights grads = backend.weights(HEXAD_WEIGHTS_GRADIENTS);
+    errors.grad = std::max(errors.grad, relative_error(grads, reference.grads));
     const double norm = reference.grad_norm();
     errors.norm = std::max(errors.norm, std::abs(backend.step(kLr, kDecay, kMaxNorm).grad_norm - norm) / norm);
+    reference.grads = grads;
     reference.step(kLr, kDecay, kMaxNorm);
     reference.update_biases();
     Weights weights = backend.weights(HEXAD_WEIGHTS_CURRENT);
     errors.weight = std::max(errors.weight, relative_error(weights, reference.weights));
     reference.weights = std::move(weights);
   }
+  add_bounds(errors, false);
   return errors;
 }
 

@@ -20,6 +20,18 @@ struct Packing {
   bool mean = false;        // a mutation: gradients are divided by the number of micro-batches
 };
 
+// The micro-batches of each data-parallel rank, as Instance::batches makes them.
+inline std::vector<std::vector<Pack>> packs_of(const std::vector<Sequence>& sequences, const Packing& packing,
+                                               size_t ranks) {
+  std::vector<std::vector<Pack>> result(ranks);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    std::vector<Pack>& packs = result[i % ranks];
+    if (packs.empty() || packs.back().size() == packing.sequences) packs.emplace_back();
+    packs.back().push_back(sequences[i]);
+  }
+  return result;
+}
+
 struct Batch {
   std::vector<int64_t> ids, offsets = {0};
   std::vector<float> weight;

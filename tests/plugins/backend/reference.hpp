@@ -1,9 +1,12 @@
-// The plain way: one process, whole weights, one graph a sequence, textbook log-softmax and AdamW.
+// The plain way: one process, whole weights, a graph a sequence or a micro-batch, textbook log-softmax and AdamW.
 #pragma once
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "modeling/family/batch_attention.hpp"
@@ -12,37 +15,63 @@
 
 namespace backend_test {
 
+inline at::Tensor integers(const std::vector<int64_t>& values) { return at::tensor(values, at::kLong); }
+
+// fp32 at least.
+inline at::Tensor wide(const at::Tensor& x) { return x.element_size() < 4 ? x.to(at::kFloat) : x; }
+
 struct Reference {
   Reference(const std::filesystem::path& dir, Weights all)
       : config(hexad::modeling::load_model_config(dir)), weights(std::move(all)) {
     for (const auto& info : hexad::modeling::weight_table(config))
       if (!info.trainable) frozen.insert(info.hf_name);
   }
+  virtual ~Reference() = default;
 
   hexad::modeling::ModelConfig config;
-  Weights weights;               // fp32
-  std::set<std::string> frozen;  // have no gradient and never move
-  Weights grads, exp_avg, exp_avg_sq;
+  Weights weights;                     // of one type, and on `device`: so is all that is computed
+  std::set<std::string> frozen;        // have no gradient and never move
+  Weights grads, exp_avg, exp_avg_sq;  // grads: fp32 at least, on the host
   int64_t steps = 0;
-  double loss_magnitude = 0;  // of the last train: the absolute losses of its sequences added up, whose sum may cancel
+  std::vector<double> losses;  // of the micro-batches of the last train: their sum may cancel
+  at::Device device = at::kCPU;
 
-  // Log-probs and entropy of one sequence, 0 at its first token.
-  std::pair<at::Tensor, at::Tensor> outputs(const Weights& with, const Sequence& sequence, double temperature) const {
-    const at::Tensor ids = at::tensor(sequence.ids, at::kLong);
-    const auto offsets = at::tensor({int64_t{0}, ids.size(0)}, at::kLong);
-    hexad::modeling::PackedAttention attention(config, hexad::modeling::packed_layout(offsets, at::kCPU));
+  // Hidden states [T, H] of a micro-batch, after the final norm.
+  virtual at::Tensor hidden(const Weights& with, const at::Tensor& ids, const at::Tensor& positions,
+                            hexad::modeling::Attention& attention, const hexad::modeling::MoeRuns& runs) const {
     const auto lookup = [&](const std::string& name) { return with.at(name); };
-    const at::Tensor hidden =
-        hexad::modeling::forward_hidden(config, lookup, ids, at::arange(ids.size(0), at::kLong), attention);
-    const at::Tensor logits = at::mm(hidden, with.at(hexad::modeling::head_weight_name(config)).t()) / temperature;
-    const at::Tensor all = at::log_softmax(logits, -1).slice(0, 0, -1);
-    const at::Tensor first = at::zeros({1});
-    const at::Tensor entropy = -(all.exp() * all).sum(-1);
-    return {at::cat({first, all.gather(1, ids.slice(0, 1).unsqueeze(1)).squeeze(1)}), at::cat({first, entropy})};
+    return hexad::modeling::forward_hidden(config, lookup, ids, positions, attention, {}, runs);
   }
 
-  // Adds the gradients of the loss over `sequences` to grads and returns the loss.
-  double train(const std::vector<Sequence>& sequences, double normalizer, double temperature) {
+  // Log-probs and entropy of the tokens of a micro-batch, fp32 at least, 0 at the first of each sequence.
+  std::pair<at::Tensor, at::Tensor> outputs(const Weights& with, const Pack& pack, double temperature,
+                                            const hexad::modeling::MoeRuns& runs = {}) const {
+    std::vector<int64_t> ids, offsets = {0}, positions;
+    for (const Sequence& sequence : pack) {
+      ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
+      for (size_t i = 0; i < sequence.ids.size(); ++i) positions.push_back(static_cast<int64_t>(i));
+      offsets.push_back(static_cast<int64_t>(ids.size()));
+    }
+    hexad::modeling::PackedAttention attention(config, hexad::modeling::packed_layout(integers(offsets), device));
+    const at::Tensor states = hidden(with, integers(ids).to(device), integers(positions).to(device), attention, runs);
+    const at::Tensor logits = at::mm(states, with.at(hexad::modeling::head_weight_name(config)).t());
+    const at::Tensor all = at::log_softmax(wide(logits) / temperature, -1), first = at::zeros({1}, all.options());
+    std::vector<at::Tensor> logprobs, entropy;
+    for (size_t s = 0; s < pack.size(); ++s) {
+      const at::Tensor rows = all.slice(0, offsets[s], offsets[s + 1] - 1);
+      const at::Tensor next = integers(pack[s].ids).slice(0, 1).unsqueeze(1).to(device);
+      logprobs.insert(logprobs.end(), {first, rows.gather(1, next).squeeze(1)});
+      entropy.insert(entropy.end(), {first, -(rows.exp() * rows).sum(-1)});
+    }
+    return {at::cat(logprobs), at::cat(entropy)};
+  }
+  std::pair<at::Tensor, at::Tensor> outputs(const Weights& with, const Sequence& sequence, double temperature) const {
+    return outputs(with, Pack{sequence}, temperature);
+  }
+
+  // Adds the gradients of the loss over micro-batches to grads and returns the loss.
+  double train(const std::vector<Pack>& packs, double normalizer, double temperature,
+               const std::function<hexad::modeling::MoeRuns(const Pack&)>& runs_of = {}) {
     const at::AutoGradMode mode(true);
     Weights leaves;
     std::vector<at::Tensor> inputs;
@@ -50,19 +79,27 @@ struct Reference {
       leaves[name] = tensor.detach().requires_grad_(!frozen.count(name));
       if (!frozen.count(name)) inputs.push_back(leaves[name]);
     }
-    double total = 0;
-    loss_magnitude = 0;
-    for (const Sequence& sequence : sequences) {
-      const auto [logprobs, entropy] = outputs(leaves, sequence, temperature);
-      const Loss loss = loss_of(logprobs.detach(), entropy.detach(), at::tensor(sequence.weight), normalizer);
-      total += loss.value;
-      loss_magnitude += std::abs(loss.value);
-      if (sequence.ids.size() < 2) continue;
-      const auto found = torch::autograd::grad({logprobs, entropy}, inputs, {loss.grad_logprobs, loss.grad_entropy},
-                                               false, false, /*allow_unused=*/true);
+    losses.clear();
+    for (const Pack& pack : packs) {
+      const auto [logprobs, entropy] =
+          outputs(leaves, pack, temperature, runs_of ? runs_of(pack) : hexad::modeling::MoeRuns());
+      std::vector<float> weight;
+      for (const Sequence& s : pack) weight.insert(weight.end(), s.weight.begin(), s.weight.end());
+      const Loss loss = loss_of(logprobs.detach().cpu(), entropy.detach().cpu(), at::tensor(weight), normalizer);
+      losses.push_back(loss.value);
+      if (std::all_of(pack.begin(), pack.end(), [](const Sequence& s) { return s.ids.size() < 2; })) continue;
+      const auto found = torch::autograd::grad({logprobs, entropy}, inputs,
+                                               {loss.grad_logprobs.to(device), loss.grad_entropy.to(device)}, false,
+                                               false, /*allow_unused=*/true);
       add_gradients(found);
     }
-    return total;
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
+  }
+  // Of one sequence each.
+  double train(const std::vector<Sequence>& sequences, double normalizer, double temperature) {
+    std::vector<Pack> packs;
+    for (const Sequence& sequence : sequences) packs.push_back({sequence});
+    return train(packs, normalizer, temperature);
   }
 
   // `found`: of the weights that are not frozen, in the order of names; undefined where the loss does not see one.
@@ -71,20 +108,15 @@ struct Reference {
     for (const auto& [name, tensor] : weights) {
       if (frozen.count(name)) continue;
       at::Tensor& sum = grads[name];
-      if (!sum.defined()) sum = at::zeros_like(tensor);
-      if (found[i].defined()) sum.add_(found[i]);
+      if (!sum.defined()) sum = at::zeros_like(wide(tensor), at::kCPU);
+      if (found[i].defined()) sum.add_(found[i].cpu());
       ++i;
     }
   }
 
   bool decays_matrices_only = false;  // as Megatron's optimizer does
-  at::ScalarType dtype = at::kFloat;  // of weights, and so of all that is computed
 
-  double grad_norm() const {
-    double squares = 0;
-    for (const auto& [name, grad] : grads) squares += std::pow(grad.to(at::kDouble).norm().item<double>(), 2);
-    return std::sqrt(squares);
-  }
+  double grad_norm() const { return norm_of(grads); }
 
   // Another optimizer's update of whole tensors, after clip_grad_norm_.
   void step(hexad::modeling::Optimizer& optimizer, double lr, double decay, double max_norm) {

@@ -109,6 +109,8 @@ struct Sequence {
   std::vector<float> weight;
 };
 
+using Pack = std::vector<Sequence>;  // of one micro-batch
+
 inline std::vector<Sequence> make_sequences(int count, int seed) {
   std::vector<Sequence> sequences;
   uint64_t state = static_cast<uint64_t>(seed) * 7919 + 1;
@@ -155,6 +157,18 @@ inline bool same(const Weights& a, const Weights& b) {
 inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   const double scale = want.to(at::kDouble).norm().item<double>();
   return (got.to(at::kDouble) - want.to(at::kDouble)).norm().item<double>() / std::max(scale, 1e-12);
+}
+
+// || weights || and || a - b ||, of all tensors together.
+inline double norm_of(const Weights& weights) {
+  double squares = 0;
+  for (const auto& [name, weight] : weights) squares += std::pow(weight.to(at::kDouble).norm().item<double>(), 2);
+  return std::sqrt(squares);
+}
+inline double distance(const Weights& a, const Weights& b) {
+  Weights difference;
+  for (const auto& [name, tensor] : a) difference[name] = tensor.to(at::kDouble) - b.at(name).to(at::kDouble);
+  return norm_of(difference);
 }
 
 // The larger error; not a number is the largest of all.

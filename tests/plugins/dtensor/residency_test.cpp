@@ -89,14 +89,14 @@ void agrees(const Rank& rank) {
   start_runtime(rank);
   for (const char* family : {"llama", "qwen2", "qwen3_moe"}) {
     for (const bool reshard : {false, true}) {
-      const Errors errors = three_steps(tiny_config(family), {2, false, false}, [&](const std::filesystem::path& dir) {
-        return policy_with(dir, reshard, true);
-      });
+      const BoundedErrors errors =
+          three_steps(tiny_config(family), {2, false, false},
+                      [&](const std::filesystem::path& dir) { return policy_with(dir, reshard, true); });
       INFO(family << ", reshard " << reshard << ": loss " << errors.loss << " grad " << errors.grad);
-      CHECK(errors.loss <= device_bound(1e-5));
-      CHECK(errors.grad <= device_bound(1e-5));
-      CHECK(errors.weight <= device_bound(1e-5));
-      CHECK(errors.norm <= device_bound(1e-5));
+      CHECK(errors.loss <= errors.bound.loss);
+      CHECK(errors.grad <= errors.bound.grad);
+      CHECK(errors.weight <= errors.bound.weight);
+      CHECK(errors.norm <= errors.bound.norm);
     }
   }
   runtime_test::runtime().stop();

@@ -18,18 +18,6 @@ using rank_process::Rank;
 
 namespace {
 
-// The largest differences that a row may have. A key bias has no gradient but rounding (softmax does not see it), which
-// Adam divides by its own size: hence the weights' bound.
-Errors bounds_of_fp32() {
-  const double bound = device_bound(1e-5);
-  return {.loss = bound, .grad = bound, .weight = 5 * bound, .norm = bound, .logprob = bound};
-}
-
-// bfloat16 beside fp32 at the same (rounded) weights. One rank is off by 5e-2 in its worst gradient and 7e-2 in a
-// log-prob (four blocks forward and back, 2^-9 a rounding): a layout, which sums in other parts, may be off by twice
-// that. The loss is a sum of both signs that nearly cancels; weights are compared at bfloat16's own resolution, 2^-8.
-constexpr Errors kBfloat16Bounds = {.loss = 5e-2, .grad = 1e-1, .weight = 8e-3, .norm = 3e-2, .logprob = 0.15};
-
 constexpr size_t kRowsAtOnce = 8;  // of one start of the processes, which costs seconds; then their lines are printed
 
 std::string label(const Row& row) { return fmt::format("{} ranks: {}", row.world(), row.text); }
@@ -49,7 +37,7 @@ double resident_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// argument: {"file": where rank 0 writes a line a row, "rows": indices}
+// argument: {"file": where rank 0 writes a line a row, "rows": indices}. A line has differences with their bounds.
 void run_rows(const Rank& rank) {
   start_runtime(rank);
   const json task = json::parse(rank.argument);
@@ -58,14 +46,14 @@ void run_rows(const Rank& rank) {
     const Row& row = matrix().at(index);
     INFO(row.text);
     const auto begin = std::chrono::steady_clock::now();
-    const Errors errors = three_steps(
+    const BoundedErrors errors = three_steps(
         row.model(), row.packing, [&](const auto& dir) { return row.policy(dir); }, row.backend, row.has("bf16"));
     const json line = {{"row", index},
-                       {"loss", largest(errors.loss)},
-                       {"grad", largest(errors.grad)},
-                       {"weight", largest(errors.weight)},
-                       {"norm", largest(errors.norm)},
-                       {"logprob", largest(errors.logprob)},
+                       {"loss", {largest(errors.loss), errors.bound.loss}},
+                       {"grad", {largest(errors.grad), errors.bound.grad}},
+                       {"norm", {largest(errors.norm), errors.bound.norm}},
+                       {"weight", {largest(errors.weight), errors.bound.weight}},
+                       {"logprob", {largest(errors.logprob), errors.bound.logprob}},
                        {"mib", largest(resident_mib())},
                        {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
     out << line.dump() << std::endl;
@@ -81,24 +69,23 @@ struct Totals {
 };
 
 // JSON writes infinity as null.
-double number(const json& line, const char* name) {
-  return line.at(name).is_null() ? INFINITY : line.at(name).get<double>();
-}
+double number(const json& value) { return value.is_null() ? INFINITY : value.get<double>(); }
 
 void check_line(const json& line, Totals& totals) {
   const Row& row = matrix().at(line.at("row"));
-  const Errors bounds = row.has("bf16") ? kBfloat16Bounds : bounds_of_fp32();
-  const double loss = number(line, "loss"), grad = number(line, "grad"), weight = number(line, "weight"),
-               norm = number(line, "norm"), logprob = number(line, "logprob");
-  const bool agrees = loss <= bounds.loss && grad <= bounds.grad && weight <= bounds.weight && norm <= bounds.norm &&
-                      logprob <= bounds.logprob;
-  const std::string text = fmt::format(
-      "{:9}  {:5.1f} s  loss {:.0e} grad {:.0e} norm {:.0e} weight {:.0e} logprob {:.0e}  {}",
-      agrees ? "agrees" : "DIFFERS", number(line, "seconds"), loss, grad, norm, weight, logprob, label(row));
+  bool agrees = true;
+  std::string errors;
+  for (const char* name : {"loss", "grad", "norm", "weight", "logprob"}) {
+    const double error = number(line.at(name)[0]), bound = number(line.at(name)[1]);
+    agrees = agrees && error <= bound;
+    errors += fmt::format("{} {:.0e}{} ", name, error, error <= bound ? "" : fmt::format(" above {:.0e}", bound));
+  }
+  const std::string text = fmt::format("{:9}  {:5.1f} s  {} {}", agrees ? "agrees" : "DIFFERS",
+                                       number(line.at("seconds")), errors, label(row));
   std::cout << text << std::endl;
   CHECK_MESSAGE(agrees, text);
   totals.agree += agrees;
-  totals.mib = std::max(totals.mib, number(line, "mib"));
+  totals.mib = std::max(totals.mib, number(line.at("mib")));
 }
 
 void run_group(int world, const std::vector<size_t>& rows, Totals& totals) {

@@ -50,13 +50,13 @@ void broken(const Rank& rank) {
     kept.push_back(c10::make_intrusive<BrokenGroup>(real, real->getSize() == mutation.group_size ? fault : ""));
     return static_cast<void*>(static_cast<c10d::ProcessGroup*>(kept.back().get()));
   };
-  const Errors errors = three_steps(
+  const BoundedErrors errors = three_steps(
       row.model(), row.packing, [&](const auto& dir) { return row.policy(dir); }, row.backend);
   const double grad = sum_over_ranks(errors.grad);  // rank 0's
   INFO("grad " << grad << " norm " << errors.norm);
   if (fault.empty()) {
-    CHECK(grad <= device_bound(1e-5));
-    CHECK(errors.norm <= device_bound(1e-5));
+    CHECK(grad <= errors.bound.grad);
+    CHECK(errors.norm <= errors.bound.norm);
   } else {
     CHECK(grad > 1e-2);
     CHECK(errors.norm > 1e-3);

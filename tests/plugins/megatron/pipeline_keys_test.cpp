@@ -19,12 +19,12 @@ const json kTwo = {{"pipeline_model_parallel_size", 2}},
            kChunks = with(kTwo, {{"virtual_pipeline_model_parallel_size", 2}});
 
 void agrees(const json& keys) {
-  const Errors errors = three_steps(megatron_model("llama"), {2, false, false},
-                                    [&](const auto& dir) { return megatron_policy(dir, keys); });
+  const BoundedErrors errors = three_steps(megatron_model("llama"), {2, false, false},
+                                           [&](const auto& dir) { return megatron_policy(dir, keys); });
   INFO(keys.dump() << ": loss " << errors.loss << " grad " << errors.grad);
-  CHECK(errors.loss <= device_bound(1e-5));
-  CHECK(errors.grad <= device_bound(1e-5));
-  CHECK(errors.logprob <= device_bound(1e-5));
+  CHECK(errors.loss <= errors.bound.loss);
+  CHECK(errors.grad <= errors.bound.grad);
+  CHECK(errors.logprob <= errors.bound.logprob);
 }
 
 // Of a call with eight micro-batches, all alike, so that the work memory of a layer is too: bytes beyond those before.

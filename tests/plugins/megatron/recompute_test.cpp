@@ -92,14 +92,14 @@ const std::vector<Layout>& layouts() {
 void recomputes(const Rank& rank) {
   start_runtime(rank);
   for (const Layout& layout : layouts()) {
-    const Errors errors = three_steps(
+    const BoundedErrors errors = three_steps(
         model_of(layout.family), {2, false, false}, [&](const auto& dir) { return megatron_policy(dir, layout.keys); },
         plugin_name(), false, true);
     INFO(layout.family << ", " << layout.keys.dump() << ": loss " << errors.loss << " grad " << errors.grad);
-    CHECK(errors.loss <= device_bound(1e-5));
-    CHECK(errors.grad <= device_bound(1e-5));
-    CHECK(errors.norm <= device_bound(1e-5));
-    CHECK(errors.logprob <= device_bound(1e-5));
+    CHECK(errors.loss <= errors.bound.loss);
+    CHECK(errors.grad <= errors.bound.grad);
+    CHECK(errors.norm <= errors.bound.norm);
+    CHECK(errors.logprob <= errors.bound.logprob);
   }
   runtime_test::runtime().stop();
 }

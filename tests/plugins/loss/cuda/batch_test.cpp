@@ -70,6 +70,8 @@ Case random_case(const Options& options, bool equal_lengths, bool unfiltered, ui
     result.inputs[kRewards].push_back(normal(random));
     result.inputs[kPositiveTokens].push_back(411);
   }
+  if (seed % 2 == 0) result.inputs[kHeld] = token(-2, 0.7f);
+  if (seed % 2 == 0 && unfiltered) result.inputs[kHeldUnfiltered] = token(-2, 0.7f);
   return result;
 }
 
