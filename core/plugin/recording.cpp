@@ -57,7 +57,10 @@ void write_recording(const std::filesystem::path& file, const Recording& recordi
   for (const RecordedArray& array : recording.arrays) {
     specs.push_back({array.name, stored_type(array.dtype), array.shape});
   }
-  std::filesystem::create_directories(file.parent_path());
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (error)
+    fail(ErrorKind::data, "plugins.record_dir: cannot make {}: {}", file.parent_path().string(), error.message());
   tensorfile::SafetensorsWriter writer(file, specs, {{kAbout, json_text(recording.about)}});
   for (const RecordedArray& array : recording.arrays) writer.write(array.name, array.bytes);
   writer.finish();

@@ -22,8 +22,7 @@
 #   VERIFY_CONFIG keys of plugin_config without which no instance can be made, for the conformance kit; values are JSON
 #                 or texts without '|', {dir} in them the folder of the plugin. They go into the manifest
 #   ALSO          further plugins of the library (hexad_plugin_desc.next), which are chosen by name too. The program
-#                 hexad-manifest finds them by itself, but for TORCH and SHARED_CXX, whose libraries may not be there
-#                 yet
+#                 hexad-manifest finds them by itself, but for TORCH and SHARED_CXX, whose libraries may be missing
 #
 # If HEXAD_VERIFY names the conformance kit's program (find_package sets it), ctest gets the test verify_<NAME>.
 function(hexad_add_plugin)

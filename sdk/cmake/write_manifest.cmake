@@ -3,8 +3,9 @@
 #   cmake -DLIBRARY=libmy_loss.so -DKIND=loss -DNAME=my_loss [-DCONFIG=keys.json] -P write_manifest.cmake
 # CONFIG: the configuration's declaration, as hexad-manifest wrote it; a .yaml is embedded as the text that it is.
 # UNBUILT: the library need not be there; where it is, nothing is written, for its own build has done so. BUILD: the
-# line that builds it. QUERY: the program hexad-manifest, which asks the library for further plugins (its chain `next`).
-# ALSO: these, as KIND:NAME,KIND:NAME, where it cannot be asked. BUILT: an earlier manifest of it, which has them.
+# line that builds it. QUERY: the program hexad-manifest, which asks the library for further plugins (its chain `next`)
+# and for what its losses need. ALSO: the plugins, as KIND:NAME,KIND:NAME, where it cannot be asked. BUILT: an earlier
+# manifest of it, which has the answers.
 foreach(default VERSION=1.0.0 LICENSE=Apache-2.0 MIN_HOST_MINOR=0 MEMORY=host)
   string(REGEX MATCH "^([A-Z_]+)=(.*)" default ${default})
   if(NOT ${CMAKE_MATCH_1})
@@ -36,16 +37,25 @@ if(CHECK)  # beside the library, with its own digest
   set(check "\n  \"check\": {\"library\": \"${CHECK}\", \"sha256\": \"${check_sha256}\"},")
 endif()
 string(REPLACE "," ";" further "${ALSO}")
+set(inputs "")
 if(QUERY AND EXISTS "${LIBRARY}" AND NOT further)
-  execute_process(COMMAND ${QUERY} --plugins ${LIBRARY} OUTPUT_VARIABLE plugins ERROR_VARIABLE why
-    RESULT_VARIABLE failed)
+  execute_process(COMMAND ${QUERY} --plugins ${LIBRARY}
+    OUTPUT_VARIABLE plugins ERROR_VARIABLE why RESULT_VARIABLE failed)
   if(failed)
     string(STRIP "${why}" why)
     message(STATUS "${NAME}: its further plugins, if it has some, cannot be chosen by name (${why}): name them by ALSO")
   else()
-    string(STRIP "${plugins}" further)
-    string(REPLACE "\n" ";" further "${further}")
-    string(REPLACE " " ":" further "${further}")
+    string(STRIP "${plugins}" plugins)
+    string(REPLACE "\n" ";" plugins "${plugins}")
+    foreach(line ${plugins})  # "loss NAME INPUT INPUT"
+      string(REPLACE " " ";" names "${line}")
+      list(POP_FRONT names kind name)
+      list(APPEND further ${kind}:${name})
+      if(names)
+        list(JOIN names "\", \"" names)
+        list(APPEND inputs "\"${name}\": [\"${names}\"]")
+      endif()
+    endforeach()
   endif()
 endif()
 list(REMOVE_ITEM further ${KIND}:${NAME})
@@ -57,9 +67,17 @@ endforeach()
 if(also)
   list(JOIN also ", " also)
   set(also "\n  \"also\": [${also}],")
-elseif(BUILT AND EXISTS "${BUILT}")
+endif()
+if(inputs)
+  list(JOIN inputs ", " inputs)
+  set(inputs "\n  \"inputs\": {${inputs}},")
+endif()
+if(BUILT AND EXISTS "${BUILT}")
   file(READ "${BUILT}" built)
-  string(REGEX MATCH "\n  \"also\": [^\n]*" also "${built}")
+  string(REGEX MATCH "\n  \"inputs\": [^\n]*" inputs "${built}")
+  if(NOT also)
+    string(REGEX MATCH "\n  \"also\": [^\n]*" also "${built}")
+  endif()
 endif()
 set(config "")
 if(CONFIG)
@@ -104,7 +122,7 @@ file(WRITE ${folder}${stem}.hexad.json "{
   \"abi\": {\"major\": 1, \"min_host_minor\": ${MIN_HOST_MINOR}},
   \"arch\": \"${ARCH}\",${digest}
   \"memory\": [\"${memory}\"],
-  \"requires\": {${requires}},${also}${VERIFY_CONFIG}${check}${config}
+  \"requires\": {${requires}},${also}${inputs}${VERIFY_CONFIG}${check}${config}
   \"license\": \"${LICENSE}\"
 }
 ")

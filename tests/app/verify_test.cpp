@@ -61,6 +61,12 @@ TEST_CASE("a good loss passes every level") {
   CHECK(report.levels[7].not_run == "the loss takes host memory alone");
 }
 
+TEST_CASE("a loss may have inputs of its own, whose names say so") {
+  const PluginFolder folder;
+  const VerifyReport report = verified(folder, "'-DSECOND_INPUT=\"x_teacher\"'", {1});
+  CHECK_MESSAGE(lines(report) == "", lines(report));
+}
+
 TEST_CASE("files that may not be loaded fail level 0, and no code of theirs runs") {
   const PluginFolder folder;
   const auto refused = [&](const std::string& line, const std::string& flags, const Json& manifest = Json::object(),
@@ -95,6 +101,12 @@ TEST_CASE("every broken loss is caught at its level, with its line") {
       {"lies about the size of its vtable", "-DVTABLE_SIZE=900", 1, "struct_size: the vtable says 900 bytes"},
       {"has no proper version", "'-DVERSION=\"new\"'", 1, "version: 'new' is not major.minor.patch"},
       {"declares an input twice", "'-DSECOND_INPUT=\"logprobs\"'", 1, "inputs: 'logprobs' is declared twice"},
+      {"needs an input that no run has", "'-DSECOND_INPUT=\"advantage\"'", 1,
+       "names: 'advantage' is no tensor that a run has, did you mean 'advantages'? (sdk/NAMES.md lists them"},
+      {"declares an input otherwise than runs have it", "'-DSECOND_INPUT=\"rewards\"'", 1,
+       "names: 'rewards' is declared f32 a token, and a run has f32 a sample"},
+      {"declares what a backend makes as a column", "'-DSECOND_INPUT=\"entropy\"'", 1,
+       "names: 'entropy' is what a backend makes: declare it HEXAD_SPEC_DIFFERENTIABLE"},
       {"wants exactly today's host",
        "'-DCREATE_BEGIN=if (host->struct_size != HEXAD_STRUCT_SIZE(hexad_host, extension)) { free(self); return "
        "host->set_error(call, 9, \"other host\", UINT64_MAX); }'",
@@ -182,7 +194,7 @@ TEST_CASE("a pass of all levels is remembered, and plugins.require_verified want
   some.levels = {0, 1};
   CHECK(verify_command(library.string(), some, /*json=*/false, out) == 0);
   CHECK(contains(load(), "has not passed"));  // not all levels
-  const mode_t before = ::umask(0);  // which has no say here
+  const mode_t before = ::umask(0);           // which has no say here
   CHECK(verify_command(library.string(), {}, /*json=*/false, out) == 0);
   ::umask(before);
   CHECK(contains(out.str(), "verify: passed\n"));

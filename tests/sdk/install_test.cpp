@@ -31,6 +31,7 @@ const std::vector<std::string>& expected() {
       "share/doc/hexad-sdk/README.md",
       "share/doc/hexad-sdk/plugins.md",
       "share/doc/hexad-sdk/ABI.md",
+      "share/doc/hexad-sdk/NAMES.md",
       "share/doc/hexad-sdk/CONFIG.md",
   };
   return files;
@@ -49,7 +50,7 @@ TEST_CASE("abi.h compiles as C11, C17, C++17 and C++20, the wrapper as C++20, wi
   const TempDir dir;
   dir.write("abi.c", "#include <hexad/abi.h>\n");
   dir.write("abi.cpp", "#include <hexad/abi.h>\n");
-  for (const char* header : {"plugin", "loss", "generator", "backend", "tensor", "services", "stop_strings"})
+  for (const char* header : {"plugin", "loss", "generator", "backend", "tensor", "services", "stop_strings", "names"})
     dir.write(fmt::format("{}_only.cpp", header), fmt::format("#include <hexad/{}.hpp>\n", header));
   const std::string flags = "-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I " + (prefix() / "include").string();
   for (const auto& [c, cpp] : {std::pair{"gcc", "g++"}, std::pair{"clang", "clang++"}}) {

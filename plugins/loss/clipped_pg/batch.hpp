@@ -18,6 +18,8 @@ enum Input : size_t {
   kSampleMask,
   kRewards,
   kPositiveTokens,
+  kHeld,
+  kHeldUnfiltered,
   kInputCount
 };
 
@@ -38,6 +40,8 @@ CLIPPED_PG_BOTH Sequence sequence_of(const Batch& batch, int64_t row) {
   Sequence sequence;
   sequence.logprobs = part(batch.inputs[kLogprobs]);
   sequence.unfiltered = part(batch.inputs[kUnfiltered]);
+  sequence.held = part(batch.inputs[kHeld]);
+  sequence.held_unfiltered = part(batch.inputs[kHeldUnfiltered]);
   sequence.previous = part(batch.inputs[kPrevious]);
   sequence.generation = part(batch.inputs[kGeneration]);
   sequence.reference = part(batch.inputs[kReference]);

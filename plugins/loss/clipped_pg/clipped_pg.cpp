@@ -25,6 +25,8 @@ class ClippedPg {
       sample_f32("sample_mask"),
       sample_f32("rewards"),
       sample_f32("global_positive_tokens"),
+      token_f32("held_logprobs", HEXAD_SPEC_OPTIONAL),
+      token_f32("held_logprobs_unfiltered", HEXAD_SPEC_OPTIONAL),
   };
   static_assert(std::size(inputs) == kInputCount);
   static constexpr auto& metrics = kMetricSpecs;
@@ -38,6 +40,9 @@ class ClippedPg {
     if (options_.kl_penalty == 0) drop(plan.used_inputs, kReference), drop(plan.used_inputs, kUnfiltered);
     if (options_.force_on_policy) drop(plan.used_inputs, kPrevious);
     if (options_.positive_nll_weight == 0) drop(plan.used_inputs, kRewards), drop(plan.used_inputs, kPositiveTokens);
+    const bool kl_stops = options_.kl_penalty != 0 && !options_.on_policy_kl;  // a gradient
+    if (!kl_stops && !options_.cispo && !options_.force_on_policy) drop(plan.used_inputs, kHeld);
+    if (!kl_stops) drop(plan.used_inputs, kHeldUnfiltered);
     if (options_.truncation == Truncation::none) drop(plan.used_metrics, kIsOobRatio);
   }
 

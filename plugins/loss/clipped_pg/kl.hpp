@@ -5,6 +5,7 @@
 
 #include "numbers.hpp"
 #include "options.hpp"
+#include "sequence.hpp"
 
 namespace clipped_pg {
 
@@ -33,11 +34,12 @@ CLIPPED_PG_BOTH ValueGrad kl_estimate(KlType type, double d) {
   return {to_f32(e - 1 - d), to_f32(e - 1)};
 }
 
-// clamp(w * k(clamp(reference - current)), +-output) and its gradient by `current`. The weight w is
-// exp(current - generation), or exp(current - sg(current)) = 1 with the same gradient w; where the input clamp acts,
-// the whole token is constant.
-CLIPPED_PG_BOTH WeightedKl weighted_kl(const Options& options, double current, double reference, double generation) {
-  double d = reference - current;
+// clamp(w * k(clamp(reference - current)), +-output) and its gradient by `current`, which is token.unfiltered. The
+// weight w is exp(current - generation), or exp(current - sg(current)) = 1 with the same gradient w; where the input
+// clamp acts, the whole token is constant.
+CLIPPED_PG_BOTH WeightedKl weighted_kl(const Options& options, const Token& token) {
+  const double current = token.unfiltered;
+  double d = token.reference - current;
   bool constant = false;
   if (options.kl_input_clamp) {
     const double clamped = clamp(d, -*options.kl_input_clamp, *options.kl_input_clamp);
@@ -45,7 +47,7 @@ CLIPPED_PG_BOTH WeightedKl weighted_kl(const Options& options, double current, d
     d = clamped;
   }
   const ValueGrad k = kl_estimate(options.kl_type, d);
-  const double raw = options.on_policy_kl ? exp_f32(current - generation) : 1;
+  const double raw = exp_f32(options.on_policy_kl ? current - token.generation : token.moved);
   const double weight = finite_or_zero(raw);
   WeightedKl kl{weight * k.value, weight * k.value, weight * k.grad};
   if (options.kl_output_clamp) {

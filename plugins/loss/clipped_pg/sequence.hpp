@@ -8,9 +8,10 @@
 
 namespace clipped_pg {
 
-// The values of one token; `mask` is token_mask.
+// The values of one token; `mask` is token_mask. `held` is `current` where that lets no gradient through; `moved` is
+// how far `unfiltered` is from what it is there, 0 in a run.
 struct Token {
-  double current, unfiltered, previous, generation, reference, advantage, mask;
+  double current, unfiltered, held, moved, previous, generation, reference, advantage, mask;
 };
 
 // What is one number a sequence.
@@ -23,7 +24,7 @@ struct SequenceSums {
 
 // Views of a sequence's arrays; those that the options do not need are empty.
 struct Sequence {
-  std::span<const float> logprobs, unfiltered, previous, generation, reference, advantages, mask;
+  std::span<const float> logprobs, unfiltered, held, held_unfiltered, previous, generation, reference, advantages, mask;
   std::span<float> grad, grad_unfiltered;  // of the loss; the second is empty if `unfiltered` is
   double sample_mask = 1;
   double reward = 0;
@@ -38,13 +39,19 @@ struct Sequence {
   // log-prob and goes on counting it; it has no gradient.
   CLIPPED_PG_BOTH bool removed(size_t t) const { return logprobs[t] == -INFINITY; }
 
-  // Without `previous` the previous policy is the current one.
+  // Without `previous` the previous policy is the current one, held.
   CLIPPED_PG_BOTH Token token(size_t t) const {
     Token token;
     token.current = removed(t) ? 0 : logprobs[t];
     token.mask = mask[t];
     token.unfiltered = unfiltered.empty() ? token.current : unfiltered[t];
-    token.previous = previous.empty() ? token.current : previous[t];
+    token.held = held.empty() || removed(t) ? token.current : held[t];
+    if (unfiltered.empty()) {
+      token.moved = held.empty() ? 0 : token.current - token.held;
+    } else {
+      token.moved = held_unfiltered.empty() ? 0 : token.unfiltered - held_unfiltered[t];
+    }
+    token.previous = previous.empty() ? token.held : previous[t];
     token.generation = generation[t];
     token.reference = reference.empty() ? 0 : reference[t];
     token.advantage = advantages[t];

@@ -13,7 +13,8 @@ CLIPPED_PG_BOTH double add_actor(const Options& options, const Sequence& sequenc
   const Token token = sequence.token(t);
   const double token_weight = sequence.token_weight(token);
   const double loss_weight = sequence.loss_weight(options, token);
-  const double ratio = options.sequence_ratios ? sequence.sums.ratio : exp_f32(token.current - token.previous);
+  const double now = options.cispo ? token.held : token.current;  // CISPO's ratio is a weight
+  const double ratio = options.sequence_ratios ? sequence.sums.ratio : exp_f32(now - token.previous);
   const Objective pg = objective(options, ratio, token.current, token.advantage);
   const Weight weight = importance_weight(options, token, sequence.sums);
   const double applied = options.importance_correction ? weight.value : 1;
@@ -43,7 +44,7 @@ CLIPPED_PG_BOTH void spread_gradient(const Sequence& sequence, size_t t, double 
 CLIPPED_PG_BOTH void add_kl(const Options& options, const Sequence& sequence, size_t t, Totals& totals) {
   const Token token = sequence.token(t);
   const double weight = sequence.loss_weight(options, token);
-  const WeightedKl kl = weighted_kl(options, token.unfiltered, token.reference, token.generation);
+  const WeightedKl kl = weighted_kl(options, token);
   totals.kl += kl.value * weight;
   if (weight == 0 && !std::isnan(kl.by_weight)) return;
   // One after the other in fp32: where an unclamped KL is huge, both swallow the rest of the gradient and cancel.

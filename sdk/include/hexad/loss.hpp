@@ -51,6 +51,8 @@ class LossBatch {
   const DLTensor* tensor(size_t input) const { return batch_->inputs[input].tensor; }
   // Empty if the batch does not have it.
   std::span<const float> f32(size_t input) const { return view<const float>(tensor(input)); }
+  // What `input` is where the loss lets no gradient through; `held` is the index of its "held_" input (rule T6).
+  std::span<const float> held(size_t held, size_t input) const { return f32(has(held) ? held : input); }
 
  private:
   const hexad_loss_batch* batch_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <hexad/names.hpp>
+
 namespace hexad::verify {
 namespace {
 
@@ -16,6 +18,9 @@ std::string fault_of_columns(const hexad_completion& event, int64_t prompt_token
     const hexad_named_tensor& column = event.columns[i];
     if (!column.name || !*column.name) return "a column has no name";
     const std::string name = "'" + std::string(column.name) + "' ";
+    const sdk::KnownTensor* known = sdk::known_tensor(column.name);
+    if (known ? known->source != sdk::Source::generator : !sdk::is_own_name(column.name))
+      return name + "is no column of a generator's" + sdk::meant_name(column.name) + sdk::kOwnNames;
     if (!column.tensor || column.axis != HEXAD_AXIS_TOKEN) return name + "is no tensor with the axis HEXAD_AXIS_TOKEN";
     if (column.tensor->device.device_type != kDLCPU || column.tensor->strides)
       return name + "is not contiguous in host memory, without strides";

@@ -7,6 +7,8 @@
 #include <random>
 #include <string_view>
 
+#include <hexad/names.hpp>
+
 #include "sdk/verify/cuda/device.hpp"
 #include "sdk/verify/guarded.hpp"
 
@@ -53,6 +55,13 @@ LossSequence make_sequence(const hexad_loss_vtable& vtable, int64_t length, uint
     const bool starts_with_zero = token && (is_mask(spec) || contains(spec.name, "logprobs"));
     if (starts_with_zero && length > 0) values[0] = 0;
   }
+  for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
+    for (uint32_t j = 0; j < vtable.num_inputs; ++j) {
+      const bool holds =
+          is_held(vtable.inputs[i]) && sdk::held_tensor(vtable.inputs[i].name)->name == vtable.inputs[j].name;
+      if (holds) sequence.values[i] = sequence.values[j];
+    }
+  }
   return sequence;
 }
 
@@ -94,6 +103,8 @@ void store_as(GuardedTensor& tensor, DLDataType dtype, size_t index, double valu
 }  // namespace
 
 bool is_mask(const hexad_tensor_spec& spec) { return std::string_view(spec.name).ends_with("mask"); }
+
+bool is_held(const hexad_tensor_spec& spec) { return sdk::held_tensor(spec.name) != nullptr; }
 
 int64_t LossCase::num_tokens() const {
   int64_t tokens = 0;
@@ -138,7 +149,7 @@ LossUse plan_of(const Subject& subject, void* instance, std::string* error) {
   const auto call = subject.engine->call();
   if (vtable->plan(static_cast<hexad_loss*>(instance), call->handle(), &plan) != HEXAD_OK && error)
     *error = call->text();
-  return {plan.used_inputs, true};
+  return {.inputs = plan.used_inputs};
 }
 
 // The tensors of one compute call.
@@ -167,7 +178,7 @@ LossCall::LossCall(const Subject& subject, const LossCase& batch, const LossUse&
   for (uint32_t i = 0; i < vtable.num_inputs; ++i) {
     const hexad_tensor_spec& spec = vtable.inputs[i];
     const bool token = spec.axis == HEXAD_AXIS_TOKEN, optional = spec.flags & HEXAD_SPEC_OPTIONAL;
-    const bool given = (use.inputs >> i & 1) && (use.optional || !optional);
+    const bool given = (use.inputs >> i & 1) && (is_held(spec) ? use.held : use.optional || !optional);
     const int64_t rows = token ? arrays.cu_seqlens.back() : static_cast<int64_t>(batch.sequences.size());
     const auto make = [&](DLDataType dtype) {
       return given ? std::make_unique<GuardedTensor>(dtype, std::vector<int64_t>{rows}, subject.cuda) : nullptr;

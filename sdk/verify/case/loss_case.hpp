@@ -13,6 +13,7 @@ namespace hexad::verify {
 struct LossUse {
   uint64_t inputs = ~uint64_t{0};
   bool optional = true;  // whether optional inputs are given
+  bool held = false;     // whether those of them are that hold another input (rule T6)
 };
 
 // One sequence: for every declared input its values, `length` of them for token inputs, one for sample inputs.
@@ -38,6 +39,7 @@ struct LossCase {
 // both sequences of each pair.
 LossCase make_case(const hexad_loss_vtable& vtable, const std::vector<int64_t>& lengths, uint64_t seed);
 bool is_mask(const hexad_tensor_spec& spec);
+bool is_held(const hexad_tensor_spec& spec);  // its values are those of the input that it holds
 
 struct LossResult {
   hexad_code code = HEXAD_OK;

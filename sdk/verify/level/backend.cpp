@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include <hexad/names.hpp>
+
 #include "sdk/verify/case/backend_case.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
@@ -50,7 +52,21 @@ class Bench {
     const bool logprobs = std::any_of(info.outputs, info.outputs + info.num_outputs,
                                       [](const char* name) { return std::string_view(name) == "logprobs"; });
     findings_.expect(logprobs, "describe", "outputs lack logprobs, which every loss differentiates");
+    check_names(info);
     return findings_.expect(ids, "describe", "the first input is not input_ids");
+  }
+
+  // Outputs that a loss may differentiate, and columns that a batch may have.
+  void check_names(const hexad_backend_info& info) {
+    const auto check = [&](const char* name, const char* list, bool made) {
+      const sdk::KnownTensor* known = sdk::known_tensor(name);
+      const bool right = known ? (known->source == sdk::Source::backend) == made : sdk::is_own_name(name);
+      findings_.expect(right, "names",
+                       std::string("'") + name + "' among its " + list + " is no tensor of this kind" +
+                           sdk::meant_name(name) + sdk::kOwnNames);
+    };
+    for (int64_t i = 0; i < info.num_outputs; ++i) check(info.outputs[i], "outputs", /*made=*/true);
+    for (int64_t i = 0; i < info.num_inputs; ++i) check(info.inputs[i], "inputs", /*made=*/false);
   }
 
   std::vector<float> logprobs(int32_t which = HEXAD_WEIGHTS_CURRENT) {

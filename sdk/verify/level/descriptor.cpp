@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <hexad/names.hpp>
+
 #include "sdk/verify/level/levels.hpp"
 
 namespace hexad::verify {
@@ -65,6 +67,44 @@ void check_size(uint32_t size, size_t known, const char* what, Findings& finding
                       ". Fill it with HEXAD_STRUCT_SIZE");
 }
 
+std::string text_of(DLDataType dtype, int32_t axis) {
+  const char* kind = dtype.code == kDLFloat ? "f" : dtype.code == kDLInt ? "i" : dtype.code == kDLUInt ? "u" : "type ";
+  const char* each = axis == HEXAD_AXIS_TOKEN    ? " a token"
+                     : axis == HEXAD_AXIS_SAMPLE ? " a sample"
+                                                 : " of another axis";
+  return kind + std::to_string(dtype.bits) + each;
+}
+
+// That a run may have the input, and as it is declared.
+void check_known(const hexad_tensor_spec& input, Findings& findings) {
+  const std::string name = std::string("'") + input.name + "' ";
+  if (const sdk::KnownTensor* held = sdk::held_tensor(input.name)) {
+    const bool fits = (input.flags & (HEXAD_SPEC_OPTIONAL | HEXAD_SPEC_DIFFERENTIABLE)) == HEXAD_SPEC_OPTIONAL &&
+                      input.dtype.code == kDLFloat && input.dtype.bits == 32 && input.axis == held->axis;
+    findings.expect(fits, "names", name + "must be HEXAD_SPEC_OPTIONAL, not differentiable, and else as what it holds");
+    return;
+  }
+  const sdk::KnownTensor* known = sdk::known_tensor(input.name);
+  if (!known && sdk::is_own_name(input.name)) return;
+  if (!known) {
+    const std::string text = name + "is no tensor that a run has" + sdk::meant_name(input.name) + sdk::kOwnNames;
+    if (input.flags & HEXAD_SPEC_OPTIONAL) {
+      findings.prefer(false, "names", text);
+    } else {
+      findings.expect(false, "names", text);
+    }
+    return;
+  }
+  const DLDataType dtype = input.dtype, wanted = known->dtype;
+  findings.expect(
+      dtype.code == wanted.code && dtype.bits == wanted.bits && input.axis == known->axis, "names",
+      name + "is declared " + text_of(dtype, input.axis) + ", and a run has " + text_of(wanted, known->axis));
+  const bool made = known->source == sdk::Source::backend, differentiable = input.flags & HEXAD_SPEC_DIFFERENTIABLE;
+  findings.expect(made == differentiable, "names",
+                  name + (made ? "is what a backend makes: declare it HEXAD_SPEC_DIFFERENTIABLE"
+                               : "is HEXAD_SPEC_DIFFERENTIABLE, and no backend makes it"));
+}
+
 void check_inputs(const hexad_loss_vtable& loss, Findings& findings) {
   std::set<std::string> names;
   bool differentiable = false;
@@ -74,6 +114,7 @@ void check_inputs(const hexad_loss_vtable& loss, Findings& findings) {
     findings.expect(names.insert(name).second, "inputs", "'" + name + "' is declared twice");
     findings.expect(input.axis >= HEXAD_AXIS_NONE && input.axis <= HEXAD_AXIS_RAGGED, "inputs",
                     "'" + name + "' has axis " + std::to_string(input.axis));
+    check_known(input, findings);
     if (!(input.flags & HEXAD_SPEC_DIFFERENTIABLE)) continue;
     differentiable = true;
     findings.expect(input.dtype.code == kDLFloat && input.dtype.bits == 32, "inputs",

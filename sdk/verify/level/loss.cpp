@@ -3,16 +3,15 @@
 #include <limits>
 #include <numeric>
 
+#include "sdk/verify/case/loss_case.hpp"
+#include "sdk/verify/case/slope.hpp"
 #include "sdk/verify/instance.hpp"
 #include "sdk/verify/level/levels.hpp"
-#include "sdk/verify/case/loss_case.hpp"
 
 namespace hexad::verify {
 namespace {
 
-constexpr double kStep = 4e-3;      // of a central difference
-constexpr double kGradient = 2e-3;  // largest difference from it, relative to the largest gradient
-constexpr double kKink = 1e-2;      // slopes left and right that differ by more stand at a kink
+constexpr double kGradient = 2e-3;  // largest difference from central differences, relative to the largest gradient
 constexpr double kSplit = 1e-6;     // relative, of sums over parts
 constexpr double kRounding = 1e-7;  // of a loss that is computed in f32, relative
 constexpr int64_t kManyTokens = 1 << 20;
@@ -39,6 +38,18 @@ class Bench {
     return make_case(vtable(), lengths, seed);
   }
   LossResult run(const LossCase& batch) const { return verify::compute(subject_, self_, batch, use_); }
+  // Whether the loss lets no gradient through in places, and a run that holds what it takes there.
+  bool holds() const {
+    for (uint32_t i = 0; i < vtable().num_inputs; ++i) {
+      if (uses(i) && is_held(vtable().inputs[i])) return true;
+    }
+    return false;
+  }
+  LossResult with_held(const LossCase& batch) const {
+    LossUse use = use_;
+    use.held = true;
+    return verify::compute(subject_, self_, batch, use);
+  }
   // A run that has to succeed.
   LossResult good(const LossCase& batch, const std::string& what) const {
     LossResult result = run(batch);
@@ -63,55 +74,67 @@ bool near(double a, double b, double relative) {
   return std::abs(a - b) <= relative * std::max({std::abs(a), std::abs(b), 1e-3});
 }
 
-// The value in front of the plugin is an f32: the difference is taken between the f32 neighbours that it saw.
-double at(double x, double step) { return static_cast<float>(static_cast<float>(x) + step); }
+// Where the loss lets no gradient through it takes what it is given to hold. Given the values that it has anyway, it
+// gives what it gives in a run.
+void check_held(const Bench& bench, const LossCase& batch, const LossResult& result) {
+  const LossResult held = bench.with_held(batch);
+  bench.findings().expect(held.code == HEXAD_OK, "held", "compute failed with its held_ inputs: " + held.text);
+  bool same = near(held.loss, result.loss, kSplit);
+  for (size_t g = 0; g < result.grads.size(); ++g) {
+    for (size_t t = 0; t < result.grads[g].size(); ++t) same = same && near(held.grads[g][t], result.grads[g][t], 1e-5);
+  }
+  bench.findings().expect(same, "held",
+                          "loss or gradient differ (" + std::to_string(result.loss) + ", " + std::to_string(held.loss) +
+                              ") when its held_ inputs hold what the held inputs are (rule T6)");
+}
 
-// The slope at one value, or NaN at a kink, where left and right differ.
-double slope(const Bench& bench, LossCase& batch, double& value, double middle_loss) {
-  const double middle = static_cast<float>(value), right = at(middle, kStep), left = at(middle, -kStep),
-               original = value;
-  value = right;
-  const double above = bench.run(batch).loss;
-  value = left;
-  const double below = bench.run(batch).loss;
-  value = original;
-  const double from_right = (above - middle_loss) / (right - middle),
-               from_left = (middle_loss - below) / (middle - left);
-  if (std::abs(from_right - from_left) > kKink * std::max(std::abs(from_right), std::abs(from_left)))
-    return std::nan("");
-  return (above - below) / (right - left);
+// Positions of the batch whose gradient differences could tell, and those at a kink.
+struct Tested {
+  int measured = 0, kinks = 0;
+};
+
+// The gradient by one input. `loss`: of the batch as it is.
+void check_gradient_by(const Bench& bench, uint32_t input, const std::vector<float>& grad, LossCase& batch, double loss,
+                       Tested& tested) {
+  const std::string by = std::string("d loss / d ") + bench.vtable().inputs[input].name;
+  const char* hint = bench.holds() ? "" : " (a loss that stops gradients on purpose says so: rule T6)";
+  double largest = 1e-12;
+  for (float value : grad) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  bench.findings().expect(largest > 1e-12, "gradient", "every " + by + " is 0");
+  size_t position = 0;
+  for (LossSequence& sequence : batch.sequences) {
+    for (double& value : sequence.values[input]) {
+      const size_t at = position++;
+      const double original = value;
+      const auto loss_with = [&](double moved) {
+        value = moved;
+        return bench.with_held(batch).loss;
+      };
+      const std::optional<Slope> expected = slope_at(loss_with, original, loss);
+      value = original;
+      ++(expected ? tested.measured : tested.kinks);
+      if (!expected) continue;
+      // A difference of two losses keeps their rounding: terms of size 1, divided by the tokens, as far as f32 goes.
+      const double rounding = 2 * kRounding / expected->step / batch.valid_tokens;
+      bench.findings().expect(std::abs(expected->value - grad[at]) <= kGradient * largest + rounding, "gradient",
+                              by + "[" + std::to_string(at) + "] is " + std::to_string(grad[at]) +
+                                  ", central differences give " + std::to_string(expected->value) + hint);
+    }
+  }
 }
 
 void check_gradient(const Bench& bench) {
   LossCase batch = bench.batch({1, 9, 16, 23}, 101);
   const LossResult result = bench.good(batch, "gradient");
+  if (bench.holds()) check_held(bench, batch, result);
+  const double loss = bench.with_held(batch).loss;
   const std::vector<uint32_t> inputs = bench.differentiable();
-  int measured = 0, kinks = 0;
+  Tested tested;
   for (size_t g = 0; g < inputs.size(); ++g) {
-    if (!bench.uses(inputs[g]) || result.grads[g].empty()) continue;
-    // A difference of two losses keeps their rounding: terms of size 1, divided by the tokens, as far as f32 goes.
-    const double rounding = kRounding / kStep / batch.valid_tokens;
-    double largest = 1e-12;
-    for (float grad : result.grads[g]) largest = std::max(largest, std::abs(static_cast<double>(grad)));
-    size_t position = 0;
-    for (LossSequence& sequence : batch.sequences) {
-      for (double& value : sequence.values[inputs[g]]) {
-        const double expected = slope(bench, batch, value, result.loss), got = result.grads[g][position++];
-        if (std::isnan(expected)) {
-          ++kinks;
-          continue;
-        }
-        ++measured;
-        bench.findings().expect(std::abs(expected - got) <= kGradient * largest + rounding, "gradient",
-                                std::string("d loss / d ") + bench.vtable().inputs[inputs[g]].name + "[" +
-                                    std::to_string(position - 1) + "] is " + std::to_string(got) +
-                                    ", central differences give " + std::to_string(expected));
-      }
-    }
-    bench.findings().expect(largest > 1e-12, "gradient",
-                            std::string("every d loss / d ") + bench.vtable().inputs[inputs[g]].name + " is 0");
+    if (bench.uses(inputs[g]) && !result.grads[g].empty())
+      check_gradient_by(bench, inputs[g], result.grads[g], batch, loss, tested);
   }
-  bench.findings().prefer(measured > kinks, "gradient",
+  bench.findings().prefer(tested.measured > tested.kinks, "gradient",
                           "most positions stand at a kink of the loss: the gradient was hardly tested");
 }
 
