@@ -10,6 +10,7 @@ namespace hexad::cli {
 void add_train(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_config(CLI::App& app, int& exit_code);
+void add_checkpoint(CLI::App& app, int& exit_code);
 void add_plugin(CLI::App& app, int& exit_code);
 // As the subcommand `name`, or with an empty name as all that the program does.
 void add_plugin_verify(CLI::App& app, const char* name, int& exit_code);

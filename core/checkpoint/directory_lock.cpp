@@ -11,7 +11,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 
 namespace hexad::checkpoint {
 

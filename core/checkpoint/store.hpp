@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/checkpoint/checksums.hpp"
 #include "core/checkpoint/directory_lock.hpp"
 #include "core/config/typed/system_config.hpp"
 
@@ -26,13 +28,15 @@ struct TrainingInfo {
   nlohmann::ordered_json loader;          // data::LoaderState
   nlohmann::ordered_json identity;        // model, dataset ...: what must not change between save and resume
   std::map<std::string, double> metrics;  // "val:accuracy", "train:reward" ...: what retention ranks by
+  FileSums files;                         // of this checkpoint, but for this one; empty: an older version made it
 };
 
 // checkpoint_dir/
 //   latest_checkpoint_status.json, step_N/{training_info.json, config.yaml, policy/{weights,optimizer,tokenizer}/}
+//   run_N/: what was set aside, alike
 // A step is written as tmp_step_N and renamed when complete; an existing step_N becomes old_step_N until the new one is
-// in place. Whatever moment the process dies at, the newest complete step_N is whole. One thread, one process a
-// directory.
+// in place. Whatever moment the process dies at, the newest complete step_N is whole. What a disk does to it later is
+// found by its checksums; it becomes damaged_step_N then, and nothing removes it. One thread, one process a directory.
 class Store {
  public:
   // Removes what an earlier process left half-written. Throws Error(data) if the directory cannot be made, or another
@@ -46,6 +50,13 @@ class Store {
   };
   // The newest complete checkpoint. Throws Error(data) if its training_info.json cannot be read.
   std::optional<Found> latest() const;
+  // Moves the checkpoints into run_<n>, n the next free number, and returns that folder; nothing where there are none.
+  // A process that dies meanwhile leaves the newest where it was.
+  std::optional<std::filesystem::path> set_aside();
+  // The newest one whose files are what was saved (inspect). Newer ones become damaged_step_N, and `tell` gets a line
+  // of what is wrong with each. Throws Error(data) if there are some, and none of them is intact, or if the newest is
+  // not and checkpointing.resume_from_older is false; nothing is renamed then.
+  std::optional<Found> newest_intact(const std::function<void(const std::string&)>& tell);
   // Throws Error(data) listing every difference unless the checkpoint was made by the same model and data.
   static void require_same(const Found& found, const nlohmann::ordered_json& identity);
 
@@ -53,18 +64,38 @@ class Store {
   std::filesystem::path begin(int64_t step);
   // Removes it again: it cannot be finished.
   void abandon(int64_t step);
-  // Writes training_info.json and config.yaml, syncs, renames, updates latest_checkpoint_status.json, deletes what
-  // retention does not keep: the latest, the best keep_top_k by metric_name among steps divisible by save_period (ties:
-  // the newer; a missing metric is the worst; no metric_name: the newest), and the newest ft_keep_latest_k.
+  // Writes training_info.json and config.yaml, with the checksums of both where info.files has some, syncs, renames,
+  // updates latest_checkpoint_status.json, deletes what retention does not keep: the latest, the best keep_top_k by
+  // metric_name among steps divisible by save_period (ties: the newer; a missing metric is the worst; no metric_name:
+  // the newest), and the newest ft_keep_latest_k.
   void commit(int64_t step, const TrainingInfo& info, const std::string& resolved_config);
 
  private:
+  double score_of(const std::filesystem::path& directory) const;
   void retain() const;
 
   config::CheckpointingConfig config_;
   std::filesystem::path root_;
   std::optional<DirectoryLock> lock_;
 };
+
+// What the training_info.json of a step_N directory says. Throws Error(data) if it cannot be read, or is damaged.
+TrainingInfo read_info(const std::filesystem::path& directory);
+
+// A step_N directory as it is now.
+struct Inspection {
+  TrainingInfo info;
+  std::vector<std::string> damage;  // what is not as it was saved, a line each; empty: intact, as far as can be told
+};
+// Reads all of its files.
+Inspection inspect(const std::filesystem::path& directory);
+// The step_N directories in a directory of checkpoints, with their steps, in order; all: also those that lack their
+// training_info.json. Throws Error(data) if they cannot be listed.
+std::vector<std::pair<int64_t, std::filesystem::path>> list_steps(const std::filesystem::path& directory,
+                                                                  bool all = false);
+// Throws Error(data) if the model directory is one of a checkpoint (step_N, or its policy/weights), and a file is not
+// what was saved; those of the optimizer do not matter.
+void require_intact_model(const std::filesystem::path& model_dir);
 
 // True for a step_N directory of a run's checkpoints.
 bool is_checkpoint(const std::filesystem::path& directory);

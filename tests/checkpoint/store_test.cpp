@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "lib/base/error.hpp"
+#include "tests/support/report.hpp"
+#include "tests/support/small_disk.hpp"
 
 using namespace hexad;
 using checkpoint::Store;
@@ -93,6 +95,40 @@ TEST_CASE("the checkpoint of another model is refused with the differences") {
   Store::require_same(*found, {{"model", {{"hidden_size", 64}}}});
   CHECK_THROWS_WITH_AS(Store::require_same(*found, {{"model", {{"hidden_size", 128}}}}),
                        doctest::Contains("model.hidden_size: saved 64, now 128"), Error);
+}
+
+TEST_CASE("checkpoints that are set aside stay, and the next run begins without them") {
+  TempStore temp;
+  Store store(temp.config);
+  CHECK_FALSE(store.set_aside());  // there are none
+  save(store, 2, 0.5);
+  save(store, 10, 0.6);
+  fs::create_directories(temp.path("step_12/policy"));  // not whole, and not ours to delete
+  fs::create_directories(temp.path("run_7"));           // of an earlier run, or somebody's own
+  CHECK(store.set_aside() == temp.path("run_8"));
+  CHECK_FALSE(store.latest());
+  for (const char* kept : {"run_8/step_2/training_info.json", "run_8/step_10/policy/weights/model.safetensors",
+                           "run_8/step_12/policy", "run_8/latest_checkpoint_status.json", "run_7"})
+    CHECK_MESSAGE(fs::exists(temp.path(kept)), kept);
+  save(store, 1, 0.1);
+  CHECK(store.latest()->step == 1);
+  CHECK(store.set_aside() == temp.path("run_9"));
+}
+
+TEST_CASE("a checkpoint that cannot be moved is an error, and the newest stays where it was") {
+  TempStore temp;
+  Store store(temp.config);
+  save(store, 5, 0.5);
+  const SmallDisk mounted(temp.path("step_3"), 4096);  // which has no other name
+  if (!mounted) return test_report::skipped("a mount of its own is not allowed");
+  CHECK_THROWS_WITH_AS(
+      store.set_aside(),
+      doctest::Contains(fmt::format("checkpointing.resume_if_exists: cannot move the checkpoints of {} "
+                                    "to {}: Device or resource busy",
+                                    temp.config.checkpoint_dir, temp.path("run_1").string())
+                            .c_str()),
+      Error);
+  CHECK(store.latest()->step == 5);
 }
 
 TEST_CASE("a damaged training_info.json is named, with what to do") {

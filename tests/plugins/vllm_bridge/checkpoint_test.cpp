@@ -67,6 +67,21 @@ TEST_CASE("what is written is a Hugging Face directory") {
   CHECK(std::distance(std::filesystem::directory_iterator(parent.path()), std::filesystem::directory_iterator()) == 3);
 }
 
+TEST_CASE("a file that a link names outside of the model's folder is linked, and not copied") {
+  HostCall host;
+  const ModelDir model, elsewhere;
+  std::ofstream(elsewhere.path() / "vocab.txt") << "of somebody else";
+  std::filesystem::create_symlink(elsewhere.path() / "vocab.txt", model.path() / "vocab.txt");
+  std::filesystem::create_symlink("config.json", model.path() / "other_name.json");
+  const std::filesystem::path dir = model.path() / "refit";
+  hexad::vllm::Checkpoint checkpoint(dir, model.path(), hexad::vllm::Seconds(20));
+  checkpoint.add(host.service(), Bucket("w").list());
+  checkpoint.finish(host.service());
+  CHECK(std::filesystem::read_symlink(dir / "vocab.txt") == std::filesystem::canonical(elsewhere.path() / "vocab.txt"));
+  CHECK_FALSE(std::filesystem::is_symlink(dir / "config.json"));
+  CHECK_FALSE(std::filesystem::is_symlink(dir / "other_name.json"));
+}
+
 TEST_CASE("a disk that is full for a while delays an update") {
   for (const bool at_index : {false, true}) {
     CAPTURE(at_index);
