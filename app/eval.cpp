@@ -7,6 +7,7 @@
 #include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
 #include "core/config/typed/run_config.hpp"
+#include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::cli {
@@ -46,6 +47,7 @@ void add_eval(CLI::App& app, int& exit_code) {
     } else {
       print(config::run_config(resolved).eval, result);
     }
+    if (!result.not_saved.empty()) fail(ErrorKind::data, "{}", result.not_saved);
     exit_code = 0;
   });
 }

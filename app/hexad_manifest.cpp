@@ -1,9 +1,10 @@
 // hexad-manifest KIND NAME keys.yaml OUT.json: checks a plugin's keys, facts and rules (sdk/CONFIG.md), and writes them
 // as its manifest holds them. hexad-manifest --plugins FILE.so: prints "kind name" of every plugin of a library that
-// has just been built, a line each. hexad_add_plugin() runs both.
+// has just been built, a line each; of a loss also the inputs that it cannot do without. hexad_add_plugin() runs both.
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iostream>
 
 #include <hexad/abi.h>
@@ -23,6 +24,16 @@ int compile(const std::string& kind, const std::string& name, const std::string&
   }
   hexad::write_file(out, hexad::json_text(hexad::config::compile_declaration(keys, *known, name)) + "\n");
   return 0;
+}
+
+// The names of tensors that every batch of a loss must have. One that is no word is the conformance kit's to tell.
+void print_inputs(const hexad_loss_vtable& loss) {
+  for (int64_t i = 0; loss.inputs && i < int64_t{loss.num_inputs}; ++i) {
+    const hexad_tensor_spec& input = loss.inputs[i];
+    if ((input.flags & HEXAD_SPEC_OPTIONAL) || !input.name || !*input.name) continue;
+    const auto is_plain = [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; };
+    if (std::string_view name = input.name; std::ranges::all_of(name, is_plain)) std::cout << ' ' << name;
+  }
 }
 
 // A query is static data (rule H1): it needs no more of a host than its version.
@@ -46,7 +57,9 @@ int list_plugins(const std::string& library) {
                        hexad::plugin::valid_plugin_name(plugin.name);
     if (!named || std::ranges::find(known, plugin) != known.end()) continue;  // the conformance kit tells
     known.push_back(plugin);
-    std::cout << hexad::plugin::kind_name(plugin.kind) << ' ' << plugin.name << '\n';
+    std::cout << hexad::plugin::kind_name(plugin.kind) << ' ' << plugin.name;
+    if (plugin.kind == hexad::plugin::Kind::loss && desc->loss) print_inputs(*desc->loss);
+    std::cout << '\n';
   }
   return 0;
 }

@@ -1,10 +1,10 @@
 // hexad-verify PLUGIN: the conformance kit without the engine, for those who build plugins.
-#include <cstdio>
-
-#include "lib/base/error.hpp"
 #include "app/commands.hpp"
+#include "app/program.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{
       "Runs Hexad's conformance levels on a plugin. Exit status: 0 passed, 1 failed, 2 wrong usage or, with --strict, "
       "warnings."};
@@ -14,9 +14,12 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
-  } catch (const hexad::Error& error) {
-    std::fprintf(stderr, "hexad-verify: %s\n", error.what());
-    return error.exit_code();
   }
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hexad::cli::run_program("hexad-verify", [&] { return run(argc, argv); });
 }

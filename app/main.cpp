@@ -2,15 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <iostream>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "app/commands.hpp"
+#include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/plugin/crash_report.hpp"
-#include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 
 namespace {
@@ -58,12 +57,7 @@ std::string dashed_override(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  hexad::plugin::install_crash_report();  // environments are called in this process
-  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, the kernel reaps children, and how they ended is lost
-  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
+int run(int argc, char** argv) {
   CLI::App app{"Hexad: RL post-training for LLMs. Backends, generators and losses are plugins, chosen in YAML."};
   app.set_version_flag("--version", HEXAD_VERSION);
   app.require_subcommand(1);
@@ -78,6 +72,7 @@ int main(int argc, char** argv) {
   hexad::cli::add_tokenize(app, exit_code);
   hexad::cli::add_convert(app, exit_code);
   hexad::cli::add_report(app, exit_code);
+  hexad::cli::add_checkpoint(app, exit_code);
   hexad::cli::add_worker(app, exit_code);
   hexad::cli::add_plugin_process(app, exit_code);
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
@@ -91,12 +86,15 @@ int main(int argc, char** argv) {
     if (const std::string hint = code == 0 ? "" : dashed_override(app, argc, argv); !hint.empty())
       std::fprintf(stderr, "%s\n", hint.c_str());
     return code == 0 ? 0 : 2;
-  } catch (const hexad::Error& error) {
-    std::fprintf(stderr, "hexad: %s\n", error.what());
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "hexad: internal error: %s\n", error.what());
-    return 1;
   }
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  hexad::plugin::install_crash_report();  // environments are called in this process
+  std::signal(SIGCHLD, SIG_DFL);          // where it is ignored, the kernel reaps children, and how they ended is lost
+  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
+  return hexad::cli::run_program("hexad", [&] { return run(argc, argv); });
 }

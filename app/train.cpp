@@ -1,12 +1,15 @@
 // hexad train CONFIG [key=value ...]
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
 #include "app/commands.hpp"
+#include "app/early_end.hpp"
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
 #include "compat/compat.hpp"
@@ -16,23 +19,62 @@
 #include "core/cluster/process/launch.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/base/error.hpp"
+#include "lib/process/start.hpp"
 
 namespace hexad::cli {
 namespace {
 
-std::atomic<int> interrupts{0};
+constexpr int kInterrupted = 130;
+
+algorithm::Interruption interruption;
+std::atomic<bool> has_begun = false;  // until then there is nothing to end in order
 Presses presses;
+
+void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
+
+Presses::Meaning meaning_of(int signal) {
+  // The terminal is gone: the system and the shell may both say so, and nobody has pressed anything.
+  if (signal == SIGHUP) return interruption.interrupted > 0 ? Presses::Meaning::same : Presses::Meaning::first;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return presses.count(signal, int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
+}
 
 // The first Ctrl-C asks for an orderly end; the second ends at once (the workers end with us).
 void on_interrupt(int signal) {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const Presses::Meaning meaning = presses.count(signal, int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
-  if (meaning == Presses::Meaning::second) ::_exit(130);
-  if (meaning != Presses::Meaning::first) return;
-  interrupts = 1;
-  const char text[] = "\ninterrupted: finishing this step and saving; press again to stop at once\n";
-  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
+  const int before = errno;
+  const Presses::Meaning meaning = meaning_of(signal);
+  if (meaning == Presses::Meaning::first) {
+    interruption.interrupted = 1;
+    say(interruption.has_trained ? "\ninterrupted: saving what is trained; press again to stop at once\n"
+                                 : "\ninterrupted before the first step: stopping\n");
+  }
+  if (meaning == Presses::Meaning::second || !has_begun) ::_exit(kInterrupted);
+  errno = before;
+}
+
+void on_save_request(int /*signal*/) {
+  const int before = errno;
+  ++interruption.saves;
+  say("\nSIGUSR1: saving after this step\n");
+  errno = before;
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+void handle_signals() {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of the console that has gone is no reason to end
+  handle(SIGINT, on_interrupt);
+  handle(SIGTERM, on_interrupt);
+  handle(SIGUSR1, on_save_request);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_interrupt);  // nohup
 }
 
 struct TrainArguments {
@@ -40,12 +82,31 @@ struct TrainArguments {
   std::vector<std::string> overrides;
   bool in_process = false;
   bool json = false;
+  bool fresh = false;
 };
 
-const char* ending_of(const algorithm::TrainOutcome& outcome) {
-  if (!outcome.interrupted) return "done";
-  if (outcome.saved) return "interrupted and saved";
-  return outcome.steps == 0 ? "interrupted" : "interrupted, not saved (checkpointing.enabled is false)";
+std::string ending_of(const algorithm::TrainOutcome& outcome) {
+  if (outcome.is_taken_back) return "interrupted before the first step: nothing is left of this run";
+  const std::filesystem::path run_dir = outcome.run_dir, report = run_dir / "report.html";
+  return fmt::format("{} after step {}: {}",
+                     !outcome.interrupted ? "done"
+                     : outcome.saved      ? "interrupted and saved"
+                                          : "interrupted, not saved (checkpointing.enabled is false)",
+                     outcome.steps, (std::filesystem::exists(report) ? report : run_dir).string());
+}
+
+void print(const algorithm::TrainOutcome& outcome, bool json) {
+  if (json) {
+    nlohmann::ordered_json answer = {
+        {"run_dir", outcome.run_dir}, {"steps", outcome.steps}, {"interrupted", outcome.interrupted}};
+    if (outcome.is_taken_back) answer["run_dir"] = nullptr;
+    std::cout << answer << std::endl;
+    return;
+  }
+  try {
+    std::cout << ending_of(outcome) << std::endl;
+  } catch (const Error&) {  // what the run leaves is on the disk, and this line is for people
+  }
 }
 
 const char* where_from(const config::CheckpointingConfig& checkpointing) {
@@ -54,33 +115,25 @@ const char* where_from(const config::CheckpointingConfig& checkpointing) {
 }
 
 int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
-                      const algorithm::TrainOptions& options) {
+                      algorithm::TrainOptions options) {
   // Ranks of a launcher are the launcher's to start again.
   const config::RunConfig run = config::run_config(resolved);
   const int64_t max_restarts = options.launch ? 0 : run.cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
-      const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interrupts);
-      if (arguments.json) {
-        std::cout << nlohmann::ordered_json{{"run_dir", outcome.run_dir},
-                                            {"steps", outcome.steps},
-                                            {"interrupted", outcome.interrupted}}
-                  << '\n';
-      } else {
-        const std::filesystem::path run_dir = outcome.run_dir, report = run_dir / "report.html";
-        std::cout << ending_of(outcome) << " after step " << outcome.steps << ": "
-                  << (std::filesystem::exists(report) ? report : run_dir).string() << '\n';
-      }
-      return outcome.interrupted ? 130 : 0;
+      const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interruption);
+      print(outcome, arguments.json);
+      return outcome.interrupted ? kInterrupted : 0;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::worker || restart >= max_restarts) throw;
-      if (interrupts > 0) {
+      if (interruption.interrupted > 0) {
         std::cerr << "interrupted: not restarting\n";
         throw;
       }
       std::cerr << "hexad: " << error.what() << '\n';  // before anything else that may fail
       std::cerr << "restarting from " << where_from(run.checkpointing) << " (" << restart + 1 << " of at most "
                 << max_restarts << ")\n";
+      options.resumes = true;
     }
   }
 }
@@ -95,35 +148,48 @@ void check_world(const config::Resolved& resolved, const cluster::Launch& launch
        launch.launcher, launch.world, ranks, ranks == 1 ? "" : "s", cluster.num_nodes, cluster.gpus_per_node);
 }
 
-// A rank that is not the first: the first one's worker. It ends with the first one, not with a Ctrl-C that all get.
+// A rank that is not the first: the first one's worker. It ends with the first one, not with a signal that all get;
+// where it waits for the first one in vain, the signal ends it too.
 int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   constexpr double kMeetS = 120;
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, [](int) { interruption.interrupted = 1; });
+  std::signal(SIGUSR1, SIG_IGN);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   check_world(resolved, launch);
-  cluster::run_worker(cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS),
-                      /*own_process=*/true);
+  try {
+    const cluster::Bootstrap bootstrap =
+        cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS, &interruption.interrupted);
+    process::ignore_job_signals();
+    cluster::run_worker(bootstrap, /*own_process=*/true);
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
   return 0;
 }
 
 int run(const TrainArguments& arguments) {
+  const Stopwatch since_launch;
   const std::optional<cluster::Launch> launch = arguments.in_process ? std::nullopt : cluster::launched();
+  handle_signals();
   if (launch && launch->rank > 0) return serve(arguments, *launch);
   // Before anything that may start a thread.
   std::optional<cluster::Spawner> spawner;
   if (!arguments.in_process) spawner.emplace();
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
   config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   if (launch) check_world(resolved, *launch);
   algorithm::require_ready(resolved, launch.has_value());
-  return run_with_restarts(
-      arguments, resolved,
-      {std::filesystem::read_symlink("/proc/self/exe"), spawner ? &*spawner : nullptr, launch, report::write_report});
+  has_begun = true;
+  const EarlyEnd early_end(interruption, [&] {
+    print({.interrupted = true, .is_taken_back = true}, arguments.json);
+    ::_exit(kInterrupted);
+  });
+  return run_with_restarts(arguments, resolved,
+                           {.program = std::filesystem::read_symlink("/proc/self/exe"),
+                            .spawner = spawner ? &*spawner : nullptr,
+                            .launch = launch,
+                            .report = report::write_report,
+                            .resumes = arguments.fresh ? std::optional(false) : std::nullopt,
+                            .since_launch = since_launch});
 }
 
 }  // namespace
@@ -134,6 +200,8 @@ void add_train(CLI::App& app, int& exit_code) {
   command->add_option("CONFIG", arguments->config, "YAML file")->required();
   command->add_option("OVERRIDES", arguments->overrides, "key=value, +key=value, ++key=value, ~key");
   command->add_flag("--in-process", arguments->in_process, "One worker on a thread of this process, for a debugger");
+  command->add_flag("--fresh", arguments->fresh,
+                    "Start at step 0, as checkpointing.resume_if_exists=false: older checkpoints move to run_<n>");
   command->add_flag("--json", arguments->json, "Print the outcome as one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

@@ -7,8 +7,8 @@
 #include "app/convert/output.hpp"
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
 #include "lib/base/file/own_file.hpp"
+#include "lib/base/json.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
 
@@ -108,6 +108,7 @@ void write_config(const fs::path& source, const ConvertOutput& output, std::opti
 ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
   require_own_files(source);
+  checkpoint::require_intact_model(source);
   const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
   if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
     fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());

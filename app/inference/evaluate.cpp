@@ -1,6 +1,7 @@
 #include "app/inference/evaluate.hpp"
 
 #include <filesystem>
+#include <functional>
 
 #include "app/inference/inference.hpp"
 #include "app/inference/score_at_k.hpp"
@@ -11,7 +12,7 @@
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
 #include "core/telemetry/console.hpp"
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
@@ -34,24 +35,40 @@ class Saved {
     write_file(folder / "config.yaml", config);
     samples_.emplace(folder / "samples.jsonl");
   }
+  // What cannot be written ends no evaluation: finish() says so.
   void add(const rollout::Rollout& rollout) {
+    std::string lines;
     for (int64_t i = 0; i < rollout.batch.size(); ++i) {
       const std::optional<std::string>& answer = rollout.answers[static_cast<size_t>(i)];
-      const Json sample = {{"prompt", rollout.prompts[i]->text},
-                           {"response", rollout.responses[i]},
-                           {"expected_answer", rollout.prompts[i]->answer},
-                           {"answer", answer ? Json(*answer) : Json()},
-                           {"reward", rollout.batch.row<float>("rewards", i)[0]},
-                           {"invalid", rollout.batch.row<uint8_t>("invalid", i)[0] != 0},
-                           {"truncated", rollout.batch.row<uint8_t>("truncated", i)[0] != 0}};
-      samples_->append(json_text(sample) + "\n");
+      lines += json_text(Json{{"prompt", rollout.prompts[i]->text},
+                              {"response", rollout.responses[i]},
+                              {"expected_answer", rollout.prompts[i]->answer},
+                              {"answer", answer ? Json(*answer) : Json()},
+                              {"reward", rollout.batch.row<float>("rewards", i)[0]},
+                              {"invalid", rollout.batch.row<uint8_t>("invalid", i)[0] != 0},
+                              {"truncated", rollout.batch.row<uint8_t>("truncated", i)[0] != 0}}) +
+               '\n';
     }
+    attempt([&] { samples_->append(lines); });
   }
-  void finish(const Evaluation& result) { write_file(folder_ / "scores.json", json_text(to_json(result), 2) + "\n"); }
+  // Why it is not all there; empty: it is.
+  std::string finish(const Evaluation& result) {
+    attempt([&] { write_file(folder_ / "scores.json", json_text(to_json(result), 2) + "\n"); });
+    return failure_;
+  }
 
  private:
+  void attempt(const std::function<void()>& write) {
+    try {
+      write();
+    } catch (const Error& error) {
+      if (failure_.empty()) failure_ = fmt::format("eval.save_path: {}", error.what());
+    }
+  }
+
   fs::path folder_;
   std::optional<AppendFile> samples_;
+  std::string failure_;
 };
 
 std::vector<std::string> environments_of(const std::vector<data::Datum>& prompts) {
@@ -183,7 +200,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
     fail(ErrorKind::worker,
          "rewards: not one of the {} prompts has the {} scored samples that eval.k_value asks for; see why in the log",
          result.prompts, run.eval.k_value);
-  if (saved) saved->finish(result);
+  if (saved) result.not_saved = saved->finish(result);
   return result;
 }
 

@@ -19,6 +19,7 @@ struct Evaluation {
   int64_t prompts = 0, right = 0;  // of the samples: those with reward 1
   int64_t unscored = 0;            // prompts with fewer than eval.k_value samples that could be scored
   telemetry::Metrics metrics;      // means: reward (of scored samples), lengths, truncation_rate, pass@1 ...
+  std::string not_saved;           // why eval.save_path does not hold all of it; empty: it does
 };
 
 // eval.metric with its k: "pass@4".

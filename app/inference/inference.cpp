@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "core/algorithm/run/model_directory.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/cluster/policy.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "core/data/dataset/conversation.hpp"
@@ -12,7 +13,7 @@
 #include "core/rollout/model_text.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::inference {
@@ -98,6 +99,7 @@ std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, cons
 
 std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cluster::Spawner* spawner,
                                                   const config::RunConfig& run) {
+  checkpoint::require_intact_model(run.policy.model_name);
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
   worker_options.program = program;
@@ -125,9 +127,8 @@ config::Resolved inference_config(const InferenceOptions& options) {
   const int fd = ::mkstemps(path.data(), 5);
   if (fd < 0) fail(ErrorKind::data, "cannot make a file in {}", fs::temp_directory_path().string());
   ::close(fd);
-  write_file(path,
-             fmt::format("policy:\n  model_name: {}\n  precision: float32\n", json_text(Json(options.model_dir))));
   try {
+    write_file(path, "policy:\n  model_name: " + json_text(Json(options.model_dir)) + "\n  precision: float32\n");
     config::Resolved resolved = config::resolve(path, options.overrides, options.compat);
     fs::remove(path);
     return resolved;

@@ -5,7 +5,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/yaml/file.hpp"
 

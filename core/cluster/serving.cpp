@@ -40,6 +40,7 @@ void Serving::submit(WorkerState& state, const protocol::Prompts& prompts, For w
       const std::lock_guard inner(mutex_);
       metrics_.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
     };
+    context.cancelled = nullptr;  // which is a command's, and ends no request of the run
     context_ = heard(context);
   }
   vocabulary_ = state.vocabulary;
@@ -74,6 +75,7 @@ void Serving::take(const std::string& label, int64_t step, const hexad_completio
   const auto found = running_.find(event.id);
   if (found == running_.end()) refuse("G2", "it was never submitted, or has ended before");
   const Running request = found->second;
+  if (request.whom == For::given_up) return void(running_.erase(found));
   if (const std::string wrong = wrong_completion(event, request.max_new_tokens, vocabulary_); !wrong.empty())
     refuse("G3", wrong);
   Finished finished{event.id, {}, data::Batch::of_lengths(std::vector<int64_t>{request.prompt_tokens}), {}};
@@ -158,6 +160,19 @@ void Serving::forget() {
   const std::lock_guard lock(mutex_);
   std::erase_if(running_, [](const auto& entry) { return entry.second.whom == For::command; });
   awaited_.clear();
+}
+
+void Serving::give_up(WorkerState& state) noexcept {
+  std::vector<uint64_t> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, request] : running_)
+      if (request.whom == For::command) request.whom = For::given_up, ids.push_back(id);
+  }
+  try {
+    state.need_generator("generate").cancel(state.context(), ids);
+  } catch (const Error&) {  // what ended the command says more
+  }
 }
 
 bool Serving::serves() {

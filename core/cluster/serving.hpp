@@ -30,9 +30,9 @@ class Serving {
     data::Batch columns;
     std::string error;  // empty: it ended well
   };
-  // What has ended leaves as an event (run), is kept for wait() (command), or is reported by another worker of the
-  // replica (nobody).
-  enum class For { run, nobody, command };
+  // What has ended leaves as an event (run), is kept for wait() (command), is reported by another worker of the replica
+  // (nobody), or is of no use to anyone (given_up).
+  enum class For { run, nobody, command, given_up };
 
   Serving() = default;
   ~Serving();
@@ -45,6 +45,8 @@ class Serving {
   std::vector<Finished> wait(WorkerState& state, int64_t timeout_ms);
   // Of the command's, so that the next one begins with none.
   void forget();
+  // Cancels those of a command that has failed: their ends are thrown away.
+  void give_up(WorkerState& state) noexcept;
 
   // True while requests of the run are under way, or have something to say.
   bool serves();

@@ -3,6 +3,8 @@
 #include <functional>
 #include <set>
 
+#include <hexad/names.hpp>
+
 #include "core/config/declaration/check/library.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/moved_keys.hpp"
@@ -65,6 +67,19 @@ void tell_manifests(const Loaded& loaded, RuleContext& context) {
     if (problem.empty() && !chosen->declaration() && own && own->is_map() && !own->entries().empty())
       context.notice(chosen->block + ".plugin_config",
                      fmt::format("is not checked: the manifest of '{}' declares no keys", chosen->plugin()));
+  }
+}
+
+// A loss that needs what no run has: the plugin is at fault, whatever the configuration says.
+void refuse_unknown_inputs(const Chosen& loss, RuleContext& context) {
+  if (!loss.installed) return;
+  const auto& known = loss.installed->candidate().manifest->inputs;
+  const auto inputs = known.find(loss.installed->name());
+  if (inputs == known.end()) return;
+  for (const std::string& name : inputs->second) {
+    if (!sdk::known_tensor(name) && !sdk::is_own_name(name))
+      context.error(choosing_key(loss.kind, loss.block), fmt::format("'{}' needs '{}', which no run has{}{}", loss.name,
+                                                                     name, sdk::meant_name(name), sdk::kOwnNames));
   }
 }
 
@@ -135,6 +150,7 @@ std::vector<Problem> check_loaded(const Loaded& loaded) {
   tell_dormant(loaded.selection, context);
   tell_unread(loaded, context);
   tell_manifests(loaded, context);
+  if (trains(root)) refuse_unknown_inputs(loaded.selection.loss, context);
   if (trains(root)) tell_missing_fact(loaded, context);
   std::ranges::move(context.take(), std::back_inserter(problems));
   check_plugins(loaded, samples, problems);

@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lib/base/error.hpp"
 
 namespace hexad::environment {
 
@@ -47,11 +48,6 @@ struct Scores {
   // [samples], or none: what was read out of each response, "" where nothing was. Votes of a consensus (eval.metric
   // cons@k): equal texts are one answer.
   std::vector<std::string> answers = {};
-};
-
-// The run is interrupted and its rewards take too long: the step is given up.
-struct Interrupted : std::runtime_error {
-  explicit Interrupted(const std::string& what) : std::runtime_error(what) {}
 };
 
 // score() may be called by several threads. `step` of the run: for messages. Throws Interrupted, or Error where no

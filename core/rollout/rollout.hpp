@@ -80,7 +80,7 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
 // Tokens that the model wrote are never tokenized again. Where an environment replies, the sample goes on until it
 // replies no more, plan.turns are over, the plan ends it with a truncated response, or the context has no room for the
 // reply (the sample counts as truncated then).
-// Throws Error(worker) when no sample could be scored, and environment::Interrupted.
+// Throws Error(worker) when no sample could be scored, and Interrupted.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
                     const std::vector<const data::Datum*>& prompts, const Plan& plan);
 

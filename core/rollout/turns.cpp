@@ -1,6 +1,6 @@
 #include "core/rollout/turns.hpp"
 
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 #include "lib/base/error.hpp"
 
 namespace hexad::rollout {
@@ -20,12 +20,12 @@ void check_imposed(const Plan& plan) {
 Request request_of(const Plan& plan, int64_t row, int64_t turn, std::span<const int32_t> prompt) {
   const auto draw = static_cast<uint64_t>(row + plan.round * plan.prompts * plan.samples);
   Request request{prompt, row / plan.samples,
-                  data::CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)};
+                  CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)};
   const std::vector<int64_t>& lengths = plan.sampling.imposed_lengths;
   if (!lengths.empty()) request.max_new_tokens = lengths[static_cast<size_t>(row)];
   if (turn > 0) {
     request.group = plan.prompts + row;
-    request.seed = data::CounterRandom(request.seed, static_cast<uint64_t>(turn)).at(0);
+    request.seed = CounterRandom(request.seed, static_cast<uint64_t>(turn)).at(0);
   }
   return request;
 }

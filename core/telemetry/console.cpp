@@ -28,6 +28,13 @@ bool is_terminal(std::FILE* out) {
   return ::isatty(::fileno(out)) != 0 && !(kind && std::string_view(kind) == "dumb");
 }
 
+// Its reader may have gone, and its disk be full: a run does not end for that.
+void put(std::FILE* out, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+  std::fflush(out);
+  std::clearerr(out);
+}
+
 // "  reward 0.412" if the step has it.
 std::string field(const Metrics& metrics, const char* key, const char* label, const char* format) {
   const auto found = metrics.find(key);
@@ -60,8 +67,7 @@ Console::~Console() { clear_bar(); }
 void Console::line(const std::string& text) {
   clear_bar();
   const std::string safe = text::printable(text);
-  fmt::print(out_, "{}\n", terminal_ ? text::wrapped(safe, terminal_width(out_)) : safe);
-  std::fflush(out_);
+  put(out_, (terminal_ ? text::wrapped(safe, terminal_width(out_)) : safe) + "\n");
 }
 
 void Console::progress(const std::string& what, int64_t done, int64_t total, const std::string& detail) {
@@ -70,8 +76,7 @@ void Console::progress(const std::string& what, int64_t done, int64_t total, con
   std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'),
                                  std::string(kBarCells - filled, '.'), done, total, detail);
   const size_t width = terminal_width(out_) - 1;  // the last column would wrap
-  fmt::print(out_, "\r\033[K{}", text::cut_to_width(text::printable(text), width));
-  std::fflush(out_);
+  put(out_, "\r\033[K" + text::cut_to_width(text::printable(text), width));
   bar_shown_ = true;
 }
 
@@ -93,8 +98,7 @@ void Console::step(int64_t step, int64_t steps, const Metrics& train, const Metr
 
 void Console::clear_bar() {
   if (!bar_shown_) return;
-  fmt::print(out_, "\r\033[K");
-  std::fflush(out_);
+  put(out_, "\r\033[K");
   bar_shown_ = false;
 }
 

@@ -10,7 +10,7 @@ namespace hexad::telemetry {
 
 // Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width, and
 // longer lines are broken between fields; elsewhere (a file, a pipe, TERM=dumb) there are finished lines alone, one a
-// step. Control characters in a text are shown, not obeyed. One thread.
+// step. Control characters in a text are shown, not obeyed. What cannot be written is left out. One thread.
 class Console {
  public:
   explicit Console(std::FILE* out = stderr);

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/tensorboard/event_file.hpp"
 
 namespace hexad::telemetry {

@@ -11,7 +11,8 @@ namespace {
 int64_t chunks_of(const PlacementOptions& options) { return options.virtual_pipeline.value_or(1); }
 
 void check_options(const PlacementOptions& options) {
-  if (options.layers < 1 || options.pipeline < 1 || chunks_of(options) < 1) {
+  const int64_t fewest = options.layout ? 0 : 1;  // "E|L"
+  if (options.layers < fewest || options.pipeline < 1 || chunks_of(options) < 1) {
     fail("layer placement: {} layers, pipeline {} and virtual pipeline {} must all be at least 1", options.layers,
          options.pipeline, chunks_of(options));
   }

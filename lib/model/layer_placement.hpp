@@ -10,7 +10,7 @@
 namespace hexad::model {
 
 struct PlacementOptions {
-  int64_t layers = 0;  // decoder layers of the model
+  int64_t layers = 0;  // decoder layers of the model; 0 with a layout alone
   int64_t pipeline = 1;
   std::optional<int64_t> virtual_pipeline = {};
   // num_layers_in_first_pipeline_stage, ..._last_...: the others share the rest.

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 
 namespace hexad::process {
 namespace {

@@ -30,7 +30,7 @@ class Descriptor {
 std::array<Descriptor, 2> make_pipe();             // the end to read, the end to write
 std::array<Descriptor, 2> make_sockets(int type);  // a connected pair of AF_UNIX: SOCK_STREAM, SOCK_SEQPACKET
 Descriptor null_device();                          // /dev/null, to read and to write
-// To write at its end, never through a link (lib/base/open_file.hpp); made with this `mode` where it is not there.
+// To write at its end, never through a link (lib/base/file/open_file.hpp); made with this `mode` where it is not there.
 Descriptor open_log(const std::string& path, unsigned mode);
 
 }  // namespace hexad::process

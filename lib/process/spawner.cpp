@@ -15,7 +15,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 #include "lib/process/start.hpp"
 
 namespace hexad::process {
@@ -96,7 +96,7 @@ pid_t start_child(const SpawnRequest& request) {
   ::fcntl(input_end.get(), F_SETPIPE_SZ, kMostInput);
   [[maybe_unused]] const ssize_t written = ::write(input_end.get(), request.input.data(), request.input.size());
   Command command = {.arguments = request.command, .variables = request.variables};
-  command.setup.dies_with_us = true;
+  command.setup.dies_with_us = command.setup.ignores_job_signals = true;
   command.setup.descriptors = {{input.get(), STDIN_FILENO}};
   Descriptor log;
   if (!request.log_path.empty())
@@ -137,6 +137,7 @@ void serve_packet(const Descriptor& socket, const Packet& packet, std::vector<pi
 
 int run_spawner(const std::string& name, const Descriptor& socket) {
   ::prctl(PR_SET_NAME, name.c_str());
+  ignore_job_signals();
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);

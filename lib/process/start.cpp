@@ -93,6 +93,7 @@ void reset_signals() {
     report = plan.above;
     close_all_but(plan.setup.descriptors, plan.above);
     reset_signals();
+    if (plan.setup.ignores_job_signals) ignore_job_signals();
     ::execve(arguments[0], arguments, variables);
   }
   const int error = errno;
@@ -132,6 +133,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+void ignore_job_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(signal, SIG_IGN);
+}
 
 pid_t start(const Command& command) {
   std::vector<std::string> arguments = command.arguments, variables = environment_with(command.variables);

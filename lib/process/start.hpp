@@ -30,7 +30,13 @@ struct Setup {
   bool dies_with_us = false;
   // Processes below it whose parent ends become its children (PR_SET_CHILD_SUBREAPER).
   bool adopts_orphans = false;
+  // It begins as after ignore_job_signals().
+  bool ignores_job_signals = false;
 };
+
+// From now on this process ignores the signals by which people and schedulers end a job or warn it: INT, TERM, HUP and
+// USR1. Terminals, Slurm and systemd send them to every process of a job; the one that leads it acts on them.
+void ignore_job_signals();
 
 struct Command {
   std::vector<std::string> arguments;                 // the program first, by its absolute path
@@ -41,7 +47,8 @@ struct Command {
 // Starts the program and returns its process id, which the caller waits for. Any thread, at any time: nothing of this
 // process is copied, and the thread waits until the program runs. Standard input, output and error are ours where
 // `descriptors` do not say otherwise; no other descriptor gets there. Signals are unblocked, and none is handled or
-// ignored. Throws std::system_error ("cannot start PROGRAM"), also if the program cannot be executed.
+// ignored, but those of a job where `setup` says so. Throws std::system_error ("cannot start PROGRAM"), also if the
+// program cannot be executed.
 pid_t start(const Command& command);
 
 // Runs `body` in a copy of this process and returns its process id; what `body` returns is the exit status there.

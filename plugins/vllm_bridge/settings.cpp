@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "plugins/vllm_bridge/process/arguments.hpp"
 #include "plugins/vllm_bridge/refit/nccl/library.hpp"
 

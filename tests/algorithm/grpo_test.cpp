@@ -1,6 +1,8 @@
 // The loop: when it validates, saves and ends. Whole runs in this process on the toy plugins.
 #include "core/algorithm/grpo/grpo.hpp"
 
+#include <thread>
+
 #include "core/algorithm/grpo/phases.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
@@ -16,10 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Run {
-  explicit Run(const std::vector<std::string>& overrides, int interrupts = 0) : interrupted(interrupts) {
+  explicit Run(const std::vector<std::string>& overrides, algorithm::TrainOptions options = {}) {
     const config::Resolved resolved = config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides);
-    const auto report = [](const fs::path& run_dir) { std::ofstream(run_dir / "report.html") << "a page"; };
-    outcome = algorithm::train(resolved, {.report = report}, interrupted);
+    options.report = [](const fs::path& run_dir) { std::ofstream(run_dir / "report.html") << "a page"; };
+    outcome = algorithm::train(resolved, options, interruption);
     std::ifstream in(dir / "logs/exp_001/metrics.jsonl");
     for (std::string line; std::getline(in, line);) steps.push_back(Json::parse(line));
   }
@@ -40,7 +42,7 @@ struct Run {
   }
 
   toy::TempDir dir;
-  std::atomic<int> interrupted;
+  algorithm::Interruption interruption;
   algorithm::TrainOutcome outcome;
   std::vector<Json> steps;
 };
@@ -101,6 +103,38 @@ TEST_CASE("restart checkpoints have a period of their own, and a run may have to
   CHECK(late.outcome.steps == 1);
   CHECK(late.checkpoints() == Names{"step_1"});
   CHECK(Run({"++checkpointing.checkpoint_must_save_by=00:01:00:00"}).outcome.steps == 6);
+  // From the launch of the program: what comes before the first step counts.
+  const algorithm::TrainOptions launched;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const Run after_setup({"++checkpointing.checkpoint_must_save_by=00:00:00:01", "grpo.max_num_steps=1000"}, launched);
+  CHECK(after_setup.outcome.steps == 1);
+  CHECK(after_setup.checkpoints() == Names{"step_1"});
+}
+
+TEST_CASE("a run starts afresh where it is told to, and what was saved before stays") {
+  Run first({});
+  const auto again = [&](const std::vector<std::string>& overrides, std::optional<bool> resumes = {}) {
+    algorithm::TrainOptions options;
+    options.resumes = resumes;
+    const fs::path config = first.dir / "toy.yaml";
+    return algorithm::train(config::resolve(config, overrides), options, first.interruption);
+  };
+  const auto bytes = [&](const char* step) {
+    return plugin_test::read_text(first.dir / "checkpoints" / step / "policy/weights/toy.bin");
+  };
+  const std::string saved = bytes("step_4");
+  CHECK(again({"++checkpointing.resume_if_exists=false", "grpo.max_num_steps=2", "grpo.seed=4"}).steps == 2);
+  CHECK(first.checkpoints() == Names{"run_1", "step_2"});
+  CHECK(bytes("run_1/step_4") == saved);
+  CHECK(fs::exists(first.dir / "checkpoints/run_1/step_6/training_info.json"));
+  CHECK(fs::exists(first.dir / "checkpoints/run_1/latest_checkpoint_status.json"));
+  CHECK(again({"grpo.max_num_steps=3"}).steps == 3);  // true is the default: it goes on
+  CHECK(first.checkpoints() == Names{"run_1", "step_2", "step_3"});
+  CHECK(again({"grpo.max_num_steps=1"}, /*resumes=*/false).steps == 1);  // --fresh
+  CHECK(first.checkpoints() == Names{"run_1", "run_2", "step_1"});
+  // A restart after a lost worker goes on, whatever the key says.
+  CHECK(again({"++checkpointing.resume_if_exists=false", "grpo.max_num_steps=2"}, /*resumes=*/true).steps == 2);
+  CHECK(first.checkpoints() == Names{"run_1", "run_2", "step_1", "step_2"});
 }
 
 TEST_CASE("validation takes every prompt once, however many are drawn together") {
@@ -123,14 +157,6 @@ TEST_CASE("validation takes every prompt once, however many are drawn together")
   CHECK(validated("15", "4").at("validation/toy_requests") == 6);             // of the last batch, of three prompts
   CHECK(validated("100", "4").at("validation/num_problems_in_batch") == 32);  // all there are
   CHECK(validated("null", "null").at("validation/num_problems_in_batch") == 32);
-}
-
-TEST_CASE("an interruption ends the run after its step, with a checkpoint") {
-  const Run run({}, /*interrupts=*/1);
-  CHECK(run.outcome.interrupted);
-  CHECK(run.outcome.steps == 1);
-  CHECK(run.checkpoints() == Names{"step_1"});
-  CHECK(fs::exists(run.dir / "logs/exp_001/report.html"));
 }
 
 TEST_CASE("a run ends with its data, or when validation is good enough") {
@@ -158,10 +184,10 @@ TEST_CASE(
   const auto error_with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> overrides = {"grpo.val_period=2"};
     overrides.insert(overrides.end(), more.begin(), more.end());
-    std::atomic<int> interrupted = 0;
+    algorithm::Interruption interruption;
     return error_of([&] {
       algorithm::train(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides), {},
-                       interrupted);
+                       interruption);
     });
   };
   const std::string ranked = error_with({"checkpointing.metric_name=val:acuracy"});

@@ -36,8 +36,8 @@ Told trained(const Strings& layout) {
                        "checkpointing.enabled=false",
                        "grpo.max_num_steps=1"};
   overrides.insert(overrides.end(), layout.begin(), layout.end());
-  std::atomic<int> interrupted = 0;
-  algorithm::train(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides), {}, interrupted);
+  algorithm::Interruption interruption;
+  algorithm::train(config::resolve(dir.write("toy.yaml", toy::config_text(dir.path())), overrides), {}, interruption);
   const auto logs = dir / "logs/exp_001";
   return {lines_of(logs / "metrics.jsonl").at(0), lines_of(logs / "train_data_step1.jsonl")};
 }

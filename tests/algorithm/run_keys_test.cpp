@@ -61,8 +61,8 @@ std::string left_by(const std::string& config, const toy::TempDir& dir, const St
   for (const std::string& text : overrides)
     filled.push_back(std::regex_replace(text, std::regex("DIR"), dir.path().string()));
   const std::string error = plugin_test::error_of([&] {
-    std::atomic<int> interrupted = 0;
-    algorithm::train(config::resolve(dir.write("run.yaml", config), filled), {}, interrupted);
+    algorithm::Interruption interruption;
+    algorithm::train(config::resolve(dir.write("run.yaml", config), filled), {}, interruption);
   });
   return std::regex_replace(error, std::regex(dir.path().string()), "DIR") + "\n" + left_in(dir.path());
 }

@@ -32,12 +32,16 @@ static void destroy(hexad_loss* self) { delete self; }
 static hexad_code compute(hexad_loss*, hexad_call*, const hexad_loss_batch*, hexad_loss_out*) {
   throw std::runtime_error("the advantage table is empty");
 }
+#ifndef WANTS
+#define WANTS "token_mask"
+#endif
 static const hexad_tensor_spec inputs[] = {
-    {"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0}};
+    {"logprobs", HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, HEXAD_SPEC_DIFFERENTIABLE, 0},
+    {WANTS, HEXAD_DTYPE_F32, HEXAD_AXIS_TOKEN, 0, 0}};
 static const hexad_loss_vtable vtable = [] {
   hexad_loss_vtable table{};
   table.struct_size = HEXAD_STRUCT_SIZE(hexad_loss_vtable, compute);
-  table.num_inputs = 1;
+  table.num_inputs = 2;
   table.caps = HEXAD_CAP_HOST_MEM;
   table.inputs = inputs;
   table.create = create;
@@ -132,6 +136,21 @@ TEST_CASE("the text of an exception that escaped is told, also where the plugin 
     SAYS(run.err, "hexad: loss 'thrower' 1.2.0 (");
     SAYS(run.err, "): compute at step 1: threw a C++ exception across the ABI: the advantage table is empty: ");
   }
+}
+
+TEST_CASE("a loss that needs what the run does not have is refused before the first sample") {
+  const auto refused = [](const std::string& input) {
+    const PluginFolder folder;
+    folder.write_manifest(folder.compile_cpp("thrower", fmt::format("'-DWANTS=\"{}\"'", input), kThrower), "thrower");
+    const TempDir dir;
+    const Ended run = toy::run(train_with(dir, folder, {"loss_fn.plugin=thrower"}));
+    CHECK(run.code == 3);
+    CHECK_FALSE(contains(run.out + run.err, "step 1"));
+    return run.err;
+  };
+  SAYS(refused("prev_logprob"),
+       "): needs 'prev_logprob', which no run has, did you mean 'prev_logprobs'? (sdk/NAMES.md");
+  SAYS(refused("returns"), "): needs 'returns', which a run of grpo does not have");
 }
 
 TEST_CASE("a crash in an environment is told with plugin and function, a stack overflow and exit() too") {

@@ -152,7 +152,7 @@ TEST_CASE("Ctrl-C twice, or kill -9, while a reward hangs: nothing of it is left
     REQUIRE(toy::eventually([&] { return toy::fs::exists(dir / "hangs"); }));
     ::kill(program.pid(), signal);
     if (signal == SIGINT) {
-      REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: "); }));
+      REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted "); }));
       ::kill(program.pid(), SIGINT);
     }
     const Ended ended = program.wait();

@@ -76,10 +76,43 @@ TEST_CASE("a checkpoint that the disk refuses to sync is none, and those before 
   CHECK_FALSE(toy::fs::exists(dir / "checkpoints/step_4"));
   const Ended full = train(dir, "TOY_DISK_ERROR", std::to_string(ENOSPC), {"grpo.max_num_steps=4", newest[0]});
   CHECK(full.code != 0);  // the last one is tried for half a minute
+  CHECK(full.code == 2);
   CHECK(contains(full.err, "step 4 is not saved: "));
+  CHECK_MESSAGE(contains(full.err, fmt::format("Free space in checkpointing.checkpoint_dir ({}/checkpoints), and start "
+                                               "the run again: it goes on from the newest checkpoint that is there",
+                                               dir.path().string())),
+                full.err);
+  CHECK(toy::lines(dir / "logs/exp_003/metrics.jsonl").size() == 2);  // the last step's too
   CHECK(weights(dir, 2).size() > 0);
   CHECK(train(dir, "TOY_DISK_MS", "0", newest).code == 0);
   CHECK(weights(dir, 6).size() > 0);
+}
+
+TEST_CASE("a ranking metric that no step has is told of at the first save, once") {
+  const auto notes = [](std::vector<std::string> overrides) {
+    const TempDir dir;
+    const Ended run = toy::run(toy::train(dir, std::move(overrides)));
+    CHECK(run.code == 0);
+    CHECK(toy::fs::exists(dir / "checkpoints/step_6"));
+    size_t count = 0;
+    for (size_t at = 0; (at = run.err.find("note: checkpointing.metric_name: ", at)) != run.err.npos; ++at) ++count;
+    return std::pair(count, run.err);
+  };
+  const char *const validated = "checkpointing.metric_name=val:accuracy", *const unvalidated =
+                                                                              "checkpointing.metric_name=train:acuracy";
+  const auto [never, text] = notes({validated});
+  CHECK(never == 1);
+  CHECK_MESSAGE(contains(text,
+                         "note: checkpointing.metric_name: step 2 has no 'val:accuracy'; checkpoints without it "
+                         "rank last, and of them the newest are kept. To rank this one, validate when you save "
+                         "(grpo.val_period, grpo.val_at_end), or set it to null"),
+                text);
+  const auto [misspelt, other] = notes({unvalidated});
+  CHECK(misspelt == 1);
+  CHECK_MESSAGE(contains(other, "step 2 has no 'train:acuracy'"), other);
+  CHECK_MESSAGE(contains(other, "name one that steps have (metrics.jsonl)"), other);
+  CHECK(notes({validated, "grpo.val_period=2"}).first == 0);
+  CHECK(notes({unvalidated, "++checkpointing.keep_top_k=null"}).first == 0);
 }
 
 TEST_SUITE_END();

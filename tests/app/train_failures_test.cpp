@@ -81,10 +81,11 @@ TEST_CASE("a worker that is lost ends the run with 4; max_restarts goes on from 
   }
   SUBCASE("but not after Ctrl-C") {
     const TempDir dir;
-    Program program(train(dir, {"+policy.plugin_config.fault=train@1:hang", "cluster.max_restarts=2"}));
-    REQUIRE(toy::eventually([&] { return contains(program.err(), "\ngenerator "); }));
+    Program program(train(dir, {"+policy.plugin_config.fault=train@2:hang", "cluster.max_restarts=2"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // now step 2 trains: it would be given up before
     ::kill(program.pid(), SIGINT);
-    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: saving"); }));
     for (const pid_t worker : toy::workers_of(program.pid())) ::kill(worker, SIGKILL);
     const Ended run = program.wait();
     CHECK(run.code == 4);

@@ -25,7 +25,7 @@ TEST_CASE("Ctrl-C finishes the step and saves; the resumed run equals the undist
     const Ended ended = program.wait();
     INFO(ended.err);
     CHECK(ended.code == 130);
-    CHECK(contains(ended.err, "interrupted: finishing this step and saving; press again to stop at once"));
+    CHECK(contains(ended.err, "interrupted: saving what is trained; press again to stop at once"));
     CHECK(contains(ended.out, "interrupted and saved after step "));
     CHECK(all_gone(workers));
   }
@@ -54,7 +54,7 @@ TEST_CASE("a second Ctrl-C stops at once and leaves no process") {
   REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
   const auto workers = toy::workers_of(program.pid());
   ::kill(program.pid(), SIGINT);
-  REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+  REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: saving"); }));
   ::kill(program.pid(), SIGINT);
   CHECK(program.wait().code == 130);
   CHECK(workers.size() == 1);
@@ -77,8 +77,9 @@ TEST_CASE(
     const TempDir dir;
     Program program(train(dir, {"+policy.plugin_config.fault=train@2:hang"}));
     REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // now step 2 trains: it would be given up before
     ::kill(program.pid(), SIGTERM);
-    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: finishing"); }));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "interrupted: saving"); }));
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
     ::kill(program.pid(), SIGINT);
     const Ended ended = program.wait();

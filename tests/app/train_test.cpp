@@ -1,6 +1,7 @@
 // `hexad train` from the outside: a whole run on three plugins of another folder, its ends, and what it leaves.
 #include <doctest/doctest.h>
 
+#include "tests/support/report.hpp"
 #include "tests/support/toy/train.hpp"
 
 using plugin_test::contains;
@@ -22,7 +23,7 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(run.out == fmt::format("done after step 60: {}/logs/exp_001/report.html\n", dir.path().string()));
-  CHECK(contains(run.err, "backend   toy_backend 1.2.0 ("));
+  CHECK(run.err.starts_with("device    cpu (1 rank)\nbackend   toy_backend 1.2.0 ("));
   CHECK(contains(run.err, "loss      ppo_clip_c 1.0.0 ("));
   CHECK(contains(run.err, "generator toy_generator 1.2.0 ("));
   CHECK(contains(run.err, "\nstep 60/60  reward "));
@@ -52,6 +53,16 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
     CHECK(text.size() >= content.size());
   }
   CHECK(with_texts == 16);
+}
+
+TEST_CASE("the first line of a run says what it runs on, before notices and also where nobody chose it") {
+  const TempDir dir;
+  const Ended run = toy::run(train(dir, {"cluster.device=auto", "grpo.max_num_steps=1", "++cluster.segment_size=1"}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  if (run.err.starts_with("device    cuda")) return test_report::skipped("this machine has GPUs");
+  CHECK(run.err.starts_with("device    cpu (1 rank; cluster.device auto has found no GPU that this build can use)\n"));
+  CHECK(contains(run.err, "notice: cluster.segment_size: the launcher places nodes"));
 }
 
 TEST_CASE("without libzmq a run ends with a line that says so, and commands that start no ranks work") {

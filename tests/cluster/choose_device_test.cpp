@@ -35,9 +35,9 @@ const hexad_runtime* without_cuda() {
 
 bool is(DLDevice device, DLDeviceType type, int id) { return device.device_type == type && device.device_id == id; }
 
-std::string refusal(const hexad_runtime* runtime, int rank, int ranks) {
+std::string refusal(const hexad_runtime* runtime, int rank, int ranks, const char* wanted = "cuda") {
   try {
-    choose_device(runtime, "cuda", rank, ranks);
+    choose_device(runtime, wanted, rank, ranks);
   } catch (const hexad::Error& error) {
     CHECK(error.exit_code() == 2);
     return error.what();
@@ -47,10 +47,14 @@ std::string refusal(const hexad_runtime* runtime, int rank, int ranks) {
 
 }  // namespace
 
-TEST_CASE("auto takes a GPU for each rank where there are enough, and the CPU elsewhere") {
+TEST_CASE("auto takes a GPU for each rank, the CPU where there is none, and refuses too few") {
   CHECK(is(choose_device(machine(2), "auto", 1, 2), kDLCUDA, 1));
   CHECK(is(choose_device(machine(8), "auto", 3, 4), kDLCUDA, 3));
-  for (int rank : {0, 1}) CHECK(is(choose_device(machine(1), "auto", rank, 2), kDLCPU, 0));  // all ranks alike
+  CHECK(is(choose_device(machine(0), "auto", 1, 2), kDLCPU, 0));
+  for (int rank : {0, 1})  // all ranks alike
+    CHECK(refusal(machine(1), rank, 2, "auto") ==
+          "cluster.device is 'auto' and cluster.gpus_per_node 2, but CUDA finds 1 GPU here. Set cluster.gpus_per_node "
+          "to at most that, or cluster.device=cpu to use none");
   CHECK(is(choose_device(machine(0), "auto", 0, 1), kDLCPU, 0));
   CHECK(is(choose_device(without_cuda(), "auto", 0, 1), kDLCPU, 0));
   CHECK(is(choose_device(nullptr, "auto", 0, 1), kDLCPU, 0));
@@ -72,8 +76,7 @@ TEST_CASE("cuda without enough GPUs is refused with what is there and what to do
         "cluster.device is 'cuda', but this machine has no GPU: CUDA finds none (see nvidia-smi and "
         "CUDA_VISIBLE_DEVICES). Set cluster.device=cpu to run without");
   for (int rank : {0, 1, 3})
-    CHECK(
-        refusal(machine(2), rank, 4) ==
-        "cluster.device is 'cuda' and cluster.gpus_per_node 4, but CUDA finds 2 here. Set cluster.gpus_per_node to at "
-        "most that, or cluster.device=cpu");
+    CHECK(refusal(machine(2), rank, 4) ==
+          "cluster.device is 'cuda' and cluster.gpus_per_node 4, but CUDA finds 2 GPUs here. Set cluster.gpus_per_node "
+          "to at most that, or cluster.device=cpu to use none");
 }

@@ -197,4 +197,11 @@ TEST_CASE("a rank that finds nobody says what it lacked") {
                  ", by which the other processes of torchrun find this one"));
 }
 
+TEST_CASE("a rank that is told to end gives the first process a moment, and then ends") {
+  const toy::TempDir dir;
+  const std::atomic<int> interrupted = 1;
+  CHECK_THROWS_WITH_AS(cluster::meet(two_of(1), dir.path(), 300, &interrupted),
+                       "interrupted while it waited for the first process", Interrupted);
+}
+
 TEST_SUITE_END();

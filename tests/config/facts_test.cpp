@@ -37,6 +37,21 @@ const std::string kUnchecked =
 
 }  // namespace
 
+TEST_CASE("a loss whose manifest lists an input that no run has is refused before anything starts") {
+  const plugin_test::PluginFolder folder;
+  const auto error = [&](const Json& inputs) {
+    folder.write_manifest(
+        folder.path() / "libdrip.so", "drip",
+        {{"inputs", {{"drip", inputs}, {"other", {"whatever"}}}}, {"config", {{"keys", Json::object()}}}});
+    return resolve_error({"++plugins.paths=[" + folder.path().string() + "]", "++loss_fn.plugin=drip"});
+  };
+  CHECK(error({"logprobs", "prev_logprobs", "x_teacher"}) == "");
+  check_says(error({"logprobs", "prev_logprob"}),
+             "loss_fn.plugin: 'drip' needs 'prev_logprob', which no run has, did you mean 'prev_logprobs'? "
+             "(sdk/NAMES.md lists them; a name of your own begins with x_)");
+  check_says(error({"temperature"}), "loss_fn.plugin: 'drip' needs 'temperature', which no run has (sdk/NAMES.md");
+}
+
 TEST_CASE("a loss that differentiates what the backend does not make is refused before anything starts") {
   const Theirs theirs(
       Json{{"outputs", "['values', 'sequence_scores'] if precision == 'float32' else ['logprobs', 'values']"}});

@@ -81,10 +81,6 @@ TEST_CASE("what shapes rollouts alone is named") {
   CHECK(told({vllm, kwargs + "{logits_processors: [mine]}"}, "vllm_kwargs", processors));
   CHECK_FALSE(told({vllm, kwargs + "{seed: 3}"}, "vllm_kwargs", processors));
   CHECK_FALSE(told({vllm}, "vllm_kwargs", processors));
-  const std::string temperature = "++policy.generation.temperature=", cold = "vLLM draws at 0.01 then";
-  CHECK(told({vllm, temperature + "0.005"}, "temperature", cold));
-  CHECK_FALSE(told({vllm, temperature + "0.01"}, "temperature", cold));
-  CHECK_FALSE(told({temperature + "0.005"}, "temperature", cold));
 }
 
 TEST_CASE("validation samples as training does") {
@@ -95,4 +91,92 @@ TEST_CASE("validation samples as training does") {
     CHECK(resolve_error({fmt::format("++{}={}", place, other), fmt::format("++policy.generation.{}={}", key, other)}) ==
           "");
   }
+}
+
+TEST_CASE("a request that every generator refuses is refused before the run") {
+  const std::string at = "/policy.generation.";
+  check_rules(
+      kDense,
+      {{{at + "stop_strings=[a, '']"}, "policy.generation.stop_strings: element 1 is ", {at + "stop_strings=[a]"}},
+       {{at + "stop_token_ids=[3, -1]"},
+        "policy.generation.stop_token_ids: element 1 is int -1, wanted a token, 0 to 2147483647",
+        {at + "stop_token_ids=[3, 2147483647]"}},
+       {{at + "stop_token_ids=[2147483648]"}, "wanted a token, 0 to 2147483647", {at + "stop_token_ids=null"}},
+       {{at + "imposed_lengths=[0]"},
+        "policy.generation.imposed_lengths: element 0 is int 0, wanted tokens, at least 1",
+        {at + "imposed_lengths=null"}},
+       {{at + "imposed_lengths=[1, 2]", "/grpo.num_prompts_per_step=1", "/grpo.num_generations_per_prompt=3"},
+        "policy.generation.imposed_lengths: has 2 lengths, wanted 3: grpo.num_prompts_per_step 1 x "
+        "grpo.num_generations_per_prompt 3",
+        {at + "imposed_lengths=[]"}},
+       {{"/policy.max_total_sequence_length=1073741825"},
+        "policy.max_total_sequence_length: got int 1073741825, wanted at least 1, at most 1073741824",
+        {"/policy.max_total_sequence_length=4096"}}});
+}
+
+TEST_CASE("a temperature that the generator refuses, or does not draw at, is refused before the run") {
+  const std::string temperature = "/policy.generation.temperature=";
+  for (const std::string backend : {"native", "vllm"}) {
+    const std::string generator = "/policy.generation.backend=" + backend;
+    check_rules(kDense, {{{generator, temperature + "2.5"},
+                          "policy.generation.temperature: got 2.5, wanted at most 2 with policy.generation.backend " +
+                              backend + "; nearest: 2",
+                          {generator, temperature + "2"}},
+                         {{generator, temperature + "0.001"},
+                          "policy.generation.temperature: got 0.001, wanted at least 0.01 with "
+                          "policy.generation.backend " +
+                              backend + "; nearest: 0.01",
+                          {generator, temperature + "0.01"}}});
+  }
+}
+
+TEST_CASE("models and arithmetic that the native generator cannot run are refused before the run") {
+  const std::string own = "/policy.generation.native_cfg.", fp8 = own + "precision=fp8",
+                    corrected = "/loss_fn.use_importance_sampling_correction=true";
+  check_rules(kDense,
+              {{{fp8, corrected, "/cluster.device=cpu"},
+                "policy.generation.native_cfg.precision: 'fp8' runs on GPUs, and cluster.device is cpu",
+                {fp8, corrected}},
+               {{fp8, corrected, own + "deterministic=true"},
+                "'fp8' does not go with native_cfg.deterministic or policy.deterministic: true",
+                {fp8, corrected, own + "deterministic=false"}},
+               {{own + "tensor_parallel_size=2", own + "precision=float16", "/cluster.device=cpu"},
+                "got float16, wanted float32 or bfloat16 on CPUs with",
+                {own + "tensor_parallel_size=2", own + "precision=bfloat16", "/cluster.device=cpu"}},
+               {{own + "max_num_seqs=1073741825"}, "wanted at least 1, at most 1073741824", {own + "max_num_seqs=8"}},
+               {{"/policy.hf_config_overrides={kv_lora_rank: 16}"},
+                "policy.generation.backend: got native, which cannot run a model with multi-head latent attention",
+                {"/policy.hf_config_overrides={kv_lora_rank: 16}", "/policy.generation.backend=vllm"}}});
+  check_rules(kExperts,
+              {{{fp8, corrected}, "'fp8' needs a dense model; nearest: bfloat16", {own + "precision=bfloat16"}}});
+}
+
+TEST_CASE("what vLLM's servers are refused for is refused before the run") {
+  const std::string vllm = "/policy.generation.backend=vllm", at = "/policy.generation.", own = at + "vllm_cfg.";
+  check_rules(
+      kDense,
+      {{{vllm, own + "stall_timeout_s=1.0e9"}, "vllm_cfg.stall_timeout_s: got ", {vllm, own + "stall_timeout_s=9"}},
+       {{vllm, own + "num_servers=1025"}, "wanted at least 1, at most 1024", {vllm, own + "num_servers=2"}},
+       {{vllm, at + "port_range_low=6000"},
+        "policy.generation.port_range_low: got 6000, wanted at most port_range_high (4999); nearest: 4999",
+        {vllm, at + "port_range_low=4999"}},
+       {{vllm, at + "refit_transport=ipc", "/cluster.device=cpu"},
+        "policy.generation.refit_transport: got ipc, which goes from GPU to GPU, and cluster.device is cpu; nearest: "
+        "disk",
+        {vllm, at + "refit_transport=disk", "/cluster.device=cpu"}},
+       {{vllm, own + "server_urls=['http://a:1']"},
+        "vllm_cfg.server_urls: got 1 servers for 8 ranks that generate, wanted at least one a rank",
+        {vllm, own + "server_urls=['http://a:1']", "/cluster.gpus_per_node=1"}},
+       {{vllm, own + "tensor_parallel_size=2", "/cluster.device=cuda"},
+        "vllm_cfg.tensor_parallel_size: got 2, wanted 1: a server is given its rank's one CUDA device",
+        {vllm, own + "tensor_parallel_size=2", "/cluster.device=cuda", own + "env_vars={CUDA_VISIBLE_DEVICES: '0,1'}"}},
+       {{vllm, at + "vllm_kwargs={load_format: dummy}"},
+        "policy.generation.vllm_kwargs: load_format is dummy",
+        {vllm, at + "vllm_kwargs={load_format: auto}"}},
+       {{vllm, at + "vllm_kwargs={port: 1}"},
+        "policy.generation.vllm_kwargs: model, host, port, uds and api_key are the bridge's to set",
+        {vllm, at + "vllm_kwargs={swap_space: 1}"}}});
+  check_rules(kExperts, {{{vllm, "/policy.router_replay.enabled=true"},
+                          "policy.generation.backend: got vllm, which does not fetch routed_experts yet",
+                          {vllm, "/policy.router_replay.enabled=true", "/policy.router_replay.source=logprobs"}}});
 }

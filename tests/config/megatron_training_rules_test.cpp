@@ -199,7 +199,8 @@ TEST_CASE("rule 30: recomputation") {
         {on, selective, modules + "[moe_act]"}},
        {{on, selective, modules + "[mla_up_proj]"},
         "mla_up_proj needs a model with multi-head latent attention",
-        {on, selective, modules + "[mla_up_proj]", "/policy.hf_config_overrides={kv_lora_rank: 16}"}},
+        {on, selective, modules + "[mla_up_proj]", "/policy.hf_config_overrides={kv_lora_rank: 16}",
+         "/policy.generation.backend=vllm"}},
        {{on, selective, modules + "[shared_experts]", "moe_shared_expert_overlap=true"},
         "shared_experts does not go with moe_shared_expert_overlap: true; nearest: false",
         {on, selective, modules + "[shared_experts]"}}});

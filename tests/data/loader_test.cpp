@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 
 using namespace hexad;
 using namespace hexad::data;

@@ -233,7 +233,7 @@ TEST_CASE("turns of one step that wait are scored together, and an environment's
     mutable std::latch all_wait{1};
     environment::Scores score(std::span<const environment::Sample> samples, int64_t step) const override {
       all_wait.wait();
-      if (step == 9) throw environment::Interrupted("too late");
+      if (step == 9) throw Interrupted("too late");
       return {std::vector<float>(samples.size(), 1), std::vector<uint8_t>(samples.size()), {}, {}};
     }
   };
@@ -269,7 +269,7 @@ TEST_CASE("turns of one step that wait are scored together, and an environment's
   }
   CHECK(samples == 12);
   scorer.push(job(7, 9));
-  CHECK_THROWS_WITH_AS(toy::eventually([&] { return scorer.take(), false; }), "too late", environment::Interrupted);
+  CHECK_THROWS_WITH_AS(toy::eventually([&] { return scorer.take(), false; }), "too late", Interrupted);
 }
 
 TEST_CASE("a sample ends with the turns that there are, and says so") {

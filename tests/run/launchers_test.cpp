@@ -136,6 +136,21 @@ TEST_CASE("ranks of a launcher end when the first process is killed") {
   CHECK_MESSAGE(contains(other.err, "rank 1 has lost the first process (tcp://127.0.0.1:"), other.err);
 }
 
+TEST_CASE("signals of a job are the first process's to act on") {
+  const TempDir dir;
+  const int port = test_support::free_port();
+  const Words many = {"grpo.max_num_steps=1000"};
+  Program second(as_rank(1, port), quickstart(dir, many), ""), first(as_rank(0, port), quickstart(dir, many), "");
+  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 2/"); }));
+  for (const int signal : {SIGUSR1, SIGHUP, SIGINT, SIGTERM}) ::kill(second.pid(), signal);
+  REQUIRE(toy::eventually([&] { return contains(first.err(), "step 4/"); }));
+  for (const Program* each : {&first, &second}) ::kill(each->pid(), SIGTERM);
+  const toy::Ended one = first.wait(), other = second.wait();
+  CHECK_MESSAGE(one.code == 130, one.err);
+  CHECK_MESSAGE(other.code == 0, other.err);
+  CHECK_MESSAGE(contains(one.out, "interrupted"), one.out);
+}
+
 TEST_CASE("the first process ends, and says why, when a rank of its launcher is killed") {
   const TempDir dir;
   const int port = test_support::free_port();

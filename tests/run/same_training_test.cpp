@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 #include "tests/run/run_steps.hpp"
 
 using first_party::both;
@@ -55,7 +55,7 @@ Training train(const TempDir& dir, int steps, const std::string& config, std::ve
 std::string rollouts_of(const Training& training) {
   std::string text;
   for (size_t step = 0; step < training.samples.size(); ++step) {
-    const hexad::data::CounterRandom seeds(kSeed, step + 1);
+    const hexad::CounterRandom seeds(kSeed, step + 1);
     for (size_t row = 0; row < training.samples[step].size(); ++row) {
       const Json& sample = training.samples[step][row];
       std::string answer;

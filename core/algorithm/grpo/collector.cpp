@@ -179,6 +179,7 @@ bool Collector::wait_for(int64_t step) {
   while (true) {
     settle();
     if (buffer_.ready(step)) return true;
+    if (run_.interruption.interrupted > 0) return false;
     if (data_ended_ && step >= next_target_ - 1) return false;
     give_up_overdue(wanted);
     submit();  // what was given up
@@ -187,13 +188,15 @@ bool Collector::wait_for(int64_t step) {
   }
 }
 
-void Collector::drain() {
+bool Collector::drain() {
   while (!running_.empty()) {
+    if (run_.interruption.interrupted > 0) return false;
     workers_.wait_until([&] { return running_.empty() || has_trouble(); },
                         std::min(kLookEvery, config_.group_timeout_s));
     settle();  // however long it took, what has ended is not given up
     give_up_overdue([](const Group&) { return true; });
   }
+  return true;
 }
 
 int64_t Collector::version_steps(int64_t version) const {

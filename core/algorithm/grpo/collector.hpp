@@ -32,13 +32,14 @@ class Collector {
   // `max_trajectory_age_steps` later, as far as the buffer has room, and again those that were given up. `last_step`:
   // of the run.
   void start_groups(int64_t last_step);
-  // Waits until the step has all its groups; false if the data ended before it. Groups that take too long, or fail, are
-  // dropped and started again. Throws Error where that does not help.
+  // Waits until the step has all its groups; false if the data ended before it, or the run is interrupted. Groups that
+  // take too long, or fail, are dropped and started again. Throws Error where that does not help.
   bool wait_for(int64_t step);
   // Takes the step's groups out of the buffer, as a rollout.
   rollout::Rollout take(int64_t step, telemetry::Metrics& metrics);
-  // Waits until nothing runs; what takes too long is dropped, and started again by the next start_groups.
-  void drain();
+  // Waits until nothing runs; false if the run is interrupted before. What takes too long is dropped, and started again
+  // by the next start_groups.
+  bool drain();
   // Drops what runs and what is buffered: the run is over.
   void stop();
 

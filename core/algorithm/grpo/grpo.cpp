@@ -11,17 +11,16 @@ namespace {
 void validate_if_due(Grpo& run, Loop& loop) {
   if (!loop.is_validation_due() || validation_prompts(run) == 0) return;
   const auto phase = loop.timer().measure("validation");
-  if (run.generation.stale()) run.generation.refit();
-  loop.validated({.metrics = validate(run)});
+  try {
+    if (run.generation.stale()) run.generation.refit();
+    loop.validated({.metrics = validate(run)});
+  } catch (const Interrupted& why) {
+    give_up(run, loop, why);
+  }
 }
 
-}  // namespace
-
-Ending train_grpo(Grpo& run) {
+void train_steps(Grpo& run, Loop& loop) {
   const int64_t sleep_level = run.config.policy.generation.colocated.sleep_level;
-  if (sleep_level == 2)
-    run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
-  Loop loop(run, loop_settings(run));
   Timer& timer = loop.timer();
   validate_if_due(run, loop);
   while (!loop.is_over()) {
@@ -82,6 +81,19 @@ Ending train_grpo(Grpo& run) {
     report(run, loop, step);
   }
   if (loop.ending() == Ending::finished) validate_if_due(run, loop);
+}
+
+}  // namespace
+
+Ending train_grpo(Grpo& run) {
+  if (run.config.policy.generation.colocated.sleep_level == 2)
+    run.generation.sleep(2);  // the first refit brings weights: no second set beside those it loaded
+  Loop loop(run, loop_settings(run));
+  try {
+    train_steps(run, loop);
+  } catch (const Interrupted& why) {
+    give_up(run, loop, why);
+  }
   finish(run, loop);
   return loop.ending();
 }

@@ -9,7 +9,7 @@ namespace {
 void update_generators(Grpo& run, Collector& collector) {
   const config::AsyncGrpoConfig& config = run.config.grpo.async_grpo;
   if (!run.generation.stale()) return;
-  if (!config.in_flight_weight_updates) collector.drain();
+  if (!config.in_flight_weight_updates && !collector.drain()) return;  // interrupted
   run.generation.refit(config.recompute_kv_cache_after_weight_updates);
 }
 
@@ -17,20 +17,16 @@ void update_generators(Grpo& run, Collector& collector) {
 void validate_if_due(Grpo& run, Loop& loop, Collector& collector) {
   if (!loop.is_validation_due() || validation_prompts(run) == 0) return;
   const auto phase = loop.timer().measure("validation");
-  update_generators(run, collector);
-  loop.validated({.metrics = validate(run)});
+  try {
+    update_generators(run, collector);
+    loop.validated({.metrics = validate(run)});
+  } catch (const Interrupted& why) {
+    loop.give_up(why);
+  }
 }
 
-}  // namespace
-
-Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
-  if (run.progress.total_steps > 0)
-    run.console.line(fmt::format(
-        "asynchronous GRPO: what was being drawn when step {} was saved is drawn again, by the weights of that step",
-        run.progress.total_steps));
+void train_steps(Grpo& run, Loop& loop, Collector& collector) {
   const int64_t began = run.progress.total_steps;
-  Collector collector(run, workers);
-  Loop loop(run, loop_settings(run));
   Timer& timer = loop.timer();
   validate_if_due(run, loop, collector);
   while (!loop.is_over()) {
@@ -45,7 +41,7 @@ Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
     phase = timer.measure("exposed_generation");
     if (!collector.wait_for(step.number)) {
       const int64_t trained = run.progress.total_steps;
-      if (trained > began) loop.end_early(collector.position_after(trained));
+      if (!loop.is_interrupted() && trained > began) loop.end_early(collector.position_after(trained));
       break;
     }
     phase = timer.measure("reward_calculation");
@@ -75,6 +71,22 @@ Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
     report(run, loop, step);
   }
   if (loop.ending() == Ending::finished && run.progress.total_steps > began) validate_if_due(run, loop, collector);
+}
+
+}  // namespace
+
+Ending train_grpo_async(Grpo& run, cluster::WorkerGroup& workers) {
+  if (run.progress.total_steps > 0)
+    run.console.line(fmt::format(
+        "asynchronous GRPO: what was being drawn when step {} was saved is drawn again, by the weights of that step",
+        run.progress.total_steps));
+  Collector collector(run, workers);
+  Loop loop(run, loop_settings(run));
+  try {
+    train_steps(run, loop, collector);
+  } catch (const Interrupted& why) {
+    loop.give_up(why);
+  }
   finish(run, loop);
   collector.stop();
   collector.check_balance();

@@ -44,6 +44,11 @@ void finish(Grpo& run, Loop& loop) {
   loop.finish();
 }
 
+void give_up(Grpo& run, Loop& loop, const Interrupted& why) {
+  loop.give_up(why);
+  if (!run.placement.apart()) run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
+}
+
 void report(Grpo& run, Loop& loop, const GrpoStep& step) {
   log_samples(run, step.rollout, step.number);
   telemetry::StepSize size;

@@ -23,6 +23,9 @@ Metrics add_advantages(const Grpo& run, rollout::Rollout& rollout);
 void save(Grpo& run, Loop& loop);
 void finish(Grpo& run, Loop& loop);
 
+// Loop::give_up, and generators that share their memory with trainers make room for the checkpoint.
+void give_up(Grpo& run, Loop& loop, const Interrupted& why);
+
 // The samples' log, and the loop's; and a hint after a few steps that taught nothing.
 void report(Grpo& run, Loop& loop, const GrpoStep& step);
 

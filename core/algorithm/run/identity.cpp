@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/fingerprint.hpp"
-#include "lib/base/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::algorithm {

@@ -61,7 +61,19 @@ void Loop::count(Step& step, const data::LoaderState& position) {
   metrics["grad_norm"] = trained.grad_norm;
   metrics["skipped_steps"] = static_cast<double>(trained.skipped_steps);
   for (const auto& [name, value] : metrics) progress.metrics["train:" + name] = value;
-  if (run_.interrupted > 0) ending_ = Ending::interrupted;
+  run_.interruption.trained();
+  is_interrupted();
+}
+
+bool Loop::is_interrupted() {
+  if (run_.interruption.interrupted > 0) ending_ = Ending::interrupted;
+  return ending_ == Ending::interrupted;
+}
+
+void Loop::give_up(const Interrupted& why) {
+  if (is_first()) throw;
+  run_.console.line(why.what());
+  ending_ = Ending::interrupted;
 }
 
 bool Loop::is_last() const {
@@ -70,7 +82,7 @@ bool Loop::is_last() const {
 
 bool Loop::is_validation_due() const {
   const int64_t step = run_.progress.total_steps;
-  if (validated_ == step) return false;
+  if (validated_ == step || run_.interruption.interrupted > 0) return false;
   if (is_first()) return step == 0 && settings_.val_at_start && !ends_early_;
   if (is_last() && settings_.val_at_end) return true;
   return !ends_early_ && due(step, settings_.val_period) && step >= settings_.val_start_at;
@@ -125,18 +137,45 @@ bool Loop::is_checkpoint_due() {
   const int64_t step = run_.progress.total_steps;
   const auto& saving = run_.config.checkpointing;
   const double mean_step_s = since_start_.seconds() / static_cast<double>(step - first_step_);
-  if (ending_ == Ending::finished &&
-      since_start_.seconds() + mean_step_s > saving.checkpoint_must_save_by_s.value_or(INFINITY)) {
+  if (ending_ == Ending::finished && run_.since_launch.seconds() + mean_step_s + saver_.longest_s() >
+                                         saving.checkpoint_must_save_by_s.value_or(INFINITY)) {
     run_.console.line("checkpointing.checkpoint_must_save_by: the time is over; saving and stopping");
     ending_ = Ending::stopped_early;
   }
-  return run_.checkpoints &&
-         (is_last() || save_missed_ || due(step, saving.save_period) || due(step, saving.ft_save_period.value_or(0)));
+  const bool is_asked = is_save_asked();
+  return run_.checkpoints && (is_asked || is_last() || save_missed_ || due(step, saving.save_period) ||
+                              due(step, saving.ft_save_period.value_or(0)));
+}
+
+// By a signal, since the step before.
+bool Loop::is_save_asked() {
+  const int asked = run_.interruption.saves;
+  if (std::exchange(saves_asked_, asked) == asked) return false;
+  if (!run_.checkpoints)
+    run_.console.line("a checkpoint was asked for (SIGUSR1), and checkpointing.enabled is false: nothing is saved");
+  return true;
+}
+
+// Once. The rank of a checkpoint is that of its own step.
+void Loop::tell_unranked() {
+  const config::CheckpointingConfig& saving = run_.config.checkpointing;
+  const std::optional<std::string>& metric = saving.metric_name;
+  if (told_unranked_ || !metric || !saving.keep_top_k || run_.progress.metrics.contains(*metric)) return;
+  told_unranked_ = true;
+  const std::string mend = metric->starts_with("val:")
+                               ? fmt::format("validate when you save ({0}.val_period, {0}.val_at_end)", settings_.block)
+                               : "name one that steps have (metrics.jsonl)";
+  run_.console.line(
+      fmt::format("note: checkpointing.metric_name: step {} has no '{}'; checkpoints without it rank last, and of them "
+                  "the newest are kept. To rank this one, {}, or set it to null",
+                  run_.progress.total_steps, *metric, mend));
 }
 
 void Loop::save() {
-  constexpr double kPatienceS = 30;
+  failed_save_ = nullptr;
+  tell_unranked();
   for (const Stopwatch waited;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+    const double left_s = (run_.interruption.interrupted > 0 ? 5 : 30) - waited.seconds();
     save_missed_ = false;
     try_to_save(
         [&] {
@@ -146,7 +185,9 @@ void Loop::save() {
           const bool waits = is_last() || !run_.config.checkpointing.is_async;
           print_saved(waits ? saver_.finish() : saver_.advance(kSoon));
         },
-        is_last() && (waited.seconds() > kPatienceS || run_.interrupted > 1), is_last());
+        !is_last()   ? "after the next step"
+        : left_s > 0 ? fmt::format("for {:.0f} s", left_s)
+                     : "");
     if (!save_missed_ || !is_last()) return;
   }
 }
@@ -156,30 +197,34 @@ void Loop::print_saved(std::optional<int64_t> committed) const {
     run_.console.line(fmt::format("saved {}/step_{}", run_.config.checkpointing.checkpoint_dir, *committed));
 }
 
-// A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends.
-void Loop::try_to_save(const std::function<void()>& attempt, bool is_hopeless, bool is_last) {
+// A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends. `again`:
+// when it is tried again; empty: never. What ends the run is thrown when its metrics are written.
+void Loop::try_to_save(const std::function<void()>& attempt, const std::string& again) {
   try {
     attempt();
   } catch (const std::exception& error) {
     const std::string what = error.what();
     const bool full =
         what.find(std::strerror(ENOSPC)) != std::string::npos || what.find(std::strerror(EDQUOT)) != std::string::npos;
-    if (!full || is_hopeless) throw;
-    save_missed_ = true, saved_ = -1;
-    run_.console.line(
-        fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir; it is tried again {}",
-                    saver_.newest(), what, is_last ? "for 30 s" : "after the next step"));
+    saved_ = -1;
+    if (!full) failed_save_ = std::current_exception();
+    if (!full) return;
+    const std::string text = fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir ({})",
+                                         saver_.newest(), what, run_.config.checkpointing.checkpoint_dir);
+    save_missed_ = !again.empty();
+    if (save_missed_) return run_.console.line(fmt::format("{}; it is tried again {}", text, again));
+    failed_save_ = std::make_exception_ptr(Error(
+        ErrorKind::data, text + ", and start the run again: it goes on from the newest checkpoint that is there"));
   }
 }
 
+void Loop::throw_failed_save() {
+  if (failed_save_) std::rethrow_exception(std::exchange(failed_save_, nullptr));
+}
+
 void Loop::report(const Step& step, telemetry::StepSize size) {
-  if (saver_.step() && saved_ != step.number) try_to_save([&] { print_saved(saver_.advance({})); }, false, false);
-  const auto& ranks_by = run_.config.checkpointing.metric_name;
-  if (run_.checkpoints && step.number == first_step_ + 1 && ranks_by && ranks_by->starts_with("train:") &&
-      !run_.progress.metrics.contains(*ranks_by))
-    run_.console.line(fmt::format(
-        "note: checkpointing.metric_name: this step tells no '{}'; a checkpoint without it ranks last", *ranks_by));
-  if (validated_ == step.number) check_names();  // when what was trained is saved, where it is to be
+  if (saver_.step() && saved_ != step.number)
+    try_to_save([&] { print_saved(saver_.advance({})); }, "after the next step");
 
   const Metrics& seconds = timer_.seconds();
   run_.log.add("train", step.metrics);
@@ -190,6 +235,9 @@ void Loop::report(const Step& step, telemetry::StepSize size) {
   run_.log.add("performance", telemetry::performance_metrics(seconds, size));
   run_.log.end_step(step.number);
   run_.console.step(step.number, settings_.last_step, step.metrics, seconds);
+  throw_failed_save();
+  is_interrupted();
+  if (validated_ == step.number) check_names();  // when what was trained is saved, where it is to be
   if (nonfinite_steps_ == 0) return;
   const int64_t most = settings_.max_nonfinite_steps;
   run_.console.line(fmt::format(
@@ -210,9 +258,10 @@ void Loop::end_early(const data::LoaderState& position) {
 
 void Loop::finish() {
   const int64_t step = run_.progress.total_steps;
-  if (step == first_step_ || ending_ != Ending::finished || !run_.checkpoints) return;
-  try_to_save([&] { print_saved(saver_.finish()); }, false, false);
+  if (step == first_step_ || !run_.checkpoints) return;
+  try_to_save([&] { print_saved(saver_.finish()); }, "at once");
   if (saved_ != step) save();
+  throw_failed_save();
 }
 
 bool Loop::is_traced(int64_t step) const {

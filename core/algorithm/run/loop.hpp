@@ -1,6 +1,7 @@
 // What a training loop has beside the algorithm: the number of the step, when to validate and to save, logs, and the
 // end.
 #pragma once
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -73,15 +74,23 @@ class Loop {
 
   // The data ended before the last step: what is due at the last step is due now, after the step before.
   void end_early(const data::LoaderState& position);
-  // Waits for the last checkpoint.
+  // What waited was given up for an interruption: the run ends with the step that was counted last. In a handler of
+  // `why`, which it throws again where none was.
+  void give_up(const Interrupted& why);
+  // Whether the run is to end at once; it does so then with the step that was counted last.
+  bool is_interrupted();
+  // Waits for the last checkpoint, of the step that was counted last.
   void finish();
 
  private:
   bool is_first() const { return run_.progress.total_steps == first_step_; }
   bool is_last() const;
+  bool is_save_asked();
   void print(const Validation& validation) const;
+  void tell_unranked();
   void check_names() const;
-  void try_to_save(const std::function<void()>& attempt, bool is_hopeless, bool is_last);
+  void try_to_save(const std::function<void()>& attempt, const std::string& again);
+  void throw_failed_save();
   void print_saved(std::optional<int64_t> committed) const;
   bool is_traced(int64_t step) const;
   void end_trace(int64_t step);
@@ -96,7 +105,10 @@ class Loop {
   int64_t nonfinite_steps_ = 0;
   int64_t validated_ = -1, saved_ = -1;  // the newest step that was, or is being saved
   bool ends_early_ = false;
-  bool save_missed_ = false;           // the disk was full: every step tries again
+  bool save_missed_ = false;        // the disk was full: every step tries again
+  std::exception_ptr failed_save_;  // which ends the run
+  bool told_unranked_ = false;
+  int saves_asked_ = 0;
   std::optional<Metrics> validation_;  // of this step, until its names are checked
   const Stopwatch since_start_;
 };

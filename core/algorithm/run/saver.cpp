@@ -44,16 +44,25 @@ void Saver::begin(const data::LoaderState& position) {
   info.identity = run_.identity;
   info_ = info;
   step_ = info.total_steps;
+  began_ = {};
   try {
     const std::filesystem::path directory = run_.checkpoints->begin(*step_);
     copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer",
                    std::exchange(is_first_, false) ? &run_.console : nullptr);
     run_.policy.save(directory / "policy/weights",
                      run_.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+    // Here, and not by the ranks: which of them wrote a file its backend alone knows. Ours write on rank 0, which
+    // shares this host and its page cache.
+    sums_ = std::async(std::launch::async, checkpoint::sums_of, directory, run_.config.checkpointing.checksums);
   } catch (...) {
-    run_.checkpoints->abandon(*std::exchange(step_, std::nullopt));
+    abandon();
     throw;
   }
+}
+
+void Saver::abandon() {
+  if (sums_.valid()) sums_.wait();  // they are read
+  run_.checkpoints->abandon(*std::exchange(step_, std::nullopt));
 }
 
 std::optional<int64_t> Saver::advance(milliseconds patience) {
@@ -61,13 +70,16 @@ std::optional<int64_t> Saver::advance(milliseconds patience) {
   try {
     if (!commit_.valid()) {
       if (!run_.policy.saved(patience)) return std::nullopt;
-      commit_ =
-          std::async(std::launch::async, [this] { run_.checkpoints->commit(*step_, info_, run_.resolved_config); });
+      commit_ = std::async(std::launch::async, [this] {
+        info_.files = sums_.get();
+        run_.checkpoints->commit(*step_, info_, run_.resolved_config);
+      });
     }
     if (commit_.wait_for(patience) != std::future_status::ready) return std::nullopt;
     commit_.get();
+    longest_s_ = std::max(longest_s_, began_.seconds());
   } catch (...) {
-    run_.checkpoints->abandon(*std::exchange(step_, std::nullopt));
+    abandon();
     throw;
   }
   return std::exchange(step_, std::nullopt);

@@ -10,8 +10,8 @@
 namespace hexad::algorithm {
 
 // begin() has the backends write their files, which are whole in the page cache when it returns: weights may change.
-// The workers sync them then, and the store commits the checkpoint, on threads of their own. Until it is committed the
-// newest checkpoint is the one before. One thread.
+// The workers sync them then, their checksums are taken, and the store commits the checkpoint, on threads of their own.
+// Until it is committed the newest checkpoint is the one before. One thread.
 class Saver {
  public:
   explicit Saver(Training& run) : run_(run) {}
@@ -26,6 +26,8 @@ class Saver {
   // The step whose checkpoint is under way, and that of the newest one, whatever became of it.
   std::optional<int64_t> step() const { return step_; }
   int64_t newest() const { return info_.total_steps; }
+  // From begin() to the commit, of the slowest so far.
+  double longest_s() const { return longest_s_; }
 
   // Goes on with it for `patience` at most. The step, once it is committed. All of them throw what keeps it from the
   // disk, and remove what there is of it.
@@ -34,11 +36,16 @@ class Saver {
   std::optional<int64_t> finish();
 
  private:
+  void abandon();
+
   Training& run_;
   bool is_first_ = true;  // the next checkpoint is, of this run
   std::optional<int64_t> step_;
   checkpoint::TrainingInfo info_;
-  std::future<void> commit_;  // valid when the workers have synced
+  Stopwatch began_;
+  double longest_s_ = 0;
+  std::future<checkpoint::FileSums> sums_;  // of the files that the backends wrote
+  std::future<void> commit_;                // valid when the workers have synced
 };
 
 }  // namespace hexad::algorithm

@@ -40,20 +40,43 @@ void tell_changes(const Training& run, const fs::path& checkpoint) {
     run.console.line(fmt::format("changed since: {} more keys, see {}", changes.size() - kShown, saved.string()));
 }
 
-// Weights, optimizer and position of the newest checkpoint; a reference policy stays the model that the run began with.
+// One that was saved without checksums may be damaged in ways that its backend alone finds.
+void load(const Training& run, const checkpoint::Store::Found& found, const std::string& optimizer) {
+  const fs::path weights = found.directory / "policy/weights";
+  try {
+    run.policy.load(weights, optimizer);
+  } catch (const Error& error) {
+    const auto steps = checkpoint::list_steps(found.directory.parent_path());
+    if (checkpoint::has_checksums(found.info.files) || steps.size() < 2) throw;
+    throw Error(error.kind(),
+                fmt::format("{}\nThe checkpoint {} has no checksums. If it is damaged, move it away: the "
+                            "one before it is {}",
+                            error.what(), found.directory.string(), steps[steps.size() - 2].second.string()));
+  }
+}
+
+// Weights, optimizer and position of the newest intact checkpoint; a reference policy stays the model that the run
+// began with.
 template <typename Data>
-void resume(Training& run, Data& data) {
-  const auto found = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
+void resume(Training& run, Data& data, bool is_fresh) {
+  const auto aside = run.checkpoints && is_fresh ? run.checkpoints->set_aside() : std::nullopt;
+  if (aside) run.console.line(fmt::format("starts at step 0; earlier checkpoints are in {} now", aside->string()));
+  const std::function<void(const std::string&)> tell = [&](const std::string& line) { run.console.line(line); };
+  const auto found = run.checkpoints ? run.checkpoints->newest_intact(tell) : std::nullopt;
   if (!found) return;
   checkpoint::Store::require_same(*found, run.identity);
-  const fs::path policy = found->directory / "policy";
-  const bool optimizer = fs::exists(policy / "optimizer");
-  run.policy.load(policy / "weights", optimizer ? (policy / "optimizer").string() : "");
+  const fs::path directory = found->directory / "policy/optimizer";
+  const bool optimizer = fs::exists(directory);
+  load(run, *found, optimizer ? directory.string() : "");
   run.progress = found->info;
   run.schedule.advance_to(found->info.total_steps);
   data.restore(found->info.loader.get<data::LoaderState>());
   run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
+  if (!checkpoint::has_checksums(found->info.files))
+    tell(
+        "note: that checkpoint has no checksums (checkpointing.checksums is false, or an older version saved it), so "
+        "that its files were not compared with what was saved");
   tell_changes(run, found->directory);
 }
 
@@ -66,26 +89,12 @@ cluster::Placement in_process(const config::RunConfig& run) {
   return cluster::colocated(1);
 }
 
-// Rewards that take too long after an interruption: their step is given up, and the steps before it are saved.
-Ending save_after_interruption(Grpo& run, int64_t resumed_at, const environment::Interrupted& why) {
-  run.console.line(why.what());
-  const int64_t steps = run.progress.total_steps;
-  const auto newest = run.checkpoints ? run.checkpoints->latest() : std::nullopt;
-  if (run.checkpoints && steps > resumed_at && (!newest || newest->step < steps)) {
-    run.generation.sleep(run.config.policy.generation.colocated.sleep_level);
-    Saver saver(run);
-    saver.begin(run.progress.loader.get<data::LoaderState>());
-    saver.finish();
-  }
-  return Ending::interrupted;
-}
-
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
 Ending train_and_report(Training& run, const TrainOptions& options, const std::function<Ending()>& train) {
   const auto report = [&] {
     try {
       if (options.report && run.log.steps() > 0) options.report(run.log.directory());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       run.console.line(error.what());  // a page is no reason to lose what was trained
     }
   };
@@ -118,9 +127,28 @@ plugin::Locate locator(const yaml::Node& root) {
 
 namespace {
 
+// Lines that wait for the first one of a run, which says what it runs on. They are told where that does not come, too.
+struct Notes {
+  telemetry::Console& console;
+  std::vector<std::string> lines;
+
+  ~Notes() { tell(); }
+  void tell() {
+    for (const std::string& line : std::exchange(lines, {})) console.line(line);
+  }
+};
+
+std::string device_line(const std::string& wanted, const std::vector<cluster::protocol::Start::Reply>& started) {
+  const bool is_cpu = started.at(0).device == "cpu";
+  return fmt::format(
+      "{:9} {} ({}{})", "device", is_cpu ? "cpu" : "cuda",
+      started.size() == 1 ? "1 rank" : fmt::format("{} ranks", started.size()),
+      is_cpu && wanted == "auto" ? "; cluster.device auto has found no GPU that this build can use" : "");
+}
+
 // What a run of any algorithm has, in the order in which it is made.
 struct TrainingSetup {
-  TrainingSetup(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+  TrainingSetup(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption);
 
   // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
   void start(bool generates, int64_t rows_per_unit);
@@ -131,10 +159,11 @@ struct TrainingSetup {
 
   const config::Resolved& resolved;
   const TrainOptions& options;
-  const std::atomic<int>& interrupted;
+  Interruption& interruption;
   config::RunConfig config;
   std::string yaml, model_dir;
   telemetry::Console console;
+  Notes notes{console, {}};
   telemetry::RunLog log;
   rollout::ModelText text;
   std::optional<checkpoint::Store> checkpoints;
@@ -144,21 +173,31 @@ struct TrainingSetup {
   std::unique_ptr<Schedule> schedule;
 };
 
-TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOptions& options,
-                             const std::atomic<int>& interrupted)
+// The same path.
+fs::path to_make(Interruption& interruption, const fs::path& path) {
+  interruption.will_make(path);
+  return path;
+}
+
+TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption)
     : resolved(resolved),
       options(options),
-      interrupted(interrupted),
+      interruption(interruption),
       config(config::run_config(resolved)),
       yaml(resolved.root.to_yaml()),
       model_dir(find_model(config.policy.model_name)),
-      log(config.logger.log_dir, yaml, config.logger.tensorboard_enabled) {
-  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
+      log(to_make(interruption, config.logger.log_dir), yaml, config.logger.tensorboard_enabled) {
+  interruption.has_made(log.directory());
+  for (const config::Problem& notice : resolved.notices) notes.lines.push_back(notice.text());
+  checkpoint::require_intact_model(model_dir);
   text = rollout::load_model_text(model_dir, config.policy.tokenizer);
 }
 
 void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
-  if (config.checkpointing.enabled) checkpoints.emplace(config.checkpointing);
+  if (config.checkpointing.enabled) {
+    to_make(interruption, fs::path(config.checkpointing.checkpoint_dir) / ".lock");
+    checkpoints.emplace(config.checkpointing);
+  }
   placement = options.spawner ? cluster::placement_of(config) : in_process(config);
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = placement.world();
@@ -167,6 +206,8 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   worker_options.call_timeout_s = config.cluster.worker_timeout_s;
   worker_options.launch = options.launch;
   worker_options.meeting_dir = config.logger.log_dir;
+  worker_options.interrupted = &interruption.interrupted;
+  worker_options.has_trained = &interruption.has_trained;
   workers.emplace(options.spawner, worker_options);
   workers->on_progress([this](int, const cluster::protocol::Progress& event) {
     console.progress(event.what, event.done, event.total, fmt::format("{} tokens", event.tokens));
@@ -175,6 +216,8 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
                              generates ? config.policy.generation.plugin : ""};
   auto started =
       cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
+  console.line(device_line(config.cluster.device, started));
+  notes.tell();
   const auto report = [this](const char* role, const cluster::protocol::PluginLine& plugin) {
     console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.name, plugin.version, plugin.path,
                              plugin.sha256.substr(0, 8)));
@@ -191,29 +234,41 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
 }
 
 void TrainingSetup::note(const std::string& notice) {
-  if (!notice.empty()) console.line("note: " + notice);
+  if (!notice.empty()) notes.lines.push_back("note: " + notice);
 }
 
 Training TrainingSetup::run(const Json& identity) {
-  return {config, yaml,    identity,    *policy,   text, *schedule, checkpoints ? &*checkpoints : nullptr,
-          log,    console, interrupted, placement, {}};
+  return {config,
+          yaml,
+          identity,
+          *policy,
+          text,
+          *schedule,
+          checkpoints ? &*checkpoints : nullptr,
+          log,
+          console,
+          interruption,
+          options.since_launch,
+          placement,
+          {}};
 }
 
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
 TrainOutcome finish(TrainingSetup& setup, Training& run, Data& data, const std::function<Ending()>& train) {
-  resume(run, data);
+  resume(run, data, !setup.options.resumes.value_or(run.config.checkpointing.resume_if_exists));
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, setup.options, train);
   setup.workers->stop();
   if (run.progress.total_steps == resumed_at && ending != Ending::interrupted) {
-    setup.console.line(
-        fmt::format("nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
-                    "{1}.max_num_epochs, or start another run with a checkpointing.checkpoint_dir of its own",
-                    resumed_at, name_of(run.config.algorithm)));
+    setup.console.line(fmt::format(
+        "nothing was trained: the run had already reached step {0}. Raise {1}.max_num_steps or "
+        "{1}.max_num_epochs, or start another run: with --fresh, or with a checkpointing.checkpoint_dir of its own",
+        resumed_at, name_of(run.config.algorithm)));
   }
-  return {run.log.directory().string(), run.progress.total_steps, ending == Ending::interrupted,
-          setup.checkpoints.has_value() && run.progress.total_steps > 0};
+  return {.run_dir = run.log.directory().string(),
+          .steps = run.progress.total_steps,
+          .saved = setup.checkpoints.has_value() && run.progress.total_steps > 0};
 }
 
 bool validates(int64_t period, bool at_start, bool at_end) { return period > 0 || at_start || at_end; }
@@ -243,7 +298,8 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   rollout::Prompts prompts(config, setup.text.tools());
   plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
-      config.env, environment_names_of(config), {plugins, locator(setup.resolved.root), &setup.interrupted});
+      config.env, environment_names_of(config),
+      {plugins, locator(setup.resolved.root), &setup.interruption.interrupted});
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
@@ -255,12 +311,7 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   if (setup.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
     setup.policy->keep(cluster::Weights::reference);
   return finish(setup, run, prompts, [&] {
-    const int64_t resumed_at = run.progress.total_steps;
-    try {
-      return config.grpo.async_grpo.enabled ? train_grpo_async(run, *setup.workers) : train_grpo(run);
-    } catch (const environment::Interrupted& why) {
-      return save_after_interruption(run, resumed_at, why);
-    }
+    return config.grpo.async_grpo.enabled ? train_grpo_async(run, *setup.workers) : train_grpo(run);
   });
 }
 
@@ -280,9 +331,19 @@ TrainOutcome train_on_examples(TrainingSetup& setup) {
 
 }  // namespace
 
-TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted) {
-  TrainingSetup setup(resolved, options, interrupted);
-  return setup.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(setup) : train_on_examples(setup);
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption) {
+  interruption.begin();
+  TrainOutcome outcome;
+  try {
+    TrainingSetup setup(resolved, options, interruption);
+    outcome = setup.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(setup) : train_on_examples(setup);
+  } catch (const Interrupted&) {
+    if (interruption.has_trained) throw;  // it would have been saved
+  }
+  outcome.interrupted = interruption.interrupted > 0;
+  outcome.is_taken_back = outcome.interrupted && !interruption.has_trained;
+  if (outcome.is_taken_back) interruption.take_back();
+  return outcome;
 }
 
 }  // namespace hexad::algorithm

@@ -1,15 +1,17 @@
 // From a resolved configuration to a finished run: makes the parts, resumes, trains, reports.
 #pragma once
-#include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "core/algorithm/run/interruption.hpp"
 #include "core/cluster/process/launch.hpp"
 #include "core/cluster/process/spawner.hpp"
 #include "core/config/check.hpp"
 #include "core/manifest/options.hpp"
 #include "core/plugin/plugin_config.hpp"
+#include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
 
@@ -19,19 +21,23 @@ struct TrainOptions {
   std::optional<cluster::Launch> launch = {};  // this is the first process of a launcher; the others are its workers
   // Makes the page of a run that has ended, from the files in its directory; may throw Error. Empty: there is no page.
   std::function<void(const std::filesystem::path& run_dir)> report = {};
+  std::optional<bool> resumes = {};  // in place of checkpointing.resume_if_exists
+  Stopwatch since_launch = {};       // of the program: checkpointing.checkpoint_must_save_by counts from there
 };
 
 // What a run leaves behind, for the caller to print.
 struct TrainOutcome {
-  std::string run_dir;
+  std::string run_dir = {};
   int64_t steps = 0;
   bool interrupted = false;
-  bool saved = false;  // checkpointing is enabled, and there was a step to save
+  bool saved = false;          // checkpointing is enabled, and there was a step to save
+  bool is_taken_back = false;  // it was interrupted before its first step: nothing is left of it
 };
 
-// Runs the algorithm of the configuration. `interrupted` > 0 ends it after the running step, with a checkpoint; a step
-// whose rewards are not there a few seconds later is given up. Throws Error.
-TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, const std::atomic<int>& interrupted);
+// Runs the algorithm of the configuration. An interruption ends it with its last finished step, which is saved: a step
+// that trains is finished, one that generates or validates is not waited for, and rewards are for a few seconds. Before
+// the first step all that the run has made is taken back. Throws Error.
+TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption);
 
 // What the block `plugins` says; and where a key of the configuration was written, for messages of plugins.
 plugin::Options plugin_options(const yaml::Node& root);

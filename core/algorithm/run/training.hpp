@@ -1,7 +1,6 @@
 // What every algorithm's run works on. Borrowed; train_run.cpp makes the parts.
 #pragma once
-#include <atomic>
-
+#include "core/algorithm/run/interruption.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cluster/placement.hpp"
@@ -10,6 +9,7 @@
 #include "core/rollout/model_text.hpp"
 #include "core/telemetry/console.hpp"
 #include "core/telemetry/run_log.hpp"
+#include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
 
@@ -23,7 +23,8 @@ struct Training {
   checkpoint::Store* checkpoints;  // null: checkpointing.enabled is false
   telemetry::RunLog& log;
   telemetry::Console& console;
-  const std::atomic<int>& interrupted;  // > 0: save and stop after this step
+  Interruption& interruption;
+  const Stopwatch& since_launch;  // of the program
   cluster::Placement placement;
   checkpoint::TrainingInfo progress = {};  // where the run stands; restored by resume
 };

@@ -30,7 +30,10 @@ void add_reference_logprobs(Supervised& run, data::Batch& batch) {
 Validation validate(Supervised& run) {
   std::vector<data::Batch> batches = run.examples.validation();
   if (run.config.algorithm == config::Algorithm::dpo)
-    for (data::Batch& batch : batches) add_reference_logprobs(run, batch);
+    for (data::Batch& batch : batches) {
+      if (run.interruption.interrupted > 0) throw Interrupted("interrupted: the validation is given up");
+      add_reference_logprobs(run, batch);
+    }
   const Metrics metrics = run.policy.evaluate(batches, run.config.supervised.val_micro_batch_size);
   if (!has_pairs(run.config.algorithm)) return {.metrics = {{"val_loss", metrics.at("loss")}}};
   Validation result{.prefix = "validation-default", .metrics = {}};
@@ -43,7 +46,11 @@ Validation validate(Supervised& run) {
 void validate_if_due(Supervised& run, Loop& loop) {
   if (!loop.is_validation_due() || run.examples.validation().empty()) return;
   const auto phase = loop.timer().measure("validation");
-  loop.validated(validate(run));
+  try {
+    loop.validated(validate(run));
+  } catch (const Interrupted& why) {
+    loop.give_up(why);
+  }
 }
 
 }  // namespace

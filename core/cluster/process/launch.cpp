@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "lib/base/error.hpp"
-#include "lib/base/json.hpp"
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 #include "lib/base/file/private_file.hpp"
+#include "lib/base/json.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -197,13 +197,17 @@ Meeting::~Meeting() {
   fs::remove(file_.parent_path(), ignored);  // unless another run meets there
 }
 
-Bootstrap meet(const Launch& launch, const fs::path& folder, double timeout_s) {
+Bootstrap meet(const Launch& launch, const fs::path& folder, double timeout_s, const std::atomic<int>* interrupted) {
+  constexpr auto kGrace = std::chrono::seconds(5);  // the first one may not have got the signal, and be about to come
   using Clock = std::chrono::steady_clock;
   const fs::path place_of = folder_in(folder);
   const std::string name = name_of(launch);
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
   std::string lacked = "is not there";
+  auto not_interrupted = Clock::now();
   for (; Clock::now() < deadline; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+    if (!interrupted || *interrupted == 0) not_interrupted = Clock::now();
+    if (Clock::now() - not_interrupted > kGrace) throw Interrupted("interrupted while it waited for the first process");
     std::optional<std::string> text;
     try {
       text = read_private_file(place_of, name);

@@ -1,6 +1,7 @@
 // What a launcher (torchrun, Slurm's srun, Open MPI's mpirun) says by the environment to a process that it has started;
 // and how such processes find each other: the first one writes a file in a folder that all of them see.
 #pragma once
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -39,7 +40,8 @@ class Meeting {
 
 // The others' side: waits for the file and for an answer from one of the addresses in it. A file that anybody else
 // could have written is not believed (lib/base/file/private_file.hpp). Throws Error(worker) when the time is over,
-// saying what it lacked.
-Bootstrap meet(const Launch& launch, const std::filesystem::path& folder, double timeout_s);
+// saying what it lacked; Interrupted a few seconds after `interrupted` (null: never) was above 0.
+Bootstrap meet(const Launch& launch, const std::filesystem::path& folder, double timeout_s,
+               const std::atomic<int>* interrupted = nullptr);
 
 }  // namespace hexad::cluster

@@ -105,6 +105,7 @@ protocol::Start start_of_all(const yaml::Node& root, const config::RunConfig& ru
   start.generation["weights_follow"] = !roles.backend.empty();  // a generator need not read its own first
   start.generation["max_total_sequence_length"] = run.policy.max_total_sequence_length;
   start.loss_section = run.loss_fn.section;
+  start.algorithm = name_of(run.algorithm);
   start.loss_fn = loss_section(root, run);
   start.tokenizer = tokenizer_dir;
   // Training log-probs pass the same temperature and filters as the sampled tokens did; examples pass none.

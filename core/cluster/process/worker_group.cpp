@@ -8,7 +8,7 @@
 
 #include "core/cluster/worker/worker.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -19,6 +19,8 @@ constexpr int kSoonMs = 5;
 constexpr double kPeersReportS = 3;
 // A rank that its peers miss and that gave no sign of life for so long (three heartbeats) is the one.
 constexpr double kNoLifeS = 3;
+// How long a cancelled call may take to come back: a pass of a generator ends before it looks up.
+constexpr double kCancelPatienceS = 15;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -82,11 +84,16 @@ void WorkerGroup::start_worker(int rank) {
   worker.pid = spawner_->spawn({{options_.program, "worker"}, variables, to_text(bootstrap), log});
 }
 
-std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<Message(int rank)>& make) {
+std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<Message(int rank)>& make,
+                                           bool may_be_cancelled) {
   if (broken_ || stopped_)
     fail(ErrorKind::worker, "cannot call '{}': the workers have ended", make(ranks.first).command);
   if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.failure.has_value(); })) throw_failure();
   called_ = ranks;
+  for (int rank = ranks.first; rank < ranks.end(); ++rank) {
+    if (workers_[rank].is_stuck)
+      lost(rank, fmt::format("did not come back within {:.0f} s after it was cancelled", kCancelPatienceS));
+  }
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
     Worker& worker = workers_[rank];
@@ -96,7 +103,7 @@ std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<
     worker.call_began = worker.last_progress = Clock::now();
     send(rank, std::move(message), /*posted=*/false);
   }
-  await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s);
+  await([](const Worker& worker) { return worker.answered; }, options_.call_timeout_s, may_be_cancelled);
   throw_failure();
   std::vector<Message> answers;
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
@@ -113,15 +120,35 @@ void WorkerGroup::post_raw(RankRange ranks, const std::function<Message(int rank
 
 int WorkerGroup::pause_ms() { return meanwhile_ && meanwhile_() ? kSoonMs : kPollMs; }
 
-void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double timeout_s) {
+void WorkerGroup::await(const std::function<bool(const Worker&)>& done, double timeout_s, bool may_be_cancelled) {
   while (!std::ranges::all_of(workers_, done)) {
     // All that has arrived is read before anyone counts as silent: this process may have been busy for long.
     for (bool more = receive_one(pause_ms()); more;) more = receive_one(0);
     check_exits();
     // One rank's failure is everyone's: its peers may be waiting for it inside a collective, and never answer.
     throw_failure();
+    end_if_interrupted(may_be_cancelled);
     check_silence(done, timeout_s);
   }
+}
+
+void WorkerGroup::end_if_interrupted(bool may_be_cancelled) {
+  if (!options_.interrupted || *options_.interrupted == 0) return;
+  if (!*options_.has_trained) {
+    if (!spawner_ && !workers_[0].greeted) return;  // its thread has to hear that it ends
+    broken_ = true;
+    throw Interrupted("interrupted before the first step");
+  }
+  if (!may_be_cancelled) return;
+  const auto waits = [](const Worker& worker) { return !worker.answered; };
+  for (const auto began = Clock::now(); std::ranges::any_of(workers_, waits) && seconds_since(began) < kCancelPatienceS;
+       receive_one(kPollMs)) {
+    check_exits();
+    for (int rank = called_.first; rank < called_.end(); ++rank)  // again, as it may pass the command that it cancels
+      if (waits(workers_[rank])) socket_.send(protocol::to_message(protocol::Cancel{}), std::to_string(rank));
+  }
+  for (Worker& worker : workers_) worker.is_stuck = !std::exchange(worker.answered, true), worker.answer = {};
+  throw Interrupted(fmt::format("interrupted: '{}' is given up", workers_[called_.first].last_call));
 }
 
 bool WorkerGroup::wait_until(const std::function<bool()>& done, double timeout_s) {
@@ -192,7 +219,7 @@ bool WorkerGroup::receive_one(int timeout_ms) {
     if (!worker.posted.empty()) worker.posted.pop_front();
     if (!posted) {
       worker.answered = true;
-      worker.answer = std::move(message);
+      if (!std::exchange(worker.is_stuck, false)) worker.answer = std::move(message);
     } else if (is_failure(message)) {
       worker.failure = from_message<Failure>(message, "a post");
     }
@@ -326,7 +353,7 @@ void WorkerGroup::stop() noexcept {
   if (stopped_) return;
   stopped_ = true;
   try {
-    if (!broken_ || options_.launch) {
+    if (!broken_ || options_.launch || in_process_.joinable()) {
       for (int rank = 0; rank < size(); ++rank) {
         if (!workers_[rank].greeted || workers_[rank].exited) continue;
         try {
@@ -337,7 +364,7 @@ void WorkerGroup::stop() noexcept {
     }
     if (in_process_.joinable()) in_process_.join();
     if (!spawner_) return;
-    reap(broken_ ? 0 : 10);
+    reap(broken_ || std::ranges::any_of(workers_, &Worker::is_stuck) ? 0 : 10);
     for (Worker& worker : workers_) {
       if (worker.is_child && !worker.exited) spawner_->kill(worker.pid, SIGKILL);
     }

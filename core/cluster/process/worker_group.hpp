@@ -1,5 +1,6 @@
 // The controller's side of its workers: starts them, sends commands, waits with a deadline, reports what went wrong.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -28,10 +29,15 @@ struct WorkerGroupOptions {
   // that all hosts see. They are the launcher's to end.
   std::optional<Launch> launch;
   std::string meeting_dir;
+  // > 0: the run ends. While `has_trained` is false every call is given up, and the workers with it; from then on a
+  // command that may be cancelled is. Null: never.
+  const std::atomic<int>* interrupted = nullptr;
+  const std::atomic<bool>* has_trained = nullptr;
 };
 
 // Workers are named by rank, 0 .. size-1. One thread uses a group. A worker that dies, hangs or does not answer in time
-// ends the call with an Error(worker) that names rank, host, last call and its log; all other workers are ended too.
+// ends the call with an Error(worker) that names rank, host, last call and its log; all other workers are ended too. A
+// call that is given up because the run is interrupted throws Interrupted.
 class WorkerGroup {
  public:
   // spawner null: one worker on a thread of this process (`--in-process`), for a debugger.
@@ -53,7 +59,8 @@ class WorkerGroup {
   template <typename Command>
   std::vector<typename Command::Reply> call(RankRange ranks, const std::function<Command(int rank)>& make) {
     std::vector<typename Command::Reply> replies;
-    for (const Message& answer : call_raw(ranks, [&](int rank) { return protocol::to_message(make(rank)); }))
+    const auto message = [&](int rank) { return protocol::to_message(make(rank)); };
+    for (const Message& answer : call_raw(ranks, message, protocol::kMayBeCancelled<Command>))
       replies.push_back(protocol::from_message<typename Command::Reply>(answer, protocol::name_of<Command>()));
     return replies;
   }
@@ -63,7 +70,8 @@ class WorkerGroup {
     return call<Command>(ranks, [&](int) { return command; });
   }
   // With messages as they are.
-  std::vector<Message> call_raw(RankRange ranks, const std::function<Message(int rank)>& make);
+  std::vector<Message> call_raw(RankRange ranks, const std::function<Message(int rank)>& make,
+                                bool may_be_cancelled = false);
 
   // As call, but waits for nothing. Replies are thrown away; an error among them ends the next call or wait.
   template <typename Command>
@@ -104,13 +112,16 @@ class WorkerGroup {
     std::string inside;  // the plugin's function that it was in a second ago; empty: none
     Clock::time_point call_began{}, last_heard{}, last_progress{};
     bool greeted = false, answered = false, exited = false;
+    bool is_stuck = false;    // it was told to cancel its call, and has not come back
     std::deque<bool> posted;  // of the commands that it has not answered, in their order
     Message answer;
     std::optional<protocol::Failure> failure;  // of requests that it served between commands, or of a post
   };
 
   void start_worker(int rank);
-  void await(const std::function<bool(const Worker&)>& done, double timeout_s);
+  void await(const std::function<bool(const Worker&)>& done, double timeout_s, bool may_be_cancelled = false);
+  // Throws Interrupted where the run is, and the call may be given up.
+  void end_if_interrupted(bool may_be_cancelled);
   bool receive_one(int timeout_ms);
   void send(int rank, Message message, bool posted);
   int pause_ms();

@@ -31,6 +31,12 @@ Message to_message(const T& value);
 template <typename T>
 T from_message(const Message& message, const std::string& name = "");
 
+// Whether a run that ends need not wait for this command: Cancel ends it.
+template <typename Command>
+constexpr bool kMayBeCancelled = requires {
+  Command::kMayBeCancelled;
+};
+
 struct Nothing {};  // a command that its name says in full; a reply that says that the command has been carried out
 
 // -- Events: what a worker sends of its own accord ------------------------------------------------------------------
@@ -124,6 +130,7 @@ struct Start {
   bool replay_routes = false;        // the generator gives routed_experts, for trainers elsewhere
   std::string tokenizer;             // a directory; empty: plugins get no text
   std::string loss_section;          // what the configuration calls loss_fn: "loss_fn", "dpo"
+  std::string algorithm;             // "grpo", "sft" ...: whose batches the loss gets; empty: unknown
   // Sections of the configuration that pass unopened: of the loader of plugins, the backend, the generator, the loss.
   Json plugins = Json::object(), policy = Json::object(), generation = Json::object(), loss_fn = Json::object();
   std::map<std::string, std::string> locations;  // a key's path -> where its value was written: "config.yaml:41:3"
@@ -133,7 +140,7 @@ struct Shutdown {
   using Reply = Nothing;
 };
 
-// Sets the flag that plugins look at in long calls; has no reply.
+// Sets the flag that plugins look at in long calls, until the next command begins; has no reply.
 struct Cancel {
   using Reply = Nothing;
 };
@@ -212,6 +219,7 @@ struct Prompts {
 };
 // Waits until all have ended.
 struct Generate : Prompts {
+  static constexpr bool kMayBeCancelled = true;
   struct Reply {
     std::optional<data::Batch> completions;  // as of to_batch() in generation_requests.hpp; in the order of the prompts
     std::optional<data::Batch> columns;      // token columns over prompt and completion

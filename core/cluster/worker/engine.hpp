@@ -9,9 +9,9 @@
 
 namespace hexad::cluster {
 
-// What a rank runs on, by cluster.device. Rank r of `ranks` gets GPU r, on a machine that has one for each; `auto`
-// takes CPUs elsewhere. `runtime`: null in a build without LibTorch. Throws Error(config) for 'cuda' without enough
-// GPUs, the same on every rank.
+// What a rank runs on, by cluster.device. Rank r of `ranks` gets GPU r; `auto` takes CPUs on a machine without any.
+// `runtime`: null in a build without LibTorch. Throws Error(config) where there are fewer GPUs than ranks, the same on
+// every rank.
 DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, int rank, int ranks);
 
 struct WorkerState;

@@ -12,22 +12,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int64_t kGenerationPollMs = 200;
 constexpr auto kProgressEvery = std::chrono::milliseconds(500);
+// A generator ends its poll when the call is cancelled, on all ranks of a replica at once. One that does not may be
+// left after this time.
+constexpr auto kCancelIsIgnored = std::chrono::seconds(2);
 
-}  // namespace
-
-namespace command {
-
-protocol::Generate::Reply generate(WorkerState& state, const protocol::Generate& generate) {
+// Those of the requests that have been submitted.
+protocol::Generate::Reply collect(WorkerState& state, const protocol::Generate& generate) {
   const data::Batch& prompts = generate.prompts;
   const std::string label = state.need_generator("generate").plugin().label();
-  state.serving.forget();
-  state.serving.submit(state, generate, Serving::For::command);
-
   std::vector<Completion> completions(prompts.size());
   std::vector<data::Batch> columns(prompts.size());
   int64_t done = 0, tokens = 0;
-  auto last_progress = Clock::now();
+  auto last_progress = Clock::now(), not_cancelled = last_progress;
   while (done < prompts.size()) {
+    if (!state.link.cancelled()) not_cancelled = Clock::now();
+    if (Clock::now() - not_cancelled > kCancelIsIgnored) fail(ErrorKind::worker, "generate: cancelled");
     for (Serving::Finished& request : state.serving.wait(state, kGenerationPollMs)) {
       if (!request.error.empty()) fail(ErrorKind::plugin, "{}: request {}: {}", label, request.id, request.error);
       tokens += static_cast<int64_t>(request.completion.tokens.size());
@@ -44,6 +43,21 @@ protocol::Generate::Reply generate(WorkerState& state, const protocol::Generate&
   }
   if (!generate.reports) return {};
   return {.completions = to_batch(completions), .columns = join_columns(label, columns), .metrics = state.metrics};
+}
+
+}  // namespace
+
+namespace command {
+
+protocol::Generate::Reply generate(WorkerState& state, const protocol::Generate& generate) {
+  state.serving.forget();
+  state.serving.submit(state, generate, Serving::For::command);
+  try {
+    return collect(state, generate);
+  } catch (...) {
+    state.serving.give_up(state);
+    throw;
+  }
 }
 
 protocol::Nothing submit(WorkerState& state, const protocol::Submit& submit) {

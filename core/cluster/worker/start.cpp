@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <thread>
 
+#include <hexad/names.hpp>
+
 #include "core/cluster/worker/engine.hpp"
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
@@ -98,6 +100,21 @@ void match(const plugin::LossPlugin& loss, const plugin::BackendPlugin& backend)
   }
 }
 
+// An input that no run of the algorithm has is refused before the first batch, which may be hours of samples away.
+void require_inputs(const plugin::LossPlugin& loss, const std::string& algorithm) {
+  const std::string who = loss.plugin().label();
+  for (const hexad_tensor_spec& input : loss.declared_inputs()) {
+    if ((input.flags & (HEXAD_SPEC_OPTIONAL | HEXAD_SPEC_DIFFERENTIABLE)) || !loss.uses(input.name)) continue;
+    const sdk::KnownTensor* known = sdk::known_tensor(input.name);
+    if (!known && !sdk::is_own_name(input.name))
+      fail(ErrorKind::plugin, "{}: needs '{}', which no run has{}{}", who, input.name, sdk::meant_name(input.name),
+           sdk::kOwnNames);
+    if (known && !algorithm.empty() && !known->is_of(algorithm))
+      fail(ErrorKind::plugin, "{}: needs '{}', which a run of {} does not have{}", who, input.name, algorithm,
+           known->algorithms.empty() ? "" : fmt::format(" (one of {} does)", known->algorithms));
+  }
+}
+
 // A backend that replays the rollout's routing.
 bool wants_routes(const WorkerState& state) {
   if (!state.backend) return false;
@@ -136,7 +153,7 @@ DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, 
   const bool has_cuda = runtime && *runtime->cuda_version();
   const int gpus = has_cuda ? runtime->cuda_device_count() : 0;
   if (gpus >= ranks) return {kDLCUDA, rank};
-  if (wanted == "auto") return {kDLCPU, 0};
+  if (wanted == "auto" && gpus == 0) return {kDLCPU, 0};
   if (!has_cuda)
     fail(ErrorKind::config,
          "cluster.device is '{}', but this build has no CUDA. Build it with `make build PRESET=cuda`, or set "
@@ -147,10 +164,11 @@ DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, 
          "cluster.device is '{}', but this machine has no GPU: CUDA finds none (see nvidia-smi and "
          "CUDA_VISIBLE_DEVICES). Set cluster.device=cpu to run without",
          wanted);
-  fail(ErrorKind::config,
-       "cluster.device is '{}' and cluster.gpus_per_node {}, but CUDA finds {} here. Set cluster.gpus_per_node to at "
-       "most that, or cluster.device=cpu",
-       wanted, ranks, gpus);
+  fail(
+      ErrorKind::config,
+      "cluster.device is '{}' and cluster.gpus_per_node {}, but CUDA finds {} GPU{} here. Set cluster.gpus_per_node to "
+      "at most that, or cluster.device=cpu to use none",
+      wanted, ranks, gpus, gpus == 1 ? "" : "s");
 }
 
 namespace command {
@@ -182,6 +200,7 @@ protocol::Start::Reply start(WorkerState& state, const protocol::Start& start) {
     if (!options.record_dir.empty()) {
       state.loss->record(options.record_dir / fmt::format("rank_{}", state.rank), options.record_steps);
     }
+    require_inputs(*state.loss, start.algorithm);
     reply.loss = {line_of(*state.loss), state.loss->plain_inputs(), state.loss->differentiable_inputs()};
   }
   if (!start.roles.backend.empty()) {

@@ -4,7 +4,7 @@
 
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/load/defaults.hpp"
-#include "core/manifest/members.hpp"
+#include "lib/base/json_members.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::config {
@@ -30,15 +30,15 @@ Outline outline_of(const Declaration& declaration) {
   return outline;
 }
 
-std::optional<std::string_view> member(const plugin::Members& members, std::string_view name) {
-  const auto found = std::ranges::find(members, name, &plugin::Members::value_type::first);
+std::optional<std::string_view> member(const JsonMembers& members, std::string_view name) {
+  const auto found = std::ranges::find(members, name, &JsonMembers::value_type::first);
   return found == members.end() ? std::nullopt : std::optional(found->second);
 }
 
 // The members of a part; none where it is absent. Nothing: it has to be parsed.
-std::optional<plugin::Members> part(const plugin::Members& config, std::string_view name) {
+std::optional<JsonMembers> part(const JsonMembers& config, std::string_view name) {
   const std::optional<std::string_view> text = member(config, name);
-  return text ? plugin::json_members(*text) : plugin::Members();
+  return text ? json_members(*text) : JsonMembers();
 }
 
 class Object {  // the text of a JSON object, member by member
@@ -53,9 +53,9 @@ class Object {  // the text of a JSON object, member by member
 };
 
 // The keys that `select` names, and the sections above them, which are declared before.
-std::string selecting_keys(const plugin::Members& keys, std::string_view select) {
-  const plugin::Members choice = plugin::json_members(select).value_or(plugin::Members());
-  const plugin::Members when = plugin::json_members(member(choice, "when").value_or("")).value_or(plugin::Members());
+std::string selecting_keys(const JsonMembers& keys, std::string_view select) {
+  const JsonMembers choice = json_members(select).value_or(JsonMembers());
+  const JsonMembers when = json_members(member(choice, "when").value_or("")).value_or(JsonMembers());
   Object selecting;
   for (const auto& [path, value] : keys) {
     const auto is_above = [&](const auto& each) {
@@ -76,9 +76,9 @@ std::optional<Declaration> read_cut(const plugin::Manifest& manifest, const Obje
 }  // namespace
 
 Outline read_outline(const plugin::Manifest& manifest, const std::string& where) {
-  const std::optional<plugin::Members> config = plugin::json_members(manifest.config);
-  const std::optional<plugin::Members> keys = config ? part(*config, "keys") : std::nullopt;
-  const std::optional<plugin::Members> facts = config ? part(*config, "facts") : std::nullopt;
+  const std::optional<JsonMembers> config = json_members(manifest.config);
+  const std::optional<JsonMembers> keys = config ? part(*config, "keys") : std::nullopt;
+  const std::optional<JsonMembers> facts = config ? part(*config, "facts") : std::nullopt;
   if (!keys || !facts) {
     const std::optional<Declaration> whole = read_declaration(manifest, where);
     if (!whole) return {};
@@ -105,7 +105,7 @@ Outline read_outline(const plugin::Manifest& manifest, const std::string& where)
 }
 
 std::optional<Declaration> read_keys(const plugin::Manifest& manifest, const std::string& where) {
-  const std::optional<plugin::Members> config = plugin::json_members(manifest.config);
+  const std::optional<JsonMembers> config = json_members(manifest.config);
   if (!config) return read_declaration(manifest, where);
   Object keys;
   for (const char* name : {"keys", "select"}) {

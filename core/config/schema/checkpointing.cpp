@@ -5,6 +5,9 @@ namespace hexad::config {
 void add_checkpointing(Schema& s) {
   s.section("checkpointing", "saving and resuming");
   s.add("checkpointing.enabled", kBool, "true", "save checkpoints, and go on from the latest");
+  s.add("checkpointing.resume_if_exists", kBool, "true",
+        "false: do not go on from the latest; the checkpoints that are there move to checkpoint_dir/run_<n>, and the "
+        "run starts at step 0, as with `hexad train --fresh`");
   s.add("checkpointing.checkpoint_dir", kText, "results/grpo",
         "folder of the step_N folders; results/sft, dpo or rm of those");
   s.add("checkpointing.metric_name", kText | kNull, "val:accuracy",
@@ -15,13 +18,17 @@ void add_checkpointing(Schema& s) {
   s.add("checkpointing.keep_top_k", kInt | kNull, "3", "checkpoints kept, beside the latest; null: all").at_least(0);
   s.add("checkpointing.save_period", kInt, "10", "save every so many steps").at_least(1);
   s.add("checkpointing.checkpoint_must_save_by", kText | kNull, "null",
-        "\"DD:HH:MM:SS\" after the start: save by then, and end");
+        "\"DD:HH:MM:SS\" after the launch of the program: save by then, and end");
   s.add("checkpointing.model_save_format", kText | kNull, "safetensors", "format of the weights")
       .one_of({"safetensors"})
       .not_built({"torch_save"});
   s.add("checkpointing.save_consolidated", kBool, "false", "write one Hugging Face model directory beside the shards")
       .accepted("policy/weights is a Hugging Face model directory already");
   s.add("checkpointing.save_optimizer", kBool, "true", "save the optimizer's state too");
+  s.add("checkpointing.checksums", kBool, "true",
+        "keep the SHA-256 of each file in training_info.json, and compare when a run resumes; false: sizes alone");
+  s.add("checkpointing.resume_from_older", kBool, "true",
+        "a newest checkpoint that is damaged is set aside, and the newest intact one taken; false: an error");
   s.add("checkpointing.ft_save_period", kInt | kNull, "null",
         "save every so many steps for restarts, beside save_period")
       .at_least(1);

@@ -6,7 +6,7 @@ void add_cluster(Schema& s) {
   s.section("cluster", "the machines");
   s.add("cluster.gpus_per_node", kInt, "1", "ranks of a node; on CPUs, processes").at_least(1);
   s.add("cluster.num_nodes", kInt, "1", "nodes").at_least(1);
-  s.add("cluster.device", kText, "auto", "what ranks run on; auto: GPUs where there are enough, else CPUs")
+  s.add("cluster.device", kText, "auto", "what ranks run on; auto: GPUs, or CPUs where there is none")
       .one_of({"auto", "cpu", "cuda"});
   s.add(
        "cluster.worker_timeout_s", kFloat, "600",

@@ -81,7 +81,9 @@ void add_policy(Schema& s) {
   s.add("policy.train_micro_batch_size", kInt, "4", "samples in one forward and backward pass").at_least(1);
   s.add("policy.logprob_batch_size", kInt, "${policy.train_micro_batch_size}", "samples in one log-prob pass")
       .at_least(1);
-  s.add("policy.max_total_sequence_length", kInt, "512", "most tokens of prompt and response").at_least(1);
+  s.add("policy.max_total_sequence_length", kInt, "512", "most tokens of prompt and response")
+      .at_least(1)
+      .at_most(1 << 30);
   s.add("policy.make_sequence_length_divisible_by", kInt, "1", "sequences are padded to a multiple of this")
       .at_least(1);
   s.add("policy.precision", kText, "bfloat16",

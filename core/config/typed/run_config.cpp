@@ -35,7 +35,10 @@ CheckpointingConfig read_checkpointing(const Reader& r) {
   r.read("save_period", c.save_period);
   if (const auto limit = r.optional_text("checkpoint_must_save_by"))
     c.checkpoint_must_save_by_s = duration_seconds(*limit);
+  r.read("resume_if_exists", c.resume_if_exists);
   r.read("save_optimizer", c.save_optimizer);
+  r.read("checksums", c.checksums);
+  r.read("resume_from_older", c.resume_from_older);
   r.read("ft_keep_latest_k", c.ft_keep_latest_k);
   r.read("ft_save_period", c.ft_save_period);
   return c;

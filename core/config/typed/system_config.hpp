@@ -21,6 +21,7 @@ struct EvalConfig {
 
 struct CheckpointingConfig {
   bool enabled = true;
+  bool resume_if_exists = true;  // false: what is there moves away, and the run starts at step 0
   std::string checkpoint_dir = "results/grpo";
   bool is_async = true;                                     // what is written reaches the disk while training goes on
   std::optional<std::string> metric_name = "val:accuracy";  // "val:x" or "train:x"; absent: newest are kept
@@ -29,6 +30,8 @@ struct CheckpointingConfig {
   int64_t save_period = 10;
   std::optional<double> checkpoint_must_save_by_s;  // from "DD:HH:MM:SS"
   bool save_optimizer = true;
+  bool checksums = true;          // of files, taken when they are written and compared when a run resumes
+  bool resume_from_older = true;  // where the newest is damaged
   std::optional<int64_t> ft_keep_latest_k;
   std::optional<int64_t> ft_save_period;
 };

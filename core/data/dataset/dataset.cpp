@@ -10,7 +10,7 @@
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/json_file.hpp"
 #include "core/data/dataset/procedural.hpp"
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 

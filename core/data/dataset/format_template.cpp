@@ -3,7 +3,7 @@
 
 #include "core/data/dataset/processor.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 
 namespace hexad::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "lib/base/error.hpp"
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 
 namespace hexad::data {
 namespace {

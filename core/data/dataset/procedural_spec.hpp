@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/data/dataset/dataset.hpp"
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 
 namespace hexad::data {
 

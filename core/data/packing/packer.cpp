@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/data/random.hpp"
+#include "lib/base/random.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 

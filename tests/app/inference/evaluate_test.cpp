@@ -171,12 +171,18 @@ TEST_CASE("a sample that could not be scored counts nowhere") {
   CHECK(contains(error_of([&] { with("n % 2", 3); }), "not one of the 16 prompts has the 3 scored samples"));
 }
 
-TEST_CASE("scores that cannot be written are an error") {
-  const toy::TempDir dir;
-  toy::fs::create_directories(dir / "full");
-  toy::fs::create_symlink("/dev/full", dir / "full/scores.json");
-  CHECK(contains(error_of([&] { Evaluated({"eval.save_path=" + (dir / "full").string()}); }),
-                 "scores.json: cannot be written: No space left on device"));
+TEST_CASE("what cannot be saved loses no score, and is told with the reason") {
+  for (const char* file : {"scores.json", "samples.jsonl"}) {
+    const toy::TempDir dir;
+    toy::fs::create_directories(dir / "full");
+    toy::fs::create_symlink("/dev/full", dir / "full" / file);
+    const Evaluated got({"eval.save_path=" + (dir / "full").string()});
+    CHECK(got.result.prompts == 16);
+    CHECK_MESSAGE(contains(got.result.not_saved, "eval.save_path: "), got.result.not_saved);
+    CHECK_MESSAGE(contains(got.result.not_saved, std::string(file)), got.result.not_saved);
+    CHECK_MESSAGE(contains(got.result.not_saved, "No space left on device"), got.result.not_saved);
+  }
+  CHECK(Evaluated({}).result.not_saved.empty());
 }
 
 TEST_CASE("prompts that do not fit are told of, and an evaluation of none is an error") {

@@ -159,6 +159,16 @@ TEST_CASE("layout strings unroll") {
   CHECK((parse_layer_layout("") == std::vector<StageLayers>(1)));
 }
 
+TEST_CASE("a layout may hold no decoder layer, as Megatron's") {
+  const LayerPlacement placement = place_layers({.layers = 0, .pipeline = 2, .layout = parse_layer_layout("E|L")});
+  CHECK((placement.stages ==
+         std::vector<std::vector<Stage>>{{{.layers = {0, 0}, .embedding = true}}, {{.layers = {0, 0}, .loss = true}}}));
+  CHECK_THROWS_WITH_AS(place_layers({.layers = 0, .pipeline = 2, .layout = parse_layer_layout("Et|L")}),
+                       "pipeline layout: 1 decoder layers (t), but the model has 0", Error);
+  CHECK_THROWS_WITH_AS(place_layers({.layers = -1, .pipeline = 2, .layout = parse_layer_layout("E|L")}),
+                       doctest::Contains("must all be at least 1"), Error);
+}
+
 TEST_CASE("a refused placement gets the rule, the numbers and what would fit") {
   const auto place = [](PlacementOptions options) { place_layers(options); };
   CHECK_THROWS_WITH_AS(place({.layers = 0}),

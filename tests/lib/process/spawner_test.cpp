@@ -47,6 +47,17 @@ TEST_CASE("a child can be killed") {
   CHECK(exit->exit == Exit{.signal = SIGKILL});
 }
 
+TEST_CASE("a signal to every process of a job ends neither the spawner nor its children") {
+  const TempDir dir;
+  Spawner spawner("test");
+  const std::string all = "for s in INT TERM HUP USR1; do kill -$s $PPID; kill -$s $$; done; echo alive";
+  spawner.spawn({{"/bin/sh", "-c", all}, {}, "", dir / "log"});
+  const auto exit = spawner.next_exit(kPatienceMs);
+  REQUIRE(exit);
+  CHECK(exit->exit == Exit{.code = 0});
+  CHECK(read_text(dir / "log") == "alive\n");
+}
+
 TEST_CASE("a program that is not there ends with 127 and says so in its log") {
   const TempDir dir;
   Spawner spawner("test");

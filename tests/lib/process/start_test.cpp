@@ -97,6 +97,13 @@ TEST_CASE("a child handles, blocks and ignores no signal, and leads a group") {
   CHECK(output_of("read -r pid _ _ _ group _ < /proc/self/stat; [ $pid = $group ] && echo leads") == "leads\n");
 }
 
+TEST_CASE("a child that is to ignore a job's signals begins so") {
+  Command command = {.arguments = {}};
+  command.setup.ignores_job_signals = true;
+  // Bits 0, 1, 9 and 14: signals 1 (HUP), 2 (INT), 10 (USR1) and 15 (TERM).
+  CHECK(output_of("grep ^SigIgn /proc/self/status", command) == "SigIgn:\t0000000000004203\n");
+}
+
 TEST_CASE("limits hold in the child alone") {
   Command command = {.arguments = {}};
   command.setup.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 77}};

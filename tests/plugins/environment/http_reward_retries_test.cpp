@@ -98,7 +98,7 @@ TEST_CASE("http_reward: Ctrl-C ends a slow call") {
   std::string what;
   try {
     score(*environment, {"x"});
-  } catch (const environment::Interrupted& error) {
+  } catch (const hexad::Interrupted& error) {
     what = error.what();
   }
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(100));

@@ -151,6 +151,7 @@ static hexad_code submit(hexad_generator* self, hexad_call* call, const hexad_re
 static hexad_code poll(hexad_generator* self, hexad_call* call, const hexad_completion** events, int64_t max_events,
                        int64_t timeout_ms, int64_t* count) {
   (void)timeout_ms;
+  *count = 0;
   const hexad_code code = toy_act(&self->fault, self->host, call, "poll");
   if (code != HEXAD_OK) return code;
   if (toy_fails(&self->fault, self->host, call, "silence")) {

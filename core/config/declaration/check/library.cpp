@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/manifest/permissions.hpp"
+#include "lib/base/file/permissions.hpp"
 #include "lib/base/json.hpp"
 #include "lib/process/start.hpp"
 
@@ -153,7 +153,7 @@ CheckLibrary::CheckLibrary(const plugin::Candidate& plugin, bool allow_insecure)
       file_(plugin.manifest_path.parent_path() / plugin.manifest->check_library),
       sha256_(plugin.manifest->check_sha256) {
   const bool trusted = plugin.trusted || allow_insecure;
-  if (const auto why = trusted ? std::nullopt : plugin::insecure(file_)) refusal_ = "is refused: " + *why;
+  if (const auto why = trusted ? std::nullopt : insecure(file_)) refusal_ = "is refused: " + *why;
   start();
 }
 

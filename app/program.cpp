@@ -1,0 +1,114 @@
+#include "app/program.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/error.hpp"
+
+namespace hexad::cli {
+namespace {
+
+constexpr size_t kMostWaiting = size_t{64} << 10;
+
+// A full disk with how to mend it, where the message does not say so already.
+std::string mended(std::string what) {
+  const bool is_full =
+      what.find(std::strerror(ENOSPC)) != std::string::npos || what.find(std::strerror(EDQUOT)) != std::string::npos;
+  if (is_full && what.find("Free space") == std::string::npos) what += ". Free space there, or name another place";
+  return what;
+}
+
+std::string text_of(const std::filesystem::filesystem_error& error) {
+  return error.path1().empty() ? error.what() : error.path1().string() + ": " + error.code().message();
+}
+
+int ends_with(const char* name, const std::string& what, int status) {
+  std::fprintf(stderr, "%s: %s\n", name, mended(what).c_str());
+  return status;
+}
+
+}  // namespace
+
+int run_program(const char* name, const std::function<int()>& body) {
+  const int kData = Error(ErrorKind::data, "").exit_code(), kInternal = Error(ErrorKind::internal, "").exit_code();
+  open_standard_streams();
+  const StandardOutput output;
+  try {
+    const int status = body();
+    std::cout.flush();
+    return status;
+  } catch (const Error& error) {
+    return ends_with(name, error.what(), error.exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return ends_with(name, text_of(error), kData);
+  } catch (const std::bad_alloc&) {
+    return ends_with(name, "not enough memory: a number or a length asks for more than there is", kData);
+  } catch (const std::length_error& error) {
+    return ends_with(name, std::string("a number or a length is too large: ") + error.what(), kData);
+  } catch (const std::system_error& error) {
+    return ends_with(name, error.what(), kInternal);
+  } catch (const std::exception& error) {
+    return ends_with(name, std::string("internal error: ") + error.what(), kInternal);
+  }
+}
+
+void open_standard_streams() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
+    // It gets the lowest free number, and those below it are taken.
+    [[maybe_unused]] const int same = ::open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) { std::cout.exceptions(std::ios::badbit); }
+
+StandardOutput::~StandardOutput() {
+  std::cout.exceptions(std::ios::goodbit);
+  std::cout.rdbuf(before_);
+}
+
+StandardOutput::int_type StandardOutput::overflow(int_type next) {
+  if (traits_type::eq_int_type(next, traits_type::eof())) return traits_type::not_eof(next);
+  const char byte = traits_type::to_char_type(next);
+  xsputn(&byte, 1);
+  return next;
+}
+
+std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
+  const std::string_view more(text, static_cast<size_t>(size));
+  waiting_ += more;
+  if (more.find('\n') != more.npos || waiting_.size() >= kMostWaiting) sync();
+  return size;
+}
+
+int StandardOutput::sync() {
+  const std::string text = std::exchange(waiting_, {});  // what cannot be written is not tried again
+  write(text.data(), text.size());
+  return 0;
+}
+
+void StandardOutput::write(const char* text, size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::write(STDOUT_FILENO, text, size);
+    if (count >= 0) {
+      text += count, size -= static_cast<size_t>(count);
+      continue;
+    }
+    pollfd ready = {STDOUT_FILENO, POLLOUT, 0};
+    if (errno == EINTR || (errno == EAGAIN && ::poll(&ready, 1, -1) >= 0)) continue;
+    fail(ErrorKind::data, "standard output: cannot be written: {}; what it has is not whole", std::strerror(errno));
+  }
+}
+
+}  // namespace hexad::cli

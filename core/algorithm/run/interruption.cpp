@@ -1,0 +1,60 @@
+#include "core/algorithm/run/interruption.hpp"
+
+#include <ranges>
+
+namespace hexad::algorithm {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Processes of the run that end just now may add a file meanwhile.
+void remove_whole(const fs::path& folder) {
+  std::error_code error;
+  for (int attempt = 0; attempt < 5 && fs::exists(fs::symlink_status(folder, error)); ++attempt)
+    fs::remove_all(folder, error);
+}
+
+}  // namespace
+
+void Interruption::begin() {
+  const std::scoped_lock lock(mutex_);
+  has_trained = false;
+  made_.clear();
+}
+
+void Interruption::trained() {
+  const std::scoped_lock lock(mutex_);
+  has_trained = true;
+}
+
+void Interruption::will_make(const fs::path& path) {
+  std::vector<Made> missing;
+  std::error_code error;
+  for (fs::path at = fs::absolute(path, error).lexically_normal(); at.has_relative_path(); at = at.parent_path()) {
+    if (fs::exists(fs::symlink_status(at, error))) break;
+    missing.push_back({at, /*is_whole=*/false});
+  }
+  const std::scoped_lock lock(mutex_);
+  for (Made& made : std::views::reverse(missing)) made_.push_back(std::move(made));
+}
+
+void Interruption::has_made(const fs::path& folder) {
+  const std::scoped_lock lock(mutex_);
+  made_.push_back({folder, /*is_whole=*/true});
+}
+
+void Interruption::take_back(const std::function<void()>& then) {
+  const std::scoped_lock lock(mutex_);
+  if (has_trained) return;
+  std::error_code error;
+  for (const Made& made : std::views::reverse(made_)) {
+    if (made.is_whole)
+      remove_whole(made.path);
+    else
+      fs::remove(made.path, error);
+  }
+  made_.clear();
+  if (then) then();
+}
+
+}  // namespace hexad::algorithm
