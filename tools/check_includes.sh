@@ -33,7 +33,7 @@ found=$(grep -rn 'at::parallel_for' --include='*.cpp' --include='*.hpp' modeling
 # A std::ifstream takes a read error for the end of the file, and a std::ofstream writes through links.
 found=$(grep -rnE 'std::[io]?fstream' lib core compat app modeling --include='*.cpp' --include='*.hpp' |
   grep -vE '"/proc/|^lib/process/tree\.cpp:|:[0-9]+:// ')
-[ -n "$found" ] && { echo "a stream of the standard library; lib/base/input_file.hpp and file.hpp stand for it:"
+[ -n "$found" ] && { echo "a stream of the standard library; lib/base/file/input_file.hpp and file.hpp stand for it:"
   echo "$found"; bad=1; }
 # The engine knows kinds of plugins and no plugin by name, but for the table of other systems' sections.
 found=$(grep -rniE 'megatron|dtensor|vllm|sglang' core lib app --include='*.cpp' --include='*.hpp' |

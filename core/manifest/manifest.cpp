@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/manifest/members.hpp"
+#include "lib/base/json_members.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::plugin {
@@ -25,7 +25,7 @@ template <typename... Args>
 // cut, the whole: its parser says why.
 std::string cut_config(std::string_view text, std::string& config) {
   std::string rest = "{";
-  const std::optional<Members> members = json_members(text);
+  const std::optional<JsonMembers> members = json_members(text);
   if (!members) return std::string(text);
   for (const auto& [name, value] : *members) {
     const bool is_first_config = name == "config" && config.empty();
@@ -130,6 +130,16 @@ void read_further(const Fields& fields, const std::string& where, Manifest& mani
   }
 }
 
+void read_inputs(const Fields& fields, const std::string& where, Manifest& manifest) {
+  if (!fields.has("inputs")) return;
+  const Json& inputs = fields.at("inputs");
+  const auto is_text = [](const Json& name) { return name.is_string(); };
+  const auto is_list = [&](const Json& names) { return names.is_array() && std::ranges::all_of(names, is_text); };
+  if (!inputs.is_object() || !std::ranges::all_of(inputs, is_list))
+    refuse("{}: 'inputs' must have a list of names for each loss, got {}", where, json_text(inputs));
+  for (const auto& [loss, names] : inputs.items()) manifest.inputs[loss] = names.get<std::vector<std::string>>();
+}
+
 }  // namespace
 
 Manifest Manifest::of(const PluginName& further) const {
@@ -187,6 +197,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   manifest.license = fields.text_or("license", "");
   read_lists(fields, where, manifest);
   read_further(fields, where, manifest);
+  read_inputs(fields, where, manifest);
   if (fields.has("check")) {
     const Fields check(fields.at("check"), where);
     manifest.check_library = own_file(check.text("library"), "check.library", where);

@@ -59,6 +59,8 @@ struct Manifest {
   // Further plugins of the same library (hexad_plugin_desc.next). All but kind and name is the manifest's, its
   // configuration left out: that is the first one's.
   std::vector<PluginName> also;
+  // What batches must have for each loss of the library, by its name; a loss that is not in it: unknown.
+  std::map<std::string, std::vector<std::string>> inputs;
 
   PluginName plugin() const { return {kind, name}; }
   // The manifest of one of `also`.

@@ -8,9 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "core/manifest/permissions.hpp"
+#include "lib/base/file/permissions.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/sha256.hpp"
 
 namespace hexad::plugin {

@@ -33,7 +33,8 @@ void note_loaded(const Manifest& manifest);
 template <typename... Args>
 void trace(fmt::format_string<Args...> format, Args&&... args) {
   const char* debug = std::getenv("HEXAD_PLUGIN_DEBUG");
-  if (debug && *debug == '1') fmt::print(stderr, "plugin: {}\n", fmt::format(format, std::forward<Args>(args)...));
+  if (debug && *debug == '1')
+    std::fputs(fmt::format("plugin: {}\n", fmt::format(format, std::forward<Args>(args)...)).c_str(), stderr);
 }
 
 // Which plugins have passed the conformance kit, by the digest of their file. Under $XDG_CACHE_HOME (or

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/manifest/permissions.hpp"
+#include "lib/base/file/permissions.hpp"
 #include "lib/base/file.hpp"
 
 namespace hexad::plugin {

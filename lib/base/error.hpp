@@ -21,6 +21,12 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+// The run is to end, and what it waited for is given up. Nothing is wrong: no Error.
+class Interrupted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // fail(ErrorKind::data, "{}:{}: ...", path, line): formats and throws.
 template <typename... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {

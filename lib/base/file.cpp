@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/input_file.hpp"
+#include "lib/base/file/open_file.hpp"
 
 namespace hexad {
 namespace {

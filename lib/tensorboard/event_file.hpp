@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 
 namespace hexad::tensorboard {
 

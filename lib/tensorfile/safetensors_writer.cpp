@@ -9,8 +9,8 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/open_file.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/open_file.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
 namespace hexad::tensorfile {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/text.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"

@@ -79,6 +79,16 @@ TEST_CASE("further plugins of a library have the manifest's facts, and none of i
         "m.json: 'also' names loss 'my_loss' a second time");
 }
 
+TEST_CASE("what the losses of a library need is a list for each of them") {
+  Json json = good();
+  json["inputs"] = {{"my_loss", {"logprobs", "advantages"}}, {"other_loss", Json::array()}};
+  const Manifest manifest = parse_manifest(json.dump(), "m.json");
+  CHECK(manifest.inputs.at("my_loss") == std::vector<std::string>{"logprobs", "advantages"});
+  CHECK(manifest.inputs.at("other_loss").empty());
+  for (const Json& wrong : {Json("logprobs"), Json{{"my_loss", "logprobs"}}, Json{{"my_loss", {1}}}})
+    CHECK(contains(error_with({{"inputs", wrong}}), "m.json: 'inputs' must have a list of names for each loss, got "));
+}
+
 TEST_CASE("a manifest's size, depth and keys are bounded") {
   const auto error = [](const std::string& text) { return error_of([&] { parse_manifest(text, "m.json"); }); };
   CHECK(contains(error(""), "m.json: not JSON"));

@@ -28,11 +28,11 @@ void pass_on_log(Reader in) {
 std::optional<std::string> Questions::serve(const Frame& frame) {
   const Reader in(frame.bytes);
   switch (frame.kind) {
-    case FrameKind::log: pass_on_log(in); return std::nullopt;
-    case FrameKind::metric: metric(in); return std::nullopt;
-    case FrameKind::detokenize: return detokenize(in);
-    case FrameKind::config: return read_config(in);
-    case FrameKind::sink: return sink(frame.bytes);
+    case kLog: pass_on_log(in); return std::nullopt;
+    case kMetric: metric(in); return std::nullopt;
+    case kDetokenize: return detokenize(in);
+    case kConfig: return read_config(in);
+    case kSink: return sink(frame.bytes);
     default: throw BadPacket("a message that is no part of a call");
   }
 }

@@ -5,8 +5,8 @@
 
 #include <hexad/abi.h>
 
-#include "core/plugin/confined/channel.hpp"
 #include "core/plugin/confined/proxy/request.hpp"
+#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 

@@ -7,7 +7,7 @@
 
 #include <hexad/abi.h>
 
-#include "core/plugin/confined/packet.hpp"
+#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 

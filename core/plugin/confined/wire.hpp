@@ -5,7 +5,28 @@
 
 #include <hexad/abi.h>
 
+#include "lib/ipc/channel.hpp"
+#include "lib/ipc/packet.hpp"
+#include "lib/ipc/shared_memory.hpp"
+
 namespace hexad::plugin::confined {
+
+using namespace ipc;
+
+// The kinds of frames.
+enum FrameKind : uint32_t {
+  // From the engine.
+  kCall = 1,  // CallHead, arguments
+  kReply,     // to a question: code, text, what was asked for
+  // From the plugin's process.
+  kAnswer,  // the end of a call: code, text, results
+  kLog,     // level, text
+  kMetric,  // name, value, weight, reduction
+  // Questions: the plugin waits for the reply.
+  kDetokenize,  // ids
+  kConfig,      // kind of value, path, default
+  kSink         // bytes of state
+};
 
 // Begins every call; the function's name and its arguments follow. A call brings new shared memory along when what was
 // sent before is too small: first that for the way down (tensors to the plugin), then that for the way up.

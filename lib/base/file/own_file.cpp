@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 
 namespace hexad {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 
 namespace hexad {
 

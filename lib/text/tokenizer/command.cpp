@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "lib/base/error.hpp"
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"
 

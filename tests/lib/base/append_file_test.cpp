@@ -1,5 +1,5 @@
 // Records that fit whole or not at all.
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 
 #include <sys/resource.h>
 

@@ -1,7 +1,7 @@
 // A read that fails is no end of a file.
 #undef _FORTIFY_SOURCE  // whose read would stand before the one below
 
-#include "lib/base/input_file.hpp"
+#include "lib/base/file/input_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>

@@ -1,9 +1,9 @@
 // Nothing is written through a link.
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 
 #include <doctest/doctest.h>
 
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/base/file.hpp"
 #include "tests/support/said.hpp"
 #include "tests/support/toy/toy.hpp"

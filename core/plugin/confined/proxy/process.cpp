@@ -67,7 +67,8 @@ process::Descriptor Process::start(const std::filesystem::path& program, const p
                                      {output_end.get(), STDERR_FILENO},
                                      {control.get(), kControlDescriptor}},
                      .limits = {{RLIMIT_CORE, 0}},
-                     .dies_with_us = true};
+                     .dies_with_us = true,
+                     .ignores_job_signals = true};
     child_ = process::Child(process::start(command));
     output.never_wait();
     return std::move(output);
@@ -109,7 +110,7 @@ std::unique_ptr<Channel> Process::connect() {
   auto channel = std::make_unique<Channel>(ours.release(), /*takes_descriptors=*/false);
   const std::scoped_lock lock(mutex_);
   if (status_) throw Closed();
-  control_->send(FrameKind::call, "", {theirs.get()}, now_ns() + 10'000'000'000);
+  control_->send(kCall, "", {theirs.get()}, now_ns() + 10'000'000'000);
   sockets_.push_back(socket);
   return channel;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/confined/channel.hpp"
+#include "core/plugin/confined/wire.hpp"
 #include "lib/process/child.hpp"
 
 namespace hexad::plugin::confined {

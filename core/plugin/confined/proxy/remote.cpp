@@ -41,8 +41,8 @@ std::string wait_for_answer(Channel& channel, Questions& questions, std::atomic<
       if (now_ns() >= end) throw TimedOut();
       continue;
     }
-    if (frame->kind == FrameKind::answer) return std::move(frame->bytes);
-    if (const auto reply = questions.serve(*frame)) channel.send(FrameKind::reply, *reply, end);
+    if (frame->kind == kAnswer) return std::move(frame->bytes);
+    if (const auto reply = questions.serve(*frame)) channel.send(kReply, *reply, end);
   }
 }
 
@@ -100,7 +100,7 @@ void Remote::send(Lane& lane, const CallContext& context, std::string_view funct
   out.text(function);
   out.append(request.arguments.bytes());
   lane.in_call = true;
-  lane.channel->send(FrameKind::call, out.bytes(), descriptors, end);
+  lane.channel->send(kCall, out.bytes(), descriptors, end);
   lane.down.known = lane.up.known = true;
 }
 

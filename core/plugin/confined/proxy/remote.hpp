@@ -10,9 +10,9 @@
 #include <hexad/abi.h>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/confined/packet.hpp"
 #include "core/plugin/confined/proxy/process.hpp"
 #include "core/plugin/confined/proxy/request.hpp"
+#include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
 

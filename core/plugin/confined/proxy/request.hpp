@@ -5,8 +5,6 @@
 
 #include <hexad/abi.h>
 
-#include "core/plugin/confined/packet.hpp"
-#include "core/plugin/confined/shared_memory.hpp"
 #include "core/plugin/confined/wire.hpp"
 #include "runtime/runtime.h"
 

@@ -55,8 +55,7 @@ hexad_code serve_state_save(const hexad_loss_vtable& vtable, hexad_loss* self, S
   const auto sink = [](void* lane, const void* bytes, uint64_t size) -> hexad_code {
     hexad_code code = HEXAD_OK;
     std::string text;
-    static_cast<ServedLane*>(lane)->ask(FrameKind::sink, std::string(static_cast<const char*>(bytes), size), code,
-                                        text);
+    static_cast<ServedLane*>(lane)->ask(kSink, std::string(static_cast<const char*>(bytes), size), code, text);
     return code;
   };
   return vtable.state_save(self, call.handle(), sink, &call.lane);

@@ -6,7 +6,7 @@ namespace hexad::plugin::confined {
 
 Frame ServedLane::next_call() {
   std::optional<Frame> frame = channel_.receive();
-  if (!frame || frame->kind != FrameKind::call) throw BadPacket("a message between calls");
+  if (!frame || frame->kind != kCall) throw BadPacket("a message between calls");
   return std::move(*frame);
 }
 
@@ -19,7 +19,7 @@ std::string ServedLane::ask(FrameKind kind, const std::string& bytes, hexad_code
   const std::scoped_lock lock(mutex_);
   channel_.send(kind, bytes);
   const std::optional<Frame> frame = channel_.receive();
-  if (!frame || frame->kind != FrameKind::reply) throw BadPacket("a message that is no reply");
+  if (!frame || frame->kind != kReply) throw BadPacket("a message that is no reply");
   Reader in(frame->bytes);
   code = in.get<hexad_code>();
   text = in.text();
@@ -51,7 +51,7 @@ ServedCall::ServedCall(ServedLane& lane_of, const CallHead& head, std::string_vi
       line.put(metric.value);
       line.put(metric.weight);
       line.put(metric.reduce);
-      lane.send(FrameKind::metric, line.bytes());
+      lane.send(kMetric, line.bytes());
     };
   }
   if (head.detokenizes) {
@@ -60,7 +60,7 @@ ServedCall::ServedCall(ServedLane& lane_of, const CallHead& head, std::string_vi
       question.array(ids.data(), static_cast<int64_t>(ids.size()));
       hexad_code code = HEXAD_OK;
       std::string text;
-      const std::string reply = lane.ask(FrameKind::detokenize, question.bytes(), code, text);
+      const std::string reply = lane.ask(kDetokenize, question.bytes(), code, text);
       if (code != HEXAD_OK) throw std::runtime_error(text);
       return Reader(reply).text();
     };

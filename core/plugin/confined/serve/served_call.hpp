@@ -8,9 +8,6 @@
 #include <hexad/abi.h>
 
 #include "core/plugin/call.hpp"
-#include "core/plugin/confined/channel.hpp"
-#include "core/plugin/confined/packet.hpp"
-#include "core/plugin/confined/shared_memory.hpp"
 #include "core/plugin/confined/wire.hpp"
 
 namespace hexad::plugin::confined {
@@ -21,7 +18,7 @@ class ServedLane {
   explicit ServedLane(int socket) : channel_(socket, /*takes_descriptors=*/true) {}
 
   Frame next_call();
-  void answer(const std::string& bytes) { channel_.send(FrameKind::answer, bytes); }
+  void answer(const std::string& bytes) { channel_.send(kAnswer, bytes); }
   // During a call, from any thread of the plugin.
   void send(FrameKind kind, const std::string& bytes);
   // The reply's bytes after its code and text, which go to `code` and `text`.

@@ -16,7 +16,7 @@ hexad_code ask(hexad_call* call, ConfigType type, const char* path, const Writer
     question.text(path);
     question.append(inout.bytes());
     std::string text;
-    const std::string reply = ServedCall::from(call).lane.ask(FrameKind::config, question.bytes(), code, text);
+    const std::string reply = ServedCall::from(call).lane.ask(kConfig, question.bytes(), code, text);
     if (code != HEXAD_OK) {
       Call::from(call).set_error(code, text);
       return;

@@ -40,7 +40,7 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
     Writer line;
     line.put(static_cast<int32_t>(message.level));
     line.text(text);
-    lane->send(FrameKind::log, line.bytes());
+    lane->send(kLog, line.bytes());
   }
   void flush_() override {}
 };

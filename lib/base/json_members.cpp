@@ -1,9 +1,9 @@
-#include "core/manifest/members.hpp"
+#include "lib/base/json_members.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace hexad::plugin {
+namespace hexad {
 namespace {
 
 constexpr std::string_view kSpace = " \t\n\r";
@@ -20,8 +20,8 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
-  std::optional<Members> object() {
-    Members members;
+  std::optional<JsonMembers> object() {
+    JsonMembers members;
     if (!accept('{')) return std::nullopt;
     if (accept('}')) return at_end() ? std::optional(members) : std::nullopt;
     do {
@@ -98,6 +98,6 @@ class Scanner {
 
 }  // namespace
 
-std::optional<Members> json_members(std::string_view object) { return Scanner(object).object(); }
+std::optional<JsonMembers> json_members(std::string_view object) { return Scanner(object).object(); }
 
-}  // namespace hexad::plugin
+}  // namespace hexad

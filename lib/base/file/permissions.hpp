@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace hexad::plugin {
+namespace hexad {
 
 // Looks at the real path of a file and of all its parents, as sshd's strict modes do: each must belong to root or to
 // the effective user, and the file and the directory that holds it must not be writable by group or others. A group
@@ -12,4 +12,4 @@ namespace hexad::plugin {
 // there nobody can replace another's entry. Returns what is wrong, with path, owner and mode, or nothing.
 std::optional<std::string> insecure(const std::filesystem::path& file);
 
-}  // namespace hexad::plugin
+}  // namespace hexad

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-namespace hexad::plugin {
+namespace hexad {
 
 // Name and text of the value, in the order of the object. Views into the object's text.
-using Members = std::vector<std::pair<std::string_view, std::string_view>>;
+using JsonMembers = std::vector<std::pair<std::string_view, std::string_view>>;
 
 // Nothing for what is no object, has no matching brackets or quotes, or has a name with a backslash in it: only a
 // parser can say more of such a text. A value's own text may still be no JSON, and a name may stand twice.
-std::optional<Members> json_members(std::string_view object);
+std::optional<JsonMembers> json_members(std::string_view object);
 
-}  // namespace hexad::plugin
+}  // namespace hexad

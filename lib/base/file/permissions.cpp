@@ -1,4 +1,4 @@
-#include "core/manifest/permissions.hpp"
+#include "lib/base/file/permissions.hpp"
 
 #include <grp.h>
 #include <pwd.h>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace hexad::plugin {
+namespace hexad {
 namespace {
 
 // Whether the group's only member is the user: many systems give every user such a group, and umask 002.
@@ -66,4 +66,4 @@ std::optional<std::string> insecure(const std::filesystem::path& file) {
   }
 }
 
-}  // namespace hexad::plugin
+}  // namespace hexad

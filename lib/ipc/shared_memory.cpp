@@ -1,4 +1,4 @@
-#include "core/plugin/confined/shared_memory.hpp"
+#include "lib/ipc/shared_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::plugin::confined {
+namespace hexad::ipc {
 
 SharedMemory::SharedMemory(int descriptor, uint64_t size) : descriptor_(descriptor), size_(size) {
   void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -40,7 +40,7 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
 }
 
 SharedMemory SharedMemory::make(uint64_t bytes) {
-  const int descriptor = ::memfd_create("hexad-plugin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int descriptor = ::memfd_create("hexad-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   // fallocate and not ftruncate: a machine without the memory says so here, and not by SIGBUS at the first touch.
   if (descriptor < 0 || ::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
@@ -60,4 +60,4 @@ SharedMemory SharedMemory::adopt(int descriptor) {
   return {descriptor, static_cast<uint64_t>(about.st_size)};
 }
 
-}  // namespace hexad::plugin::confined
+}  // namespace hexad::ipc

@@ -1,11 +1,11 @@
-#include "core/manifest/permissions.hpp"
+#include "lib/base/file/permissions.hpp"
 
 #include <grp.h>
 
 #include "tests/plugin/plugin_folder.hpp"
 #include "tests/support/report.hpp"
 
-using namespace hexad::plugin;
+using hexad::insecure;
 using namespace plugin_test;
 
 TEST_CASE("a file that only its owner and root can change is fine, also below a sticky directory") {

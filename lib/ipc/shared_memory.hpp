@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hexad::plugin::confined {
+namespace hexad::ipc {
 
-// A mapped memory file. The engine makes it and seals its size: the other process can write what it likes into it, but
-// cannot take pages away under the engine's hands. Throws Error(worker) when there is not enough memory.
+// A mapped memory file. One process makes it and seals its size: the other can write what it likes into it, but cannot
+// take pages away under the first one's hands. Throws Error(worker) when there is not enough memory.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -29,4 +29,4 @@ class SharedMemory {
   uint64_t size_ = 0;
 };
 
-}  // namespace hexad::plugin::confined
+}  // namespace hexad::ipc

@@ -1,5 +1,5 @@
 // Objects cut into members without a parser: every cut text means what the parser makes of the whole.
-#include "core/manifest/members.hpp"
+#include "lib/base/json_members.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 #include "tests/plugin/plugin_folder.hpp"
 
 using hexad::parse_bounded;
-using hexad::plugin::json_members;
-using hexad::plugin::Members;
+using hexad::json_members;
+using hexad::JsonMembers;
 using plugin_test::error_of;
 using plugin_test::Json;
 
@@ -45,7 +45,7 @@ bool is_cut(const std::string& text) { return json_members(text).has_value(); }
 }  // namespace
 
 TEST_CASE("an object is cut into its members, whose texts are as they stand") {
-  const Members members = json_members(R"( { "a" : 1 , "b.c":{"x": [1, "}"]},"":"q\"}," } )").value();
+  const JsonMembers members = json_members(R"( { "a" : 1 , "b.c":{"x": [1, "}"]},"":"q\"}," } )").value();
   REQUIRE(members.size() == 3);
   CHECK(members[0].first == "a");
   CHECK(members[0].second == "1 ");
@@ -77,7 +77,7 @@ TEST_CASE("members of any object are those that the parser finds") {
     for (size_t n = random() % 6; n > 0; --n) object["m" + std::to_string(n)] = random_value(random, 0);
     const std::string text = object.dump(random() % 2 == 0 ? -1 : 2);
     CHECK(parse_bounded(text, 16, "m") == object);
-    const Members members = json_members(text).value();
+    const JsonMembers members = json_members(text).value();
     REQUIRE(members.size() == object.size());
     size_t at = 0;
     for (const auto& [name, value] : object.items()) {

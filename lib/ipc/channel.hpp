@@ -1,4 +1,4 @@
-// Frames over a local stream socket, with descriptors on the way down and a deadline on every wait.
+// Frames over a local stream socket, with descriptors beside them and a deadline on every wait.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -8,25 +8,10 @@
 #include <string_view>
 #include <vector>
 
-namespace hexad::plugin::confined {
-
-enum class FrameKind : uint32_t {
-  // From the engine.
-  call = 1,  // CallHead, arguments
-  reply,     // to a question: code, text, what was asked for
-  // From the plugin's process.
-  answer,  // the end of a call: code, text, results
-  log,     // level, text
-  metric,  // name, value, weight, reduction
-  // Questions: the plugin waits for the reply.
-  detokenize,  // ids
-  config,      // kind of value, path, default
-  sink,        // bytes of state
-  last = sink
-};
+namespace hexad::ipc {
 
 struct Frame {
-  FrameKind kind = FrameKind::call;
+  uint32_t kind = 0;  // as its sender says; what kinds there are is the users' affair
   std::string bytes;
   std::vector<int> descriptors;  // the receiver's to close
 };
@@ -55,8 +40,8 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   // The descriptors are copied, not taken. Throws Closed or TimedOut.
-  void send(FrameKind kind, std::string_view bytes, const std::vector<int>& descriptors, int64_t deadline_ns);
-  void send(FrameKind kind, std::string_view bytes, int64_t deadline_ns = kForever) {
+  void send(uint32_t kind, std::string_view bytes, const std::vector<int>& descriptors, int64_t deadline_ns);
+  void send(uint32_t kind, std::string_view bytes, int64_t deadline_ns = kForever) {
     send(kind, bytes, {}, deadline_ns);
   }
   // The next frame; nothing if none has begun to arrive by `begins_by`. Throws Closed, BadPacket if the bytes are no
@@ -73,4 +58,4 @@ class Channel {
   std::vector<int> descriptors_;
 };
 
-}  // namespace hexad::plugin::confined
+}  // namespace hexad::ipc

@@ -1,4 +1,4 @@
-#include "core/plugin/confined/channel.hpp"
+#include "lib/ipc/channel.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,9 +10,9 @@
 #include <ctime>
 #include <utility>
 
-#include "core/plugin/confined/packet.hpp"
+#include "lib/ipc/packet.hpp"
 
-namespace hexad::plugin::confined {
+namespace hexad::ipc {
 namespace {
 
 constexpr uint32_t kFrameMagic = 0x31584548;  // "HEX1"
@@ -22,7 +22,7 @@ constexpr size_t kReadAtOnce = 256 * 1024;
 
 struct FrameHeader {
   uint32_t magic;
-  FrameKind kind;
+  uint32_t kind;
   uint64_t size;
 };
 
@@ -57,7 +57,7 @@ bool Channel::wait(short events, int64_t deadline_ns) const {
   }
 }
 
-void Channel::send(FrameKind kind, std::string_view bytes, const std::vector<int>& descriptors, int64_t deadline_ns) {
+void Channel::send(uint32_t kind, std::string_view bytes, const std::vector<int>& descriptors, int64_t deadline_ns) {
   FrameHeader header{kFrameMagic, kind, bytes.size()};
   iovec parts[2] = {{&header, sizeof header}, {const_cast<char*>(bytes.data()), bytes.size()}};
   alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
@@ -124,14 +124,11 @@ std::optional<Frame> Channel::receive(int64_t begins_by, int64_t ends_by) {
   FrameHeader header{};
   if (!read_more(sizeof header, ends_by)) throw TimedOut();
   std::memcpy(&header, buffer_.data(), sizeof header);
-  if (header.magic != kFrameMagic || header.kind < FrameKind::call || header.kind > FrameKind::last ||
-      header.size > kMaxFrame) {
-    throw BadPacket("bytes that are no frame");
-  }
+  if (header.magic != kFrameMagic || header.size > kMaxFrame) throw BadPacket("bytes that are no frame");
   if (!read_more(sizeof header + header.size, ends_by)) throw TimedOut();
   Frame frame{header.kind, buffer_.substr(sizeof header, header.size), std::exchange(descriptors_, {})};
   buffer_.erase(0, sizeof header + header.size);
   return frame;
 }
 
-}  // namespace hexad::plugin::confined
+}  // namespace hexad::ipc

@@ -1,5 +1,5 @@
-// The contents of a frame between the engine and a confined plugin's process: values one after the other. Both sides
-// are the same program, so a struct of the ABI travels as it lies in memory; what it points to follows it.
+// The contents of a frame: values one after the other. Both sides are the same program, so a struct travels as it lies
+// in memory; what it points to follows it.
 #pragma once
 #include <cstring>
 #include <stdexcept>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace hexad::plugin::confined {
+namespace hexad::ipc {
 
 // The other side sent something that this side cannot read.
 class BadPacket : public std::runtime_error {
@@ -81,4 +81,4 @@ class Reader {
   std::string_view rest_;
 };
 
-}  // namespace hexad::plugin::confined
+}  // namespace hexad::ipc

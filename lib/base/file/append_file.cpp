@@ -1,4 +1,4 @@
-#include "lib/base/append_file.hpp"
+#include "lib/base/file/append_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/base/open_file.hpp"
+#include "lib/base/file/open_file.hpp"
 
 namespace hexad {
 namespace {
