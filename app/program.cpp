@@ -46,7 +46,7 @@ int run_program(const char* name, const std::function<int()>& body) {
   const StandardOutput output;
   try {
     const int status = body();
-    std::cout.flush();
+    if (std::cout) std::cout.flush();  // else `body` knows, and the status is its answer
     return status;
   } catch (const Error& error) {
     return ends_with(name, error.what(), error.exit_code());
@@ -56,6 +56,8 @@ int run_program(const char* name, const std::function<int()>& body) {
     return ends_with(name, "not enough memory: a number or a length asks for more than there is", kData);
   } catch (const std::length_error& error) {
     return ends_with(name, std::string("a number or a length is too large: ") + error.what(), kData);
+  } catch (const std::ios_base::failure&) {  // more was written after an Error that `body` took for another's
+    return ends_with(name, output.failure(), kData);
   } catch (const std::system_error& error) {
     return ends_with(name, error.what(), kInternal);
   } catch (const std::exception& error) {
@@ -107,7 +109,8 @@ void StandardOutput::write(const char* text, size_t size) {
     }
     pollfd ready = {STDOUT_FILENO, POLLOUT, 0};
     if (errno == EINTR || (errno == EAGAIN && ::poll(&ready, 1, -1) >= 0)) continue;
-    fail(ErrorKind::data, "standard output: cannot be written: {}; what it has is not whole", std::strerror(errno));
+    failure_ = fmt::format("standard output: cannot be written: {}; what it has is not whole", std::strerror(errno));
+    throw Error(ErrorKind::data, failure_);
   }
 }
 

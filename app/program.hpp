@@ -23,6 +23,8 @@ class StandardOutput : public std::streambuf {
   StandardOutput(const StandardOutput&) = delete;
   StandardOutput& operator=(const StandardOutput&) = delete;
 
+  const std::string& failure() const { return failure_; }  // the Error's text; empty: there was none
+
  protected:
   int_type overflow(int_type next) override;
   std::streamsize xsputn(const char* text, std::streamsize size) override;
@@ -32,7 +34,7 @@ class StandardOutput : public std::streambuf {
   void write(const char* text, size_t size);
 
   std::streambuf* const before_;
-  std::string waiting_;
+  std::string waiting_, failure_;
 };
 
 }  // namespace hexad::cli

@@ -52,7 +52,7 @@ HEXAD_CPP_LOSS(Weighed, "weighed", "1.2.0", "MIT")
 std::string findings(const std::string& flags) {
   const PluginFolder folder;
   const std::string gradient = flags.find("-DGRADIENT") == std::string::npos ? " -DGRADIENT=" : "";
-  const fs::path library = folder.compile_cpp("weighed", "-O2 " + flags + gradient, kWeighed);
+  const fs::path library = folder.compile_cpp("weighed", "-O2 -Wl,-z,now -Wl,--build-id " + flags + gradient, kWeighed);
   folder.write_manifest(library, "weighed");
   VerifyOptions options;
   options.levels = {1, 5};
