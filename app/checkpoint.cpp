@@ -5,6 +5,7 @@
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -43,8 +44,8 @@ void verify(const fs::path& directory, bool json, int& exit_code) {
                    {"files", found.info.files.size()},
                    {"damage", found.damage}});
     if (json) continue;
-    std::cout << path.string() << ": " << state_of(found) << '\n';
-    for (const std::string& line : found.damage) std::cout << "  " << line << '\n';
+    std::cout << one_line(path.string()) << ": " << state_of(found) << '\n';
+    for (const std::string& line : found.damage) std::cout << "  " << indented(line) << '\n';
     std::cout.flush();  // the next one may take minutes
   }
   if (json) std::cout << json_text(all, 2) << '\n';
@@ -67,7 +68,7 @@ void list(const fs::path& directory, bool json) {
                         {"metrics", info.metrics}});
       if (!json)
         std::cout << fmt::format(
-            "{}: step {}, epoch {}, {} samples; {}\n", path.string(), info.total_steps, info.current_epoch,
+            "{}: step {}, epoch {}, {} samples; {}\n", one_line(path.string()), info.total_steps, info.current_epoch,
             info.consumed_samples,
             info.files.empty()
                 ? "no sizes and no checksums"
@@ -75,7 +76,7 @@ void list(const fs::path& directory, bool json) {
                               entry.at("checksums") == true ? "checksums" : "no checksums"));
     } catch (const Error& error) {
       entry["problem"] = error.what();
-      if (!json) std::cout << path.string() << ": " << error.what() << '\n';
+      if (!json) std::cout << one_line(path.string()) << ": " << indented(error.what()) << '\n';
     }
     all.push_back(std::move(entry));
   }

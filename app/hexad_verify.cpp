@@ -21,5 +21,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hexad::cli::log_to_standard_error("hexad-verify");
   return hexad::cli::run_program("hexad-verify", [&] { return run(argc, argv); });
 }

@@ -2,14 +2,17 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
+#include <sstream>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include "app/commands.hpp"
 #include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/plugin/crash_report.hpp"
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/base/text.hpp"
 
 namespace {
@@ -76,15 +79,17 @@ int run(int argc, char** argv) {
   hexad::cli::add_worker(app, exit_code);
   hexad::cli::add_plugin_process(app, exit_code);
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
-    std::fprintf(stderr, "hexad: %s\n", problem.c_str());
+    std::fprintf(stderr, "hexad: %s\n", hexad::indented(problem).c_str());
     return 2;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
+    std::ostringstream said;
+    const int code = app.exit(error, std::cout, said);
+    std::fputs(hexad::printable(hexad::without_assigned_secrets(said.str())).c_str(), stderr);
     if (const std::string hint = code == 0 ? "" : dashed_override(app, argc, argv); !hint.empty())
-      std::fprintf(stderr, "%s\n", hint.c_str());
+      std::fprintf(stderr, "%s\n", hexad::indented(hexad::without_assigned_secrets(hint)).c_str());
     return code == 0 ? 0 : 2;
   }
   return exit_code;
@@ -95,6 +100,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   hexad::plugin::install_crash_report();  // environments are called in this process
   std::signal(SIGCHLD, SIG_DFL);          // where it is ignored, the kernel reaps children, and how they ended is lost
-  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
+  hexad::cli::log_to_standard_error("hexad");
   return hexad::cli::run_program("hexad", [&] { return run(argc, argv); });
 }

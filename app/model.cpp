@@ -1,10 +1,13 @@
 // hexad generate|score|tokenize|convert: a model directory without training.
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 
 #include "app/commands.hpp"
 #include "app/convert/convert.hpp"
 #include "app/inference/inference.hpp"
+#include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/text/tokenizer/command.hpp"
@@ -47,6 +50,7 @@ void add_generate(CLI::App& app, int& exit_code) {
     if (!prompt->empty()) input->prompt = *prompt;
     input->file = model->input;
     cluster::Spawner spawner;
+    if (::isatty(STDOUT_FILENO) == 0) print_raw();  // what a model says, to the byte
     inference::generate(model->options(&spawner), *input, *json, std::cout);
     exit_code = 0;
   });

@@ -6,6 +6,7 @@
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -58,11 +59,11 @@ Json describe(const Candidate& candidate, const Options& options) {
 }
 
 std::string plain(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return one_line(value.get<std::string>());
   std::string text;
   for (const auto& [key, element] : value.items()) {
     if (!value.is_structured()) return json_text(value);
-    text += (text.empty() ? "" : ", ") + (value.is_object() ? key + " " : "") + plain(element);
+    text += (text.empty() ? "" : ", ") + (value.is_object() ? one_line(key) + " " : "") + plain(element);
   }
   return text;
 }
@@ -109,8 +110,7 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
   }
   for (const Json& plugin : plugins) {
     if (!plugin.contains("name")) {
-      out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", "?", "?", "", "refused",
-                         plugin.at("manifest").get<std::string>());
+      out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", "?", "?", "", "refused", plain(plugin.at("manifest")));
     } else {
       out << fmt::format("{:<9} {:<20} {:<9} {:<9} {}\n", plain(plugin["kind"]), plain(plugin["name"]),
                          plain(plugin["version"]), status_line(plugin), plain(plugin["library"]));
@@ -118,7 +118,8 @@ int list_plugins(const Options& options, bool json, std::ostream& out) {
     if (plugin.contains("reason")) out << "          " << plain(plugin["reason"]) << '\n';
   }
   out << "searched:\n";
-  for (const Folder& folder : found.folders) out << fmt::format("  {:<18} {}\n", folder.origin, folder.text());
+  for (const Folder& folder : found.folders)
+    out << fmt::format("  {:<18} {}\n", folder.origin, one_line(folder.text()));
   return 0;
 }
 

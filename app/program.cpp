@@ -14,7 +14,14 @@
 #include <system_error>
 #include <utility>
 
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include "lib/base/error.hpp"
+#include "lib/base/said/log_format.hpp"
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -34,8 +41,16 @@ std::string text_of(const std::filesystem::filesystem_error& error) {
 }
 
 int ends_with(const char* name, const std::string& what, int status) {
-  std::fprintf(stderr, "%s: %s\n", name, mended(what).c_str());
+  std::fprintf(stderr, "%s: %s\n", name, indented(without_secrets(mended(what))).c_str());
   return status;
+}
+
+// Where the last character that is whole ends.
+size_t whole_characters(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && text.size() - begin < 3 && (static_cast<unsigned char>(text[begin - 1]) & 0xC0) == 0x80) --begin;
+  if (begin == 0 || static_cast<unsigned char>(text[begin - 1]) < 0xC0) return text.size();
+  return begin - 1 + char_size(text[begin - 1]) > text.size() ? begin - 1 : text.size();
 }
 
 }  // namespace
@@ -65,6 +80,16 @@ int run_program(const char* name, const std::function<int()>& body) {
   }
 }
 
+void log_to_standard_error(const char* name) {
+  auto log = spdlog::stderr_color_mt(name);
+  log->set_formatter(log_format());
+  spdlog::set_default_logger(std::move(log));
+}
+
+void print_raw() {
+  if (auto* output = dynamic_cast<StandardOutput*>(std::cout.rdbuf())) output->pass_raw();
+}
+
 void open_standard_streams() {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -90,14 +115,26 @@ StandardOutput::int_type StandardOutput::overflow(int_type next) {
 std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
   const std::string_view more(text, static_cast<size_t>(size));
   waiting_ += more;
-  if (more.find('\n') != more.npos || waiting_.size() >= kMostWaiting) sync();
+  const size_t line = waiting_.rfind('\n');
+  if (line != waiting_.npos)
+    write_front(line + 1);
+  else if (waiting_.size() >= kMostWaiting)
+    write_front(whole_characters(waiting_));
   return size;
 }
 
 int StandardOutput::sync() {
-  const std::string text = std::exchange(waiting_, {});  // what cannot be written is not tried again
-  write(text.data(), text.size());
+  write_front(waiting_.size());
   return 0;
+}
+
+// So many bytes of what waits. What cannot be written is not tried again.
+void StandardOutput::write_front(size_t size) {
+  std::string rest = waiting_.substr(size), text = std::exchange(waiting_, {});
+  text.resize(size);
+  if (!raw_) text = printable(text);
+  write(text.data(), text.size());
+  waiting_ = std::move(rest);
 }
 
 void StandardOutput::write(const char* text, size_t size) {

@@ -6,6 +6,7 @@
 #include "app/report/report.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -32,7 +33,7 @@ void report(const ReportOptions& options) {
   const fs::path page = options.out.empty() ? beside : fs::path(options.out);
   report::write_page(runs, page);
   if (options.compare) std::cout << report::comparison(runs) << "\n";
-  std::cout << page.string() << "\n";
+  std::cout << one_line(page.string()) << "\n";
 }
 
 }  // namespace

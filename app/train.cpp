@@ -19,6 +19,7 @@
 #include "core/cluster/process/launch.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
 #include "lib/process/start.hpp"
 
 namespace hexad::cli {
@@ -130,7 +131,7 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
         std::cerr << "interrupted: not restarting\n";
         throw;
       }
-      std::cerr << "hexad: " << error.what() << '\n';  // before anything else that may fail
+      std::cerr << "hexad: " << indented(error.what()) << '\n';  // before anything else that may fail
       std::cerr << "restarting from " << where_from(run.checkpointing) << " (" << restart + 1 << " of at most "
                 << max_restarts << ")\n";
       options.resumes = true;

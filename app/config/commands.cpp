@@ -3,6 +3,9 @@
 #include "app/config/origin.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::config {
 namespace {
@@ -11,13 +14,14 @@ constexpr int kInvalid = 2;
 constexpr int64_t kLargeParameters = 100'000'000;  // bytes: of less, memory is no question
 
 nlohmann::ordered_json to_json(const Problem& problem) {
-  nlohmann::ordered_json result = {{"key", problem.key}, {"message", problem.message}, {"file", problem.location.file}};
+  nlohmann::ordered_json result = {
+      {"key", problem.key}, {"message", without_secrets(problem.message)}, {"file", problem.location.file}};
   if (problem.location.line > 0) result["line"] = problem.location.line, result["column"] = problem.location.column;
   return result;
 }
 
 std::string line_of(const Problem& problem) {
-  return problem.key.empty() ? "error: " + problem.message : problem.text();
+  return problem.key.empty() ? "error: " + indented(without_secrets(problem.message)) : problem.text();
 }
 
 nlohmann::ordered_json to_json(const BytesFact& bytes) {
@@ -48,7 +52,7 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
   } else {
     for (const Problem& problem : problems) out << line_of(problem) << '\n';
     if (errors == 0 && bytes && bytes->parameters > kLargeParameters) out << line_of(*bytes) << '\n';
-    out << path.string()
+    out << one_line(path.string())
         << (errors == 0 ? ": valid" : fmt::format(": not valid, {} error{}", errors, errors == 1 ? "" : "s")) << '\n';
   }
   return errors == 0 ? 0 : kInvalid;
@@ -66,13 +70,15 @@ int config_show(const std::filesystem::path& path, const std::vector<std::string
     }
     if (!valid) return kInvalid;
     if (json) {
-      out << json_text(with_named_infinities(origins ? origins_json(loaded) : loaded.root.to_json())) << '\n';
+      out << json_text(
+                 with_named_infinities(origins ? origins_json(loaded) : yaml::without_secrets(loaded.root).to_json()))
+          << '\n';
     } else {
       out << shown_yaml(loaded, origins);
     }
     return 0;
   } catch (const Error& error) {
-    errors << error.what() << '\n';
+    errors << indented(error.what()) << '\n';
     return error.exit_code();
   }
 }

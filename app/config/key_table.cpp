@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/base/said/printable.hpp"
+#include "lib/base/text.hpp"
 #include "lib/base/utf8.hpp"
 
 namespace hexad::config {
@@ -79,6 +81,7 @@ std::string key_table(const std::vector<Key>& keys) {
   std::vector<Row> rows;
   for (const Key& key : keys) {
     rows.push_back({key.path, type_text(key), default_text(key, Form::plain), meaning_text(key, Form::plain)});
+    for (std::string& cell : rows.back()) cell = one_line(replaced(cell, "\n", " "));  // a plugin's author wrote it
   }
   const std::array<size_t, kColumns> starts = column_starts(rows);
   std::string text;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/config/load/defaults.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::config {
 namespace {
@@ -48,17 +49,18 @@ std::string one_line_comment(std::string text) {
 // Visits the leaves in order, with the origin of each.
 class Leaves {
  public:
-  explicit Leaves(const Loaded& loaded) : loaded_(loaded), automatic_(automatic_keys(loaded)) {}
+  explicit Leaves(const Loaded& loaded)
+      : loaded_(loaded), root_(yaml::without_secrets(loaded.root)), automatic_(automatic_keys(loaded)) {}
 
   Json list() {
-    list_below(loaded_.root, "", "");
+    list_below(root_, "", "");
     return std::move(list_);
   }
 
   std::string yaml(bool origins) {
     origins_ = origins;
-    if (is_leaf(loaded_.root)) return loaded_.root.to_yaml();
-    write(loaded_.root, "", 0, "");
+    if (is_leaf(root_)) return root_.to_yaml();
+    write(root_, "", 0, "");
     return std::move(yaml_);
   }
 
@@ -127,6 +129,7 @@ class Leaves {
   }
 
   const Loaded& loaded_;
+  const yaml::Node root_;  // as it may be shown
   const std::map<std::string, std::vector<const Key*>> automatic_;
   bool origins_ = false;
   std::string yaml_;

@@ -16,6 +16,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::inference {
 namespace {
@@ -32,7 +33,7 @@ class Saved {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) fail(ErrorKind::data, "eval.save_path: {} cannot be made: {}", folder.string(), error.message());
-    write_file(folder / "config.yaml", config);
+    write_own_file(folder / "config.yaml", config);
     samples_.emplace(folder / "samples.jsonl");
   }
   // What cannot be written ends no evaluation: finish() says so.
@@ -164,7 +165,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   for (const std::string& line : notes)
     if (!line.empty()) console.line("note: " + line);
   std::optional<Saved> saved;
-  if (run.eval.save_path) saved.emplace(*run.eval.save_path, resolved.root.to_yaml());
+  if (run.eval.save_path) saved.emplace(*run.eval.save_path, yaml::without_secrets(resolved.root).to_yaml());
 
   const auto workers = start_group(options.program, options.spawner, run);
   cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/said/printable.hpp"
 #include "lib/text/text_width.hpp"
 
 namespace hexad::report {
@@ -73,10 +74,11 @@ std::string difference(const std::vector<RunRecord>& runs, const std::string& ke
   const bool is_row = runs.size() <= kRunsAbreast && std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
                         return text::text_width(setting(run, key)) < kCell;
                       });
-  const bool fits = text::text_width(key) < kLabel;
-  std::string lines = is_row && fits ? "" : text::cut_to_width(key, kWidth) + "\n";
+  const bool fits = text::text_width(one_line(key)) < kLabel;
+  std::string lines = is_row && fits ? "" : text::cut_to_width(one_line(key), kWidth) + "\n";
   if (is_row) {
-    return lines + table_row(fits ? key : "", 0, runs.size(), [&](size_t i) { return setting(runs[i], key); });
+    return lines +
+           table_row(fits ? one_line(key) : "", 0, runs.size(), [&](size_t i) { return setting(runs[i], key); });
   }
   for (size_t i = 0; i < runs.size(); ++i)
     lines += text::cut_to_width(fmt::format("  [{}] {}", i + 1, setting(runs[i], key)), kWidth) + "\n";
@@ -87,7 +89,8 @@ std::string difference(const std::vector<RunRecord>& runs, const std::string& ke
 
 std::string comparison(const std::vector<RunRecord>& runs) {
   std::string text;
-  for (size_t i = 0; i < runs.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, runs[i].directory.string());
+  for (size_t i = 0; i < runs.size(); ++i)
+    text += fmt::format("[{}] {}\n", i + 1, one_line(runs[i].directory.string()));
   for (size_t from = 0; from < runs.size(); from += kRunsAbreast)
     text += "\n" + final_table(runs, from, std::min(runs.size(), from + kRunsAbreast));
   std::set<std::string> keys;

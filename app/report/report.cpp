@@ -34,7 +34,7 @@ std::string script_safe(const std::string& json) {
 }
 
 void write(const std::string& page, const fs::path& to, const fs::path& named) {
-  if (const std::string reason = why_not_written(to, page); !reason.empty())
+  if (const std::string reason = why_not_written(to, page, 0600); !reason.empty())
     fail(ErrorKind::data, "report: cannot write {}: {}", named.string(), reason);
 }
 

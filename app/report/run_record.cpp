@@ -7,6 +7,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/yaml/file.hpp"
 
 namespace hexad::report {
@@ -86,7 +87,7 @@ RunRecord read_run(const fs::path& run_dir) {
     }
   }
   for (auto& [key, column] : run.series) column.resize(run.steps.size(), kNone);
-  if (fs::exists(run_dir / "config.yaml")) run.config = read_file(run_dir / "config.yaml");
+  if (fs::exists(run_dir / "config.yaml")) run.config = without_secrets(read_file(run_dir / "config.yaml"));
   run.settings = settings_of(run.config, (run_dir / "config.yaml").string());
   return run;
 }

@@ -12,6 +12,7 @@
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
 #include "sdk/verify/cuda/engine.hpp"
 #include "sdk/verify/level/levels.hpp"
 
@@ -209,18 +210,19 @@ Json to_json(const VerifyReport& report) {
 
 void print(const VerifyReport& report, std::ostream& out) {
   if (const auto& manifest = report.candidate.manifest) {
-    out << fmt::format("{} '{}' {} ({}){}\n", kind_name(manifest->kind), manifest->name, manifest->version,
-                       report.candidate.library().string(), report.gpu.empty() ? "" : " on " + report.gpu);
+    out << fmt::format("{} '{}' {} ({}){}\n", kind_name(manifest->kind), one_line(manifest->name),
+                       one_line(manifest->version), one_line(report.candidate.library().string()),
+                       report.gpu.empty() ? "" : " on " + report.gpu);
   }
   for (const LevelReport& level : report.levels) {
-    const std::string state = !level.not_run.empty() ? "not run: " + level.not_run
+    const std::string state = !level.not_run.empty() ? "not run: " + indented(level.not_run)
                               : level.failed()       ? "FAILED"
                                                      : fmt::format("ok, {} checks", level.checks);
     out << fmt::format("L{} {:<10} {}{}\n", level.level, level.title, state,
                        level.not_run.empty() ? fmt::format(" in {:.1f} s", level.seconds) : "");
-    if (!level.note.empty()) out << fmt::format("   {}\n", level.note);
+    if (!level.note.empty()) out << fmt::format("   {}\n", indented(level.note));
     for (const verify::Finding& finding : level.findings)
-      out << fmt::format("   {}{}: {}\n", finding.warning ? "warning: " : "", finding.check, finding.text);
+      out << fmt::format("   {}{}: {}\n", finding.warning ? "warning: " : "", finding.check, indented(finding.text));
   }
   out << (report.failed()   ? "verify: failed\n"
           : report.warned() ? "verify: passed with warnings\n"

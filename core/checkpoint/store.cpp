@@ -203,7 +203,7 @@ void Store::commit(int64_t step, const TrainingInfo& info, const std::string& re
   if (!info.files.empty())
     whole.files["config.yaml"] = {resolved_config.size(), has_checksums(info.files) ? digest_of(resolved_config) : ""};
   write_synced(temporary / "training_info.json", json_text(to_json(whole), 2) + "\n");
-  write_synced(temporary / "config.yaml", resolved_config);
+  write_own_file(temporary / "config.yaml", resolved_config);
   if (fs::is_empty(temporary / "policy/optimizer")) fs::remove(temporary / "policy/optimizer");
   sync_tree(temporary);
   std::error_code error;

@@ -15,13 +15,17 @@
 #include "core/config/rules/rules.hpp"
 #include "core/config/schema/schema.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/yaml/interpolation.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::config {
 
 std::string Problem::text() const {
-  const std::string place = location.text();
-  return fmt::format("{}{}: {}: {}", place.empty() ? "" : place + ": ", is_error() ? "error" : "notice", key, message);
+  const std::string place = one_line(location.text());
+  return fmt::format("{}{}: {}: {}", place.empty() ? "" : place + ": ", is_error() ? "error" : "notice", one_line(key),
+                     indented(without_secrets(message)));
 }
 
 namespace {
@@ -206,6 +210,8 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
   loaded.model = model_names(loaded.root);
   fill_defaults(loaded.root, loaded.schema, loaded.model);
   resolve_interpolations(loaded.root);
+  keep_secrets(loaded.root);
+  refuse_masked(loaded.root);
   round_integers(loaded.root, loaded.schema);
   std::ranges::move(replace_synonyms(loaded.root, loaded.schema, loaded.selection),
                     std::back_inserter(loaded.problems));
@@ -217,6 +223,7 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                           const Compat& compat) {
   yaml::Node file = read_with_parents(path, compat.absent_parent);
+  keep_secrets(file);
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
   Schema of_all;  // an override may name a key of any plugin
   if (!overrides.empty()) {

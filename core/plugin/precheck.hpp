@@ -8,6 +8,7 @@
 #include "core/manifest/discovery.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/manifest/options.hpp"
+#include "lib/base/said/printable.hpp"
 #include "lib/elf/elf.hpp"
 #include "runtime/runtime.h"
 
@@ -34,7 +35,7 @@ template <typename... Args>
 void trace(fmt::format_string<Args...> format, Args&&... args) {
   const char* debug = std::getenv("HEXAD_PLUGIN_DEBUG");
   if (debug && *debug == '1')
-    std::fputs(fmt::format("plugin: {}\n", fmt::format(format, std::forward<Args>(args)...)).c_str(), stderr);
+    std::fputs(fmt::format("plugin: {}\n", one_line(fmt::format(format, std::forward<Args>(args)...))).c_str(), stderr);
 }
 
 // Which plugins have passed the conformance kit, by the digest of their file. Under $XDG_CACHE_HOME (or

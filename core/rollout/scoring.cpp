@@ -1,6 +1,7 @@
 #include "core/rollout/scoring.hpp"
 
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::rollout {
 namespace {
@@ -35,7 +36,7 @@ void score_part(const environment::Environment& environment, std::span<Conversat
     conversation.reward += scores.rewards[k];
     conversation.invalid |= scores.invalid[k] != 0;
     if (scores.invalid[k] && !scores.why_invalid.empty())
-      conversation.why_invalid = fmt::format("env.{}: {}", conversation.prompt->env_name, scores.why_invalid);
+      conversation.why_invalid = fmt::format("env.{}: {}", conversation.prompt->env_name, one_line(scores.why_invalid));
     for (const auto& [name, values] : scores.components) conversation.components[name] += values[k];
     if (!scores.answers.empty()) conversation.answer = std::move(scores.answers[k]);
     if (!scores.states.empty()) conversation.state = std::move(scores.states[k]);

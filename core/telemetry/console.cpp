@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/text/text_width.hpp"
 
 namespace hexad::telemetry {
@@ -66,7 +68,7 @@ Console::~Console() { clear_bar(); }
 
 void Console::line(const std::string& text) {
   clear_bar();
-  const std::string safe = text::printable(text);
+  const std::string safe = indented(without_secrets(text));
   put(out_, (terminal_ ? text::wrapped(safe, terminal_width(out_)) : safe) + "\n");
 }
 
@@ -76,7 +78,7 @@ void Console::progress(const std::string& what, int64_t done, int64_t total, con
   std::string text = fmt::format("{} [{}{}] {}/{}  {}", what, std::string(filled, '#'),
                                  std::string(kBarCells - filled, '.'), done, total, detail);
   const size_t width = terminal_width(out_) - 1;  // the last column would wrap
-  put(out_, "\r\033[K" + text::cut_to_width(text::printable(text), width));
+  put(out_, "\r\033[K" + text::cut_to_width(one_line(text), width));
   bar_shown_ = true;
 }
 

@@ -10,7 +10,8 @@ namespace hexad::telemetry {
 
 // Writes to `out` (standard error by default). On a terminal the bar is redrawn in place and cut to its width, and
 // longer lines are broken between fields; elsewhere (a file, a pipe, TERM=dumb) there are finished lines alone, one a
-// step. Control characters in a text are shown, not obeyed. What cannot be written is left out. One thread.
+// step. What a terminal would obey in a text is shown by number, lines of it after its first are indented, and secrets
+// are left out (lib/base/said). What cannot be written is left out. One thread.
 class Console {
  public:
   explicit Console(std::FILE* out = stderr);

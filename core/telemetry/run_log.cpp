@@ -34,7 +34,7 @@ fs::path next_directory(const fs::path& log_dir) {
 
 RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
     : directory_(next_directory(log_dir)) {
-  AppendFile(directory_ / "config.yaml").append(resolved_config);
+  AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
   metrics_.emplace(directory_ / "metrics.jsonl");
   if (tensorboard) tensorboard_.emplace(directory_);
 }

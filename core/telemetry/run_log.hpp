@@ -21,8 +21,8 @@ using Metrics = std::map<std::string, double>;
 // them; TensorBoard's events are left out. A warning says so, and every step tries again, and the end of the run.
 class RunLog {
  public:
-  // Makes the directory and writes config.yaml; with `tensorboard`, every step also goes into an event file. Throws
-  // Error(data) if it cannot be written.
+  // Makes the directory and writes config.yaml (0600); with `tensorboard`, every step also goes into an event file.
+  // Throws Error(data) if it cannot be written.
   RunLog(const std::filesystem::path& log_dir, const std::string& resolved_config, bool tensorboard = false);
   // Tries once more to write what waits, and warns of what was not written.
   ~RunLog();

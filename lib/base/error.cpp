@@ -1,18 +1,20 @@
 #include "lib/base/error.hpp"
 
+#include "lib/base/said/printable.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/base/utf8.hpp"
 
 namespace hexad {
 namespace {
 
-std::string valid(const std::string& message) {
+std::string safe(const std::string& message) {
   std::string buffer;
-  return std::string(valid_utf8(message, buffer));
+  return printable(without_secrets(valid_utf8(message, buffer)));
 }
 
 }  // namespace
 
-Error::Error(ErrorKind kind, const std::string& message) : std::runtime_error(valid(message)), kind_(kind) {}
+Error::Error(ErrorKind kind, const std::string& message) : std::runtime_error(safe(message)), kind_(kind) {}
 
 int Error::exit_code() const {
   switch (kind_) {

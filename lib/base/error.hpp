@@ -12,7 +12,8 @@ enum class ErrorKind { config, plugin, worker, data, internal };
 
 class Error : public std::runtime_error {
  public:
-  // Bytes of the message that are not UTF-8 become U+FFFD: it may quote what a stranger wrote.
+  // The message may quote what a stranger wrote: bytes that are not UTF-8 become U+FFFD, control characters but line
+  // breaks and tabs are shown (said/printable.hpp), and secrets are left out (said/secret.hpp).
   Error(ErrorKind kind, const std::string& message);
   ErrorKind kind() const { return kind_; }
   int exit_code() const;

@@ -24,6 +24,15 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
+// A file that was there already has the rights that it had: takes those of others away. A device stays as it is, and so
+// does what a file system without rights has.
+int take_from_others(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode) || (status.st_mode & 077) == 0) return 0;
+  return ::fchmod(descriptor, status.st_mode & 0700) == 0 || errno == ENOTSUP || errno == EPERM ? 0 : errno;
+}
+
 }  // namespace
 
 void refuse_file(const std::string& file, const char* what, int reason) {
@@ -43,16 +52,22 @@ std::string read_file(const std::filesystem::path& file) {
   return content;
 }
 
-std::string why_not_written(const std::filesystem::path& file, std::string_view bytes) {
-  const int descriptor = open_to_write(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+std::string why_not_written(const std::filesystem::path& file, std::string_view bytes, mode_t mode) {
+  const int descriptor = open_to_write(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, mode);
   if (descriptor < 0) return why_not_opened(errno);
-  int reason = write_all(descriptor, bytes);
+  int reason = (mode & 077) == 0 ? take_from_others(descriptor) : 0;
+  if (reason == 0) reason = write_all(descriptor, bytes);
   if (::close(descriptor) != 0 && reason == 0) reason = errno;  // a quota's or a network's word may come only now
   return reason == 0 ? "" : std::strerror(reason);
 }
 
 void write_file(const std::filesystem::path& file, std::string_view bytes) {
   if (const std::string reason = why_not_written(file, bytes); !reason.empty())
+    fail(ErrorKind::data, "{}: cannot be written: {}", file.string(), reason);
+}
+
+void write_own_file(const std::filesystem::path& file, std::string_view bytes) {
+  if (const std::string reason = why_not_written(file, bytes, 0600); !reason.empty())
     fail(ErrorKind::data, "{}: cannot be written: {}", file.string(), reason);
 }
 

@@ -1,5 +1,7 @@
 // A whole text file.
 #pragma once
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,7 +14,9 @@ std::string read_file(const std::filesystem::path& file);
 // Makes `file` of these bytes, never through a link (open_file.hpp), or throws Error(data) naming it and the reason.
 void write_file(const std::filesystem::path& file, std::string_view bytes);
 // The same for who has words of its own: the reason, or nothing.
-std::string why_not_written(const std::filesystem::path& file, std::string_view bytes);
+std::string why_not_written(const std::filesystem::path& file, std::string_view bytes, mode_t mode = 0666);
+// For what nobody else need read (0600, one that is there already too): configurations, and pages that show them.
+void write_own_file(const std::filesystem::path& file, std::string_view bytes);
 
 // Has a file or the entries of a directory on the disk when it returns (fsync), or throws Error(data) naming it and the
 // reason: a network file system or a quota often refuses here, and not at the write. File systems without it count as

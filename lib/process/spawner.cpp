@@ -100,7 +100,7 @@ pid_t start_child(const SpawnRequest& request) {
   command.setup.descriptors = {{input.get(), STDIN_FILENO}};
   Descriptor log;
   if (!request.log_path.empty())
-    log = Descriptor(open_to_write(request.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644));
+    log = Descriptor(open_to_write(request.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
   if (log)
     for (const int output : {STDOUT_FILENO, STDERR_FILENO}) command.setup.descriptors.push_back({log.get(), output});
   try {

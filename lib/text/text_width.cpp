@@ -4,8 +4,6 @@
 #include <array>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace hexad::text {
 namespace {
 
@@ -125,24 +123,6 @@ std::string wrapped(std::string_view text, size_t width) {
     lines += '\n';
     at = end + 1;
   }
-}
-
-std::string printable(std::string_view text) {
-  std::string safe;
-  for (size_t at = 0; at < text.size();) {
-    const Decoded c = decoded_at(text, at);
-    const bool control = (c.code < 0x20 && c.code != '\n' && c.code != '\t') || (c.code >= 0x7f && c.code < 0xa0);
-    const bool broken = c.code == kBroken && c.bytes == 1;
-    for (size_t i = 0; i < c.bytes; ++i) {
-      if (control || broken) {
-        safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at + i]));
-      } else {
-        safe += text[at + i];
-      }
-    }
-    at += c.bytes;
-  }
-  return safe;
 }
 
 }  // namespace hexad::text

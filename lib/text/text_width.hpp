@@ -19,8 +19,4 @@ std::string padded(std::string_view text, size_t width);
 // whole. Line breaks stay.
 std::string wrapped(std::string_view text, size_t width);
 
-// Control characters but line breaks and tabs as \xNN, and bytes that are not UTF-8 too: a model's text may neither
-// move the cursor nor hide a line.
-std::string printable(std::string_view text);
-
 }  // namespace hexad::text

@@ -22,6 +22,7 @@ namespace {
 
 // Aliases can make a small file into a huge tree; no configuration comes near this many values.
 constexpr size_t kMostValues = 1'000'000;
+constexpr size_t kMostText = size_t{64} << 20;  // bytes, each text counted wherever it comes to stand
 // A parent may be any path, /dev/zero too.
 constexpr size_t kMostBytes = 8 << 20;
 
@@ -104,6 +105,7 @@ class YamlReader {
     if (depth > kDeepestNesting)
       fail(ErrorKind::config, "{}: nested more than {} deep", location.text(), kDeepestNesting);
     if (++values_ > kMostValues) fail(ErrorKind::config, "{}: more than {} values", location.text(), kMostValues);
+    count(yaml.text, location);
     if (yaml.kind == Kind::map) return convert_map(yaml, location, depth);
     if (yaml.kind == Kind::list) {
       check_collection_tag(yaml, "seq", location);
@@ -118,6 +120,11 @@ class YamlReader {
 
  private:
   using Kind = YamlNode::Kind;
+
+  void count(const std::string& text, const Location& location) {
+    if ((bytes_ += text.size()) > kMostText)
+      fail(ErrorKind::config, "{}: aliases make more than {} MiB of text", location.text(), kMostText >> 20);
+  }
 
   static bool is_plain(const YamlNode& yaml) { return yaml.tag == "?" || yaml.tag.empty(); }
 
@@ -172,6 +179,7 @@ class YamlReader {
     each_pair([&](const YamlNode& key, const YamlNode& value) {
       if (is_merge_key(key)) return;
       const std::string name = key_text(key);
+      count(name, location);
       const Location at = locate(key.mark);
       if (!written.insert(name).second)
         fail(ErrorKind::config, "{}: key {} is written twice in one mapping", at.text(), name);
@@ -204,7 +212,7 @@ class YamlReader {
   }
 
   std::string name_;
-  size_t values_ = 0;
+  size_t values_ = 0, bytes_ = 0;
 };
 
 // Not YAML::LoadAll, which makes documents without end of a text that it cannot go on in (", a").

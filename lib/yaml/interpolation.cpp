@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "lib/base/error.hpp"
+#include "lib/yaml/source.hpp"
 
 namespace hexad::yaml {
 namespace {
@@ -11,6 +12,7 @@ constexpr size_t kLongestChain = 500;
 // References that multiply each other can ask for any amount of work; no configuration comes near this much.
 constexpr size_t kMostEvaluations = 1'000'000;
 constexpr size_t kLongestText = 1 << 20;
+constexpr size_t kMostTextBytes = size_t{64} << 20;  // of all texts, each counted wherever it comes to stand
 
 bool is_interpolation(const Node& node) { return node.is_string() && has_interpolation(node.as_string()); }
 // "a.b[c].d" as a, b, c, d.
@@ -58,6 +60,7 @@ Node Evaluator::evaluate(const Chain& chain) {
   if (++evaluations_ > kMostEvaluations)
     fail(ErrorKind::config, "interpolations come to more than {} values", kMostEvaluations);
   if (is_interpolation(node)) return evaluate_text(chain);
+  count_bytes(node);
   if (!node.is_container()) return node;
   Chain below = chain;
   const auto evaluated = [&](const Node& part) {
@@ -78,13 +81,22 @@ Node Evaluator::evaluate(const Chain& chain) {
   return Node(std::move(entries), node.location());
 }
 
+void Evaluator::count_bytes(const Node& value) {
+  if (value.is_string()) bytes_ += value.as_string().size();
+  if (bytes_ > kMostTextBytes)
+    fail(ErrorKind::config, "interpolations come to more than {} MiB of text", kMostTextBytes >> 20);
+}
+
 Node Evaluator::evaluate_text(const Chain& chain) {
   const Node& node = *chain.back();
   const bool outermost = active_.empty();
   try {
     const Activity activity(active_, &node);
     // The value is where its text is: a message about it points there.
-    return Node(evaluate_expression(parse_interpolation(node.as_string()), chain).value(), node.location());
+    Node value = evaluate_expression(parse_interpolation(node.as_string()), chain);
+    value.set_location(node.location());
+    count_bytes(value);
+    return value;
   } catch (const Error& error) {
     if (!outermost) throw;
     fail(ErrorKind::config, "{}: {}: {}", node.location().text(), node.as_string(), error.what());
@@ -115,7 +127,9 @@ Node Evaluator::evaluate_expression(const Expression& expression, const Chain& c
     text += python_str(value);
     if (text.size() > kLongestText) fail(ErrorKind::config, "the text is longer than {} bytes", kLongestText);
   }
-  return Node(text);
+  Node joined(text);
+  if (std::ranges::any_of(values, has_source)) joined.set_source(text_source(values));
+  return joined;
 }
 
 Node Evaluator::evaluate_reference(const Expression& expression, const Chain& chain) {
@@ -189,11 +203,15 @@ Node Evaluator::evaluate_call(const Expression& expression, const Chain& chain) 
   for (size_t i = 1; i < expression.parts.size(); ++i) {
     arguments.push_back(evaluate_expression(expression.parts[i], chain));
   }
-  if (name == "oc.decode" && arguments.size() == 1) return decode(arguments[0], chain);
+  const auto with_source = [&](Node value) {
+    if (std::ranges::any_of(arguments, has_source)) value.set_source(call_source(name, arguments));
+    return value;
+  };
+  if (name == "oc.decode" && arguments.size() == 1) return with_source(decode(arguments[0], chain));
   if (name == "oc.select" && !arguments.empty() && arguments.size() <= 2 && arguments[0].is_string()) {
     return select_or_default(arguments);
   }
-  return call_resolver(name, arguments);
+  return with_source(call_resolver(name, arguments));
 }
 
 Node Evaluator::select_or_default(const std::vector<Node>& arguments) {

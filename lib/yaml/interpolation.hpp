@@ -48,7 +48,9 @@ class Evaluator {
   std::vector<const Node*> active_;             // the texts being evaluated, to find cycles
   std::vector<const Node*> following_;          // the references being followed, likewise
   std::vector<std::unique_ptr<Node>> results_;  // values made on the way to a reference's end
-  size_t evaluations_ = 0;
+  void count_bytes(const Node& value);
+
+  size_t evaluations_ = 0, bytes_ = 0;
 };
 
 // Replaces every interpolation of a whole tree by its value. Throws as Evaluator::evaluate does.
@@ -56,8 +58,8 @@ void resolve_interpolations(Node& root);
 
 // The functions of `${name:arguments}` that need no look at the tree: NeMo-RL's add, mul, div, max (two arguments,
 // Python's arithmetic: integers stay integers, div is true division) and OmegaConf's oc.env (environment variable,
-// default). Throws Error(config) for an unknown name, a wrong number or kind of arguments, division by zero, an integer
-// beyond 64 bits, a variable that is not set.
+// default), whose value has a source() if there is the variable. Throws Error(config) for an unknown name, a wrong
+// number or kind of arguments, division by zero, an integer beyond 64 bits, a variable that is not set.
 Node call_resolver(const std::string& name, const std::vector<Node>& arguments);
 
 }  // namespace hexad::yaml

@@ -40,8 +40,12 @@ class Node {
 
   const Location& location() const { return location_; }
   const Value& value() const { return value_; }
-  void set_value(Value value) { value_ = std::move(value); }
+  void set_value(Value value) { value_ = std::move(value), source_.clear(); }
   void set_location(Location location) { location_ = std::move(location); }
+  // Of a value that came from the environment: the interpolation that gives it ("Bearer ${oc.env:TOKEN}"), which
+  // to_yaml() writes in its place. Else empty. kMasked (base/said/secret.hpp) where none can be written.
+  const std::string& source() const { return source_; }
+  void set_source(std::string source) { source_ = std::move(source); }
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
@@ -94,7 +98,7 @@ class Node {
 
   // inf and nan stay numbers, so that dump() writes them as null.
   nlohmann::ordered_json to_json() const;
-  // Block-style YAML 1.1 that load() reads back to the same values.
+  // Block-style YAML 1.1 that load() reads back to the same values, those from the environment anew.
   std::string to_yaml() const;
 
   // "int 5", "text 'abc'", "null": what a message says was got.
@@ -103,6 +107,7 @@ class Node {
  private:
   Value value_;
   Location location_;
+  std::string source_;
 };
 
 // The number that a key of a list is; nothing if the key is none.

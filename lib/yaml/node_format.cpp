@@ -25,7 +25,8 @@ bool is_plain(const std::string& text) {
   }
 }
 
-std::string quoted(const std::string& text) {
+// With `interpolates`, "${" begins an interpolation; else it stands for itself.
+std::string quoted(const std::string& text, bool interpolates = false) {
   std::string result = "\"";
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -35,7 +36,7 @@ std::string quoted(const std::string& text) {
       result += "\\t";
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else if (c == '$' && i + 1 < text.size() && text[i + 1] == '{') {
+    } else if (!interpolates && c == '$' && i + 1 < text.size() && text[i + 1] == '{') {
       result += "\\\\$";  // keeps the loader from reading an interpolation
     } else {
       if (c == '"' || c == '\\') result += '\\';
@@ -48,6 +49,7 @@ std::string quoted(const std::string& text) {
 std::string text_yaml(const std::string& text) { return is_plain(text) ? text : quoted(text); }
 
 std::string scalar_yaml(const Node& node) {
+  if (!node.source().empty()) return quoted(node.source(), /*interpolates=*/true);
   if (node.is_null()) return "null";
   if (node.is_bool()) return node.as_bool() ? "true" : "false";
   if (node.is_int()) return std::to_string(node.as_int());
@@ -59,7 +61,14 @@ std::string scalar_yaml(const Node& node) {
 }
 
 bool is_block(const Node& node) {
+  if (!node.source().empty()) return false;
   return (node.is_map() && !node.entries().empty()) || (node.is_list() && !node.items().empty());
+}
+
+// What is no block.
+std::string flow_yaml(const Node& node) {
+  if (node.source().empty() && node.is_container()) return node.is_map() ? "{}" : "[]";
+  return scalar_yaml(node);
 }
 
 void write(const Node& node, int indent, std::string& out);
@@ -70,7 +79,7 @@ void write_value(const Node& value, int indent, std::string& out) {
     out += '\n';
     write(value, indent + 2, out);
   } else {
-    out += value.is_map() ? " {}\n" : value.is_list() ? " []\n" : " " + scalar_yaml(value) + "\n";
+    out += " " + flow_yaml(value) + "\n";
   }
 }
 
@@ -130,11 +139,10 @@ nlohmann::ordered_json Node::to_json() const {
 
 std::string Node::to_yaml() const {
   std::string out;
-  if (is_block(*this)) {
+  if (is_block(*this))
     write(*this, 0, out);
-  } else {
-    out = (is_map() ? std::string("{}") : is_list() ? "[]" : scalar_yaml(*this)) + "\n";
-  }
+  else
+    out = flow_yaml(*this) + "\n";
   return out;
 }
 

@@ -4,8 +4,10 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::yaml {
 namespace {
@@ -265,8 +267,8 @@ void check_key(const std::string& key, const std::string& where) {
 
 Override parse_override(std::string_view text) {
   Override result;
-  result.text = std::string(text);
-  const Location location{fmt::format("override '{}'", text), 0, 0};
+  result.text = without_assigned_secrets(text);
+  const Location location{fmt::format("override '{}'", result.text), 0, 0};
   std::string_view rest = text;
   if (rest.starts_with("~")) {
     result.kind = Override::Kind::remove;
@@ -280,7 +282,9 @@ Override parse_override(std::string_view text) {
   result.key = std::string(rest.substr(0, equal));
   check_key(result.key, location.text());
   if (equal != std::string_view::npos) {
+    if (names_secret(result.key)) keep_secret(rest.substr(equal + 1));
     result.value = ValueParser(rest.substr(equal + 1), location).parse();
+    keep_secrets(Node(Node::Map{{result.key, *result.value}}));
   } else if (result.kind != Override::Kind::remove) {
     fail(ErrorKind::config, "{}: there is no '='; wanted {}=value", location.text(), result.key);
   }

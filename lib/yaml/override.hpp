@@ -13,7 +13,7 @@ struct Override {
   Kind kind = Kind::change;
   std::string key;            // dotted
   std::optional<Node> value;  // absent for ~k alone; its location names the override
-  std::string text;           // as given
+  std::string text;           // as given, without secrets
 };
 
 // Throws Error(config) that shows the override and what is wrong with it. Values: words (see scalar.hpp), 'quoted' or

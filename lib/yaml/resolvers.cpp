@@ -3,7 +3,9 @@
 #include <cstdlib>
 
 #include "lib/base/error.hpp"
+#include "lib/base/said/secret.hpp"
 #include "lib/base/text.hpp"
+#include "lib/yaml/source.hpp"
 
 namespace hexad::yaml {
 namespace {
@@ -74,7 +76,12 @@ Node environment(const std::vector<Node>& arguments) {
     fail(ErrorKind::config, "${{oc.env:NAME}} or ${{oc.env:NAME,default}} takes a name, and a default if wanted");
   }
   const std::string& variable = arguments[0].as_string();
-  if (const char* value = std::getenv(variable.c_str())) return Node(std::string(value));
+  if (const char* value = std::getenv(variable.c_str())) {
+    if (names_secret(variable)) keep_secret(value);
+    Node node{std::string(value)};
+    node.set_source(call_source("oc.env", {arguments[0]}));
+    return node;
+  }
   if (arguments.size() == 1) {
     fail(ErrorKind::config, "environment variable {0} is not set; set it or write ${{oc.env:{0},default}}", variable);
   }

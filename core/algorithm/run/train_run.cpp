@@ -13,6 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/yaml/file.hpp"
+#include "lib/yaml/secret.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -184,7 +185,7 @@ TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOption
       options(options),
       interruption(interruption),
       config(config::run_config(resolved)),
-      yaml(resolved.root.to_yaml()),
+      yaml(yaml::without_secrets(resolved.root).to_yaml()),
       model_dir(find_model(config.policy.model_name)),
       log(to_make(interruption, config.logger.log_dir), yaml, config.logger.tensorboard_enabled) {
   interruption.has_made(log.directory());

@@ -96,7 +96,8 @@ Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& 
   answer.invalid = (invalid != value.end() && *invalid == true) || (reward != value.end() && reward->is_null());
   if (answer.invalid) {
     const auto reason = value.find("reason");
-    answer.reason = reason != value.end() && reason->is_string() ? reason->get<std::string>() : "it gave no reason";
+    answer.reason =
+        reason != value.end() && reason->is_string() ? shown(reason->get<std::string>()) : "it gave no reason";
     answer.components.resize(components.size());
     return answer;
   }

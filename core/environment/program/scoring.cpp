@@ -8,6 +8,7 @@
 
 #include "core/environment/patience.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -154,7 +155,7 @@ void ProgramScoring::keep(const Job& job, const std::vector<Answer>& answers) {
 // Under mutex_.
 void ProgramScoring::set_invalid(int64_t id, const std::string& why) {
   scores_.invalid[static_cast<size_t>(id)] = 1;
-  if (scores_.why_invalid.empty()) scores_.why_invalid = why;
+  if (scores_.why_invalid.empty()) scores_.why_invalid = one_line(why);
 }
 
 // Under mutex_.

@@ -20,8 +20,8 @@ namespace {
 
 }  // namespace
 
-AppendFile::AppendFile(std::filesystem::path path)
-    : path_(std::move(path)), fd_(open_to_write(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666)) {
+AppendFile::AppendFile(std::filesystem::path path, mode_t mode)
+    : path_(std::move(path)), fd_(open_to_write(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, mode)) {
   if (fd_ < 0) cannot_write(path_, errno);
 }
 

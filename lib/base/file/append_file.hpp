@@ -20,7 +20,7 @@ class DiskFull : public Error {
 // Error(data) that names the file and the reason.
 class AppendFile {
  public:
-  explicit AppendFile(std::filesystem::path path);
+  explicit AppendFile(std::filesystem::path path, mode_t mode = 0666);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;

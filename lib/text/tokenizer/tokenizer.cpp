@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "lib/base/json.hpp"
+#include "lib/text/tokenizer/model/model.hpp"
 #include "lib/text/tokenizer/step/added_tokens.hpp"
 #include "lib/text/tokenizer/step/decoder.hpp"
-#include "lib/text/tokenizer/model/model.hpp"
 #include "lib/text/tokenizer/step/post_processor.hpp"
 #include "lib/text/tokenizer/step/pre_tokenizer.hpp"
 #include "lib/text/unicode.hpp"
@@ -101,6 +101,7 @@ void Tokenizer::Parts::read_pre_tokenizer(const Component& document) {
 std::vector<int32_t> Tokenizer::Parts::encode(std::string_view text) const {
   std::unique_ptr<Scratch> scratch = pool.take(*model);
   text = valid_utf8(text, scratch->valid);
+  scratch->normalized.room = most_made(text.size());
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3 + 8);
   scratch->sections.clear();
@@ -120,7 +121,11 @@ void Tokenizer::Parts::encode_section(std::string_view text, bool at_start, Scra
   NormalizedText& normalized = scratch.normalized;
   normalized.text = text;
   normalized.from_start = at_start ? char_size(text[0]) : 0;
-  if (normalizer) normalizer->apply(normalized);
+  if (normalizer) {
+    normalizer->apply(normalized);
+    normalized.require_room(normalized.text.size(), "normalizer");
+    normalized.room -= normalized.text.size();
+  }
   scratch.inner.clear();
   added->normalized().split(normalized.text, scratch.inner);
   for (const Section& section : scratch.inner) {
@@ -183,11 +188,12 @@ std::string Tokenizer::Parts::decode_bytes(std::span<const int32_t> ids, bool sk
 std::string Tokenizer::Parts::decode_tokens(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
+  size_t bytes = 0;
   for (const int32_t id : ids) {
     const std::string* text = token(id);
-    if (text && !(skip_special_tokens && is_special(id))) tokens.push_back(*text);
+    if (text && !(skip_special_tokens && is_special(id))) bytes += tokens.emplace_back(*text).size();
   }
-  if (decoder) decoder->apply(tokens);
+  if (decoder) decoder->apply(tokens, most_made(bytes));
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) text.append(i == 0 || decoder ? "" : " ").append(tokens[i]);
   return text;

@@ -56,6 +56,7 @@ constexpr long kConnections = 2 * kLane;  // of a lane, kept open
 constexpr size_t kLanesKept = 8;          // when they are idle; the others' connections are closed
 constexpr auto kLaneIdle = Milliseconds(2000);
 constexpr size_t kIdleHandles = 1024;
+constexpr size_t kMostAnswer = size_t{16} << 20;  // bytes, of a call that is no stream
 
 void start_curl() {
   static std::once_flag once;
@@ -261,12 +262,26 @@ std::string Answer::trouble() const {
 }
 
 uint64_t ask(Transfers& transfers, HttpRequest request, std::function<void(const Answer&)> then) {
-  auto answer = std::make_shared<Answer>();
-  return transfers.start(std::move(request), {[answer](long, std::string_view bytes) { answer->body += bytes; },
-                                              [answer, then = std::move(then)](const HttpResult& result) {
-                                                answer->result = result;
-                                                then(*answer);
-                                              }});
+  struct Asked {
+    Answer answer;
+    std::function<void(const Answer&)> then;
+    uint64_t name = 0;
+  };
+  auto asked = std::make_shared<Asked>();
+  asked->then = std::move(then);
+  const auto take = [asked, &transfers](long status, std::string_view bytes) {
+    asked->answer.body += bytes;
+    if (asked->answer.body.size() <= kMostAnswer) return;
+    asked->answer.body.clear();
+    asked->answer.result = {.status = status, .error = fmt::format("it answered more than {} MiB", kMostAnswer >> 20)};
+    transfers.abort(asked->name);
+    asked->then(asked->answer);
+  };
+  asked->name = transfers.start(std::move(request), {take, [asked](const HttpResult& result) {
+                                                       asked->answer.result = result;
+                                                       asked->then(asked->answer);
+                                                     }});
+  return asked->name;
 }
 
 }  // namespace hexad::vllm

@@ -87,7 +87,8 @@ struct Answer {
   std::string trouble() const;  // what is wrong with one that is not ok
 };
 
-// Asks, and collects the answer; the name of the transfer. On the loop's thread.
+// Asks, and collects the answer; the name of the transfer. One of more than 16 MiB is given up, and is not complete. On
+// the loop's thread.
 uint64_t ask(Transfers& transfers, HttpRequest request, std::function<void(const Answer&)> then);
 
 }  // namespace hexad::vllm

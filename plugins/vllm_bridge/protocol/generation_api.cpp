@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kShown = 300;  // bytes of a body in a message
+constexpr size_t kShown = 300;                   // bytes of a body in a message
+constexpr size_t kMostEvent = size_t{64} << 20;  // bytes; one of 100,000 tokens has a tenth of that
 
 std::string shown(std::string_view text) {
   std::string cut(text.substr(0, kShown));
@@ -21,6 +22,12 @@ std::string shown(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
   return text.size() > kShown ? cut + "..." : cut;
+}
+
+// What a server that never ends an event would have us keep.
+void require_short(size_t bytes) {
+  if (bytes > kMostEvent)
+    throw std::runtime_error(fmt::format("an event of the stream is longer than {} MiB", kMostEvent >> 20));
 }
 
 [[noreturn]] void wrong(const std::string& what, std::string_view data) {
@@ -90,6 +97,7 @@ void EventStream::feed(std::string_view bytes, const std::function<bool(std::str
   constexpr std::string_view kField = "data:";
   for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
     std::string_view line = bytes.substr(0, end);
+    require_short(line_.size() + data_.size() + line.size());
     if (!line_.empty()) line = line_.append(line);
     bytes.remove_prefix(end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
@@ -106,6 +114,7 @@ void EventStream::feed(std::string_view bytes, const std::function<bool(std::str
     }
     line_.clear();
   }
+  require_short(line_.size() + data_.size() + bytes.size());
   line_.append(bytes);
 }
 

@@ -29,7 +29,8 @@ std::string body_of(GenerationApi api, const Ask& ask);
 // Server-sent events: the `data:` fields of a stream, whole, however its bytes are cut.
 class EventStream {
  public:
-  // `take` is called with the data of each event that is complete; false from it ends the call.
+  // `take` is called with the data of each event that is complete; false from it ends the call. Throws
+  // std::runtime_error at an event of more than 64 MiB.
   void feed(std::string_view bytes, const std::function<bool(std::string_view data)>& take);
 
  private:

@@ -26,6 +26,23 @@ TEST_CASE("events come whole, however the bytes are cut") {
   }
 }
 
+TEST_CASE("an event without an end is given up") {
+  const std::string part(size_t{1} << 20, 'x');
+  const auto fed = [&](const std::string& each) {
+    EventStream events;
+    size_t bytes = 0;
+    try {
+      for (; bytes < size_t{200} << 20; bytes += each.size()) events.feed(each, [](std::string_view) { return true; });
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()) == "an event of the stream is longer than 64 MiB");
+    }
+    return bytes;
+  };
+  CHECK(fed(part) <= size_t{64} << 20);                    // a line
+  CHECK(fed("data: " + part + "\n") <= size_t{64} << 20);  // lines of one event
+  CHECK(fed(": " + part + "\n") >= size_t{200} << 20);     // comments are forgotten
+}
+
 TEST_CASE("wrong events are named") {
   const auto wrong = [](const char* data, const char* part) {
     CHECK_THROWS_WITH_AS(parse_chunk(GenerationApi::tokens, data), doctest::Contains(part), std::runtime_error);

@@ -78,4 +78,26 @@ TEST_CASE("connections of many requests at once are used again, and closed when 
   CHECK(client.good == kMany + 2);
 }
 
+TEST_CASE("an answer that is larger than any is given up, and told of") {
+  HttpListener server(0, [](const Connection& connection, const HttpMessage&) {
+    connection.begin_stream();
+    for (const std::string part(size_t{1} << 20, 'x');;) connection.chunk(part);  // until nobody reads
+  });
+  Client client;
+  std::string trouble;
+  client.loop.run([&] {
+    HttpRequest request;
+    request.url = "http://127.0.0.1:" + std::to_string(server.port()) + "/version";
+    ask(client.transfers, std::move(request), [&](const Answer& answer) {
+      trouble = answer.trouble();
+      client.good += answer.ok();
+      ++client.ended;
+    });
+  });
+  REQUIRE(client.wait_for(1));
+  CHECK(trouble == "it answered more than 16 MiB");
+  CHECK(client.good == 0);
+  server.reset_all();
+}
+
 TEST_SUITE_END();

@@ -15,6 +15,7 @@
 #include "core/plugin/crash_report.hpp"
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -34,7 +35,7 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
     const std::string_view text(message.payload.data(), message.payload.size());
     ServedLane* lane = ServedLane::of_this_thread();
     if (!lane) {
-      fmt::print(stderr, "{}\n", text);
+      fmt::print(stderr, "{}\n", indented(text));
       return;
     }
     Writer line;

@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string>& tokens) {
 
 class ByteLevelDecoder final : public Decoder {
  public:
-  void apply(std::vector<std::string>& tokens) const override {
+  void apply(std::vector<std::string>& tokens, size_t /*most*/) const override {
     std::string bytes, buffer;
     for (const std::string& token : tokens) bytes += byte_level_text(token);
     tokens.assign(1, std::string(valid_utf8(bytes, buffer)));
@@ -35,7 +35,7 @@ class MetaspaceDecoder final : public Decoder {
     prepends_ = prefix && component.text_or("prepend_scheme", "always") != "never";
   }
 
-  void apply(std::vector<std::string>& tokens) const override {
+  void apply(std::vector<std::string>& tokens, size_t /*most*/) const override {
     for (size_t i = 0; i < tokens.size(); ++i) {
       std::string text;
       size_t from = 0;
@@ -54,14 +54,21 @@ class MetaspaceDecoder final : public Decoder {
 
 class ReplaceDecoder final : public Decoder {
  public:
-  explicit ReplaceDecoder(const Component& component) : pattern_(component), content_(component.text("content")) {}
+  explicit ReplaceDecoder(const Component& component)
+      : pattern_(component), content_(component.text("content")), where_(component.where()) {}
 
-  void apply(std::vector<std::string>& tokens) const override {
+  void apply(std::vector<std::string>& tokens, size_t most) const override {
     std::vector<Regex::Match> matches;
+    size_t bytes = 0;
+    for (const std::string& token : tokens) bytes += token.size();
     for (std::string& token : tokens) {
       if (token.empty()) continue;
       pattern_.find_all(token, matches);
       if (matches.empty()) continue;
+      bytes += matches.size() * content_.size();
+      for (const Regex::Match& match : matches) bytes -= match.end - match.begin;
+      if (bytes > most)
+        fail(ErrorKind::data, "{}: makes {} bytes of tokens that may become at most {}", where_, bytes, most);
       std::string result;
       size_t from = 0;
       for (const Regex::Match& match : matches) {
@@ -74,13 +81,13 @@ class ReplaceDecoder final : public Decoder {
 
  private:
   TextPattern pattern_;
-  std::string content_;
+  std::string content_, where_;
 };
 
 // Runs of tokens "<0xE2>" become the character that they spell, or one U+FFFD each.
 class ByteFallbackDecoder final : public Decoder {
  public:
-  void apply(std::vector<std::string>& tokens) const override {
+  void apply(std::vector<std::string>& tokens, size_t /*most*/) const override {
     std::vector<std::string> result;
     std::string bytes, buffer;
     const auto flush = [&] {
@@ -118,7 +125,7 @@ class ByteFallbackDecoder final : public Decoder {
 
 class FuseDecoder final : public Decoder {
  public:
-  void apply(std::vector<std::string>& tokens) const override { tokens.assign(1, joined(tokens)); }
+  void apply(std::vector<std::string>& tokens, size_t /*most*/) const override { tokens.assign(1, joined(tokens)); }
 };
 
 // Up to `start` characters off the front of every token, and `stop` off its end, while they are `content`.
@@ -133,7 +140,7 @@ class StripDecoder final : public Decoder {
     }
   }
 
-  void apply(std::vector<std::string>& tokens) const override {
+  void apply(std::vector<std::string>& tokens, size_t /*most*/) const override {
     for (std::string& token : tokens) {
       std::string_view rest = token;
       for (size_t i = 0; i < start_ && rest.starts_with(content_); ++i) rest.remove_prefix(content_.size());
@@ -153,8 +160,8 @@ class DecoderSequence final : public Decoder {
     for (const Component& part : component.children("decoders")) parts_.push_back(make_decoder(part));
   }
 
-  void apply(std::vector<std::string>& tokens) const override {
-    for (const auto& part : parts_) part->apply(tokens);
+  void apply(std::vector<std::string>& tokens, size_t most) const override {
+    for (const auto& part : parts_) part->apply(tokens, most);
   }
 
  private:

@@ -11,8 +11,9 @@ namespace hexad::text {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // Rewrites the list of strings; the text is what they make when put together. Any thread.
-  virtual void apply(std::vector<std::string>& tokens) const = 0;
+  // Rewrites the list of strings; the text is what they make when put together. Throws Error(data) where that would be
+  // more than `most` bytes (most_made() in normalizer.hpp). Any thread.
+  virtual void apply(std::vector<std::string>& tokens, size_t most) const = 0;
   // True when the text is that of the tokens' byte_level_text put together, broken UTF-8 replaced.
   virtual bool is_byte_level() const { return false; }
 };

@@ -86,10 +86,11 @@ class Strip final : public Normalizer {
 
 class Prepend final : public Normalizer {
  public:
-  explicit Prepend(std::string text) : prefix_(std::move(text)) {}
+  explicit Prepend(const Component& component) : prefix_(component.text("prepend")), where_(component.where()) {}
 
   void apply(NormalizedText& text) const override {
     if (text.text.empty()) return;
+    text.require_room(prefix_.size() + text.text.size(), where_);
     std::string& out = text.fresh();
     out.append(prefix_).append(text.text);
     text.text = out;
@@ -97,18 +98,20 @@ class Prepend final : public Normalizer {
   }
 
  private:
-  std::string prefix_;
+  std::string prefix_, where_;
 };
 
 class Replace final : public Normalizer {
  public:
-  explicit Replace(const Component& component) : pattern_(component), content_(component.text("content")) {}
+  explicit Replace(const Component& component)
+      : pattern_(component), content_(component.text("content")), where_(component.where()) {}
 
   void apply(NormalizedText& text) const override {
     thread_local std::vector<Regex::Match> matches;
     if (text.text.empty()) return;
     pattern_.find_all(text.text, matches);
     if (matches.empty()) return;
+    text.require_room(size_with(matches, text.text.size()), where_);
     std::string& out = text.fresh();
     size_t from = 0, from_start = 0;
     const auto keep = [&](size_t to) {
@@ -127,8 +130,13 @@ class Replace final : public Normalizer {
   }
 
  private:
+  size_t size_with(const std::vector<Regex::Match>& matches, size_t size) const {
+    for (const Regex::Match& match : matches) size -= match.end - match.begin;
+    return size + matches.size() * content_.size();
+  }
+
   TextPattern pattern_;
-  std::string content_;
+  std::string content_, where_;
 };
 
 class ByteChars final : public Normalizer {
@@ -145,19 +153,31 @@ class ByteChars final : public Normalizer {
 
 class NormalizerSequence final : public Normalizer {
  public:
-  explicit NormalizerSequence(const Component& component) {
+  explicit NormalizerSequence(const Component& component) : where_(component.where()) {
     for (const Component& part : component.children("normalizers")) parts_.push_back(make_normalizer(part));
   }
 
   void apply(NormalizedText& text) const override {
-    for (const auto& part : parts_) part->apply(text);
+    for (const auto& part : parts_) {
+      part->apply(text);
+      text.require_room(text.text.size(), where_);
+    }
   }
 
  private:
+  std::string where_;
   std::vector<std::unique_ptr<Normalizer>> parts_;
 };
 
 }  // namespace
+
+void NormalizedText::require_room(size_t bytes, const std::string& where) const {
+  if (bytes <= room) return;
+  fail(ErrorKind::data,
+       "{}: makes {} bytes of a text, of which {} may become at most {}: no tokenizer that people use makes so much of "
+       "one. Take the file from where its model comes from",
+       where, bytes, text.size(), room);
+}
 
 std::unique_ptr<Normalizer> make_normalizer(const Component& component) {
   const std::string type = component.type();
@@ -170,7 +190,7 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& component) {
   if (type == "Strip") {
     return std::make_unique<Strip>(component.boolean_or("strip_left", true), component.boolean_or("strip_right", true));
   }
-  if (type == "Prepend") return std::make_unique<Prepend>(component.text("prepend"));
+  if (type == "Prepend") return std::make_unique<Prepend>(component);
   if (type == "Replace") return std::make_unique<Replace>(component);
   if (type == "ByteLevel") return std::make_unique<ByteChars>();
   if (type == "Sequence") return std::make_unique<NormalizerSequence>(component);

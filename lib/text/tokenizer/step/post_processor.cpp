@@ -54,7 +54,9 @@ void PostProcessor::read_template(const Component& component) {
 }
 
 PostProcessor::Template PostProcessor::parts(const Component& component, const char* key) {
+  constexpr size_t kMostParts = 256, kMostIds = 1 << 16;  // each is copied for every text
   Template result;
+  size_t ids = 0;
   for (const Component& piece : component.children(key)) {
     if (piece.has("Sequence")) {
       const std::string id = piece.child("Sequence").text("id");
@@ -67,10 +69,13 @@ PostProcessor::Template PostProcessor::parts(const Component& component, const c
       const Component token = tokens.child(id.c_str());
       Part part{-1, {}};
       for (const nlohmann::json& each : token.array("ids")) part.ids.push_back(token_id(token, each));
+      ids += part.ids.size();
       result.push_back(std::move(part));
     } else {
       piece.refuse("wanted \"Sequence\" or \"SpecialToken\"");
     }
+    if (result.size() > kMostParts || ids > kMostIds)
+      piece.refuse("\"{}\" has more than {} parts or {} token ids", key, kMostParts, kMostIds);
   }
   return result;
 }

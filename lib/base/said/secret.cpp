@@ -1,0 +1,197 @@
+#include "lib/base/said/secret.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace hexad {
+namespace {
+
+constexpr size_t kLeastAnywhere = 8, kLeast = 3;  // characters of a secret that is left out
+
+bool is_word_char(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// The last part of a dotted key in lower case, its words apart by '_'.
+std::string plain_name(std::string_view key) {
+  std::string name;
+  for (size_t i = key.rfind('.') == key.npos ? 0 : key.rfind('.') + 1; i < key.size(); ++i) {
+    const char c = key[i];
+    const bool upper = c >= 'A' && c <= 'Z', hump = upper && i > 0 && key[i - 1] >= 'a' && key[i - 1] <= 'z';
+    if (hump) name += '_';
+    name += upper ? static_cast<char>(c - 'A' + 'a') : c == '-' || c == ' ' ? '_' : c;
+  }
+  return name;
+}
+
+bool ends_in(std::string_view name, std::string_view words) {
+  return name.ends_with(words) && (name.size() == words.size() || name[name.size() - words.size() - 1] == '_');
+}
+
+bool ends_in_any(std::string_view name, const auto& list) {
+  return std::ranges::any_of(list, [&](std::string_view words) { return ends_in(name, words); });
+}
+
+// Where the value that begins at `at` ends: before what can follow a value in a list or a mapping.
+size_t value_end(std::string_view text, size_t at) {
+  if (at < text.size() && (text[at] == '\'' || text[at] == '"')) {
+    const size_t close = text.find(text[at], at + 1);
+    at = close == text.npos ? text.size() : close + 1;
+  }
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && --depth < 0) return at;
+    if (depth == 0 && (c == ',' || c == '\n')) return at;
+  }
+  return at;
+}
+
+bool is_name_char(char c) { return is_word_char(c) || c == '.' || c == '-'; }
+
+// What a query has for secrets, and no key of a configuration.
+bool signs(std::string_view parameter) {
+  return parameter == "key" || parameter == "sig" || parameter == "signature" || parameter == "auth";
+}
+
+std::string masked_query(std::string_view query) {
+  std::string out;
+  while (!query.empty()) {
+    const size_t end = std::min(query.find_first_of("&;"), query.size());
+    const std::string_view pair = query.substr(0, end);
+    const size_t equal = pair.find('=');
+    const bool secret = equal != pair.npos && (names_secret(pair.substr(0, equal)) || signs(pair.substr(0, equal)));
+    out += secret ? std::string(pair.substr(0, equal + 1)).append(kMasked) : std::string(pair);
+    if (end < query.size()) out += query[end];
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return out;
+}
+
+// What is behind "://", up to what ends a URL within a text.
+std::string masked_url(std::string_view rest) {
+  const size_t path = std::min(rest.find_first_of("/?#"), rest.size());
+  const std::string_view authority = rest.substr(0, path);
+  std::string out;
+  if (const size_t at = authority.rfind('@'); at != authority.npos) {
+    const size_t colon = authority.substr(0, at).find(':');
+    // Without a colon it may be a token.
+    out += colon == authority.npos ? std::string() : std::string(authority.substr(0, colon + 1));
+    out += std::string(kMasked).append(authority.substr(at));
+  } else {
+    out += authority;
+  }
+  const size_t query = rest.find('?', path);
+  if (query == rest.npos) return out.append(rest.substr(path));
+  const size_t fragment = std::min(rest.find('#', query), rest.size());
+  return out.append(rest.substr(path, query + 1 - path))
+      .append(masked_query(rest.substr(query + 1, fragment - query - 1)))
+      .append(rest.substr(fragment));
+}
+
+// Values that keep_secret() was told. Never destroyed: errors are made until the very end.
+struct Kept {
+  std::mutex mutex;
+  std::vector<std::string> values;  // longest first: one may be a part of another
+  std::atomic<bool> any = false;
+};
+Kept& kept() {
+  static auto* const it = new Kept;
+  return *it;
+}
+
+bool is_alone(std::string_view text, size_t at, size_t size) {
+  return (at == 0 || !is_word_char(text[at - 1])) && (at + size == text.size() || !is_word_char(text[at + size]));
+}
+
+void leave_out(const std::string& value, std::string& text) {
+  for (size_t at = 0; (at = text.find(value, at)) != text.npos;) {
+    if (value.size() < kLeastAnywhere && !is_alone(text, at, value.size())) {
+      ++at;
+      continue;
+    }
+    text.replace(at, value.size(), kMasked);
+    at += kMasked.size();
+  }
+}
+
+}  // namespace
+
+bool names_secret(std::string_view key) {
+  static constexpr std::array<std::string_view, 20> kSecrets = {
+      "token",       "api_keys", "api_key",     "apikey",      "access_key", "access_key_id", "secret_key",
+      "private_key", "auth_key", "signing_key", "secret",      "secrets",    "password",      "passwords",
+      "passphrase",  "passwd",   "credential",  "credentials", "cookie",     "authorization"};
+  // What a model has for tokens.
+  static constexpr std::array<std::string_view, 12> kOfModels = {
+      "eos_token",  "bos_token", "pad_token",  "unk_token",   "sep_token", "cls_token",
+      "mask_token", "per_token", "stop_token", "image_token", "end_token", "audio_token"};
+  const std::string name = plain_name(key);
+  return ends_in_any(name, kSecrets) && !ends_in_any(name, kOfModels);
+}
+
+std::string without_url_secrets(std::string_view text) {
+  constexpr std::string_view kScheme = "://", kEnds = " \t\r\n'\"`<>{}|\\^)],";
+  std::string out;
+  for (size_t at; (at = text.find(kScheme)) != text.npos;) {
+    at += kScheme.size();
+    const size_t end = std::min(text.find_first_of(kEnds, at), text.size());
+    out.append(text.substr(0, at)).append(masked_url(text.substr(at, end - at)));
+    text.remove_prefix(end);
+  }
+  return out.append(text);
+}
+
+std::string without_assigned_secrets(std::string_view text) {
+  std::string out;
+  size_t from = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (!is_name_char(text[at])) {
+      ++at;
+      continue;
+    }
+    const size_t begin = at;
+    while (at < text.size() && is_name_char(text[at])) ++at;
+    const std::string_view name = text.substr(begin, at - begin);
+    size_t value = at;
+    while (value < text.size() && (text[value] == ' ' || text[value] == '\'' || text[value] == '"')) ++value;
+    if (value >= text.size() || (text[value] != '=' && text[value] != ':') || !names_secret(name)) continue;
+    const bool is_override = text[value] == '=';  // all behind it is the value
+    for (++value; value < text.size() && text[value] == ' ';) ++value;
+    const size_t end = is_override ? std::min(text.find('\n', value), text.size()) : value_end(text, value);
+    const std::string_view said = text.substr(value, end - value);
+    at = end;
+    // A reference to where it stands tells nothing, and neither does nothing.
+    if (said.empty() || said == "null" || said.starts_with("${") || said.starts_with("'${")) continue;
+    out.append(text.substr(from, value - from)).append(kMasked);
+    from = end;
+  }
+  return without_url_secrets(out.append(text.substr(from)));
+}
+
+void keep_secret(std::string_view value) {
+  if (value.size() < kLeast || value == kMasked) return;
+  Kept& all = kept();
+  const std::scoped_lock lock(all.mutex);
+  if (std::ranges::find(all.values, value) != all.values.end()) return;
+  const auto place =
+      std::ranges::find_if(all.values, [&](const std::string& each) { return each.size() < value.size(); });
+  all.values.emplace(place, value);
+  all.any = true;
+}
+
+std::string without_secrets(std::string_view text, size_t least) {
+  std::string out = without_url_secrets(text);
+  Kept& all = kept();
+  if (!all.any) return out;
+  const std::scoped_lock lock(all.mutex);
+  for (const std::string& value : all.values)
+    if (value.size() >= least) leave_out(value, out);
+  return out;
+}
+
+}  // namespace hexad

@@ -1,0 +1,85 @@
+#include "lib/yaml/secret.hpp"
+
+#include <functional>
+
+#include "lib/base/error.hpp"
+#include "lib/base/said/secret.hpp"
+
+namespace hexad::yaml {
+namespace {
+
+// Of a secret that is looked for in values that are none: a shorter one may be a part of a path.
+constexpr size_t kLeastInValue = 8;
+
+// A whole number may be a password; under "..._token" it is one of a model's.
+bool can_be_secret(const Node& value, std::string_view key) {
+  return value.is_string() ? !value.as_string().empty() && !value.is_missing()
+                           : value.is_int() && !key.ends_with("token");
+}
+
+// Visits what is no container, `secret`: by the name that it stands under. Values below "..._env" are names of
+// variables.
+void visit(const Node& node, const std::string& path, bool secret, bool below_names,
+           const std::function<void(const Node&, const std::string& path, bool secret)>& take) {
+  const auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+  if (!node.source().empty() || !node.is_container()) return take(node, path, secret);
+  if (node.is_list()) {
+    for (size_t i = 0; i < node.items().size(); ++i)
+      visit(node.items()[i], below(std::to_string(i)), secret, below_names, take);
+    return;
+  }
+  for (const auto& [key, value] : node.entries()) {
+    const bool named = !below_names && names_secret(key) && (value.is_list() || can_be_secret(value, key));
+    visit(value, below(key), named, key.ends_with("_env"), take);
+  }
+}
+
+// visit() in a tree that is changed. Written apart: paths are of no use here.
+void mask(Node& node, bool secret, bool below_names) {
+  if (!node.source().empty()) {
+    Node written(node.source() == kMasked ? std::string(kMasked) : node.source(), node.location());
+    if (node.source() != kMasked) written.set_source(node.source());
+    node = std::move(written);
+  } else if (node.is_list()) {
+    for (Node& item : node.items()) mask(item, secret, below_names);
+  } else if (node.is_map()) {
+    for (auto& [key, value] : node.entries()) {
+      const bool named = !below_names && names_secret(key) && (value.is_list() || can_be_secret(value, key));
+      mask(value, named, key.ends_with("_env"));
+    }
+  } else if (secret && (node.is_string() || node.is_int())) {
+    node = Node(std::string(kMasked), node.location());
+  } else if (node.is_string()) {
+    node = Node(hexad::without_secrets(node.as_string(), kLeastInValue), node.location());
+  }
+}
+
+}  // namespace
+
+Node without_secrets(const Node& root) {
+  Node written = root;
+  mask(written, false, false);
+  return written;
+}
+
+void keep_secrets(const Node& root) {
+  visit(root, "", false, false, [](const Node& node, const std::string&, bool secret) {
+    if (secret && (node.is_string() || node.is_int())) keep_secret(python_str(node));
+  });
+}
+
+void refuse_masked(const Node& root) {
+  visit(root, "", false, false, [&](const Node& node, const std::string& path, bool secret) {
+    if (!node.is_string()) return;
+    const std::string& text = node.as_string();
+    const bool in_url = text.find("://") != text.npos && text.find(std::string(kMasked) + "@") != text.npos;
+    if (!(secret && text == kMasked) && !in_url) return;
+    const std::string place = node.location().text();
+    fail(ErrorKind::config,
+         "{}{}: here was a secret, which was left out when the configuration was written. Give it again: {}=..., or "
+         "${{oc.env:NAME}} in the file, for what the environment has",
+         place.empty() ? "" : place + ": ", path, path);
+  });
+}
+
+}  // namespace hexad::yaml
