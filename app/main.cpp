@@ -11,6 +11,7 @@
 #include "compat/compat.hpp"
 #include "core/plugin/crash_report.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/open_files.hpp"
 
 namespace {
 
@@ -95,6 +96,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   hexad::plugin::install_crash_report();  // environments are called in this process
   std::signal(SIGCHLD, SIG_DFL);          // where it is ignored, the kernel reaps children, and how they ended is lost
+  hexad::process::raise_open_files();     // connections of ranks, files of models; children inherit it
   spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
   return hexad::cli::run_program("hexad", [&] { return run(argc, argv); });
 }
