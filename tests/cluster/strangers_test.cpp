@@ -42,7 +42,7 @@ bool is_silent(Socket& server, int ms) {
 TEST_SUITE_BEGIN("timing");  // what waits, and for how long
 
 TEST_CASE("a crowd of idle strangers gets few connections, and keeps no peer out for good") {
-  constexpr int kBatches = 15, kBatch = 100, kMostAtOnce = 800;
+  constexpr int kBatches = 30, kBatch = 20, kMostAtOnce = 300;
   const test_support::Log log;
   const cluster::KeyPair keys = cluster::make_keys();
   Socket server = Socket::listen("127.0.0.1", keys);
@@ -51,7 +51,7 @@ TEST_CASE("a crowd of idle strangers gets few connections, and keeps no peer out
   std::thread coming([&] {
     for (int i = 0; i < kBatches; ++i) {
       crowd.push_back(std::make_unique<Idlers>(port_of(server), kBatch));
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });
   CHECK(is_silent(server, 3000));
@@ -110,7 +110,10 @@ TEST_CASE("a peer that comes while no descriptor is free waits, and is heard whe
   const rlimit few = {std::min<rlim_t>(limit.rlim_cur, 400), limit.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
   std::vector<int> taken;
-  for (int fd = 0; (fd = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0;) taken.push_back(fd);
+  for (int round = 0; round < 5; ++round) {  // libzmq's own thread may still be closing what earlier cases had
+    for (int fd = 0; (fd = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0;) taken.push_back(fd);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
   REQUIRE(taken.size() > 2);
   for (int i = 0; i < 2; ++i) ::close(taken.back()), taken.pop_back();  // the client's own
   Socket client = Socket::connect(server.endpoint(), "7", keys.public_key);
@@ -118,7 +121,7 @@ TEST_CASE("a peer that comes while no descriptor is free waits, and is heard whe
   const bool was_silent = is_silent(server, 1000);
   for (const int fd : taken) ::close(fd);
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  CHECK(was_silent);
+  REQUIRE(was_silent);
   CHECK(server.receive(kPatienceMs));
 }
 

@@ -1,6 +1,6 @@
-// What reaches the controller's port. An input that begins with an odd byte ("a": after) is a message of a peer that has
-// shown the secret: frames as those of control_frames. Any other ("b": before) is what a stranger sends, as raw bytes.
-// The stranger is not heard, the message is heard or counted as malformed, and the peer is heard all the same.
+// What reaches the controller's port. An input that begins with an odd byte ("a": after) is a message of a peer that
+// has shown the secret: frames as those of control_frames. Any other ("b": before) is what a stranger sends, as raw
+// bytes. A stranger is not heard, a message is heard or counted as malformed, and the peer is heard all the same.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -17,8 +17,8 @@ KeyPair make_keys();
 // One ZeroMQ socket and the context it lives in. Used by one thread. Throws Error(worker).
 class Socket {
  public:
-  // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are distinguished by their names. Whoever
-  // connects has ten seconds to show the secret, and while many have not, nobody else can connect: those wait.
+  // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are distinguished by their names.
+  // Whoever connects has ten seconds to show the secret; while many have not, newcomers wait outside.
   static Socket listen(const std::string& interface, const KeyPair& keys);
   // All peers of this listener are there: from now on nobody else can connect.
   void refuse_newcomers();
