@@ -21,7 +21,7 @@ typedef struct hexad_runtime_options {
   int32_t device_id;
   int32_t threads; /* intra-op threads of this rank */
   int32_t deterministic;
-  const char* master_address; /* rendezvous of the c10d TCPStore; rank 0 listens */
+  const char* master_address; /* of rank 0's host, where it alone listens for the run's store */
   int32_t master_port;
   int32_t reserved;
   int64_t timeout_ms; /* of every collective and store wait */

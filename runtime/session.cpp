@@ -13,11 +13,11 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "runtime/device.hpp"
 #include "runtime/error.hpp"
 #include "runtime/group/process_group.hpp"
+#include "runtime/group/run_store.hpp"
 
 namespace hexad::runtime {
 namespace {
@@ -76,18 +76,13 @@ std::string block_name(const hexad_runtime_options& options) {
 c10::intrusive_ptr<c10d::Store> make_store(const Session& session) {
   const hexad_runtime_options& options = session.options;
   if (options.world_size == 1) return c10::make_intrusive<c10d::HashStore>();
-  c10d::TCPStoreOptions store;
-  store.port = static_cast<uint16_t>(options.master_port);
-  store.isServer = options.rank == 0;
-  store.numWorkers = static_cast<size_t>(options.world_size);
-  store.timeout = session.timeout();
-  return c10::make_intrusive<c10d::TCPStore>(session.master_address, store);
+  return make_run_store(session.master_address, options.master_port, options.rank, options.world_size,
+                        session.timeout());
 }
 
 std::string stored_key(const char* key) { return std::string("kv/") + key; }
 
-// Polls instead of waiting in the store: a TCPStore client serves one blocking call at a time, and process groups need
-// it too.
+// With a deadline of the caller's own, and an error that says what was wanted.
 void wait_for(c10d::Store& store, const std::string& key, std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::chrono::milliseconds pause(1);
@@ -129,7 +124,7 @@ hexad_code start(const hexad_runtime_options* options) {
     if (options->device_type == kDLCUDA) cuda::use_device(options->device_id);
     made->store = make_store(*made);
     if (options->world_size > 1) {
-      made->waits = std::make_unique<Waits>(made->store->clone(), options->rank, options->world_size);
+      made->waits = std::make_unique<Waits>(made->store, options->rank, options->world_size);
       made->local_address = address_towards(made->master_address, options->master_port);
       std::vector<int32_t> block(static_cast<size_t>(made->options.block_size));
       std::iota(block.begin(), block.end(), made->options.block_first);

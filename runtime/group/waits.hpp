@@ -15,7 +15,7 @@ namespace hexad::runtime {
 // A thread answers the other ranks' questions through the store, whatever this rank does.
 class Waits {
  public:
-  // `store` is not used by anyone else: it serves one blocking call at a time.
+  // `store` may be used by others too: no call of theirs holds it for long.
   Waits(c10::intrusive_ptr<c10d::Store> store, int32_t rank, int32_t world_size);
   ~Waits();
   Waits(const Waits&) = delete;

@@ -265,6 +265,30 @@ TEST_CASE("a worker of another build is refused, and no command reaches it") {
   CHECK(refused(std::nullopt) == "rank 1 on node-2 (pid 4711) speaks no version" + wanted);
 }
 
+TEST_CASE("ranks meet at the address by which another host has reached the first process") {
+  const toy::TempDir dir;
+  cluster::Spawner spawner;
+  auto options = Two::options(dir.path(), kLongS, kLongS);
+  options.launch = cluster::Launch{"torchrun", 0, 2, 0, 2, "a-job"};
+  options.meeting_dir = dir.path();
+  std::thread other([&] {
+    auto mine = *options.launch;
+    mine.rank = mine.local_rank = 1;
+    const cluster::Bootstrap bootstrap = cluster::meet(mine, dir.path(), kLongS);
+    CHECK(bootstrap.controller == "127.0.0.1");
+    cluster::Socket socket = cluster::Socket::connect(bootstrap.endpoint, "1", bootstrap.server_key);
+    socket.send(protocol::to_message(
+        protocol::Hello{.version = protocol::kVersion, .host = "node-2", .pid = 4711, .reached = "10.1.2.3"}));
+    for (int i = 0; i < 5 && !socket.receive(60'000);) ++i;  // until it is told to end
+  });
+  {
+    const WorkerGroup group(&spawner, options);
+    CHECK(group.address() == "10.1.2.3");
+  }
+  other.join();
+  CHECK(Two().group.address() == "127.0.0.1");
+}
+
 TEST_CASE("in-process mode runs the same commands on a thread") {
   cluster::WorkerGroupOptions options;
   options.call_timeout_s = kLongS;

@@ -3,6 +3,7 @@
 
 #include "tests/runtime/rank_process.hpp"
 #include "tests/runtime/runtime_library.hpp"
+#include "tests/support/listening.hpp"
 
 using rank_process::Rank;
 using runtime_test::check_ok;
@@ -150,6 +151,36 @@ void key_values(const Rank& rank) {
   runtime().stop();
 }
 
+// Store and groups listen on the run's address alone, and the store is shut once all ranks have come: they make groups
+// through the connections that they have.
+void listens(const Rank& rank) {
+  hexad_comm *world = started_world(rank), *pair = nullptr;
+  size_t ports = 0;
+  for (const test_support::Place& place : test_support::listening(::getpid())) {
+    CHECK_MESSAGE(place.address == test_support::kLoopback, "port " << place.port);
+    ++ports;
+  }
+  CHECK(ports >= (rank.rank == 0 ? 2 : 1));
+  const test_support::Idlers idlers(rank.port, 5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  CHECK(idlers.let_in() == 0);
+  const int32_t last[] = {1, 2};
+  check_ok(runtime().comm_new(last, 2, "pair", &pair));
+  CHECK((pair != nullptr) == (rank.rank > 0));
+  if (pair) check_ok(runtime().barrier(pair));
+  check_ok(runtime().barrier(world));
+  runtime().stop();
+}
+
+// An address that is none of this host's.
+void listens_elsewhere(const Rank& rank) {
+  hexad_runtime_options options = runtime_test::options(rank, 3000);
+  options.master_address = "192.0.2.1";
+  CHECK(runtime().start(&options) == HEXAD_UNAVAILABLE);
+  const std::string wanted = "cannot listen on 192.0.2.1, port " + std::to_string(rank.port) + ": ";
+  CHECK_MESSAGE(std::string(runtime().error()).find(wanted) != std::string::npos, runtime().error());
+}
+
 // The last rank is not started.
 void waits_for_missing(const Rank& rank) {
   const hexad_runtime_options options = runtime_test::options(rank, 2000);
@@ -211,6 +242,8 @@ const rank_process::Scenarios scenarios = {{"collectives", collectives},
                                            {"wrong_arguments", wrong_arguments},
                                            {"subgroups", subgroups},
                                            {"key_values", key_values},
+                                           {"listens", listens},
+                                           {"listens_elsewhere", listens_elsewhere},
                                            {"waits_for_missing", waits_for_missing},
                                            {"loses_a_rank", loses_a_rank},
                                            {"stops_the_store", stops_the_store},
@@ -229,6 +262,10 @@ TEST_CASE("collectives refuse wrong arguments") { rank_process::run("wrong_argum
 TEST_CASE("groups of a list of ranks") { rank_process::run("subgroups", 4); }
 TEST_CASE("blocks of ranks are worlds of their own and exchange tensors across") { rank_process::run("blocks", 4); }
 TEST_CASE("key/value store") { rank_process::run("key_values", 3); }
+TEST_CASE("store and groups listen on the run's address, and the store is shut when all ranks have come") {
+  rank_process::run("listens", 3);
+}
+TEST_CASE("a store that cannot listen is an error of rank 0") { rank_process::run("listens_elsewhere", 2, "", {1}); }
 TEST_CASE("a missing rank is an error within the deadline") { rank_process::run("waits_for_missing", 3, "", {2}); }
 TEST_CASE("a lost rank is an error within the deadline") { rank_process::run("loses_a_rank", 3); }
 TEST_CASE("a stopped rank that keeps the store is an error within the deadline, and then at once") {

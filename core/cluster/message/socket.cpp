@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
+#include "lib/ipc/door.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void* address);
@@ -29,6 +30,10 @@ void take_over(void*) {}
 #endif
 
 constexpr size_t kKeyChars = 41;  // 40 of Z85 and the NUL
+
+// What those who have not shown the secret may take of a listener: so many connections, for so long.
+constexpr int kMostUnproven = 64;
+constexpr int kHandshakeMs = 10'000;
 
 zmq::context_t& process_context() {
   static zmq::context_t* context =
@@ -82,11 +87,17 @@ struct Socket::State {
   // whose end is reported next has failed to shake hands.
   std::map<int32_t, int64_t> handshakes_before;
   int64_t handshakes = 0;
+  int64_t proven_ended = 0;
   bool failed = false;
+  std::optional<ipc::Door> door;
+  bool is_complete = false;  // nobody else may come
 
   // libzmq's events of these kinds from now on.
   void monitor(int kinds);
   void count_strangers();
+  void mind_door();
+  // Until a message is there or the time is over; minds the door meanwhile.
+  void wait(int timeout_ms);
   void report_dropped();
 };
 
@@ -104,7 +115,6 @@ void Socket::State::monitor(int kinds) {
 // A stranger is a connection that ends without a handshake. libzmq reports most failures, but not one at the very
 // first bytes; and of a success not which connection it was. So one that fails unsaid while another succeeds is missed.
 void Socket::State::count_strangers() {
-  if (!router) return;
   zmq::message_t frame;
   while (zmq_msg_recv(frame.handle(), events->handle(), ZMQ_DONTWAIT) >= 0) {
     uint16_t kind = 0;
@@ -118,7 +128,8 @@ void Socket::State::count_strangers() {
       ++handshakes;
     } else if (kind == ZMQ_EVENT_DISCONNECTED) {
       const auto found = handshakes_before.find(descriptor);
-      if (failed || (found != handshakes_before.end() && found->second == handshakes)) ++strangers;
+      const bool is_stranger = failed || (found != handshakes_before.end() && found->second == handshakes);
+      ++(is_stranger ? strangers : proven_ended);
       if (found != handshakes_before.end()) handshakes_before.erase(found);
       failed = false;
     } else {
@@ -127,6 +138,30 @@ void Socket::State::count_strangers() {
   }
   constexpr std::chrono::minutes kBetweenLines(1);
   if (reported == 0 || std::chrono::steady_clock::now() - reported_at > kBetweenLines) report_dropped();
+}
+
+void Socket::State::mind_door() {
+  count_strangers();
+  const int64_t unproven = static_cast<int64_t>(handshakes_before.size()) - (handshakes - proven_ended);
+  if (door && !is_complete) door->mind(unproven, kMostUnproven);
+}
+
+void Socket::State::wait(int timeout_ms) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  std::vector<zmq::pollitem_t> items = {{socket.handle(), 0, ZMQ_POLLIN, 0}, {events->handle(), 0, ZMQ_POLLIN, 0}};
+  while (true) {
+    mind_door();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    try {
+      const auto patience = timeout_ms < 0 ? std::chrono::milliseconds(-1) : std::max(left, left.zero());
+      const bool is_over = zmq::poll(items, patience) == 0 || (timeout_ms >= 0 && Clock::now() >= until);
+      if (is_over || (items[0].revents & ZMQ_POLLIN)) return;
+    } catch (const zmq::error_t& error) {
+      if (error.num() == EINTR) return;
+      fail(ErrorKind::worker, "cannot wait for messages of {}: {}", endpoint, error.what());
+    }
+  }
 }
 
 void Socket::State::report_dropped() {
@@ -150,8 +185,11 @@ Socket Socket::listen(const std::string& interface, const KeyPair& keys) {
   state->socket.set(zmq::sockopt::router_mandatory, true);
   state->monitor(ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                  ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED);
+  state->socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
+  state->door.emplace(interface, kMostUnproven);
+  state->socket.set(zmq::sockopt::use_fd, state->door->duplicate());
   try {
-    state->socket.bind("tcp://" + interface + ":*");
+    state->socket.bind(fmt::format("tcp://{}:{}", interface, state->door->port()));
   } catch (const zmq::error_t& error) {
     fail(ErrorKind::worker, "cannot listen on {}: {}", interface, error.what());
   }
@@ -201,6 +239,11 @@ bool Socket::lost_peer() {
   return state_->events && state_->events->recv(event, zmq::recv_flags::dontwait).has_value();
 }
 
+void Socket::refuse_newcomers() {
+  state_->is_complete = true;
+  state_->door->shut();
+}
+
 const std::string& Socket::endpoint() const { return state_->endpoint; }
 int64_t Socket::dropped() const { return state_->malformed + state_->strangers; }
 
@@ -225,8 +268,8 @@ void Socket::send(const Message& message, const std::string& peer) {
 }
 
 std::optional<Socket::Received> Socket::receive(int timeout_ms) {
-  state_->count_strangers();
-  state_->socket.set(zmq::sockopt::rcvtimeo, timeout_ms);
+  if (state_->router) state_->wait(timeout_ms);
+  state_->socket.set(zmq::sockopt::rcvtimeo, state_->router ? 0 : timeout_ms);
   std::vector<Frame> frames;
   std::string peer;
   bool first = state_->router;

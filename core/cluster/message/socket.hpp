@@ -18,7 +18,10 @@ KeyPair make_keys();
 class Socket {
  public:
   // Listens on a free TCP port of `interface` ("127.0.0.1") as a router: peers are distinguished by their names.
+  // Whoever connects has ten seconds to show the secret; while many have not, newcomers wait outside.
   static Socket listen(const std::string& interface, const KeyPair& keys);
+  // All peers of this listener are there: from now on nobody else can connect.
+  void refuse_newcomers();
   // Connects to a listener as `name`. `watched`: lost_peer() tells when the listener has ended or can no longer be
   // reached (within half a minute).
   static Socket connect(const std::string& endpoint, const std::string& name, const std::string& server_key,

@@ -18,7 +18,7 @@ bool port_is_free(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
   const bool free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   ::close(fd);
   return free;
@@ -128,6 +128,7 @@ std::vector<protocol::Start::Reply> start_workers(WorkerGroup& workers, const Pl
   protocol::Start of_all = start_of_all(root, run, roles, model_dir, tokenizer_dir);
   of_all.world_size = workers.size();
   of_all.local_world = workers.local_world();
+  of_all.master_address = workers.address();
   if (workers.size() > 1)
     of_all.master_port = rendezvous_port(run.cluster.master_port_range_low, run.cluster.master_port_range_high);
 

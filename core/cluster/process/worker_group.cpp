@@ -55,6 +55,7 @@ WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
     if (options_.launch) meeting.emplace(*options_.launch, options_.meeting_dir, socket_.endpoint(), keys_.public_key);
     for (int rank = 0; rank < size(); ++rank) start_worker(rank);
     await([](const Worker& worker) { return worker.greeted; }, options_.start_timeout_s);
+    socket_.refuse_newcomers();
     for (Worker& worker : workers_) worker.answered = true;  // nothing is asked of them
   } catch (...) {
     stop();
@@ -63,6 +64,15 @@ WorkerGroup::WorkerGroup(Spawner* spawner, WorkerGroupOptions options)
 }
 
 WorkerGroup::~WorkerGroup() { stop(); }
+
+std::string WorkerGroup::address() const {
+  std::string address = "127.0.0.1";
+  for (const Worker& worker : workers_) {
+    const bool knows = worker.host != workers_[0].host || address == "127.0.0.1";
+    if (!worker.reached.empty() && knows) address = worker.reached;
+  }
+  return address;
+}
 
 void WorkerGroup::start_worker(int rank) {
   Worker& worker = workers_[rank];
@@ -227,6 +237,7 @@ bool WorkerGroup::receive_one(int timeout_ms) {
     const Hello hello = from_message<Hello>(message);
     worker.greeted = true;
     worker.host = hello.host;
+    worker.reached = hello.reached.value_or("");
     if (!worker.is_child) worker.pid = static_cast<pid_t>(hello.pid);
     check_version(hello, rank);
   } else if (message.event == name_of<Heartbeat>()) {

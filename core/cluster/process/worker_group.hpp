@@ -49,6 +49,8 @@ class WorkerGroup {
   int size() const { return options_.world_size; }
   // Ranks on the first one's host.
   int local_world() const { return options_.launch ? options_.launch->local_world : size(); }
+  // Of the first one's host, on the run's own interface: ranks of other hosts have reached this process by it.
+  std::string address() const;
   const std::string& host(int rank) const { return workers_[rank].host; }
   pid_t pid(int rank) const { return workers_[rank].pid; }
 
@@ -107,7 +109,7 @@ class WorkerGroup {
   struct Worker {
     pid_t pid = 0;
     bool is_child = false;  // else a launcher has started it
-    std::string host = "localhost";
+    std::string host = "localhost", reached;
     std::string last_call = "start";
     std::string inside;  // the plugin's function that it was in a second ago; empty: none
     Clock::time_point call_began{}, last_heard{}, last_progress{};

@@ -18,7 +18,7 @@ HEXAD_FIELDS(MicroBatch, rows, padded_length, dummy)
 HEXAD_FIELDS(Sampling, temperature, top_p, min_p, top_k, greedy, ignore_eos, stop_token_ids, stop_strings)
 HEXAD_FIELDS(WeightSums::Sum, sum, bytes)
 
-HEXAD_EVENT(Hello, "hello", version, host, pid)
+HEXAD_EVENT(Hello, "hello", version, host, pid, reached)
 HEXAD_EVENT(Heartbeat, "heartbeat", inside)
 HEXAD_EVENT(Progress, "progress", what, done, total, tokens)
 HEXAD_EVENT(Completions, "completions", ids, errors, metrics, completions, columns)

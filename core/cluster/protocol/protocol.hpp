@@ -18,7 +18,7 @@
 
 namespace hexad::cluster::protocol {
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 
 // "train" of Train: as the message of this command or event is named. A Reply has no name.
 template <typename T>
@@ -46,6 +46,7 @@ struct Hello {
   std::optional<int64_t> version;  // kVersion; nothing: its build is older than version 1
   std::string host;
   int64_t pid = 0;
+  std::optional<std::string> reached = {};  // the address by which a launcher's rank has reached the first process
 };
 // Throws Error(worker) unless the worker of this rank speaks kVersion.
 void check_version(const Hello& hello, int rank);

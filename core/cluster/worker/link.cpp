@@ -51,8 +51,8 @@ std::optional<Message> WorkerLink::next_command(int timeout_ms) {
 void WorkerLink::serve(Bootstrap bootstrap, Socket inner) {
   const bool is_launched = bootstrap.local_rank >= 0;
   Socket outer = Socket::connect(bootstrap.endpoint, std::to_string(bootstrap.rank), bootstrap.server_key, is_launched);
-  outer.send(
-      protocol::to_message(protocol::Hello{.version = protocol::kVersion, .host = host_name(), .pid = ::getpid()}));
+  outer.send(protocol::to_message(protocol::Hello{
+      .version = protocol::kVersion, .host = host_name(), .pid = ::getpid(), .reached = bootstrap.controller}));
   auto next_heartbeat = Clock::now() + kHeartbeat;
   while (true) {
     if (is_launched && outer.lost_peer()) {

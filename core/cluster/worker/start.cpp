@@ -44,7 +44,6 @@ void start_runtime(WorkerState& state, const protocol::Start& start) {
            "libhexad_runtime.so is missing (built with HEXAD_TORCH=OFF?); without it a run has one rank");
     return;
   }
-  const std::string address = is_launched ? state.bootstrap.controller : start.master_address;
   hexad_runtime_options options{};
   options.rank = state.rank;
   options.world_size = start.world_size;
@@ -56,7 +55,7 @@ void start_runtime(WorkerState& state, const protocol::Start& start) {
   options.device_id = state.device.device_id;
   options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, local_world));
   options.deterministic = state.deterministic;
-  options.master_address = address.c_str();
+  options.master_address = start.master_address.c_str();
   options.master_port = start.master_port;
   // Ranks that wait in vain for another say so, and which it is, before the controller gives any of them up.
   options.timeout_ms = std::max(start.timeout_ms / 2, start.timeout_ms - 10'000);
