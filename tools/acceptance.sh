@@ -30,7 +30,8 @@ done
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 rm -rf build/hexad
-cmake --install "$build" --prefix build/hexad > "$log" 2>&1 || { cat "$log"; say "the build cannot be installed"; exit 1; }
+cmake --install "$build" --prefix build/hexad > "$log" 2>&1 ||
+  { cat "$log"; say "the build cannot be installed"; exit 1; }
 
 # Names, a line each; what follows a name says why it is open.
 open=$(sed 's/#.*//' tests/acceptance_open.txt | awk 'NF { print $1 }')

@@ -34,14 +34,17 @@ for line in sys.stdin:
     print(json.dumps({"id": r["id"], "reward": done(r["response"])}), flush=True)
 )PY";
 
-// A program in the folder `program`, with the folder `tmp` for temporary files; `other` is neither.
+// A program in the folder `program`, with the folder `tmp` for temporary files; `other` is neither. On a disk: shared
+// memory, where folders of tests are else, may be written in the ordinary sandbox.
 struct Curious {
   Curious() {
-    for (const char* folder : {"program", "tmp", "other"}) toy::fs::create_directory(script.dir / folder);
-    script.file = script.dir.write("program/curious.py", kCurious);
-    script.dir.write("other/file", "secret");
+    REQUIRE(::mkdtemp(dir.data()) != nullptr);
+    for (const char* folder : {"program", "tmp", "other"}) toy::fs::create_directory(path(folder));
+    script.file = path("program/curious.py");
+    std::ofstream(script.file) << kCurious;
+    std::ofstream(path("other/file")) << "secret";
     if (const char* before = std::getenv("TMPDIR")) temporary = before;
-    ::setenv("TMPDIR", (script.dir / "tmp").c_str(), 1);
+    ::setenv("TMPDIR", path("tmp").c_str(), 1);
     ::setenv("HEXAD_TEST_TOKEN", "t", 1);
     ::setenv("HEXAD_TEST_KEY", "k", 1);
     ::setenv("HEXAD_TEST_WORD", "w", 1);
@@ -49,14 +52,17 @@ struct Curious {
   ~Curious() {
     temporary.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", temporary.c_str(), 1);
     for (const char* name : {"HEXAD_TEST_TOKEN", "HEXAD_TEST_KEY", "HEXAD_TEST_WORD"}) ::unsetenv(name);
+    std::error_code none;
+    toy::fs::remove_all(dir, none);
   }
-  std::string path(const char* name) const { return (script.dir / name).string(); }
+  std::string path(const char* name) const { return dir + "/" + name; }
   // Whether each is done.
   Floats tries(Json section, const std::vector<std::string>& attempts) {
     section["num_workers"] = 1;
     return score(*script.make(section), attempts).rewards;
   }
 
+  std::string dir = (toy::fs::temp_directory_path() / "hexad-sandbox-XXXXXX").string();
   Script script;
   std::string temporary;
 };

@@ -67,7 +67,6 @@ TEST_CASE("a program writes its working folder and TMPDIR; a strict one no folde
   const std::string here = fs::current_path();
   CHECK(sandbox_of({"sh"}, false).writes == std::vector<std::string>{here, home.path + "/tmp"});
   CHECK(sandbox_of({"sh"}, false).reads.empty());
-  CHECK(sandbox_of({"sh"}, true).writes == std::vector<std::string>{here});
   const auto writes_in = [&](const std::string& folder, bool strict) {
     fs::current_path(folder);
     const auto writes = sandbox_of({"sh"}, strict).writes;
