@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "lib/process/descriptor.hpp"
+#include "lib/process/secret.hpp"
 
 extern char** environ;
 
@@ -24,11 +25,13 @@ namespace {
 struct Plan {
   explicit Plan(const Setup& child) : setup(child), moved(child.descriptors.size()) {
     for (const Handed& each : setup.descriptors) above = std::max(above, each.there + 1);
+    if (setup.sandbox) rules = SandboxRules(*setup.sandbox, this_kernel());
   }
   const Setup& setup;
   pid_t parent = ::getpid();
   int above = STDERR_FILENO + 1;  // the first number above all that the child is given
   std::vector<int> moved;         // the descriptors, in the child, out of each other's way
+  SandboxRules rules;
 };
 
 // Whether all were given their numbers; errno says why not.
@@ -54,13 +57,9 @@ bool become(Plan& plan) {
     if (::getppid() != plan.parent) ::_exit(0);  // it ended before that was set
   }
   if (setup.adopts_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  for (const Limit& limit : setup.limits) {
-    rlimit both = {};
-    ::getrlimit(limit.resource, &both);
-    both = {std::min(both.rlim_cur, limit.most), std::min(both.rlim_max, limit.most)};
-    ::setrlimit(limit.resource, &both);
-  }
-  return take_descriptors(plan);
+  for (const Limit& limit : setup.limits) lower(limit);
+  // Before descriptors take their numbers, of which one may be that of the rules.
+  return plan.rules.enter() && take_descriptors(plan);
 }
 
 void close_all_but(const std::vector<Handed>& handed, int above) {
@@ -115,11 +114,13 @@ pid_t spawn(Plan& plan, int report, char* const* arguments, char* const* variabl
   return pid;
 }
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more,
+                                          const std::optional<Sandbox>& sandbox) {
+  const std::vector<std::string> kept = sandbox ? secrets_of_ours(sandbox->pass_env) : std::vector<std::string>();
   std::vector<std::string> result;
   for (char** entry = environ; entry && *entry; ++entry) {
-    const std::string text(*entry);
-    if (!more.contains(text.substr(0, text.find('=')))) result.push_back(text);
+    const std::string text(*entry), name = text.substr(0, text.find('='));
+    if (!more.contains(name) && !std::binary_search(kept.begin(), kept.end(), name)) result.push_back(text);
   }
   for (const auto& [name, value] : more) result.push_back(name + "=" + value);
   return result;
@@ -139,7 +140,8 @@ void ignore_job_signals() {
 }
 
 pid_t start(const Command& command) {
-  std::vector<std::string> arguments = command.arguments, variables = environment_with(command.variables);
+  std::vector<std::string> arguments = command.arguments,
+                           variables = environment_with(command.variables, command.setup.sandbox);
   Plan plan(command.setup);
   auto [reported, report] = make_pipe();
   const pid_t pid = spawn(plan, report.get(), pointers(arguments).data(), pointers(variables).data());

@@ -1,24 +1,21 @@
 // Starts a program, or a function, in a process of its own.
 #pragma once
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "lib/process/limit.hpp"
+#include "lib/process/sandbox.hpp"
 
 namespace hexad::process {
 
 // A descriptor of ours, and the number that it has in the child. Both may be any, in any order.
 struct Handed {
   int ours, there;
-};
-
-// The most of a resource (RLIMIT_...) that the child may use. A lower limit of ours stays.
-struct Limit {
-  decltype(RLIMIT_CORE) resource;
-  rlim_t most;
 };
 
 // What a child does not simply inherit. Every child also leads a process group of its own: Ctrl-C on the terminal does
@@ -32,6 +29,8 @@ struct Setup {
   bool adopts_orphans = false;
   // It begins as after ignore_job_signals().
   bool ignores_job_signals = false;
+  // What is kept from it, and from all that it starts.
+  std::optional<Sandbox> sandbox = {};
 };
 
 // From now on this process ignores the signals by which people and schedulers end a job or warn it: INT, TERM, HUP and

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/process/child.hpp"
+#include "lib/process/private_folder.hpp"
 #include "lib/process/start.hpp"
 
 namespace hexad::process {
@@ -20,12 +21,15 @@ namespace hexad::process {
 //
 // Where /proc is not that of our pid namespace, and where somebody killed the leader, only those in the leader's group
 // end. One thread at a time.
+//
+// With a sandbox all of it is inside. A strict one has a folder of its own as TMPDIR, which is removed at the end.
 class Tree {
  public:
   // `command`: the program first, found on PATH. `name`: what the shell calls itself where it speaks, as of a program
   // that is not there, which ends with 127. Input, output, error: descriptors of ours that the program is given. Any
   // thread. Throws std::system_error.
-  Tree(const std::string& name, const std::vector<std::string>& command, int input, int output, int error);
+  Tree(const std::string& name, const std::vector<std::string>& command, int input, int output, int error,
+       const std::optional<Sandbox>& sandbox = {});
   ~Tree();  // kills all of it, and waits until it is gone
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -37,6 +41,7 @@ class Tree {
   std::optional<Exit> ended();
 
  private:
+  std::optional<PrivateFolder> folder_;
   Descriptor life_;
   Child leader_;
   pid_t watcher_ = -1;  // the leader's child that is killed last

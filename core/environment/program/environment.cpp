@@ -1,15 +1,19 @@
 #include "core/environment/program/environment.hpp"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <set>
 
 #include "core/environment/arguments.hpp"
 #include "core/environment/program/scoring.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/program_folders.hpp"
+#include "lib/process/secret.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -32,12 +36,27 @@ bool found(const std::string& program) {
   }
 }
 
+// What the kernel lacks, once in this process; and which variables the program does not see.
+void say_of(const process::Sandbox& sandbox, const std::string& path) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::string lacks = process::lacking(sandbox.strict, process::this_kernel());
+  const std::scoped_lock lock(mutex);
+  if (!lacks.empty() && said.insert(lacks).second)
+    spdlog::warn("{}: the kernel cannot do all of its sandbox: {} (docs/rewards.md)", path, lacks);
+  const std::string kept = joined(process::secrets_of_ours(sandbox.pass_env));
+  if (!kept.empty())
+    spdlog::info("{}: the program is not given {}; {}.pass_env names what it needs of these", path, kept, path);
+}
+
 class ProgramEnvironment : public Environment {
  public:
   ProgramEnvironment(ProgramSettings settings, const std::atomic<int>* interrupted)
       : settings_(std::move(settings)),
         interrupted_(interrupted),
-        pool_(settings_.command, settings_.path, static_cast<size_t>(settings_.num_workers)) {}
+        pool_(settings_.command, settings_.sandbox, settings_.path, static_cast<size_t>(settings_.num_workers)) {
+    if (settings_.sandbox) say_of(*settings_.sandbox, settings_.path);
+  }
 
   Scores score(std::span<const Sample> samples, int64_t step) const override {
     ProgramScoring scoring(settings_, pool_, samples, step);
@@ -72,8 +91,9 @@ std::unique_ptr<Environment> make_program_environment(const std::string& name, c
 }
 
 ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section) {
-  const Arguments arguments(name, section,
-                            {"command", "timeout_s", "startup_timeout_s", "retries", "batch_size", "components"});
+  const Arguments arguments(
+      name, section,
+      {"command", "timeout_s", "startup_timeout_s", "retries", "batch_size", "components", "sandbox", "pass_env"});
   ProgramSettings settings;
   settings.path = "env." + name;
   if (section.at("command").is_string()) {
@@ -95,6 +115,14 @@ ProgramSettings program_settings(const std::string& name, const nlohmann::ordere
   if (std::set<std::string>(settings.components.begin(), settings.components.end()).size() !=
       settings.components.size())
     fail(ErrorKind::config, "{}: a name stands there twice", arguments.path("components"));
+  const std::string sandbox = arguments.choice("sandbox", "default", {"default", "strict", "none"});
+  if (sandbox != "none") {
+    settings.sandbox = process::sandbox_of(settings.command, sandbox == "strict");
+    settings.sandbox->pass_env = arguments.texts("pass_env");
+  } else if (arguments.has("pass_env")) {
+    fail(ErrorKind::config, "{}: a program without a sandbox is given every variable; remove the key, or sandbox: none",
+         arguments.path("pass_env"));
+  }
   if (!found(settings.command[0]))
     fail(ErrorKind::config,
          "{}: no program '{}' {}. Give its path (from the folder that hexad is started in), and make the file "

@@ -1,12 +1,14 @@
 // An environment whose rewards a program gives, in any language: `env.<name>.command`.
 #pragma once
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/environment/environment.hpp"
+#include "lib/process/sandbox.hpp"
 
 namespace hexad::environment {
 
@@ -17,6 +19,7 @@ struct ProgramSettings {
   int64_t num_workers = 0, retries = 0, batch_size = 0;
   double timeout_s = 0, startup_timeout_s = 0;
   std::vector<std::string> components;
+  std::optional<process::Sandbox> sandbox;
 };
 
 // Of the keys below. Throws Error(config).
@@ -30,6 +33,8 @@ ProgramSettings program_settings(const std::string& name, const nlohmann::ordere
 //   retries            1: further attempts for a sample; each by a copy that was started anew
 //   batch_size         1: above it a request is a list of so many samples of one step, and the answer a list
 //   components         names of the parts of the reward that every answer has
+//   sandbox            default: process::Sandbox, which may write the working folder and TMPDIR; strict; none
+//   pass_env           variables that the program is given though they look like secrets
 // A sample that has no answer after its retries is invalid. When 2 * num_workers (at least 8) failed and none
 // succeeded, the others of the call are not tried. Starts the program. `interrupted` > 0: what has no answer a few
 // seconds later is given up (Interrupted). Throws Error(config) for wrong keys and for a program that is not there;

@@ -4,8 +4,9 @@
 
 namespace hexad::environment {
 
-ProgramPool::ProgramPool(std::vector<std::string> command, std::string who, size_t size)
-    : command_(std::move(command)), who_(std::move(who)), slots_(size) {
+ProgramPool::ProgramPool(std::vector<std::string> command, std::optional<process::Sandbox> sandbox, std::string who,
+                         size_t size)
+    : command_(std::move(command)), sandbox_(std::move(sandbox)), who_(std::move(who)), slots_(size) {
   for (size_t i = 0; i < size; ++i) program(i);
 }
 
@@ -17,7 +18,7 @@ ProgramPool::~ProgramPool() {
 
 Program& ProgramPool::program(size_t slot) {
   std::unique_ptr<Program>& program = slots_[slot].program;
-  if (!program) program = std::make_unique<Program>(command_, fmt::format("{} [{}]", who_, slot), log_lines_);
+  if (!program) program = std::make_unique<Program>(command_, sandbox_, fmt::format("{} [{}]", who_, slot), log_lines_);
   return *program;
 }
 

@@ -13,7 +13,7 @@ namespace hexad::environment {
 class ProgramPool {
  public:
   // Starts all of them. `who` names the environment. Throws ProgramFailed.
-  ProgramPool(std::vector<std::string> command, std::string who, size_t size);
+  ProgramPool(std::vector<std::string> command, std::optional<process::Sandbox> sandbox, std::string who, size_t size);
   ~ProgramPool();
   ProgramPool(const ProgramPool&) = delete;
   ProgramPool& operator=(const ProgramPool&) = delete;
@@ -54,6 +54,7 @@ class ProgramPool {
   void give_back(size_t slot);
 
   std::vector<std::string> command_;
+  std::optional<process::Sandbox> sandbox_;
   std::string who_;
   std::atomic<int64_t> log_lines_ = kLogLines;
   std::mutex mutex_;

@@ -36,14 +36,15 @@ std::string excerpt(std::string_view text) {
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines)
-    : who_(std::move(who)), log_lines_(log_lines) {
+Program::Program(const std::vector<std::string>& command, const std::optional<process::Sandbox>& sandbox,
+                 std::string who, std::atomic<int64_t>& log_lines)
+    : who_(std::move(who)), sandboxed_(sandbox), log_lines_(log_lines) {
   try {
     auto [input, input_end] = process::make_pipe();
     auto [output, output_end] = process::make_pipe();
     auto [notes, notes_end] = process::make_pipe();
     for (const process::Descriptor* ours : {&input_end, &output, &notes}) ours->never_wait();
-    tree_.emplace("reward", command, input.get(), output_end.get(), notes_end.get());
+    tree_.emplace("reward", command, input.get(), output_end.get(), notes_end.get(), sandbox);
     input_ = std::move(input_end), output_ = std::move(output), notes_ = std::move(notes);
   } catch (const std::system_error& error) {
     throw ProgramFailed("cannot be started: " + error.code().message());
@@ -108,7 +109,11 @@ void Program::log_notes(std::string_view text) {
 std::string Program::with_notes(const std::string& what) const {
   std::string tail = tail_;
   while (!tail.empty() && std::isspace(static_cast<unsigned char>(tail.back()))) tail.pop_back();
-  return tail.empty() ? what : what + ". Its standard error ends: " + readable(tail);
+  if (tail.empty()) return what;
+  const bool refused =
+      sandboxed_ && (tail.find("ermission denied") != tail.npos || tail.find("peration not permitted") != tail.npos);
+  return what + ". Its standard error ends: " + readable(tail) +
+         (refused ? " (what its sandbox keeps from a program: docs/rewards.md)" : "");
 }
 
 // After the end of its output.

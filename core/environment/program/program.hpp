@@ -29,7 +29,8 @@ class Program {
   // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines`
   // more (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with
   // a line on its standard error.
-  Program(const std::vector<std::string>& command, std::string who, std::atomic<int64_t>& log_lines);
+  Program(const std::vector<std::string>& command, const std::optional<process::Sandbox>& sandbox, std::string who,
+          std::atomic<int64_t>& log_lines);
   ~Program();  // closes its standard input, gives it a moment, kills all of it
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -54,6 +55,7 @@ class Program {
   std::string how_it_ended();
 
   std::string who_;
+  bool sandboxed_;
   process::Descriptor input_, output_, notes_;  // our ends, which do not block; notes: its standard error
   std::optional<process::Tree> tree_;
   std::string answer_;       // bytes of its standard output that have come
