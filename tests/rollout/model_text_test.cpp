@@ -57,6 +57,21 @@ TEST_CASE("the text side of a model") {
   CHECK(model.load(plain).tools().render(chat, {true, Json()}) == "ab!");
 }
 
+TEST_CASE("rows with tools have the template of that name, and a name chooses one") {
+  const Model model;
+  model.edit("tokenizer_config.json",
+             {{"unk_token", "<pad>"},
+              {"chat_template", Json::parse(R"([{"name": "default", "template": "d{{ unk_token }}{{ eos_token }}"},
+                                                {"name": "tool_use", "template": "{{ tools | length }} tools"}])")}});
+  const Json chat = Json::parse(R"([{"role": "user", "content": "ab"}])"), tools = Json::parse(R"([{"name": "f"}])");
+  const ModelText text = model.load();
+  CHECK(text.tools().render(chat, {true, Json()}) == "d<pad><end>");
+  CHECK(text.tools().render(chat, {true, tools}) == "1 tools");
+  config::TokenizerConfig config;
+  config.chat_template = "tool_use";
+  CHECK(model.load(config).tools().render(chat, {true, Json::array()}) == "0 tools");
+}
+
 TEST_CASE("a tokenizer that disagrees with the model is refused") {
   const Model model;
   model.edit("config.json", {{"vocab_size", 10}});
