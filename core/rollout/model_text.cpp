@@ -33,6 +33,13 @@ std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& m
   const std::string& wanted = *config.chat_template;
   if (wanted == "default") return text::ChatTemplate::for_model(model_dir, with_tools);
   if (auto named = text::ChatTemplate::named(model_dir, wanted)) return named;
+  if (wanted.find('{') == std::string::npos && !wanted.ends_with(".jinja")) {
+    fail(
+        ErrorKind::config,
+        "policy.tokenizer.chat_template: '{}' is no template, and {} has none of this name. Wanted: \"default\", null, "
+        "a name of the model's, a *.jinja file or a template",
+        wanted, model_dir.string());
+  }
   if (!wanted.ends_with(".jinja")) return text::ChatTemplate::parse(wanted, "policy.tokenizer.chat_template");
   std::error_code unreadable;
   if (!std::filesystem::exists(wanted, unreadable))
@@ -84,9 +91,12 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
 
   const int64_t rows = vocabulary_size(model_dir);
   if (rows > 0 && result.tokenizer->vocab_size() > rows) {
-    fail(ErrorKind::data,
-         "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
-         tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string());
+    fail(
+        ErrorKind::data,
+        "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together: the model "
+        "has no row for {}",
+        tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string(),
+        result.tokenizer->id_to_token(result.tokenizer->vocab_size() - 1));
   }
   return result;
 }

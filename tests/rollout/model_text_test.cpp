@@ -78,7 +78,7 @@ TEST_CASE("a tokenizer that disagrees with the model is refused") {
   const std::string directory = (model.dir / "model").string();
   CHECK(model.error() ==
         fmt::format("{0}: the tokenizer has ids up to 11, the model's vocab_size is 10 ({0}/config.json). "
-                    "They do not belong together",
+                    "They do not belong together: the model has no row for h",
                     directory));
   const Model other;  // the same through policy.tokenizer.name
   model.edit("config.json", {{"vocab_size", 12}});
@@ -132,6 +132,11 @@ TEST_CASE("a chat template that cannot be read or parsed") {
   CHECK(model.error(config) == "policy.tokenizer.chat_template: cannot read /nowhere/x.jinja");
   config.chat_template = std::string(300, 'x') + ".jinja";
   CHECK(contains(model.error(config), "policy.tokenizer.chat_template: cannot read xxx"));
+  config.chat_template = "tool_uze";
+  CHECK(model.error(config) ==
+        fmt::format("policy.tokenizer.chat_template: 'tool_uze' is no template, and {} has none of this name. Wanted: "
+                    "\"default\", null, a name of the model's, a *.jinja file or a template",
+                    (model.dir / "model").string()));
   config.chat_template = "{% for %}";
   CHECK(contains(model.error(config), "policy.tokenizer.chat_template"));
 }
