@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "lib/base/json.hpp"
 
@@ -58,6 +60,10 @@ bool is_role(const std::string& key) {
   return std::ranges::any_of(kRoles, [&](const char* role) { return key == role; });
 }
 
+bool is_extra(const std::string& key) {
+  return key.ends_with("_token") || std::ranges::any_of(kExtras, [&](const char* extra) { return key == extra; });
+}
+
 // Calls `each` with the name, "" in a list, and the token of every further special token: image_token and its like, and
 // what stands in the two lists.
 template <typename Each>
@@ -76,23 +82,29 @@ void for_each_extra(const Component& config, Each each) {
   }
 }
 
-bool is_content(const json& entry, const std::string& content) { return entry.value("content", json()) == content; }
-
-bool is_same(const json& entry, const AddedToken& token) {
+bool has_flags_of(const json& entry, const AddedToken& token) {
   const auto flag = [&](const char* key, bool otherwise) { return entry.value(key, json(otherwise)) == true; };
-  return is_content(entry, token.content) && flag("single_word", false) == token.single_word &&
-         flag("lstrip", false) == token.lstrip && flag("rstrip", false) == token.rstrip &&
-         flag("normalized", true) == token.normalized && flag("special", false) == token.special;
+  return flag("single_word", false) == token.single_word && flag("lstrip", false) == token.lstrip &&
+         flag("rstrip", false) == token.rstrip && flag("normalized", true) == token.normalized &&
+         flag("special", false) == token.special;
 }
 
-// The entries of a tokenizer.json's added_tokens that are objects; what else is there its reader refuses.
-std::vector<json> own_added(const json& tokenizer) {
-  std::vector<json> result;
-  const auto found = tokenizer.find("added_tokens");
-  if (found == tokenizer.end() || !found->is_array()) return result;
-  std::ranges::copy_if(*found, std::back_inserter(result), [](const json& entry) { return entry.is_object(); });
-  return result;
-}
+// The added_tokens of a tokenizer.json; what is malformed there its reader refuses.
+struct OwnTokens {
+  std::unordered_map<std::string, const json*> entries;  // by content
+  std::set<int64_t> ids;
+
+  explicit OwnTokens(const json& tokenizer) {
+    const auto found = tokenizer.find("added_tokens");
+    if (found == tokenizer.end() || !found->is_array()) return;
+    for (const json& entry : *found) {
+      if (!entry.is_object()) continue;
+      const json content = entry.value("content", json()), id = entry.value("id", json());
+      if (content.is_string()) entries[content.get<std::string>()] = &entry;
+      if (id.is_number_integer()) ids.insert(id.get<int64_t>());
+    }
+  }
+};
 
 std::vector<FolderToken> decoder_tokens(const Component& config) {
   std::vector<FolderToken> result;
@@ -109,14 +121,14 @@ std::vector<FolderToken> decoder_tokens(const Component& config) {
 
 // added_tokens.json, {content: id}: a token is special if it has a role, and normalized otherwise.
 std::vector<FolderToken> listed_tokens(const fs::path& folder, const std::set<std::string>& special,
-                                       const std::vector<json>& own) {
+                                       const OwnTokens& own) {
   std::vector<FolderToken> result;
   const fs::path file = folder / "added_tokens.json";
   const json list = read_object(file);
   for (const auto& [content, id] : list.items()) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0)
       fail(ErrorKind::data, "{}: the id of \"{}\" wants a whole number from 0", file.string(), content);
-    if (std::ranges::any_of(own, [&](const json& entry) { return entry.value("id", json()) == id; })) continue;
+    if (own.ids.contains(id.get<int64_t>())) continue;
     AddedToken token;
     token.content = content;
     token.special = special.contains(content);
@@ -126,15 +138,19 @@ std::vector<FolderToken> listed_tokens(const fs::path& folder, const std::set<st
   return result;
 }
 
-bool is_known(const json& tokenizer, const std::vector<json>& own, const std::string& content) {
-  if (std::ranges::any_of(own, [&](const json& entry) { return is_content(entry, content); })) return true;
+// The strings of the model's own vocabulary.
+std::unordered_set<std::string> vocabulary_of(const json& tokenizer) {
+  std::unordered_set<std::string> result;
   const json::json_pointer place("/model/vocab");
-  if (!tokenizer.contains(place)) return false;
+  if (!tokenizer.contains(place)) return result;
   const json& vocab = tokenizer.at(place);
-  if (vocab.is_object()) return vocab.contains(content);
-  return vocab.is_array() && std::ranges::any_of(vocab, [&](const json& piece) {
-           return piece.is_array() && !piece.empty() && piece[0] == content;
-         });
+  if (vocab.is_object()) {
+    for (auto entry = vocab.begin(); entry != vocab.end(); ++entry) result.insert(entry.key());
+  } else if (vocab.is_array()) {
+    for (const json& piece : vocab)
+      if (piece.is_array() && !piece.empty() && piece[0].is_string()) result.insert(piece[0].get<std::string>());
+  }
+  return result;
 }
 
 }  // namespace
@@ -145,14 +161,10 @@ json read_folder_config(const fs::path& folder) {
   const fs::path file = folder / "special_tokens_map.json";
   const json map = read_object(file);
   const Component component(map, file.string());
-  for (const char* role : kRoles) {
-    if (!map.contains(role)) continue;
-    special_at(component, role);  // is looked at under the name of its own file
-    config[role] = map.at(role);
-  }
+  for (const char* role : kRoles) special_at(component, role);  // are looked at under the name of their own file
   for_each_extra(component, [](const std::string&, const AddedToken&) {});
-  for (const char* key : kExtras)
-    if (map.contains(key)) config[key] = map.at(key);
+  for (auto entry = map.begin(); entry != map.end(); ++entry)
+    if (is_extra(entry.key())) config[entry.key()] = *entry;
   return config;
 }
 
@@ -180,20 +192,22 @@ std::vector<FolderToken> folder_tokens(const fs::path& folder, const json& token
   std::set<std::string> names;
   for (const FolderToken& token : special) names.insert(token.token.content);
 
-  const std::vector<json> own = own_added(tokenizer);
+  const OwnTokens own(tokenizer);
   std::vector<FolderToken> result =
       component.has(kDecoder) ? decoder_tokens(component) : listed_tokens(folder, names, own);
   std::erase_if(result, [&](const FolderToken& token) {
-    return std::ranges::any_of(own, [&](const json& entry) { return is_same(entry, token.token); });
+    const auto same = own.entries.find(token.token.content);
+    return same != own.entries.end() && has_flags_of(*same->second, token.token);
   });
   std::ranges::stable_sort(result, {}, [](const FolderToken& token) { return *token.id; });
-  for (FolderToken& token : result) token.token.special = token.token.special || names.contains(token.token.content);
-  for (FolderToken& token : special) {
-    const std::string& content = token.token.content;
-    if (std::ranges::any_of(own, [&](const json& entry) { return is_content(entry, content); })) continue;
-    if (std::ranges::any_of(result, [&](const FolderToken& added) { return added.token.content == content; })) continue;
-    result.push_back(std::move(token));
+  std::set<std::string> added;
+  for (FolderToken& token : result) {
+    token.token.special = token.token.special || names.contains(token.token.content);
+    added.insert(token.token.content);
   }
+  for (FolderToken& token : special)
+    if (!own.entries.contains(token.token.content) && added.insert(token.token.content).second)
+      result.push_back(std::move(token));
   return result;
 }
 
@@ -203,10 +217,15 @@ std::vector<FolderToken> add_folder_tokens(const fs::path& folder, json& tokeniz
   json& list = tokenizer["added_tokens"];
   if (list.is_null()) list = json::array();
   if (!list.is_array()) return unknown;
-  const std::vector<json> own = own_added(tokenizer);
-  for (const FolderToken& added : folder_tokens(folder, tokenizer)) {
+  const std::vector<FolderToken> all = folder_tokens(folder, tokenizer);
+  if (all.empty()) return unknown;
+  const OwnTokens own(tokenizer);
+  const std::unordered_set<std::string> vocabulary = vocabulary_of(tokenizer);
+  std::ranges::copy_if(all, std::back_inserter(unknown), [&](const FolderToken& added) {
+    return added.id && !own.entries.contains(added.token.content) && !vocabulary.contains(added.token.content);
+  });
+  for (const FolderToken& added : all) {
     const AddedToken& token = added.token;
-    if (added.id && !is_known(tokenizer, own, token.content)) unknown.push_back(added);
     list.push_back({{"content", token.content},
                     {"single_word", token.single_word},
                     {"lstrip", token.lstrip},
