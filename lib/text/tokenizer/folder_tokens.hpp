@@ -1,5 +1,5 @@
-// What the files beside a tokenizer.json say of its tokens, as transformers 5 reads them: tokenizer_config.json, and the
-// older special_tokens_map.json and added_tokens.json, which count where it has no "added_tokens_decoder".
+// What the files beside a tokenizer.json say of its tokens, as transformers 5 reads them: tokenizer_config.json, and
+// the older special_tokens_map.json and added_tokens.json, which count where it has no "added_tokens_decoder".
 #pragma once
 #include <cstdint>
 #include <filesystem>
