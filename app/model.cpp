@@ -100,6 +100,7 @@ void add_convert(CLI::App& app, int& exit_code) {
     convert::ConvertOptions options;
     if (!arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
     const convert::ConvertResult result = convert::convert(arguments->source, arguments->destination, options);
+    for (const std::string& note : result.notes) std::cerr << "note: " << note << '\n';
     std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
                              result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
     exit_code = 0;

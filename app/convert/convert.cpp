@@ -9,8 +9,10 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/tensorfile/foreign_folder.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
+#include "lib/text/tokenizer/tokenizer_files.hpp"
 
 namespace hexad::convert {
 namespace fs = std::filesystem;
@@ -63,6 +65,7 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   output.write_text("tokenizer_config.json", json_text(gguf_tokenizer_config(gguf), 2) + "\n");
 
   ConvertResult result{"gguf"};
+  result.notes = gguf_notes(gguf);
   std::vector<tensorfile::TensorSpec> specs;
   for (const GgufWeight& weight : weights) {
     specs.push_back({weight.name, dtype, weight.shape});
@@ -83,6 +86,7 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
 void require_own_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
     if (entry.is_regular_file()) require_own_file(folder, entry.path().filename().string());
+  for (const std::string& name : text::tokenizer_files(folder)) require_own_file(folder, name);
 }
 
 // The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
@@ -94,6 +98,12 @@ void copy_side_files(const fs::path& source, const ConvertOutput& output) {
     if (name == "config.json") continue;
     copy_own_file(source, name, output.directory() / name);
   }
+  for (const std::string& name : text::tokenizer_files(source)) {
+    const fs::path to = output.directory() / name;
+    if (to.parent_path() == output.directory()) continue;
+    fs::create_directories(to.parent_path());
+    copy_own_file(source, name, to);
+  }
 }
 
 // config.json with the new dtype.
@@ -104,11 +114,20 @@ void write_config(const fs::path& source, const ConvertOutput& output, std::opti
   output.write_text("config.json", json_text(config, 2) + "\n");
 }
 
+void require_weights(const fs::path& source) {
+  if (fs::exists(source / "model.safetensors") || fs::exists(source / "model.safetensors.index.json")) return;
+  const std::string other = tensorfile::other_weights(source);
+  if (!other.empty())
+    fail(ErrorKind::data, "{}: has neither model.safetensors nor model.safetensors.index.json; {}", source.string(),
+         other);
+}
+
 // `tokenizer`: the directory of the tokenizer's files, if it is another one.
 ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
   require_own_files(source);
   checkpoint::require_intact_model(source);
+  require_weights(source);
   const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
   if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
     fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());
@@ -176,8 +195,9 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
     fail(ErrorKind::data, "{}: holds checkpoints of a run: name one of them. The newest is {}", source.string(),
          newest->string());
   }
-  fail(ErrorKind::data, "{}: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file",
-       source.string());
+  const std::string other = tensorfile::other_weights(source);
+  fail(ErrorKind::data, "{}: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file{}",
+       source.string(), other.empty() ? "" : "; " + other);
 }
 
 }  // namespace hexad::convert

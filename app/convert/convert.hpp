@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/tensorfile/safetensors_dtype.hpp"
 
@@ -17,7 +18,8 @@ struct ConvertResult {
   std::string from;  // "gguf", "huggingface" or "checkpoint"
   size_t tensors = 0;
   uint64_t parameters = 0;
-  uint64_t bytes = 0;  // of the weights written
+  uint64_t bytes = 0;                   // of the weights written
+  std::vector<std::string> notes = {};  // what was guessed
 };
 
 // SRC is a .gguf file, a directory that holds exactly one .gguf, a Hugging Face directory (config.json and

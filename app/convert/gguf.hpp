@@ -31,6 +31,8 @@ std::vector<float> read_gguf_weight(const tensorfile::Gguf& gguf, const GgufWeig
 // tokenizer.json and tokenizer_config.json from the tokenizer.ggml.* metadata, generation_config.json.
 nlohmann::ordered_json gguf_tokenizer(const tensorfile::Gguf& gguf);
 nlohmann::ordered_json gguf_tokenizer_config(const tensorfile::Gguf& gguf);
+// What whoever converts it has to know: how text is split was guessed.
+std::vector<std::string> gguf_notes(const tensorfile::Gguf& gguf);
 nlohmann::ordered_json gguf_generation_config(const tensorfile::Gguf& gguf);
 
 }  // namespace hexad::convert

@@ -1,6 +1,5 @@
-#include <array>
-
 #include "app/convert/gguf.hpp"
+#include "app/convert/gguf_pre_tokenizer.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 
@@ -9,59 +8,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How a named pre-tokenizer splits text before the byte-level step.
-enum class Split { gpt2, digits, llama3, qwen2 };
+// What llama.cpp takes where a file does not say.
+constexpr const char* kPre = "tokenizer.ggml.pre";
+constexpr const char* kGuess = "default";
 
-struct PreTokenizer {
-  const char* name;  // tokenizer.ggml.pre
-  Split split;
-};
-
-constexpr std::array<PreTokenizer, 7> pre_tokenizers = {{{"default", Split::gpt2},
-                                                         {"gpt-2", Split::gpt2},
-                                                         {"smollm", Split::digits},
-                                                         {"llama-bpe", Split::llama3},
-                                                         {"llama3", Split::llama3},
-                                                         {"llama-v3", Split::llama3},
-                                                         {"qwen2", Split::qwen2}}};
-
-Split split_of(const tensorfile::Gguf& gguf) {
-  const auto name = gguf.get_or<std::string>("tokenizer.ggml.pre", "default");
-  std::vector<std::string_view> known;
-  for (const PreTokenizer& candidate : pre_tokenizers) {
-    if (name == candidate.name) return candidate.split;
-    known.push_back(candidate.name);
-  }
-  fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.pre\" is \"{}\", known are {}", gguf.path().string(), name,
-       joined(known));
+const GgufPreTokenizer& pre_tokenizer_of(const tensorfile::Gguf& gguf) {
+  const auto name = gguf.get_or<std::string>(kPre, kGuess);
+  if (const GgufPreTokenizer* found = find_pre_tokenizer(name)) return *found;
+  fail(ErrorKind::data, "{}: metadata \"{}\" is \"{}\", known are {}", gguf.path().string(), kPre, name,
+       joined(pre_tokenizer_names()));
 }
 
-Json byte_level(bool use_regex) {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
-}
-
-// The published patterns of Llama 3 and Qwen 2 differ only in how many digits stay together.
-Json pattern_split(const char* digits) {
-  const std::string pattern = fmt::format(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|)"
-      R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
-      digits);
-  const Json split = {
-      {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
-  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false)}}};
-}
-
-Json pre_tokenizer(Split split) {
-  switch (split) {
-    case Split::llama3: return pattern_split("\\p{N}{1,3}");
-    case Split::qwen2: return pattern_split("\\p{N}");
-    case Split::digits: {
-      const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
-      return {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level(true)}}};
-    }
-    case Split::gpt2: return byte_level(true);
-  }
-  return nullptr;
+bool adds_bos(const tensorfile::Gguf& gguf) {
+  return gguf.get_or<bool>("tokenizer.ggml.add_bos_token", pre_tokenizer_of(gguf).add_bos);
 }
 
 // Fails when the tokenizer is no byte-level BPE, or has more tokens than the model has embeddings.
@@ -135,7 +94,7 @@ Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& to
 // Adds the beginning-of-text token to every text, when the file asks for it.
 Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
   Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
-  if (!gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false) || bos.is_null()) return bytes;
+  if (!adds_bos(gguf) || bos.is_null()) return bytes;
   const auto special = [&](int type) { return Json{{"SpecialToken", {{"id", bos}, {"type_id", type}}}}; };
   const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
   Json token = {{"id", bos}, {"tokens", {bos}}};
@@ -151,7 +110,7 @@ Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
 
 Json gguf_tokenizer(const tensorfile::Gguf& gguf) {
   const std::vector<std::string> tokens = token_list(gguf);
-  const Split split = split_of(gguf);
+  const GgufPreTokenizer& pre = pre_tokenizer_of(gguf);
   Json model = {{"type", "BPE"},
                 {"dropout", nullptr},
                 {"unk_token", nullptr},
@@ -159,19 +118,29 @@ Json gguf_tokenizer(const tensorfile::Gguf& gguf) {
                 {"end_of_word_suffix", nullptr},
                 {"fuse_unk", false},
                 {"byte_fallback", false},
-                {"ignore_merges", split == Split::llama3}};
+                {"ignore_merges", pre.ignore_merges}};
   model["vocab"] = vocabulary(gguf, tokens);
   model["merges"] = gguf.get<std::vector<std::string>>("tokenizer.ggml.merges");
 
   Json tokenizer = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
   tokenizer["added_tokens"] = added_tokens(gguf, tokens);
-  tokenizer["normalizer"] = split == Split::qwen2 ? Json{{"type", "NFC"}} : Json();
-  tokenizer["pre_tokenizer"] = pre_tokenizer(split);
+  tokenizer["normalizer"] = pre.nfc ? Json{{"type", "NFC"}} : Json();
+  tokenizer["pre_tokenizer"] = pre_tokenizer_json(pre);
   tokenizer["post_processor"] = post_processor(gguf, token_of(gguf, tokens, "bos"));
   tokenizer["decoder"] = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   tokenizer["model"] = std::move(model);
   return tokenizer;
+}
+
+std::vector<std::string> gguf_notes(const tensorfile::Gguf& gguf) {
+  if (gguf.metadata().contains(kPre)) return {};
+  return {fmt::format(
+      "{}: metadata \"{}\" is missing, so that nothing says how text was split when the model was trained: \"{}\" is "
+      "taken, as llama.cpp does. If that is not the model's, its texts become the wrong tokens: take a newer GGUF "
+      "file, "
+      "or copy the tokenizer.json of the original model over the one that was made",
+      gguf.path().string(), kPre, kGuess)};
 }
 
 Json gguf_tokenizer_config(const tensorfile::Gguf& gguf) {
@@ -181,7 +150,7 @@ Json gguf_tokenizer_config(const tensorfile::Gguf& gguf) {
                                    std::pair("padding", "pad_token"), std::pair("unknown", "unk_token")}) {
     if (Json token = token_of(gguf, tokens, role); !token.is_null()) config[name] = std::move(token);
   }
-  config["add_bos_token"] = gguf.get_or<bool>("tokenizer.ggml.add_bos_token", false);
+  config["add_bos_token"] = adds_bos(gguf);
   config["clean_up_tokenization_spaces"] = false;
   config["model_max_length"] = gguf.get<int64_t>(gguf.get<std::string>("general.architecture") + ".context_length");
   if (gguf.metadata().contains("tokenizer.chat_template")) {

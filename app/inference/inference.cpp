@@ -86,9 +86,13 @@ std::vector<int32_t> prompt_ids(const Json& line, const std::string& place, cons
     return {ids.begin(), ids.end()};
   }
   const auto encoded = [&](const std::string& prompt, bool add_special_tokens) {
-    std::vector<int32_t> ids = text.tokenizer->encode(prompt, add_special_tokens);
-    if (ids.empty()) fail(ErrorKind::data, "{}: the prompt has no tokens", place);
-    return ids;
+    try {
+      std::vector<int32_t> ids = text.tokenizer->encode(prompt, add_special_tokens);
+      if (ids.empty()) fail(ErrorKind::data, "the prompt has no tokens");
+      return ids;
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: {}", place, error.what());
+    }
   };
   if (line.contains("messages")) return encoded(render_line(line, place, text, true), false);
   for (const char* key : {"text", "prompt"})

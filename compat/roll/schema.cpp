@@ -1,5 +1,7 @@
 #include "compat/roll/schema.hpp"
 
+#include "compat/roll/pipelines.hpp"
+
 namespace hexad::config::roll {
 namespace {
 
@@ -18,6 +20,7 @@ const Schema& roll_schema() {
     add_algorithm(made);
     add_roles(made);
     add_rewards(made);
+    add_other_pipelines(made);
     made.add("hexad", kMap | kNull, "", "NeMo-RL's keys, which win over what this file comes to").open();
     return made;
   }();

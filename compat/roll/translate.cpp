@@ -1,4 +1,5 @@
 #include "compat/roll/pass.hpp"
+#include "compat/roll/pipelines.hpp"
 #include "compat/roll/roll.hpp"
 #include "compat/roll/schema.hpp"
 #include "lib/base/error.hpp"
@@ -8,7 +9,7 @@
 namespace hexad::config::roll {
 namespace {
 
-// Pipelines of ROLL's, of which RLVR is translated.
+// Of all its pipelines, of which RLVR is translated.
 const std::vector<std::string> kMarks = {"actor_train",   "actor_infer", "sft_train",
                                          "student_train", "student",     "train_env_manager"};
 
@@ -75,6 +76,7 @@ bool is_roll_key(const std::string& path) {
 }
 
 Translation translate(yaml::Node file) {
+  if (const auto other = other_pipeline(file)) fail(ErrorKind::config, "{}", other->text());
   const std::set<std::string> own = variables(file);
   resolve_interpolations(file);
   std::erase_if(file.entries(), [&](const auto& entry) { return own.contains(entry.first); });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "lib/text/comparable.hpp"
+
 namespace hexad::environment {
 namespace {
 
@@ -27,15 +29,7 @@ size_t number_length(std::string_view text, size_t begin) {
 }  // namespace
 
 std::string normalized(std::string_view text, bool ignore_case) {
-  std::string result;
-  for (unsigned char c : text) {
-    if (std::isspace(c)) {
-      if (!result.empty() && result.back() != ' ') result += ' ';
-    } else {
-      result += static_cast<char>(ignore_case ? std::tolower(c) : c);
-    }
-  }
-  if (!result.empty() && result.back() == ' ') result.pop_back();
+  std::string result = text::comparable(text, ignore_case);
   if (result.size() > 1 && result.back() == '.') result.pop_back();
   return result;
 }

@@ -6,8 +6,7 @@
 
 namespace hexad::environment {
 
-// Without white space at the ends, inner runs of it as one space; optionally without case (ASCII) and without a final
-// full stop.
+// As text::comparable, and without a final full stop.
 std::string normalized(std::string_view text, bool ignore_case);
 
 // A decimal number in a canonical form: "1,234.50" and "+1234.5" are "1234.5", "-0" is "0". Nothing if it is not a

@@ -28,10 +28,18 @@ void add_ids(const Json& value, std::set<int64_t>& ids) {
 }
 
 std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& model_dir,
-                                                  const config::TokenizerConfig& config) {
+                                                  const config::TokenizerConfig& config, bool with_tools) {
   if (!config.chat_template) return std::nullopt;
   const std::string& wanted = *config.chat_template;
-  if (wanted == "default") return text::ChatTemplate::for_model(model_dir);
+  if (wanted == "default") return text::ChatTemplate::for_model(model_dir, with_tools);
+  if (auto named = text::ChatTemplate::named(model_dir, wanted)) return named;
+  if (wanted.find('{') == std::string::npos && !wanted.ends_with(".jinja")) {
+    fail(
+        ErrorKind::config,
+        "policy.tokenizer.chat_template: '{}' is no template, and {} has none of this name. Wanted: \"default\", null, "
+        "a name of the model's, a *.jinja file or a template",
+        wanted, model_dir.string());
+  }
   if (!wanted.ends_with(".jinja")) return text::ChatTemplate::parse(wanted, "policy.tokenizer.chat_template");
   std::error_code unreadable;
   if (!std::filesystem::exists(wanted, unreadable))
@@ -68,8 +76,9 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
   const text::TokenizerConfig tokens = text::TokenizerConfig::load(tokenizer_dir);
   result.bos_token = tokens.bos_token.value_or("");
   result.eos_token = tokens.eos_token.value_or("");
-  result.pad_token = tokens.pad_token.value_or("");
-  result.chat_template = choose_template(tokenizer_dir, config);
+  result.special_tokens = tokens.special_tokens;
+  result.chat_template = choose_template(tokenizer_dir, config, false);
+  result.tool_template = choose_template(tokenizer_dir, config, true);
   result.chat_template_kwargs = config.chat_template_kwargs;
 
   std::set<int64_t> eos;
@@ -82,9 +91,12 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
 
   const int64_t rows = vocabulary_size(model_dir);
   if (rows > 0 && result.tokenizer->vocab_size() > rows) {
-    fail(ErrorKind::data,
-         "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together",
-         tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string());
+    fail(
+        ErrorKind::data,
+        "{}: the tokenizer has ids up to {}, the model's vocab_size is {} ({}). They do not belong together: the model "
+        "has no row for {}",
+        tokenizer_dir.string(), result.tokenizer->vocab_size() - 1, rows, (model_dir / "config.json").string(),
+        result.tokenizer->id_to_token(result.tokenizer->vocab_size() - 1));
   }
   return result;
 }
@@ -113,11 +125,9 @@ data::TextTools ModelText::tools() const {
     text::ChatOptions chat;
     chat.tools = options.tools;
     chat.add_generation_prompt = options.add_generation_prompt;
-    if (!bos_token.empty()) chat.bos_token = bos_token;
-    if (!eos_token.empty()) chat.eos_token = eos_token;
-    if (!pad_token.empty()) chat.pad_token = pad_token;
+    chat.special_tokens = special_tokens;
     chat.extra = chat_template_kwargs;
-    return chat_template->render(messages, chat);
+    return (options.tools.is_null() ? chat_template : tool_template)->render(messages, chat);
   };
   return tools;
 }

@@ -1,6 +1,7 @@
 // A model's text side: tokenizer, chat template, special tokens, the tokens that end a response.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +18,9 @@ struct ModelText {
   std::filesystem::path tokenizer_dir;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<text::ChatTemplate> chat_template;  // empty: messages are concatenated
-  std::string bos_token, eos_token, pad_token;
+  std::optional<text::ChatTemplate> tool_template;  // of rows with tools
+  std::string bos_token, eos_token;
+  std::map<std::string, std::string> special_tokens;  // by the names that templates use
   std::vector<int64_t> eos_ids;  // of generation_config.json, config.json and tokenizer_config.json, together
   nlohmann::ordered_json chat_template_kwargs = nlohmann::ordered_json::object();
 

@@ -1,6 +1,7 @@
 #include "modeling/family/model_config.hpp"
 
 #include "lib/base/file.hpp"
+#include "lib/tensorfile/foreign_folder.hpp"
 #include "modeling/family/config_fields.hpp"
 #include "modeling/family/families.hpp"
 #include "modeling/weight/stored_dtype.hpp"
@@ -152,6 +153,7 @@ RopeConfig parse_rope(const ConfigFields& config, int64_t max_position_embedding
 
 ModelConfig parse_model_config(const nlohmann::json& json, const std::string& origin) {
   const ConfigFields fields(json, origin);
+  if (const std::string wrapped = tensorfile::wrapped_text(json); !wrapped.empty()) fail("{}: {}", origin, wrapped);
   if (!fields.has("model_type")) fail("{}: 'model_type' is missing", origin);
   const Family& family = family_of(*fields.text("model_type"), origin);
   const std::string activation = fields.text("hidden_act").value_or("silu");

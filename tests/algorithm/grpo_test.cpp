@@ -367,6 +367,10 @@ TEST_CASE("what policy.model_name may be wrong about") {
   CHECK(contains(error_of([&] { algorithm::find_model(dir.path()); }),
                  "has no config.json. Wanted: a Hugging Face model directory"));
   const std::string gguf = dir.write("model.gguf", "GGUF").string();
+  dir.write("adapter/adapter_config.json", R"({"peft_type": "LORA"})");
+  CHECK(contains(error_of([&] { algorithm::find_model(dir.path() / "adapter"); }),
+                 "adapter has no config.json. Wanted: a Hugging Face model directory (config.json, tokenizer.json, "
+                 "*.safetensors); it holds an adapter of PEFT's (LORA; adapter_config.json)"));
   CHECK(error_of([&] { algorithm::find_model(gguf); }) ==
         fmt::format("policy.model_name: {0} is a GGUF file. Convert it once: hexad convert {0} <directory>", gguf));
   CHECK(contains(error_of([&] { algorithm::find_model("meta-llama/Llama-3.2-1B"); }),

@@ -70,4 +70,23 @@ TEST_CASE("a tokenizer's file that a link names elsewhere does not come into che
   }
 }
 
+TEST_CASE("a checkpoint has every file of the tokenizer") {
+  const TempDir dir;
+  fs::copy(toy::source_dir() / "configs/quickstart_model", dir / "model");
+  const std::vector<std::string> names = {"added_tokens.json", "special_tokens_map.json", "merges.txt",
+                                          "additional_chat_templates/tool_use.jinja"};
+  fs::create_directory(dir / "model/additional_chat_templates");
+  for (const std::string& name : names) dir.write("model/" + name, name.ends_with("json") ? "{}" : "text");
+  const std::string text = toy::read_text(dir / "model/tokenizer_config.json");
+  const size_t at = text.find("\"{%") + 1, end = text.rfind('"');  // a template of the config gives way to files
+  dir.write("model/chat_template.jinja", text.substr(at, end - at));
+  const Ended run = toy::run(toy::train(dir, {"policy.model_name=" + (dir / "model").string()}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    CHECK(toy::read_text(dir / "checkpoints/step_2/policy/tokenizer" / name) == toy::read_text(dir / "model" / name));
+  }
+}
+
 TEST_SUITE_END();

@@ -150,10 +150,29 @@ TEST_CASE("the form is recognised by its top level") {
   CHECK(is_roll("actor_infer: {}"));
   CHECK(!is_roll("policy: {}\nactor_train: {}"));
   CHECK(!is_roll("grpo: {}"));
-  check_says(resolve_error({}, "sft_train: {model_args: {}}\n"),
-             "sft_train: ROLL's supervised pipeline is not available");
-  check_says(resolve_error({}, kFile + "train_env_manager: {max_env_num_per_worker: 1}\n"),
-             "train_env_manager: ROLL's agentic pipeline is not available");
+}
+
+TEST_CASE("a file of another pipeline is refused by that alone, with what to write in its place") {
+  const auto says = [](const std::string& text, const std::string& mark, const std::string& words) {
+    const std::string error = resolve_error({}, text);
+    check_says(error, mark + ": ROLL's " + words);
+    CHECK_MESSAGE(error.find("ROLL has none of this name") == std::string::npos, error);
+    CHECK_MESSAGE(std::ranges::count(error, '\n') == 0, error);
+  };
+  says("prompt_key: instruction\nquery_key: input\nresponse_key: output\nsft_train: {model_args: {}}\n", "sft_train",
+       "supervised pipeline is not available: of ROLL's files those of its RLVR pipeline are read. Nearest: write the "
+       "run with a block sft (docs/supervised.md)");
+  says(
+      "ipo: false\nbeta: 0.1\nlabel_smoothing: 0.0\nchosen_key: chosen\nrejected_key: rejected\n"
+      "actor_train: {}\nreference: {}\n",
+      "chosen_key", "DPO pipeline is not available");
+  says(kFile + "train_env_manager: {max_env_num_per_worker: 1}\nreward_normalization: {grouping: batch}\n",
+       "train_env_manager", "agentic pipeline is not available");
+  says("student_pretrain: a\nteacher_pretrain: b\nlogits_topk: 64\nstudent: {}\nteacher: {}\n", "student",
+       "distillation pipeline is not available");
+  // A key of theirs in a file of RLVR means nothing, and is not called unknown.
+  CHECK(has_notice(resolve_text({}, kFile + "chosen_key: chosen\nsft_train: null\n"), "chosen_key",
+                   "ROLL's DPO pipeline reads it, RLVR does not"));
 }
 
 TEST_CASE("a device_mapping of its own puts the generator on the last ranks") {

@@ -26,6 +26,10 @@ TEST_CASE("exact_answer compares normalised text") {
   CHECK(reward("exact_answer", {}, "  Two  words.\n", "two words") == 1);
   CHECK(reward("exact_answer", {}, "two", "three") == 0);
   CHECK(reward("exact_answer", {{"ignore_case", false}}, "Two", "two") == 0);
+  CHECK(reward("exact_answer", {}, "ÉCOLE", "école") == 1);
+  CHECK(reward("exact_answer", {{"ignore_case", false}}, "ÉCOLE", "école") == 0);
+  CHECK(reward("exact_answer", {}, "a\u00a0b", "a b") == 1);
+  CHECK(reward("exact_answer", {}, "ete", "été") == 0);
   CHECK(reward("exact_answer", {}, "b", "b", true) == 1);
   CHECK(reward("exact_answer", {{"require_end", true}}, "b", "b", true) == 0);
 }

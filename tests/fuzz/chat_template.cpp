@@ -21,7 +21,7 @@ ChatOptions bounded() {
   ChatOptions options;
   options.tools = parse_json<ChatTemplate::Json>(kTools);
   options.add_generation_prompt = true;
-  options.bos_token = "<s>", options.eos_token = "</s>";
+  options.special_tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
   options.limits = {/*steps=*/200'000, /*memory_bytes=*/32 << 20, /*output_bytes=*/1 << 20, /*depth=*/400};
   return options;
 }

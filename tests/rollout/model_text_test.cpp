@@ -57,13 +57,28 @@ TEST_CASE("the text side of a model") {
   CHECK(model.load(plain).tools().render(chat, {true, Json()}) == "ab!");
 }
 
+TEST_CASE("rows with tools have the template of that name, and a name chooses one") {
+  const Model model;
+  model.edit("tokenizer_config.json",
+             {{"unk_token", "<pad>"},
+              {"chat_template", Json::parse(R"([{"name": "default", "template": "d{{ unk_token }}{{ eos_token }}"},
+                                                {"name": "tool_use", "template": "{{ tools | length }} tools"}])")}});
+  const Json chat = Json::parse(R"([{"role": "user", "content": "ab"}])"), tools = Json::parse(R"([{"name": "f"}])");
+  const ModelText text = model.load();
+  CHECK(text.tools().render(chat, {true, Json()}) == "d<pad><end>");
+  CHECK(text.tools().render(chat, {true, tools}) == "1 tools");
+  config::TokenizerConfig config;
+  config.chat_template = "tool_use";
+  CHECK(model.load(config).tools().render(chat, {true, Json::array()}) == "0 tools");
+}
+
 TEST_CASE("a tokenizer that disagrees with the model is refused") {
   const Model model;
   model.edit("config.json", {{"vocab_size", 10}});
   const std::string directory = (model.dir / "model").string();
   CHECK(model.error() ==
         fmt::format("{0}: the tokenizer has ids up to 11, the model's vocab_size is 10 ({0}/config.json). "
-                    "They do not belong together",
+                    "They do not belong together: the model has no row for h",
                     directory));
   const Model other;  // the same through policy.tokenizer.name
   model.edit("config.json", {{"vocab_size", 12}});
@@ -117,6 +132,11 @@ TEST_CASE("a chat template that cannot be read or parsed") {
   CHECK(model.error(config) == "policy.tokenizer.chat_template: cannot read /nowhere/x.jinja");
   config.chat_template = std::string(300, 'x') + ".jinja";
   CHECK(contains(model.error(config), "policy.tokenizer.chat_template: cannot read xxx"));
+  config.chat_template = "tool_uze";
+  CHECK(model.error(config) ==
+        fmt::format("policy.tokenizer.chat_template: 'tool_uze' is no template, and {} has none of this name. Wanted: "
+                    "\"default\", null, a name of the model's, a *.jinja file or a template",
+                    (model.dir / "model").string()));
   config.chat_template = "{% for %}";
   CHECK(contains(model.error(config), "policy.tokenizer.chat_template"));
 }

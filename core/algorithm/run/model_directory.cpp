@@ -8,6 +8,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/text.hpp"
+#include "lib/tensorfile/foreign_folder.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -50,10 +51,11 @@ std::string find_model(const std::string& model_name) {
     if (const auto newest = checkpoint::newest_checkpoint(path))
       refuse(fmt::format("{} holds checkpoints of a run. Make a model directory of one: hexad convert {} <directory>",
                          model_name, newest->string()));
+    const std::string other = tensorfile::other_weights(path);
     refuse(
         fmt::format("{} has no config.json. Wanted: a Hugging Face model directory (config.json, tokenizer.json, "
-                    "*.safetensors)",
-                    model_name));
+                    "*.safetensors){}",
+                    model_name, other.empty() ? "" : "; " + other));
   }
   if (is_hub_name(model_name))
     refuse(

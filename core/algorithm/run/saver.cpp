@@ -7,6 +7,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "lib/base/timer.hpp"
+#include "lib/text/tokenizer/tokenizer_files.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -17,9 +18,8 @@ using std::chrono::milliseconds;
 // of the first checkpoint are told of.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to, telemetry::Console* console) {
   std::filesystem::create_directories(to);
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "special_tokens_map.json"}) {
-    if (!std::filesystem::exists(from / name)) continue;
+  for (const std::string& name : text::tokenizer_files(from)) {
+    std::filesystem::create_directories((to / name).parent_path());
     if (const std::filesystem::path real = leads_out(from, name); real.empty())
       copy_own_file(from, name, to / name);
     else if (console)

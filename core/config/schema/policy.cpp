@@ -7,8 +7,8 @@ void add_tokenizer(Schema& s) {
   s.section("policy.tokenizer", "tokenizer and chat template");
   s.add("policy.tokenizer.name", kText, "${policy.model_name}", "model directory whose tokenizer is used").not_filled();
   s.add("policy.tokenizer.chat_template", kText | kNull, "default",
-        "\"default\": the tokenizer's own; null: messages are joined as they are; *.jinja: a file; else the template "
-        "itself");
+        "\"default\": the tokenizer's own (of several \"tool_use\" for rows with tools); null: messages are joined as "
+        "they are; *.jinja: a file; the name of one that the model has; else the template itself");
   s.add("policy.tokenizer.chat_template_kwargs", kMap | kNull, "null",
         "variables for the template, e.g. enable_thinking")
       .open();

@@ -86,12 +86,8 @@ std::string cut_at_tag(std::string text, const std::string& content, const std::
 }
 
 void set_variables(jinja::Evaluator& evaluator, const Json& messages, const ChatOptions& options) {
-  const auto token = [&](const char* name, const std::optional<std::string>& value) {
-    if (value) evaluator.set(name, jinja::make_text(*value, evaluator.budget));
-  };
-  token("bos_token", options.bos_token);
-  token("eos_token", options.eos_token);
-  token("pad_token", options.pad_token);
+  for (const auto& [name, value] : options.special_tokens)
+    evaluator.set(name, jinja::make_text(value, evaluator.budget));
   for (const auto& [name, value] : options.extra.items())
     evaluator.set(name, jinja::from_json(value, evaluator.budget));
   evaluator.set("messages", jinja::from_json(messages, evaluator.budget));

@@ -4,6 +4,7 @@
 // arguments, and time, memory and output are bounded (RenderLimits).
 #pragma once
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ struct ChatOptions {
   bool add_generation_prompt = false;
   // Ends the text right after the last message's content, so that generation continues that message.
   bool continue_final_message = false;
-  std::optional<std::string> bos_token, eos_token, pad_token;  // absent: undefined in the template
+  std::map<std::string, std::string> special_tokens;  // bos_token, eos_token ...; absent: undefined in the template
   Json extra = Json::object();  // further variables (enable_thinking, date_string ...); they win over the tokens
   RenderLimits limits;
 };
@@ -46,10 +47,13 @@ class ChatTemplate {
   // Parses `source`; `origin` (a path or name) prefixes every message: "origin:line: ...". Throws hexad::Error.
   static ChatTemplate parse(std::string_view source, std::string origin);
 
-  // The template of a model directory: chat_template.jinja, else tokenizer_config.json's "chat_template" (text, or a
-  // list of {"name", "template"} of which "tool_use" serves when `with_tools` and it exists, else "default").
-  // Empty when the model has none.
+  // The template of a model directory: chat_template.jinja and additional_chat_templates/NAME.jinja, else
+  // tokenizer_config.json's "chat_template" (text, or a list of {"name", "template"}). Of several "tool_use" serves
+  // when `with_tools` and it exists, else "default". Empty when the model has none.
   static std::optional<ChatTemplate> for_model(const std::filesystem::path& directory, bool with_tools = false);
+
+  // The one of that name; empty when the model has none.
+  static std::optional<ChatTemplate> named(const std::filesystem::path& directory, const std::string& name);
 
   // The text for a conversation: an array of objects with "role" and usually "content". Keys whose value is null are
   // dropped, and reasoning_content / thinking / reasoning are aliases, as in transformers. Throws hexad::Error.

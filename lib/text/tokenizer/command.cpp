@@ -52,14 +52,23 @@ Line parse_line(const std::string& text, const std::string& where) {
   return line;
 }
 
+// What the tokenizer says of the line's text, with the line's place.
+std::vector<int32_t> encoded(const Tokenizer& tokenizer, const Line& line, const std::string& text, bool special) {
+  try {
+    return tokenizer.encode(text, special);
+  } catch (const Error& error) {
+    line.refuse("{}", error.what());
+  }
+}
+
 Json encode_line(const Tokenizer& tokenizer, const Line& line, const ChatRenderer& render) {
   if (line.value.contains("text")) {
-    return {{"token_ids", tokenizer.encode(line.text("text"), line.flag("add_special_tokens", true))}};
+    return {{"token_ids", encoded(tokenizer, line, line.text("text"), line.flag("add_special_tokens", true))}};
   }
   if (!line.value.contains("messages")) line.refuse("wanted \"text\" or \"messages\"");
   if (!render) line.refuse("\"messages\" need a chat template, and the model folder has none");
   const std::string text = render(line.value, line.where);
-  return {{"token_ids", tokenizer.encode(text, false)}, {"text", text}};
+  return {{"token_ids", encoded(tokenizer, line, text, false)}, {"text", text}};
 }
 
 Json decode_line(const Tokenizer& tokenizer, const Line& line) {

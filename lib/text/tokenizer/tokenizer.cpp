@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "lib/base/json.hpp"
+#include "lib/text/tokenizer/folder_tokens.hpp"
 #include "lib/text/tokenizer/model/model.hpp"
 #include "lib/text/tokenizer/step/added_tokens.hpp"
 #include "lib/text/tokenizer/step/decoder.hpp"
@@ -154,7 +155,20 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& pa
          "formats, such as SentencePiece's tokenizer.model, must be converted to it first)",
          file.string());
   }
-  return from_json(read_json<nlohmann::json>(file), file.string());
+  nlohmann::json document = read_json<nlohmann::json>(file);
+  if (!folder) return from_json(document, file.string());
+  const std::vector<FolderToken> unknown = add_folder_tokens(path, document);
+  auto tokenizer = from_json(document, file.string());
+  for (const FolderToken& added : unknown) {
+    const auto id = tokenizer->token_to_id(added.token.content);
+    if (!id || *id == *added.id) continue;
+    fail(
+        ErrorKind::data,
+        "{}: \"{}\" has the id {}, but {}, which lacks it, would give it {}. The files are of different tokenizers, or "
+        "of one with a gap in its ids: take tokenizer.json from where the model was saved last",
+        added.where, added.token.content, *added.id, file.string(), *id);
+  }
+  return tokenizer;
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(const nlohmann::json& document, const std::string& origin) {

@@ -19,8 +19,9 @@ namespace hexad::text {
 
 class Tokenizer {
  public:
-  // Reads `path`, a tokenizer.json or a folder that holds one. Throws Error(data) that names the file and the part of
-  // it that is missing, malformed or not supported.
+  // Reads `path`, a tokenizer.json or a folder that holds one. Tokens that other files of the folder add belong to it
+  // (folder_tokens.hpp). Throws Error(data) that names the file and the part of it that is missing, malformed or not
+  // supported, or a token whose id another file says otherwise.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& path);
 
   // The same from a parsed document; `origin` names it in errors (a GGUF file, for example). Plain `json`, not

@@ -1,7 +1,6 @@
 #include "lib/text/tokenizer/tokenizer_config.hpp"
 
-#include "lib/base/file.hpp"
-#include "lib/base/json.hpp"
+#include "lib/text/tokenizer/folder_tokens.hpp"
 #include "lib/text/tokenizer/step/component.hpp"
 
 namespace hexad::text {
@@ -18,16 +17,6 @@ std::optional<bool> read_flag(const Component& config, const char* key) {
   return config.boolean_or(key, false);
 }
 
-void read_templates(const Component& config, std::map<std::string, std::string>& templates) {
-  if (!config.has("chat_template")) return;
-  if (!config.value().at("chat_template").is_array()) {
-    templates["default"] = config.text("chat_template");
-    return;
-  }
-  for (const Component& entry : config.children("chat_template"))
-    templates[entry.text("name")] = entry.text("template");
-}
-
 std::optional<int64_t> read_length(const Component& config) {
   constexpr double kNoLimit = 9007199254740992.0;  // 2^53
   if (!config.has("model_max_length")) return std::nullopt;
@@ -40,13 +29,7 @@ std::optional<int64_t> read_length(const Component& config) {
 }  // namespace
 
 TokenizerConfig TokenizerConfig::load(const std::filesystem::path& folder) {
-  TokenizerConfig config;
-  const std::filesystem::path file = folder / "tokenizer_config.json", jinja = folder / "chat_template.jinja";
-  if (std::filesystem::exists(file)) {
-    config = from_json(read_json<nlohmann::json>(file), file.string());
-  }
-  if (std::filesystem::exists(jinja)) config.chat_templates["default"] = read_file(jinja);
-  return config;
+  return from_json(read_folder_config(folder), (folder / "tokenizer_config.json").string());
 }
 
 TokenizerConfig TokenizerConfig::from_json(const nlohmann::json& document, const std::string& origin) {
@@ -58,7 +41,7 @@ TokenizerConfig TokenizerConfig::from_json(const nlohmann::json& document, const
   config.unk_token = read_token(root, "unk_token");
   config.add_bos_token = read_flag(root, "add_bos_token");
   config.add_eos_token = read_flag(root, "add_eos_token");
-  read_templates(root, config.chat_templates);
+  config.special_tokens = text::special_tokens(document, origin);
   config.model_max_length = read_length(root);
   return config;
 }

@@ -57,14 +57,17 @@ TEST_CASE("a Hugging Face directory is copied with its side files") {
   write_model(folder / "in", kConfig);
   folder.write("in/tokenizer.json", "{}");
   folder.write("in/LICENSE", "text");
+  folder.write("in/additional_chat_templates/tool_use.jinja", "tools");
+  folder.write("in/additional_chat_templates/other", "no template");
   folder.write("in/original/model.pth", "a folder is left out");
   const ConvertResult result = convert::convert(folder / "in", folder / "out");
   CHECK(result.from == "huggingface");
   CHECK(result.tensors == 3);
   CHECK(result.parameters == 9);
   CHECK(result.bytes == 40);
-  CHECK(names_in(folder / "out") ==
-        std::vector<std::string>{"LICENSE", "config.json", "model.safetensors", "tokenizer.json"});
+  CHECK(names_in(folder / "out") == std::vector<std::string>{"LICENSE", "additional_chat_templates", "config.json",
+                                                             "model.safetensors", "tokenizer.json"});
+  CHECK(names_in(folder / "out/additional_chat_templates") == std::vector<std::string>{"tool_use.jinja"});
   CHECK(read_file(folder / "out/LICENSE") == "text");
   CHECK(Json::parse(read_file(folder / "out/config.json")) == kConfig);
   const tensorfile::Safetensors out = tensorfile::Safetensors::open(folder / "out");
@@ -177,12 +180,14 @@ TEST_CASE("a checkpoint of a run: weights and tokenizer, nothing of the training
   SUBCASE("whole") {
     folder.write("step_3/policy/tokenizer/tokenizer.json", "{\"version\": \"1.0\"}");
     folder.write("step_3/policy/tokenizer/tokenizer_config.json", "{}");
+    folder.write("step_3/policy/tokenizer/additional_chat_templates/rag.jinja", "rag");
     folder.write("step_3/policy/tokenizer/generation_config.json", "{\"eos_token_id\": 3}");  // the tokenizer's counts
     const ConvertResult result = convert::convert(step, folder / "out", {.dtype = tensorfile::DType::bf16});
     CHECK(result.from == "checkpoint");
-    CHECK(names_in(folder / "out") == std::vector<std::string>{"config.json", "generation_config.json",
-                                                               "model.safetensors", "tokenizer.json",
-                                                               "tokenizer_config.json"});
+    CHECK(read_file(folder / "out/additional_chat_templates/rag.jinja") == "rag");
+    CHECK(names_in(folder / "out") == std::vector<std::string>{"additional_chat_templates", "config.json",
+                                                               "generation_config.json", "model.safetensors",
+                                                               "tokenizer.json", "tokenizer_config.json"});
     CHECK(Json::parse(read_file(folder / "out/config.json"))["torch_dtype"] == "bfloat16");
     CHECK(read_file(folder / "out/generation_config.json") == "{\"eos_token_id\": 3}");
     CHECK(tensorfile::to_float32(tensorfile::Safetensors::open(folder / "out").at("a")) == kExact);
@@ -222,6 +227,15 @@ TEST_CASE("sources that are no model") {
   folder.write("bare/config.json", "{}");
   check_refusal(folder / "bare", folder / "out",
                 "bare: has neither model.safetensors nor model.safetensors.index.json");
+  folder.write("bare/pytorch_model.bin", "");
+  check_refusal(
+      folder / "bare", folder / "out",
+      "bare: has neither model.safetensors nor model.safetensors.index.json; it holds pytorch_model.bin, which "
+      "is Python's pickle");
+  folder.write("adapter/adapter_config.json", R"({"peft_type": "LORA"})");
+  check_refusal(folder / "adapter", folder / "out",
+                "adapter: holds neither config.json nor policy/weights (a checkpoint) nor a .gguf file; it holds an "
+                "adapter of PEFT's (LORA; adapter_config.json)");
   write_model(folder / "list", Json::array());
   check_refusal(folder / "list", folder / "out", "list/config.json: not a JSON object");
   folder.write("list/config.json", "{");

@@ -161,7 +161,6 @@ TEST_CASE("metadata that may be absent") {
   CHECK(out.json("config.json")["rope_theta"] == 10000.0);
   CHECK_FALSE(out.json("config.json").contains("bos_token_id"));
   CHECK(out.json("config.json")["pad_token_id"] == 5);
-  CHECK(out.json("tokenizer.json")["pre_tokenizer"]["type"] == "ByteLevel");
   CHECK(out.json("tokenizer_config.json")["pad_token"] == "<u>");
   CHECK_FALSE(out.json("tokenizer_config.json").contains("chat_template"));
 }
@@ -345,8 +344,7 @@ TEST_CASE("tokenizers that cannot be converted") {
   refused([](GgufFile& file) { file.set_text("tokenizer.ggml.model", "llama"); },
           "tokenizer model \"llama\" cannot be converted; known is gpt2 (byte-level BPE)");
   refused([](GgufFile& file) { file.set_text("tokenizer.ggml.pre", "new"); },
-          "metadata \"tokenizer.ggml.pre\" is \"new\", known are default, gpt-2, smollm, llama-bpe, llama3, llama-v3, "
-          "qwen2");
+          "metadata \"tokenizer.ggml.pre\" is \"new\", known are default, gpt-2, phi-2, ");
   refused([](GgufFile& file) { file.set_number("tokenizer.ggml.unknown_token_id", 6); },
           "metadata \"tokenizer.ggml.unknown_token_id\" is 6, but there are 6 tokens");
   refused([](GgufFile& file) { file.set_integers("tokenizer.ggml.token_type", {1}); },

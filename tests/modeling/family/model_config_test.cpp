@@ -140,6 +140,10 @@ TEST_CASE("errors say where, what and what is known") {
         "config.json: model_type 'gpt2' is not supported; known families: llama, mistral, qwen2, qwen3, "
         "qwen2_moe, qwen3_moe, mixtral, deepseek_v3");
   check(json::object(), "config.json: 'model_type' is missing");
+  check(
+      {{"model_type", "qwen2_5_vl"}, {"text_config", minimal("qwen2")}},
+      "config.json: 'qwen2_5_vl' is a model of more than text: its language model (qwen2) stands in 'text_config' of "
+      "the config. Such models are not available. Nearest: the text model of the same family, in a folder of its own");
   check(json::array(), "config.json: expected a JSON object, got array");
   json no_layers = minimal("llama");
   no_layers.erase("num_hidden_layers");

@@ -28,8 +28,9 @@ class Regex {
   std::string where_;
 };
 
-// The pattern in PCRE2's syntax, with \s, \w, \h and \p{..} spelled out to mean what they mean in Oniguruma. Throws
-// Error(data) for class set operations, possessive-looking flags and other things that PCRE2 would read differently.
+// The pattern in PCRE2's syntax, with \s, \w, \h and \p{..} spelled out to mean what they mean in Oniguruma, and with
+// classes in classes and && (class_pattern.hpp). Throws Error(data) for possessive-looking flags and other things that
+// PCRE2 would read differently.
 std::string pcre2_pattern(std::string_view oniguruma, const std::string& where);
 
 // The pattern that matches `text` itself.

@@ -1,7 +1,11 @@
 // Oniguruma's Ruby syntax to PCRE2's: what both read alike is copied, what they read differently is spelled out.
 #include <fmt/format.h>
+#include <unicode/uchar.h>
+
+#include <utility>
 
 #include "lib/base/error.hpp"
+#include "lib/text/tokenizer/pattern/class_pattern.hpp"
 #include "lib/text/tokenizer/pattern/regex.hpp"
 #include "lib/text/unicode.hpp"
 
@@ -34,11 +38,16 @@ std::string word_class(bool in_class) {
 
 // Content of a class for \p{Han} with the ideographs that an older PCRE2 does not know.
 std::string han_class() {
-  std::string result = R"(\p{Han})";
+  std::string result = R"(\p{sc:Han})";
   for (const NewerRange& range : assigned_after_unicode_14()) {
     if (range.first >= 0x20000) result += code_points(range);
   }
   return result;
+}
+
+// To PCRE2 the bare name of a script is also what is used in that script, such as U+3002 in Han.
+bool is_script(std::string_view name) {
+  return u_getPropertyValueEnum(UCHAR_SCRIPT, std::string(name).c_str()) != UCHAR_INVALID_CODE;
 }
 
 bool is_general_category(std::string_view name) {
@@ -52,45 +61,43 @@ class Translator {
 
   std::string run() {
     while (at_ < in_.size()) step();
+    if (in_class()) refuse("a class without its ] is");
     return std::move(out_);
   }
 
  private:
+  // What stands before a place of a class.
+  enum class Before { nothing, character, set, nested_class };
+
   [[noreturn]] void refuse(std::string_view what) const {
     fail(ErrorKind::data, "{}: regex {}: {} not supported (at character {})", where_, in_, what, at_ + 1);
   }
   bool ahead(std::string_view text) const { return in_.substr(at_).starts_with(text); }
 
+  bool in_class() const { return class_.is_open(); }
+
+  void emit(std::string_view text) {
+    if (in_class())
+      class_.add(text);
+    else
+      out_ += text;
+  }
+
   void step() {
+    if (in_class()) return class_step();
     switch (in_[at_]) {
       case '\\': return begin_atom(), escape();
-      case '[': return begin_atom(), begin_class();
-      case ']':
-        if (in_class_)
-          out_ += ']', in_class_ = false, ++at_;
-        else
-          begin_atom(), out_ += "\\]", ++at_;
-        return;
-      case '&':
-        if (in_class_ && ahead("&&")) refuse("class intersection (&&) is");
-        break;
-      case '(':
-        if (!in_class_) return open_group();
-        break;
-      case ')':
-        if (!in_class_) return close_group();
-        break;
-      case '{':
-        if (!in_class_) return braces();
-        break;
+      case '[': return begin_atom(), open_class();
+      case ']': return begin_atom(), out_ += "\\]", ++at_, void();
+      case '(': return open_group();
+      case ')': return close_group();
+      case '{': return braces();
       case '*':
       case '+':
       case '?':
       case '|':
       case '^':
-      case '$':
-        if (!in_class_) return out_ += in_[at_++], void();
-        break;
+      case '$': return out_ += in_[at_++], void();
       default: break;
     }
     begin_atom();
@@ -100,21 +107,60 @@ class Translator {
   // A quantifier that follows applies to what is written from here on.
   void begin_atom() {
     const bool continues = (static_cast<uint8_t>(in_[at_]) & 0xC0) == 0x80;
-    if (!in_class_ && !continues) atom_ = out_.size();
+    if (!continues) atom_ = out_.size();
   }
 
-  void begin_class() {
-    if (in_class_) {
-      const size_t end = in_.find(":]", at_);
-      if (!ahead("[:") || end == std::string_view::npos) refuse("a class inside a class is");
-      out_ += in_.substr(at_, end + 2 - at_);
+  void class_step() {
+    const Before before = std::exchange(before_, Before::character);
+    if (in_[at_] == '\\') return escape();
+    if (in_[at_] == '[') return open_class();
+    if (in_[at_] == '-') return hyphen(before);
+    if (in_[at_] == ']') {
+      out_ += class_.close();
+      before_ = Before::nested_class;
+      ++at_;
+    } else if (ahead("&&")) {
+      class_.intersect();
+      before_ = Before::nothing;
+      at_ += 2;
+    } else if (in_[at_] == '^') {
+      class_.add("\\^");  // negates right behind its [ alone, and a side of && may begin with it
+      ++at_;
+    } else {
+      class_.add(in_.substr(at_++, 1));
+    }
+  }
+
+  // Of a range between two characters, or itself at an end of a class and behind one inside it.
+  void hyphen(Before before) {
+    const bool last = at_ + 1 < in_.size() && in_[at_ + 1] == ']';
+    if (!last && before == Before::set) refuse("a range that begins with a set of characters is");
+    if (!last && before == Before::character && is_set_ahead(at_ + 1))
+      refuse("a range that ends with a set of characters is");
+    class_.add(last || before != Before::character ? "\\-" : "-");
+    ++at_;
+  }
+
+  // Whether a class or an escape such as \s stands at a place of a class.
+  bool is_set_ahead(size_t at) const {
+    if (at >= in_.size()) return false;
+    if (in_[at] == '[') return true;
+    return in_[at] == '\\' && at + 1 < in_.size() && std::string_view("sSwWdDhHpP").find(in_[at + 1]) != in_.npos;
+  }
+
+  void open_class() {
+    const size_t end = in_.find(":]", at_);
+    if (in_class() && ahead("[:") && end != std::string_view::npos) {
+      class_.add(in_.substr(at_, end + 2 - at_));
       at_ = end + 2;
+      before_ = Before::set;
       return;
     }
-    in_class_ = true;
-    out_ += in_[at_++];
-    if (ahead("^")) out_ += in_[at_++];
-    if (ahead("]")) out_ += "\\]", ++at_;
+    const bool negative = in_.substr(at_ + 1).starts_with('^');
+    class_.open(negative);
+    before_ = Before::nothing;
+    at_ += negative ? 2 : 1;
+    if (ahead("]")) class_.add("\\]"), before_ = Before::character, ++at_;
   }
 
   void open_group() {
@@ -155,8 +201,11 @@ class Translator {
   }
 
   void emit_class(std::string_view content, bool negative) {
-    if (in_class_ && negative) refuse(fmt::format("\\{} inside a class is", in_[at_ + 1]));
-    out_ += in_class_ ? std::string(content) : fmt::format("[{}{}]", negative ? "^" : "", content);
+    before_ = Before::set;
+    if (in_class() && negative)
+      class_.add_others(content);
+    else
+      emit(in_class() ? std::string(content) : fmt::format("[{}{}]", negative ? "^" : "", content));
   }
 
   void escape() {
@@ -164,14 +213,9 @@ class Translator {
     const char c = in_[at_ + 1];
     switch (c) {
       case 's': emit_class(kSpaces, false); break;
-      case 'S':
-        if (in_class_)
-          out_ += "\\S\\x{180E}";
-        else
-          emit_class(kSpaces, true);
-        break;
+      case 'S': emit_class(kSpaces, true); break;
       case 'w':
-      case 'W': emit_class(word_class(in_class_), c == 'W'); break;
+      case 'W': emit_class(word_class(in_class()), c == 'W'); break;
       case 'h':
       case 'H': emit_class("0-9a-fA-F", c == 'H'); break;
       case 'd':
@@ -180,10 +224,10 @@ class Translator {
       case 'P': return property();
       case 'u':
         if (in_.size() < at_ + 6) refuse("\\u without four digits is");
-        out_ += fmt::format("\\x{{{}}}", in_.substr(at_ + 2, 4));
+        emit(fmt::format("\\x{{{}}}", in_.substr(at_ + 2, 4)));
         at_ += 6;
         return;
-      default: out_ += in_.substr(at_, 2);
+      default: emit(in_.substr(at_, 2));
     }
     at_ += 2;
   }
@@ -194,14 +238,13 @@ class Translator {
     std::string_view name = in_.substr(at_ + 3, end - at_ - 3);
     bool negative = in_[at_ + 1] == 'P';
     if (name.starts_with('^')) negative = !negative, name.remove_prefix(1);
-    if (name == "Han" && !(in_class_ && negative)) {
+    if (name == "Han") {
       emit_class(han_class(), negative);
-    } else if (!is_general_category(name)) {
-      out_ += fmt::format("\\{}{{{}}}", negative ? 'P' : 'p', name);
-    } else if (in_class_ && negative) {
-      out_ += fmt::format("\\P{{{}}}", name);
-    } else {
+    } else if (is_general_category(name)) {
       emit_class(category_class(name), negative);
+    } else {
+      emit(fmt::format("\\{}{{{}{}}}", negative ? 'P' : 'p', is_script(name) ? "sc:" : "", name));
+      before_ = Before::set;
     }
     at_ = end + 1;
   }
@@ -211,7 +254,8 @@ class Translator {
   std::string out_;
   size_t at_ = 0;
   size_t atom_ = 0;
-  bool in_class_ = false;
+  ClassPattern class_;
+  Before before_ = Before::nothing;
   std::vector<size_t> groups_;
 };
 

@@ -114,6 +114,7 @@ AddedTokens::AddedTokens(const Component& document, const Vocabulary& model, con
 }
 
 void AddedTokens::add(const AddedToken& token, int32_t id, const Normalizer* normalizer) {
+  decoder_texts_.erase(id);  // of the same token with other flags
   if (token.normalized && normalizer) {
     NormalizedText text;
     text.text = token.content;

@@ -30,7 +30,7 @@ std::string failure(const std::string& source, const ChatOptions& options = {}, 
 
 TEST_CASE("a template sees messages, tools, tokens and further variables") {
   ChatOptions options;
-  options.bos_token = "<s>";
+  options.special_tokens["bos_token"] = "<s>";
   options.add_generation_prompt = true;
   options.extra = {{"enable_thinking", false}};
   CHECK(render("{{ bos_token }}{{ messages[0].content }}{{ add_generation_prompt }}{{ enable_thinking }}", options) ==

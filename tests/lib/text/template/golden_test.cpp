@@ -23,9 +23,7 @@ TEST_SUITE("golden") {
       options.extra = config.at("kwargs");
       options.add_generation_prompt = config.value("add_generation_prompt", false);
       options.continue_final_message = config.value("continue_final_message", false);
-      options.bos_token = "<|begin|>";
-      options.eos_token = "<|end|>";
-      options.pad_token = "<|pad|>";
+      options.special_tokens = {{"bos_token", "<|begin|>"}, {"eos_token", "<|end|>"}, {"pad_token", "<|pad|>"}};
       const std::string name = config.at("template");
       try {
         const std::string text = ChatTemplate::parse(templates.at(name).get<std::string>(), name)

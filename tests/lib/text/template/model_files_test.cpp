@@ -45,8 +45,15 @@ TEST_CASE("the template of a model directory") {
       R"({"chat_template": [{"name": "default", "template": "default"}, {"name": "tool_use", "template": "tools"}]})");
   CHECK(model.rendered() == "default");
   CHECK(model.rendered(true) == "tools");
+  CHECK(ChatTemplate::named(model.path, "tool_use").has_value());
+  CHECK_FALSE(ChatTemplate::named(model.path, "rag").has_value());
   model.write("chat_template.jinja", "file\n");
   CHECK(model.rendered() == "file");
+  CHECK(model.rendered(true) == "file");
+  fs::create_directories(model.path / "additional_chat_templates");
+  model.write("additional_chat_templates/tool_use.jinja", "file of tools");
+  CHECK(model.rendered() == "file");
+  CHECK(model.rendered(true) == "file of tools");
 }
 
 TEST_CASE("files that hold no template are refused by name") {
@@ -57,7 +64,12 @@ TEST_CASE("files that hold no template are refused by name") {
   model.write("tokenizer_config.json", R"({"chat_template": 5})");
   CHECK(model.failure() == file + ": \"chat_template\" must be text or a list of named templates, got number");
   model.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": ""}]})");
-  CHECK(model.failure() == file + ": the list of chat templates has none named \"default\"");
+  CHECK(model.failure() ==
+        model.path.string() +
+            ": the model has chat templates of the names rag, and none named \"default\": choose one "
+            "by its name");
+  model.write("tokenizer_config.json", R"({"chat_template": [{"template": "x"}]})");
+  CHECK(model.failure() == file + ": an entry of \"chat_template\" wants a text \"name\"");
   model.write("tokenizer_config.json", R"({"chat_template": "a\n{% if"})");
   CHECK(model.failure() == file + " (chat_template):2: {% is not closed by %}");
 }

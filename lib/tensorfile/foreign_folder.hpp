@@ -1,0 +1,23 @@
+// Model folders that hold something else than plain weights of a text model: each named as what it is, with what to do.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace hexad::tensorfile {
+
+// How config.json says that the weights are quantised: "gptq, 4 bits"; "" where it does not.
+std::string quantization_of(const nlohmann::json& config);
+
+// The sentence about such weights in `folder`.
+std::string quantized_text(const std::filesystem::path& folder, const std::string& quantization);
+
+// What a folder without model.safetensors has in its place (an adapter, pickled weights, a GGUF file ...), as the end
+// of a sentence: "it holds pytorch_model.bin, ..."; "" where there is nothing of that kind.
+std::string other_weights(const std::filesystem::path& folder);
+
+// The sentence about a config.json that wraps the one of a text model, as multimodal models do; "" for any other.
+std::string wrapped_text(const nlohmann::json& config);
+
+}  // namespace hexad::tensorfile

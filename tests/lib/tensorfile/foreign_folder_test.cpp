@@ -1,0 +1,75 @@
+// Folders that hold no plain weights of a text model are called what they are.
+#include "lib/tensorfile/foreign_folder.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/checkpoint/temp_folder.hpp"
+
+namespace {
+
+using namespace hexad::tensorfile;
+using nlohmann::json;
+
+// other_weights of a folder with these files, whose path is written as DIR.
+std::string other(const std::vector<std::string>& names, const std::string& adapter = "{}") {
+  const TempFolder folder;
+  for (const std::string& name : names) folder.write(name, name == "adapter_config.json" ? adapter : "");
+  std::string text = other_weights(folder.path());
+  for (size_t at; (at = text.find(folder.path().string())) != std::string::npos;)
+    text.replace(at, folder.path().string().size(), "DIR");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("how config.json says that weights are quantised") {
+  const auto of = [](const json& config) { return quantization_of({{"quantization_config", config}}); };
+  CHECK(of({{"quant_method", "gptq"}, {"bits", 4}}) == "gptq, 4 bits");
+  CHECK(of({{"quant_method", "awq"}, {"bits", 4}, {"group_size", 128}}) == "awq, 4 bits");
+  CHECK(of({{"quant_method", "bitsandbytes"}, {"load_in_4bit", true}, {"load_in_8bit", false}}) ==
+        "bitsandbytes, 4 bits");
+  CHECK(of({{"load_in_8bit", true}}) == "bitsandbytes, 8 bits");
+  CHECK(of({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}) == "fp8");
+  CHECK(of({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}) == "compressed-tensors");
+  CHECK(of({{"bits", "four"}}) == "of no stated method");
+  CHECK(quantization_of({{"compression_config", {{"quant_method", "compressed-tensors"}}}}) == "compressed-tensors");
+  CHECK(of(json::object()).empty());
+  CHECK(of(nullptr).empty());
+  CHECK(quantization_of(json::array()).empty());
+  CHECK(
+      quantized_text("m", "gptq, 4 bits") ==
+      "m: the weights are quantized (config.json: gptq, 4 bits), and weights are read in float32, bfloat16 or float16 "
+      "alone. Take the model that this one was made of, or restore it in Python: "
+      "AutoModelForCausalLM.from_pretrained('m').dequantize().save_pretrained('<directory>')");
+}
+
+TEST_CASE("what a folder has in the place of safetensors") {
+  CHECK(
+      other({"adapter_config.json", "adapter_model.safetensors"},
+            R"({"peft_type": "LORA", "base_model_name_or_path": "x/y"})") ==
+      "it holds an adapter of PEFT's (LORA; adapter_config.json), the difference to a base model (x/y). Merge the two "
+      "in Python: PeftModel.from_pretrained(base, 'DIR').merge_and_unload().save_pretrained('<directory>')");
+  CHECK(other({"adapter_config.json"}, "broken").starts_with("it holds an adapter of PEFT's (of no stated kind;"));
+  CHECK(
+      other({"config.json", "pytorch_model-00001-of-00002.bin", "pytorch_model.bin.index.json", "training_args.bin"}) ==
+      "it holds pytorch_model-00001-of-00002.bin, which is Python's pickle: reading it can run any program, so it is "
+      "not read here. Save the model as safetensors in Python: "
+      "AutoModelForCausalLM.from_pretrained('DIR').save_pretrained('<directory>')");
+  CHECK(other({"consolidated.00.pth"}).starts_with("it holds consolidated.00.pth, which is Python's pickle"));
+  CHECK(other({"m.gguf"}) == "it holds m.gguf. Convert it once: hexad convert DIR/m.gguf <directory>");
+  CHECK(other({"tf_model.h5"}).starts_with("it holds tf_model.h5, weights of TensorFlow. An older transformers"));
+  CHECK(other({"flax_model.msgpack"}).find("from_flax=True") != std::string::npos);
+  CHECK(other({"consolidated.safetensors"}).starts_with("it holds consolidated.safetensors, and is no folder as"));
+  CHECK(other({"config.json", "training_args.bin", "optimizer.pt", "vocab.json"}).empty());
+  CHECK(other_weights("/nowhere").empty());
+}
+
+TEST_CASE("a config that wraps a text model's is a multimodal one") {
+  CHECK(
+      wrapped_text({{"model_type", "qwen2_5_vl"}, {"text_config", {{"model_type", "qwen2_5_vl_text"}}}}) ==
+      "'qwen2_5_vl' is a model of more than text: its language model (qwen2_5_vl_text) stands in 'text_config' of the "
+      "config. Such models are not available. Nearest: the text model of the same family, in a folder of its own");
+  CHECK(wrapped_text({{"llm_config", json::object()}}).starts_with("'a model without model_type' is a model of more"));
+  CHECK(wrapped_text({{"model_type", "llama"}, {"hidden_size", 8}, {"text_config", json::object()}}).empty());
+  CHECK(wrapped_text({{"model_type", "llama"}}).empty());
+}
