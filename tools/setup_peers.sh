@@ -21,7 +21,8 @@ die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
 
 # install PYTHON LIST: the wheels of a list, no others, each with the SHA-256 that stands there.
 install() {
-  "$1" -m pip --quiet --disable-pip-version-check install --no-deps --require-hashes -r "$here/$2"
+  "$1" -m pip --quiet --disable-pip-version-check install --no-deps --only-binary=:all: --require-hashes \
+    -r "$here/$2"
 }
 
 # A Python that the wheels are made for: 3.10 to 3.13.

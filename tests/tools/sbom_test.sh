@@ -33,9 +33,9 @@ def needs(ref): return next(each["dependsOn"] for each in bom["dependencies"] if
 wrong = [each for each in sys.argv[2:] if not eval(each)]
 for each in wrong: print(f"{sys.argv[1]}: not so: {each}\n  components: {sorted(of)}")
 refs = [each["bom-ref"] for each in bom["components"]]
-if len(refs) != len(set(refs)): wrong.append("bom-ref"), print("a bom-ref stands twice")
+if len(refs) != len(set(refs)): sys.exit("a bom-ref stands twice")
 known = {"hexad", *refs}
-if any(not set(each["dependsOn"]) <= known for each in bom["dependencies"]): wrong.append("ref"), print("a ref to nothing")
+if any(not set(each["dependsOn"]) <= known for each in bom["dependencies"]): sys.exit("a ref to nothing")
 sys.exit(bool(wrong))
 P
 }
@@ -89,8 +89,9 @@ refused "is empty" "$build" "$work/empty"
 
 # What scripts install is pinned: every requirement of every list has a digest, and no script installs anything else.
 for list in "$source_dir"/tools/wheels*.txt; do
-  awk -v list="$list" '/^[a-z]/ {if (name && !hashes) {print list ": " name " has no digest"; bad = 1}; name = $1; hashes = 0}
-    /--hash=sha256:[0-9a-f]+/ {++hashes} END {exit bad || !hashes}' "$list" || fail "$list"
+  awk '/^[a-z]/ {if (name && !hashes) bad = name; name = $1; hashes = 0}
+    /--hash=sha256:[0-9a-f]+/ {++hashes}
+    END {if (!hashes) bad = name " "; if (bad) print bad ": no digest"; exit bad != ""}' "$list" || fail "$list"
 done
 unpinned=$(cd "$source_dir" && git ls-files '*.sh' '*.py' '*.cmake' Makefile .ci | grep -v '^tests/' | xargs awk '
   FNR == 1 {joined = ""}

@@ -48,10 +48,10 @@ class CheckLibrary {
   process::Descriptor socket_;
 };
 
-// The process in which a check library runs. Opens the library if its digest is `sha256` and, where it is not `trusted`,
-// nobody else could have changed what it needs. Reads the input (hexad/check.h) from the socket `parent` until that side
-// has ended, and writes one JSON object: {"findings": [[severity, key, message], ...], "names": {name: value, ...}}, or
-// {"problem": text} and what else there is.
+// The process in which a check library runs. Opens the library if its digest is `sha256` and, where it is not
+// `trusted`, nobody else could have changed what it needs. Reads the input (hexad/check.h) from the socket `parent`
+// until that side has ended, and writes one JSON object: {"findings": [[severity, key, message], ...], "names": {name:
+// value, ...}}, or {"problem": text} and what else there is.
 void serve_check(const ResolvedFile& library, const std::string& sha256, bool trusted, int parent);
 
 }  // namespace hexad::config
