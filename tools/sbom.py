@@ -177,11 +177,12 @@ def cached(name):
     return None
 
 
-def opened(path):
-    """Libraries of the system whose names stand in a file as a text of their own: it opens them while it runs."""
+def opened(path, linked):
+    """Libraries of the system whose names stand in a file as a text of their own: it opens them while it runs. The names
+    of those that are `linked` stand there as well, in its string table."""
     names = set(re.findall(rb"(?<=\0)lib[A-Za-z0-9_+-]+\.so(?:\.[0-9]+)+(?=\0)", Path(path).read_bytes()))
-    # The names of what is linked stand there, too: in its string table.
-    return {found for name in names if (found := cached(name.decode()))}
+    names = {name.decode() for name in names} - {os.path.basename(each) for each in linked}
+    return {found for name in names if (found := cached(name))}
 
 
 class Bom:
@@ -217,7 +218,7 @@ class Bom:
                 self.edges[ref].add(f"hexad:{Path(library).name}")
             else:
                 self.add(self.origins.of(library), "linked", ref)
-        for library in opened(own) - found:
+        for library in opened(own, found):
             self.add(self.origins.of(library), "opened at run time", ref)
         headers = self.build.headers(own)
         self.origins.look_up(headers)

@@ -178,6 +178,8 @@ TEST_CASE("a check library that is not the manifest's is not opened") {
   CHECK(contains(stranger.said({}), "is refused"));
   std::ofstream(stranger.folder().path() / "libmine_check.so") << "not it";
   CHECK(contains(stranger.said({}), "its digest is not the manifest's"));
+  fs::resize_file(stranger.folder().path() / "libmine_check.so", 65 << 20);
+  CHECK(contains(stranger.said({}), "it has 68157440 bytes, a check library has at most 67108864"));
 }
 
 TEST_CASE("a check library is opened only where nobody else could have changed it, its links and what it needs") {

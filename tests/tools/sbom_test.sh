@@ -75,6 +75,13 @@ mv "$build/lib/nobodys.so.1" "$build/lib/libz.so.1"
 said=$(LD_LIBRARY_PATH=$build/lib "$sbom" "$build" 2>&1)
 [[ $said == *"no package and no pinned wheel has $build/lib/libz.so.1"* ]] || fail "of a stranger's library: $said"
 
+# One of a wheel that was unpacked into the cache is the wheel of tools/wheels.txt.
+mkdir -p "$work/cache/libtorch-9/torch/lib"
+mv "$build/lib/libz.so.1" "$work/cache/libtorch-9/torch/lib/"
+LD_LIBRARY_PATH=$work/cache/libtorch-9/torch/lib "$sbom" "$build" > /dev/null
+check "$build/hexad.cdx.json" 'of["torch"]["purl"].startswith("pkg:pypi/torch@")' 'of["torch"]["hashes"]' \
+  '"zlib1g" not in of'
+
 # refused WORDS ARGUMENT...
 refused() {
   said=$("$sbom" "${@:2}" 2>&1) && fail "${*:2}: not refused"
@@ -84,7 +91,13 @@ refused "wanted BUILD_DIR"
 refused "is no build" "$work"
 refused "is not there" "$build" "$work/none.deb"
 refused "is no .deb, no .tar.gz and no folder" "$build" "$work/hexad.c"
-mkdir "$work/empty"
+mkdir "$work/empty" "$work/other" "$work/nothing"
+echo "#define DLPACK_MAJOR_VERSION 1" > "$work/other/dlpack.h"
+refused "does not say its version" "$build" "$work/other"
+cp "$build/CMakeCache.txt" "$work/nothing/"
+refused "has no program, library or plugin" "$work/nothing"
+rm "$build/lib/libours.so"
+refused "needs libours.so, which the loader does not find" "$build"
 refused "is empty" "$build" "$work/empty"
 
 # What scripts install is pinned: every requirement of every list has a digest, and no script installs anything else.
