@@ -178,8 +178,8 @@ def cached(name):
 
 
 def opened(path, linked):
-    """Libraries of the system whose names stand in a file as a text of their own: it opens them while it runs. The names
-    of those that are `linked` stand there as well, in its string table."""
+    """Libraries of the system whose names stand in a file as a text of their own: it opens them while it runs. The
+    names of those that are `linked` stand there as well, in its string table."""
     names = set(re.findall(rb"(?<=\0)lib[A-Za-z0-9_+-]+\.so(?:\.[0-9]+)+(?=\0)", Path(path).read_bytes()))
     names = {name.decode() for name in names} - {os.path.basename(each) for each in linked}
     return {found for name in names if (found := cached(name))}
