@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 HEXAD = build/$(PRESET)/bin/hexad
 
 .PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers
-.PHONY: test-sanitizers test-tsan fuzz golden lint tidy format bundle sdk-deb sdk-tarball clean
+.PHONY: test-sanitizers test-tsan fuzz golden lint tidy format bundle sbom sdk-deb sdk-tarball clean
 
 build: configure
 	@tools/build_progress.sh $(PRESET) $(JOBS)
@@ -111,13 +111,20 @@ format:
 
 bundle:
 	tools/bundle.sh build/$(PRESET)
+	tools/sbom.py build/$(PRESET) build/$(PRESET)/bundle
+
+# What the build is made of, as CycloneDX: build/PRESET/hexad.cdx.json. Each artefact below gets its own beside it.
+sbom: build
+	tools/sbom.py build/$(PRESET)
 
 # The SDK alone, into build/PRESET/package: hexad-sdk_*.deb, or hexad-sdk-*.tar.gz that builds by itself.
 sdk-deb: build
 	cpack -G DEB --config build/$(PRESET)/CPackConfig.cmake -B build/$(PRESET)/package
+	tools/sbom.py build/$(PRESET) build/$(PRESET)/package/hexad-sdk_*.deb
 
 sdk-tarball: build
 	cpack -G TGZ --config build/$(PRESET)/CPackSourceConfig.cmake -B build/$(PRESET)/package
+	tools/sbom.py build/$(PRESET) build/$(PRESET)/package/hexad-sdk-*.tar.gz
 
 clean:
 	rm -rf build

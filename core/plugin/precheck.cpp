@@ -8,10 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "lib/base/file/permissions.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/file/input_file.hpp"
 #include "lib/base/sha256.hpp"
+#include "lib/elf/links.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -57,26 +56,28 @@ void check_abi(const Manifest& manifest, const std::string& path) {
   }
 }
 
-void check_place(const Candidate& candidate, const Options& options, const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  if (error)
-    fail(ErrorKind::plugin, "{}: {}. The manifest {} names it", path, error.message(),
-         candidate.manifest_path.string());
-  if (real.parent_path() != fs::canonical(candidate.manifest_path).parent_path()) {
-    fail(ErrorKind::plugin, "{}: is a link to {}, outside of its manifest's directory", path, real.string());
+[[noreturn]] void refuse_library(const std::string& file, const char* what, int reason) {
+  fail(ErrorKind::plugin, "{}: {}: {}. Its manifest names it", file, what, std::strerror(reason));
+}
+
+// `problem`: what others could have changed, if anything.
+void check_secure(const std::optional<std::string>& problem, const Options& options, const std::string& path) {
+  if (!problem) return;
+  if (!options.allow_insecure_dirs) {
+    fail(ErrorKind::plugin,
+         "{}: refused, others could have changed it: {}. Mend the mode or owner, or set plugins.allow_insecure_dirs",
+         path, *problem);
   }
-  if (candidate.trusted) return;
-  for (const fs::path& file : {real, candidate.manifest_path}) {
-    const auto problem = insecure(file);
-    if (!problem) continue;
-    if (!options.allow_insecure_dirs) {
-      fail(ErrorKind::plugin,
-           "{}: refused, others could have changed it: {}. Mend the mode or owner, or set plugins.allow_insecure_dirs",
-           path, *problem);
-    }
-    spdlog::warn("{}: loaded although others could have changed it: {} (plugins.allow_insecure_dirs)", path, *problem);
+  spdlog::warn("{}: loaded although others could have changed it: {} (plugins.allow_insecure_dirs)", path, *problem);
+}
+
+void check_place(const Candidate& candidate, const ResolvedFile& file, const Options& options,
+                 const std::string& path) {
+  if (file.path().parent_path() != fs::canonical(candidate.manifest_path).parent_path()) {
+    fail(ErrorKind::plugin, "{}: is a link to {}, outside of its manifest's directory", path, file.path().string());
   }
+  check_secure(file.insecure(), options, path);
+  if (candidate.insecure != file.insecure()) check_secure(candidate.insecure, options, path);
 }
 
 void check_pin(const Manifest& manifest, const Options& options, const std::string& path) {
@@ -99,20 +100,13 @@ void check_verified(const Manifest& manifest, const Options& options, const std:
        path);
 }
 
-std::vector<std::byte> read_library(const Manifest& manifest, const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) fail(ErrorKind::plugin, "{}: not a regular file", path);
-  const uintmax_t size = fs::file_size(path, error);
-  if (error || size != manifest.size) {
-    fail(ErrorKind::plugin, "{}: {} bytes, manifest says {} (sha256 {}...); copy incomplete on this host?", path, size,
-         manifest.size, manifest.sha256.substr(0, 12));
+std::vector<std::byte> read_library(const Manifest& manifest, const ResolvedFile& file, const std::string& path) {
+  if (file.size() != manifest.size) {
+    fail(ErrorKind::plugin, "{}: {} bytes, manifest says {} (sha256 {}...); copy incomplete on this host?", path,
+         file.size(), manifest.size, manifest.sha256.substr(0, 12));
   }
-  std::vector<std::byte> bytes(size);
-  InputFile file(path, [](const std::string& name, const char* what, int reason) {
-    fail(ErrorKind::plugin, "{}: {}: {}", name, what, std::strerror(reason));
-  });
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-    fail(ErrorKind::plugin, "{}: has become shorter while it was read", path);
+  std::vector<std::byte> bytes(file.size());
+  if (!file.read(bytes)) fail(ErrorKind::plugin, "{}: has become shorter while it was read", path);
   return bytes;
 }
 
@@ -185,23 +179,26 @@ void check_exports(const elf::Info& info, const std::string& path) {
   }
 }
 
-void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
-                       bool own_process) {
+ResolvedFile check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
+                               bool own_process) {
   const Manifest& manifest = *candidate.manifest;
   const std::string path = candidate.library().string();
   check_built(candidate, path);
   check_abi(manifest, path);
-  check_place(candidate, options, path);
+  ResolvedFile file(path, refuse_library, candidate.trusted);
+  check_place(candidate, file, options, path);
   check_pin(manifest, options, path);
   trace("{}: size, sha256 and ELF", path);
-  const std::vector<std::byte> bytes = read_library(manifest, path);
+  const std::vector<std::byte> bytes = read_library(manifest, file, path);
   if (const std::string digest = sha256_hex(bytes); digest != manifest.sha256) {
     fail(ErrorKind::plugin, "{}: sha256 {}, manifest says {}; another build, or a damaged copy?", path, digest,
          manifest.sha256);
   }
   check_verified(manifest, options, path);
   check_exports(elf::read(bytes, path), path);
+  if (!candidate.trusted) check_secure(elf::insecure_needed(file), options, path);
   check_requirements(manifest, path, runtime, own_process);
+  return file;
 }
 
 void note_loaded(const Manifest& manifest) {

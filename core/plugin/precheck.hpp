@@ -8,6 +8,7 @@
 #include "core/manifest/discovery.hpp"
 #include "core/manifest/manifest.hpp"
 #include "core/manifest/options.hpp"
+#include "lib/base/file/resolved_file.hpp"
 #include "lib/base/said/printable.hpp"
 #include "lib/elf/elf.hpp"
 #include "runtime/runtime.h"
@@ -23,9 +24,10 @@ void check_exports(const elf::Info& info, const std::string& path);
 
 // All of them, in this order: that it is built, host ABI, architecture, place and permissions, pin, size and digest,
 // the record of verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of
-// this process; a plugin that gets a process of its own (`own_process`) may bring others. Throws Error(plugin).
-void check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
-                       bool own_process = false);
+// this process; a plugin that gets a process of its own (`own_process`) may bring others. Returns the file that all of
+// this is true of, whatever its name means by then. Throws Error(plugin).
+ResolvedFile check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
+                               bool own_process = false);
 
 // Remembers what a loaded plugin brought into the process, so that a second one that needs another LibTorch is refused.
 void note_loaded(const Manifest& manifest);

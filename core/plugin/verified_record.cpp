@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "lib/base/file/permissions.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/permissions.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -32,9 +32,6 @@ void record_verified(const std::string& sha256) {
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
 }
 
-bool is_verified(const std::string& sha256) {
-  const fs::path file = file_of(sha256);
-  return fs::exists(file) && !insecure(file);
-}
+bool is_verified(const std::string& sha256) { return !insecure(file_of(sha256)); }  // one that is not there is insecure
 
 }  // namespace hexad::plugin

@@ -178,6 +178,33 @@ TEST_CASE("a check library that is not the manifest's is not opened") {
   CHECK(contains(stranger.said({}), "is refused"));
   std::ofstream(stranger.folder().path() / "libmine_check.so") << "not it";
   CHECK(contains(stranger.said({}), "its digest is not the manifest's"));
+  fs::resize_file(stranger.folder().path() / "libmine_check.so", 65 << 20);
+  CHECK(contains(stranger.said({}), "it has 68157440 bytes, a check library has at most 67108864"));
+}
+
+TEST_CASE("a check library is opened only where nobody else could have changed it, its links and what it needs") {
+  const PluginFolder real;
+  const fs::path libs = real.path() / "libs", dep = real.compile("dep", "", "int nothing;");
+  fs::create_directory(libs);
+  fs::rename(dep, libs / dep.filename());
+  const fs::path check = real.compile(
+      "mine_check", fmt::format("-Wl,--no-as-needed -L{} -ldep '-Wl,-rpath,$ORIGIN/libs'", libs.string()),
+      "#include <hexad/check.h>\n" + kHead + "{ host->finding(host->ctx, 0, \"my_cfg.mode\", \"is odd\"); return 0; }");
+  const Stranger stranger(
+      Json{{"config", declaration()}, {"check", {{"library", "libmine_check.so"}, {"sha256", digest_of(check)}}}});
+  const fs::path folder = stranger.folder().path();
+  fs::create_symlink(check, folder / "libmine_check.so");
+  const std::string open = " is writable by everyone (mode 0777)", allow = "++plugins.allow_insecure_dirs=true";
+  CHECK(contains(stranger.said({}), "policy.my_cfg.mode: is odd"));
+  chmod(folder.c_str(), 0777);
+  CHECK(contains(stranger.said({}), "is refused: " + folder.string() + open));
+  CHECK(contains(stranger.said({allow}), "policy.my_cfg.mode: is odd"));
+  chmod(folder.c_str(), 0755);
+  chmod(libs.c_str(), 0777);
+  CHECK(contains(stranger.said({}), "is refused: libmine_check.so needs libdep.so: it is looked for in"));
+  chmod(libs.c_str(), 0755);
+  chmod((folder / "libmine.hexad.json").c_str(), 0666);
+  CHECK(contains(stranger.said({}), "libmine.hexad.json is writable by everyone (mode 0666)"));
 }
 
 TEST_SUITE_END();

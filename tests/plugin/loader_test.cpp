@@ -124,6 +124,57 @@ TEST_CASE("a folder that others may write is refused, or used with a warning") {
   CHECK(load_error(folder, "toy", options) == "(no error)");
 }
 
+TEST_CASE("a folder that others may write is refused also where plugin and manifest are links out of it") {
+  const PluginFolder real, folder;
+  const fs::path library = real.add("toy"), open = folder.path() / "open";
+  fs::create_directory(open);
+  for (const char* name : {"libtoy.so", "libtoy.hexad.json"}) fs::create_symlink(real.path() / name, open / name);
+  Options options;
+  options.paths = {open};
+  const auto said = [&] { return error_of([&] { Registry(options, nullptr).load(Kind::loss, "toy"); }); };
+  chmod(open.c_str(), 0777);
+  CHECK(contains(said(), open.string() + " is writable by everyone (mode 0777)"));
+  chmod(open.c_str(), 0755);
+  CHECK(said() == "(no error)");
+}
+
+TEST_CASE("a manifest that others may write is refused, with its library") {
+  const PluginFolder folder;
+  folder.add("toy");
+  const fs::path manifest = folder.path() / "libtoy.hexad.json";
+  chmod(manifest.c_str(), 0666);
+  CHECK(contains(load_error(folder, "toy"), manifest.string() + " is writable by everyone (mode 0666)"));
+}
+
+TEST_CASE("libraries that a plugin brings are under its rule, and found beside it") {
+  const PluginFolder folder;
+  const fs::path libs = folder.path() / "libs",
+                 made = folder.compile("dep", "-fvisibility=default", "int dep_of_toy = 3;");
+  fs::create_directory(libs);
+  fs::rename(made, libs / made.filename());
+  folder.add("toy", fmt::format("'-DEXTRA=extern int dep_of_toy;' '-DCREATE_BODY=dep_of_toy = 4;' -Wl,--no-as-needed "
+                                "-L{} -ldep '-Wl,-rpath,$ORIGIN/libs'",
+                                libs.string()));
+  chmod(libs.c_str(), 0777);
+  CHECK(
+      contains(load_error(folder, "toy"),
+               fmt::format("refused, others could have changed it: libtoy.so needs libdep.so: it is looked for in {0}, "
+                           "and {0} is writable by everyone (mode 0777)",
+                           libs.string())));
+  chmod(libs.c_str(), 0755);
+  CHECK(load_error(folder, "toy") == "(no error)");
+}
+
+TEST_CASE("a plugin whose library was exchanged under its name since this process opened it is refused") {
+  const PluginFolder folder;
+  const fs::path library = folder.add("toy");
+  CHECK(load_error(folder, "toy") == "(no error)");
+  folder.compile("other", "'-DNAME=\"other\"' -DKIND=HEXAD_KIND_LOSS");
+  fs::rename(folder.path() / "libother.so", library);  // under another plugin's name, so that nothing remembers it
+  folder.write_manifest(library, "other");
+  CHECK(contains(load_error(folder, "other"), "the loader has opened another file of this name"));
+}
+
 TEST_CASE("a library that is a link out of its folder is refused") {
   const PluginFolder folder, elsewhere;
   const fs::path real = elsewhere.add("toy"), link = folder.path() / "libtoy.so";

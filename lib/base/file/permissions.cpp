@@ -2,14 +2,15 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "lib/base/file/walk.hpp"
 
 namespace hexad {
 namespace {
@@ -39,31 +40,43 @@ bool is_private_group(gid_t group, uid_t user) {
   return has_user && !is_shared && (lists_user || has_users_name);
 }
 
-// What is wrong with one file or directory. `holder`: it is the file or the directory that holds it.
-std::optional<std::string> insecure_entry(const std::filesystem::path& path, bool holder) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return fmt::format("{}: {}", path.string(), std::strerror(errno));
-  if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return fmt::format("{} belongs to user {}, wanted root or user {}", path.string(), info.st_uid, geteuid());
-  }
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return std::nullopt;
-  if (!(info.st_mode & S_IWOTH) && is_private_group(info.st_gid, geteuid())) return std::nullopt;
-  if (!holder && (info.st_mode & S_ISVTX)) return std::nullopt;
-  return fmt::format("{} is writable by {} (mode {:04o})", path.string(),
-                     info.st_mode & S_IWOTH ? "everyone" : "its group", info.st_mode & 07777);
+// The same, asked once in a row: the folders of a way are mostly of one group, and users are many.
+bool is_users_own(gid_t group, uid_t user) {
+  struct Asked {
+    gid_t group;
+    uid_t user;
+    bool answer;
+  };
+  thread_local std::optional<Asked> last;
+  if (!last || last->group != group || last->user != user) last = Asked{group, user, is_private_group(group, user)};
+  return last->answer;
+}
+
+// Whether it gives users by name a right of their own (an access control list): its mode then says of the group what is
+// the most that any of them may.
+bool has_list(int descriptor) {
+  const std::string open_file = fmt::format("/proc/self/fd/{}", descriptor);
+  return ::getxattr(open_file.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
 }  // namespace
 
-std::optional<std::string> insecure(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(file, error);
-  if (error) return fmt::format("{}: {}", file.string(), error.message());
-  const std::filesystem::path folder = real.parent_path();
-  for (std::filesystem::path path = real;; path = path.parent_path()) {
-    if (auto problem = insecure_entry(path, path == real || path == folder)) return problem;
-    if (path == path.root_path()) return std::nullopt;
-  }
+std::string writable_by_others(int descriptor, const struct stat& status, bool holder) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid())
+    return fmt::format("belongs to user {}, wanted root or user {}", status.st_uid, ::geteuid());
+  if (S_ISLNK(status.st_mode) || (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return "";
+  const bool everyone = status.st_mode & S_IWOTH;
+  if (!everyone && is_users_own(status.st_gid, ::geteuid()) && !has_list(descriptor)) return "";
+  if (!holder && (status.st_mode & S_ISVTX)) return "";
+  return fmt::format("is writable by {} (mode {:04o})", everyone ? "everyone" : "its group", status.st_mode & 07777);
 }
+
+std::optional<std::string> insecure(const std::filesystem::path& file) {
+  const Walk walk(file);
+  if (walk.reason() != 0) return fmt::format("{}: {}", file.string(), std::strerror(walk.reason()));
+  return walk.insecure(false);
+}
+
+std::optional<std::string> insecure_folder(const std::filesystem::path& folder) { return Walk(folder).insecure(true); }
 
 }  // namespace hexad

@@ -1,11 +1,13 @@
 #include "lib/base/file/permissions.hpp"
 
 #include <grp.h>
+#include <sys/xattr.h>
 
 #include "tests/plugin/plugin_folder.hpp"
 #include "tests/support/report.hpp"
 
 using hexad::insecure;
+using hexad::insecure_folder;
 using namespace plugin_test;
 
 TEST_CASE("a file that only its owner and root can change is fine, also below a sticky directory") {
@@ -77,4 +79,73 @@ TEST_CASE("a link is judged by what it points to") {
   fs::create_symlink(real, link);
   CHECK(insecure(link) == real.string() + " is writable by everyone (mode 0666)");
   CHECK(contains(insecure(folder.path() / "gone.so").value_or(""), "No such file"));
+}
+
+TEST_CASE("every folder that a link lies in or leads through is on the way") {
+  const PluginFolder folder;
+  const fs::path safe = folder.path() / "safe", open = folder.path() / "open", own = folder.path() / "own";
+  for (const fs::path& each : {safe, open, own}) {
+    fs::create_directory(each);
+    chmod(each.c_str(), 0755);
+  }
+  std::ofstream(safe / "a.so") << "x";
+  chmod((safe / "a.so").c_str(), 0644);
+  fs::create_symlink("../safe/a.so", open / "a.so");
+  fs::create_symlink("../safe/a.so", own / "a.so");
+  fs::create_symlink("../open/a.so", own / "two.so");
+  fs::create_symlink(open, own / "folder");
+  for (const char* name : {"own/a.so", "own/two.so", "own/folder/a.so", "own/folder/../safe/a.so", "own/./../own/a.so"})
+    CHECK_MESSAGE(!insecure(folder.path() / name), name);
+  for (const mode_t mode : {0777, 01777}) {
+    chmod(open.c_str(), mode);
+    const std::string problem = fmt::format("{} is writable by everyone (mode {:04o})", open.string(), mode);
+    CHECK(!insecure(own / "a.so"));
+    CHECK(insecure(open / "a.so") == problem);  // where the name ends with the link
+  }
+  chmod(open.c_str(), 0777);
+  for (const char* name : {"own/two.so", "own/folder/a.so", "own/folder/../safe/a.so"})
+    CHECK_MESSAGE(contains(insecure(folder.path() / name).value_or(""), "open is writable by everyone"), name);
+}
+
+TEST_CASE("a link of somebody else's and links in a circle are told") {
+  const PluginFolder folder;
+  chmod(folder.path().c_str(), 0755);
+  std::ofstream(folder.path() / "a.so") << "x";
+  const fs::path link = folder.path() / "link.so", loop = folder.path() / "loop.so";
+  fs::create_symlink("loop.so", loop);
+  CHECK(contains(insecure(loop).value_or(""), "Too many levels of symbolic links"));
+  CHECK(contains(insecure(folder.path() / "a.so" / "..").value_or(""), "Not a directory"));
+  if (geteuid() != 0) return test_report::skipped("needs root, to give a link away");
+  fs::create_symlink("a.so", link);
+  CHECK(!insecure(link));
+  REQUIRE(lchown(link.c_str(), 65534, 65534) == 0);
+  CHECK(insecure(link) == link.string() + " belongs to user 65534, wanted root or user 0");
+}
+
+TEST_CASE("a list of users who may write is no private group") {
+  const PluginFolder folder;
+  const fs::path file = folder.path() / "a.so";
+  std::ofstream(file) << "x";
+  chmod(file.c_str(), 0664);
+  if (geteuid() != 0) return test_report::skipped("needs root, whose group nobody else is in");
+  CHECK(!insecure(file));
+  // Version 2; user rw, user 65534 rw, group r, mask rw, others r: each a tag, its rights and an id.
+  const unsigned char list[] = {2, 0,   0,    0,    1,    0,    6,    0, 255, 255,  255,  255,  2,    0,    6,
+                                0, 254, 255,  0,    0,    4,    0,    4, 0,   0xff, 0xff, 0xff, 0xff, 0x10, 0,
+                                6, 0,   0xff, 0xff, 0xff, 0xff, 0x20, 0, 4,   0,    0xff, 0xff, 0xff, 0xff};
+  if (setxattr(file.c_str(), "system.posix_acl_access", list, sizeof list, 0) != 0)
+    return test_report::skipped("needs a file system with access control lists");
+  CHECK(insecure(file) == file.string() + " is writable by its group (mode 0664)");
+}
+
+TEST_CASE("a folder in which files are looked for is a place where others could put one") {
+  const PluginFolder folder;
+  const fs::path open = folder.path() / "open";
+  fs::create_directory(open);
+  chmod(open.c_str(), 01777);
+  CHECK(!insecure_folder(folder.path()));
+  CHECK(!insecure_folder(folder.path() / "not" / "there"));
+  const std::string problem = open.string() + " is writable by everyone (mode 1777)";
+  CHECK(insecure_folder(open) == problem);
+  CHECK(insecure_folder(open / "not" / "there") == problem);  // whoever makes it has it
 }

@@ -10,11 +10,13 @@
 #include <csignal>
 #include <cstring>
 
-#include "lib/base/file.hpp"
+#include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/sha256.hpp"
 #include "lib/base/unwinder.hpp"
 #include "lib/base/utf8.hpp"
+#include "lib/elf/library.hpp"
+#include "lib/elf/links.hpp"
 
 namespace hexad::config {
 namespace {
@@ -56,14 +58,13 @@ std::string read_all(int fd) {
 }
 
 // Why the file is not to be opened; "" if it is what the manifest says.
-std::string refusal(const std::filesystem::path& file, const std::string& sha256) {
-  try {
-    const std::string bytes = read_file(file);
-    if (sha256_hex(std::as_bytes(std::span(bytes))) == sha256) return "";
+std::string refusal(const ResolvedFile& file, const std::string& sha256, bool trusted) {
+  constexpr uint64_t kMost = uint64_t{64} << 20;
+  if (file.size() > kMost) return fmt::format("it has {} bytes, a check library has at most {}", file.size(), kMost);
+  std::vector<std::byte> bytes(file.size());
+  if (!file.read(bytes) || sha256_hex(bytes) != sha256)
     return "its digest is not the manifest's: build or copy the plugin, its check library and its manifest together";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
+  return trusted ? "" : elf::insecure_needed(file).value_or("");
 }
 
 // How the call failed; "" if it did not.
@@ -88,21 +89,27 @@ Json called(hexad_check_fn check, const std::string& input) {
 }
 
 // The library is looked at and opened while the parent still makes the input.
-Json answer_of(const std::filesystem::path& library, const std::string& sha256, int parent) {
-  if (const std::string why = refusal(library, sha256); !why.empty()) return {{"problem", "is refused: " + why}};
-  set_up_unwinder();
-  void* const opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+Json answer_of(const ResolvedFile& library, const std::string& sha256, bool trusted, int parent) {
+  void* opened = nullptr;
+  std::string failure = "undefined symbol: hexad_plugin_check_v1";
+  try {
+    if (const std::string why = refusal(library, sha256, trusted); !why.empty())
+      return {{"problem", "is refused: " + why}};
+    set_up_unwinder();
+    opened = elf::open_library(library, RTLD_NOW | RTLD_LOCAL, failure);
+  } catch (const Error& error) {
+    return {{"problem", fmt::format("is refused: {}", error.what())}};
+  }
   void* const symbol = opened ? ::dlsym(opened, "hexad_plugin_check_v1") : nullptr;
   if (symbol) return called(reinterpret_cast<hexad_check_fn>(symbol), read_all(parent));
-  const char* const error = ::dlerror();
-  return {{"problem", fmt::format("failed: {}", error ? error : "it has no hexad_plugin_check_v1")}};
+  return {{"problem", "failed: " + failure}};
 }
 
 }  // namespace
 
-void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent) {
+void serve_check(const ResolvedFile& library, const std::string& sha256, bool trusted, int parent) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT}) ::signal(signal, SIG_DFL);
-  write_all(parent, json_text(answer_of(library, sha256, parent)));
+  write_all(parent, json_text(answer_of(library, sha256, trusted, parent)));
   ::shutdown(parent, SHUT_WR);  // the parent does not wait until this process is gone
 }
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/base/file/permissions.hpp"
+#include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/process/start.hpp"
 
@@ -151,9 +151,15 @@ std::shared_ptr<CheckLibrary> CheckLibrary::of(const Installed& installed, bool 
 CheckLibrary::CheckLibrary(const plugin::Candidate& plugin, bool allow_insecure)
     : plugin_(plugin.manifest->name),
       file_(plugin.manifest_path.parent_path() / plugin.manifest->check_library),
-      sha256_(plugin.manifest->check_sha256) {
-  const bool trusted = plugin.trusted || allow_insecure;
-  if (const auto why = trusted ? std::nullopt : insecure(file_)) refusal_ = "is refused: " + *why;
+      sha256_(plugin.manifest->check_sha256),
+      trusted_(plugin.trusted || allow_insecure) {
+  try {
+    opened_.emplace(file_, refuse_file, trusted_);
+    if (const auto why = trusted_ || opened_->insecure() ? opened_->insecure() : plugin.insecure)
+      refusal_ = "is refused: " + *why;
+  } catch (const Error& error) {
+    refusal_ = fmt::format("is refused: {}", error.what());
+  }
   start();
 }
 
@@ -164,7 +170,7 @@ void CheckLibrary::start() {
     const process::Descriptor nothing = process::null_device();
     child_ = process::Child(process::fork_here(setup_of(nothing), [&, &parents = ours, end = its.get()] {
       parents.close();
-      serve_check(file_, sha256_, end);
+      serve_check(*opened_, sha256_, trusted_, end);
       return 0;
     }));
     socket_ = std::move(ours);

@@ -2,12 +2,14 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/config/declaration/catalog.hpp"
 #include "core/config/declaration/declared_rules.hpp"
 #include "core/config/declaration/scope.hpp"
+#include "lib/base/file/resolved_file.hpp"
 #include "lib/process/child.hpp"
 
 namespace hexad::config {
@@ -38,15 +40,18 @@ class CheckLibrary {
   std::string plugin_;
   std::filesystem::path file_;
   std::string sha256_;
+  bool trusted_;
+  std::optional<ResolvedFile> opened_;
   std::string refusal_;  // why there is no process
   bool is_asked_ = false;
   process::Child child_;
   process::Descriptor socket_;
 };
 
-// The process in which a check library runs. Opens the library if its digest is `sha256`, reads the input
-// (hexad/check.h) from the socket `parent` until that side has ended, and writes one JSON object: {"findings":
-// [[severity, key, message], ...], "names": {name: value, ...}}, or {"problem": text} and what else there is.
-void serve_check(const std::filesystem::path& library, const std::string& sha256, int parent);
+// The process in which a check library runs. Opens the library if its digest is `sha256` and, where it is not
+// `trusted`, nobody else could have changed what it needs. Reads the input (hexad/check.h) from the socket `parent`
+// until that side has ended, and writes one JSON object: {"findings": [[severity, key, message], ...], "names": {name:
+// value, ...}}, or {"problem": text} and what else there is.
+void serve_check(const ResolvedFile& library, const std::string& sha256, bool trusted, int parent);
 
 }  // namespace hexad::config

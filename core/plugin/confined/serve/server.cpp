@@ -57,8 +57,8 @@ hexad_code load_plugin(ServedCall& call) {
   PluginName wanted;
   wanted.kind = static_cast<Kind>(call.in.get<int32_t>()), wanted.name = call.in.text();
   if (candidate.manifest->plugin() != wanted) candidate.manifest = candidate.manifest->of(wanted);
-  check_before_load(candidate, Options(), nullptr);
-  auto* made = new Served{open_plugin(*candidate.manifest, path, served_host()), nullptr, "", ""};
+  const ResolvedFile file = check_before_load(candidate, Options(), nullptr);
+  auto* made = new Served{open_plugin(*candidate.manifest, file, served_host()), nullptr, "", ""};
   const hexad_plugin_desc& desc = *made->plugin.desc;
   made->kind = make_kind_server(made->plugin);
   made->who = fmt::format("{} '{}'", kind_name(made->plugin.kind()), made->plugin.manifest.name);
