@@ -101,11 +101,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   hexad::plugin::install_crash_report();  // environments are called in this process
   std::signal(SIGCHLD, SIG_DFL);          // where it is ignored, the kernel reaps children, and how they ended is lost
-<<<<<<< HEAD
-  hexad::cli::log_to_standard_error("hexad");
-=======
   hexad::process::raise_open_files();     // connections of ranks, files of models; children inherit it
-  spdlog::set_default_logger(spdlog::stderr_color_mt("hexad"));  // standard output is for answers
->>>>>>> h-peers
+  hexad::cli::log_to_standard_error("hexad");
   return hexad::cli::run_program("hexad", [&] { return run(argc, argv); });
 }
