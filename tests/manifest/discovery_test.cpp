@@ -173,7 +173,7 @@ TEST_CASE("list and info say what is found, shadowed and refused, and why") {
                  "loss      toy                  1.2.0     ok        " + first.path().string() + "/libtoy.so"));
   CHECK(contains(text.str(),
                  "loss      toy                  1.2.0     shadowed  " + second.path().string() + "/libtoy.so"));
-  CHECK(contains(text.str(), "libgone.so: No such file or directory. The manifest "));
+  CHECK(contains(text.str(), "libgone.so: cannot be opened: No such file or directory. Its manifest names it"));
   CHECK(contains(text.str(), "libz.hexad.json: not JSON"));
   CHECK(contains(text.str(), "searched:\n  plugins.paths      " + first.path().string() + " (1 manifest)\n"));
 
