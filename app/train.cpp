@@ -10,7 +10,7 @@
 
 #include "app/commands.hpp"
 #include "app/early_end.hpp"
-#include "app/open_files.hpp"
+#include "app/inference/open_files.hpp"
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
 #include "compat/compat.hpp"
@@ -163,7 +163,7 @@ int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   std::signal(SIGUSR1, SIG_IGN);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   check_world(resolved, launch);
-  require_open_files(launch.world);
+  inference::require_open_files(launch.world);
   try {
     const cluster::Bootstrap bootstrap =
         cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS, &interruption.interrupted);
@@ -185,7 +185,7 @@ int run(const TrainArguments& arguments) {
   if (!arguments.in_process) spawner.emplace();
   config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   if (launch) check_world(resolved, *launch);
-  require_open_files(arguments.in_process ? 1 : ranks_of(resolved));
+  inference::require_open_files(arguments.in_process ? 1 : ranks_of(resolved));
   algorithm::require_ready(resolved, launch.has_value());
   has_begun = true;
   const EarlyEnd early_end(interruption, [&] {

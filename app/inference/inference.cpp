@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "app/open_files.hpp"
+#include "app/inference/open_files.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cluster/policy.hpp"
@@ -107,7 +107,7 @@ std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cl
   checkpoint::require_intact_model(run.policy.model_name);
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
-  cli::require_open_files(worker_options.world_size);
+  require_open_files(worker_options.world_size);
   worker_options.program = program;
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
   return std::make_unique<cluster::WorkerGroup>(spawner, worker_options);

@@ -1,9 +1,9 @@
-#include "app/open_files.hpp"
+#include "app/inference/open_files.hpp"
 
 #include "lib/base/error.hpp"
 #include "lib/process/open_files.hpp"
 
-namespace hexad::cli {
+namespace hexad::inference {
 
 void require_open_files(int ranks) {
   // Rank 0 has most: measured, 26 and 3 a rank with a plugin in C; backends add a connection a rank and group.
@@ -17,4 +17,4 @@ void require_open_files(int ranks) {
       ranks, ranks == 1 ? "" : "s", wanted, got);
 }
 
-}  // namespace hexad::cli
+}  // namespace hexad::inference
