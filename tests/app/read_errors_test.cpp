@@ -13,7 +13,7 @@ using toy::TempDir;
 
 namespace {
 
-// read(2) of the file TOY_BAD_FILE fails from byte TOY_GOOD_BYTES on.
+// read(2) and pread(2) of the file TOY_BAD_FILE fail from byte TOY_GOOD_BYTES on.
 constexpr const char* kDisk = R"C(
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,21 +22,30 @@ constexpr const char* kDisk = R"C(
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-__attribute__((visibility("default"))) ssize_t read(int descriptor, void *bytes, size_t count) {
+#define SEEN __attribute__((visibility("default"))) ssize_t
+// Of count bytes from `at` those that the disk has; -1: none.
+static ssize_t sound(int descriptor, off_t at, size_t count) {
   const char *bad = getenv("TOY_BAD_FILE"), *good = getenv("TOY_GOOD_BYTES");
   char link[64], name[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   const ssize_t length = bad && good ? readlink(link, name, sizeof name - 1) : -1;
-  if (length > 0) {
-    name[length] = 0;
-    if (strcmp(name, bad) == 0) {
-      const off_t at = lseek(descriptor, 0, SEEK_CUR), end = atol(good);
-      if (at >= end) return errno = EIO, -1;
-      if (at + (off_t)count > end) count = (size_t)(end - at);
-    }
-  }
-  return ((ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read"))(descriptor, bytes, count);
+  if (length <= 0) return count;
+  name[length] = 0;
+  const off_t end = atol(good);
+  if (strcmp(name, bad) != 0 || at + (off_t)count <= end) return count;
+  return at >= end ? (errno = EIO, -1) : end - at;
 }
+SEEN read(int descriptor, void *bytes, size_t count) {
+  const ssize_t some = sound(descriptor, lseek(descriptor, 0, SEEK_CUR), count);
+  if (some < 0) return -1;
+  return ((ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read"))(descriptor, bytes, some);
+}
+SEEN pread(int descriptor, void *bytes, size_t count, off_t at) {
+  const ssize_t some = sound(descriptor, at, count);
+  if (some < 0) return -1;
+  return ((ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(descriptor, bytes, some, at);
+}
+SEEN pread64(int descriptor, void *bytes, size_t count, off_t at) { return pread(descriptor, bytes, count, at); }
 )C";
 
 // The program beside a disk that has the first `good` bytes of `file` and fails at the next.
