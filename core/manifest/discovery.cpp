@@ -49,7 +49,7 @@ Candidate read_candidate(const fs::path& manifest_path, bool trusted) {
 void add_further(std::vector<Candidate>& candidates, size_t folder_begin) {
   const size_t folder_end = candidates.size();
   for (size_t i = folder_begin; i < folder_end; ++i) {
-    if (!candidates[i].manifest) continue;
+    if (!candidates[i].manifest || candidates[i].manifest->also.empty()) continue;
     const Candidate first = candidates[i];
     for (const PluginName& further : first.manifest->also) {
       const auto is_it = [&](const Candidate& c) { return c.manifest && c.manifest->plugin() == further; };

@@ -1,6 +1,6 @@
 #include "lib/yaml/secret.hpp"
 
-#include <functional>
+#include <string_view>
 
 #include "lib/base/error.hpp"
 #include "lib/base/said/secret.hpp"
@@ -17,20 +17,30 @@ bool can_be_secret(const Node& value, std::string_view key) {
                            : value.is_int() && !key.ends_with("token");
 }
 
+// A node's place in the tree; its text is made where it is asked for, which a message alone does.
+struct Place {
+  const Place* above = nullptr;
+  std::string_view key;  // of a map; empty: `index` of a list
+  size_t index = 0;
+
+  std::string text() const {
+    const std::string name = key.empty() ? std::to_string(index) : std::string(key);
+    return above && above->above ? above->text() + "." + name : name;
+  }
+};
+
 // Visits what is no container, `secret`: by the name that it stands under. Values below "..._env" are names of
 // variables.
-void visit(const Node& node, const std::string& path, bool secret, bool below_names,
-           const std::function<void(const Node&, const std::string& path, bool secret)>& take) {
-  const auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
-  if (!node.source().empty() || !node.is_container()) return take(node, path, secret);
+void visit(const Node& node, const Place& place, bool secret, bool below_names, const auto& take) {
+  if (!node.source().empty() || !node.is_container()) return take(node, place, secret);
   if (node.is_list()) {
     for (size_t i = 0; i < node.items().size(); ++i)
-      visit(node.items()[i], below(std::to_string(i)), secret, below_names, take);
+      visit(node.items()[i], {&place, {}, i}, secret, below_names, take);
     return;
   }
   for (const auto& [key, value] : node.entries()) {
-    const bool named = !below_names && names_secret(key) && (value.is_list() || can_be_secret(value, key));
-    visit(value, below(key), named, key.ends_with("_env"), take);
+    const bool named = !below_names && (value.is_list() || can_be_secret(value, key)) && names_secret(key);
+    visit(value, {&place, key}, named, key.ends_with("_env"), take);
   }
 }
 
@@ -44,7 +54,7 @@ void mask(Node& node, bool secret, bool below_names) {
     for (Node& item : node.items()) mask(item, secret, below_names);
   } else if (node.is_map()) {
     for (auto& [key, value] : node.entries()) {
-      const bool named = !below_names && names_secret(key) && (value.is_list() || can_be_secret(value, key));
+      const bool named = !below_names && (value.is_list() || can_be_secret(value, key)) && names_secret(key);
       mask(value, named, key.ends_with("_env"));
     }
   } else if (secret && (node.is_string() || node.is_int())) {
@@ -63,18 +73,18 @@ Node without_secrets(const Node& root) {
 }
 
 void keep_secrets(const Node& root) {
-  visit(root, "", false, false, [](const Node& node, const std::string&, bool secret) {
+  visit(root, {}, false, false, [](const Node& node, const Place&, bool secret) {
     if (secret && (node.is_string() || node.is_int())) keep_secret(python_str(node));
   });
 }
 
 void refuse_masked(const Node& root) {
-  visit(root, "", false, false, [&](const Node& node, const std::string& path, bool secret) {
+  visit(root, {}, false, false, [&](const Node& node, const Place& at, bool secret) {
     if (!node.is_string()) return;
     const std::string& text = node.as_string();
     const bool in_url = text.find("://") != text.npos && text.find(std::string(kMasked) + "@") != text.npos;
     if (!(secret && text == kMasked) && !in_url) return;
-    const std::string place = node.location().text();
+    const std::string place = node.location().text(), path = at.text();
     fail(ErrorKind::config,
          "{}{}: here was a secret, which was left out when the configuration was written. Give it again: {}=..., or "
          "${{oc.env:NAME}} in the file, for what the environment has",

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <filesystem>
 #include <istream>
+#include <memory>
 #include <streambuf>
 #include <string>
-#include <vector>
 
 namespace hexad {
 
@@ -31,13 +31,20 @@ class FileBuffer : public std::streambuf {
 
  protected:
   int_type underflow() override {
-    if (bytes_.empty()) bytes_.resize(kBytes);
-    ssize_t count = 0;
-    do count = ::read(descriptor_, bytes_.data(), kBytes);
-    while (count < 0 && errno == EINTR);
-    if (count < 0) refuse_(file_, "cannot be read", errno);
-    setg(bytes_.data(), bytes_.data(), bytes_.data() + std::max<ssize_t>(count, 0));
+    if (!bytes_) bytes_ = std::make_unique_for_overwrite<char[]>(kBytes);
+    const std::streamsize count = read_some(bytes_.get(), kBytes);
+    setg(bytes_.get(), bytes_.get(), bytes_.get() + count);
     return count > 0 ? traits_type::to_int_type(bytes_[0]) : traits_type::eof();
+  }
+  // What is wanted beyond the buffer goes where it is wanted, and not through the buffer.
+  std::streamsize xsgetn(char* to, std::streamsize wanted) override {
+    const std::streamsize buffered = std::min<std::streamsize>(wanted, egptr() - gptr());
+    std::copy_n(gptr(), buffered, to);
+    gbump(static_cast<int>(buffered));
+    std::streamsize got = buffered;
+    for (std::streamsize count = 1; got < wanted && count > 0; got += count)
+      count = read_some(to + got, static_cast<size_t>(wanted - got));
+    return got;
   }
   // -1 for a pipe.
   pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
@@ -51,11 +58,20 @@ class FileBuffer : public std::streambuf {
   }
 
  private:
+  // 0: the end.
+  std::streamsize read_some(char* to, size_t most) const {
+    ssize_t count = 0;
+    do count = ::read(descriptor_, to, most);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) refuse_(file_, "cannot be read", errno);
+    return std::max<ssize_t>(count, 0);
+  }
+
   static constexpr size_t kBytes = 1 << 16;
   std::string file_;
   int descriptor_;
   RefuseFile refuse_;
-  std::vector<char> bytes_;
+  std::unique_ptr<char[]> bytes_;
 };
 
 class InputFile : public std::istream {

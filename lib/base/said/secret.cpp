@@ -130,6 +130,11 @@ bool names_secret(std::string_view key) {
   static constexpr std::array<std::string_view, 12> kOfModels = {
       "eos_token",  "bos_token", "pad_token",  "unk_token",   "sep_token", "cls_token",
       "mask_token", "per_token", "stop_token", "image_token", "end_token", "audio_token"};
+  // Every key of a configuration comes here; few end as one of these does.
+  constexpr std::string_view kEnds = "en ys ey id et ts rd ds se wd al ls ie on";
+  if (key.size() < 2) return false;
+  const char end[] = {static_cast<char>(key[key.size() - 2] | 0x20), static_cast<char>(key.back() | 0x20)};
+  if (kEnds.find({end, 2}) == kEnds.npos) return false;
   const std::string name = plain_name(key);
   return ends_in_any(name, kSecrets) && !ends_in_any(name, kOfModels);
 }
