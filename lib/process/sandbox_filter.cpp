@@ -142,7 +142,7 @@ class Program {
  private:
   void load(size_t offset) { code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset))); }
   // Its lower half: those above are of 32 bits, and the kernel looks at no more. Both machines begin with that half.
-  void argument(unsigned which) { load(offsetof(seccomp_data, args) + 8 * which); }
+  void argument(unsigned which) { load(offsetof(seccomp_data, args) + size_t{8} * which); }
   void answer(uint32_t action) { code_.push_back(BPF_STMT(BPF_RET | BPF_K, action)); }
   void jump(uint16_t test, uint32_t value, uint8_t if_so, uint8_t if_not) {
     code_.push_back(BPF_JUMP(static_cast<uint16_t>(BPF_JMP | test | BPF_K), value, if_so, if_not));

@@ -21,7 +21,7 @@
 namespace hexad::process {
 namespace {
 
-constexpr size_t kMaxPacket = 128 * 1024;
+constexpr size_t kMaxPacket = size_t{128} * 1024;
 constexpr int kMostInput = 64 * 1024;
 constexpr std::chrono::seconds kEndPatience{5};
 

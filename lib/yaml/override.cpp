@@ -20,7 +20,7 @@ namespace {
 Node spelled(const Node& value) { return value.is_string() ? Node(word_value(value.as_string())) : value; }
 
 Node to_int(const Node& value) {
-  const Node number = spelled(value);
+  Node number = spelled(value);
   if (number.is_int() && !value.is_bool()) return number;
   if (value.is_bool()) return Node(int64_t{value.as_bool()});
   if (value.is_double() && std::abs(value.as_double()) < 9e15) return Node(static_cast<int64_t>(value.as_double()));
@@ -37,7 +37,7 @@ Node to_float(const Node& value) {
 Node to_bool(const Node& value) {
   if (value.is_null()) return Node(false);
   if (value.is_number()) return Node(value.as_double() != 0);
-  const Node word = spelled(value);
+  Node word = spelled(value);
   if (word.is_bool()) return word;
   cannot("bool", value);
 }

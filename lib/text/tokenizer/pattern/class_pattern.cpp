@@ -27,7 +27,7 @@ std::string ClassPattern::pattern(Class& open) {
     const std::string others = open.members.empty() ? "(?s:.)" : fmt::format("[^{}]", open.members);
     return open.parts.empty() ? others : fmt::format("(?:(?!{}){})", fmt::join(open.parts, "|"), others);
   }
-  const std::string last = side(open);
+  std::string last = side(open);
   if (open.sides.empty()) return last;
   const std::string all = fmt::format("(?:(?={}){})", fmt::join(open.sides, ")(?="), last);
   return open.negative ? fmt::format("(?:(?!{})(?s:.))", all) : all;
