@@ -69,7 +69,7 @@ class HandlerStack {
   HandlerStack(const HandlerStack&) = delete;
 
  private:
-  static constexpr size_t kSize = 64 * 1024;
+  static constexpr size_t kSize = size_t{64} * 1024;
   std::unique_ptr<unsigned char[]> memory_;
 };
 

@@ -1,6 +1,6 @@
 #include "core/algorithm/run/interruption.hpp"
 
-#include <ranges>
+#include <algorithm>
 
 namespace hexad::algorithm {
 namespace {
@@ -35,7 +35,7 @@ void Interruption::will_make(const fs::path& path) {
     missing.push_back({at, /*is_whole=*/false});
   }
   const std::scoped_lock lock(mutex_);
-  for (Made& made : std::views::reverse(missing)) made_.push_back(std::move(made));
+  made_.insert(made_.end(), missing.rbegin(), missing.rend());
 }
 
 void Interruption::has_made(const fs::path& folder) {
@@ -47,12 +47,12 @@ void Interruption::take_back(const std::function<void()>& then) {
   const std::scoped_lock lock(mutex_);
   if (has_trained) return;
   std::error_code error;
-  for (const Made& made : std::views::reverse(made_)) {
+  std::for_each(made_.rbegin(), made_.rend(), [&](const Made& made) {
     if (made.is_whole)
       remove_whole(made.path);
     else
       fs::remove(made.path, error);
-  }
+  });
   made_.clear();
   if (then) then();
 }

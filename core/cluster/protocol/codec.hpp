@@ -58,7 +58,7 @@ Json encode(const T& value) {
     return value ? encode(*value) : Json();
   } else if constexpr (requires { Fields<T>::row; }) {
     Json json = Fields<T>::row ? Json::array() : Json::object();
-    Fields<T>::visit(value, [&](const char* name, const auto& field) {
+    Fields<T>::visit(value, [&]([[maybe_unused]] const char* name, const auto& field) {
       if constexpr (Fields<T>::row)
         json.push_back(encode(field));
       else
@@ -134,7 +134,7 @@ void decode(const Json& json, T& value) {
     if (!json.is_null()) decode(json, value.emplace());
   } else if constexpr (requires { typename T::mapped_type; }) {
     need(json.is_object(), json, "a map");
-    for (const auto& [name, element] : json.items()) at(name, [&] { decode(element, value[name]); });
+    for (const auto& entry : json.items()) at(entry.key(), [&] { decode(entry.value(), value[entry.key()]); });
   } else if constexpr (requires { typename T::value_type; }) {
     need(json.is_array(), json, "a list");
     value.resize(json.size());
@@ -146,7 +146,7 @@ void decode(const Json& json, T& value) {
     constexpr bool row = Fields<T>::row;
     need(row ? json.is_array() : json.is_object(), json, row ? "a list" : "a map");
     size_t index = 0;
-    Fields<T>::visit(value, [&](const char* name, auto& field) {
+    Fields<T>::visit(value, [&]([[maybe_unused]] const char* name, auto& field) {
       if constexpr (row)
         at(index, [&] { decode(member(json, index), field); }), ++index;
       else

@@ -18,7 +18,7 @@ std::optional<yaml::Node> taken(yaml::Node& root, const std::string& path) {
   const auto [map, name] = holder(root, path);
   if (!map || !map->child(name)) return std::nullopt;
   yaml::Node value = std::move(*map->child(name));
-  std::erase_if(map->entries(), [&](const auto& entry) { return entry.first == name; });
+  std::erase_if(map->entries(), [&name = name](const auto& entry) { return entry.first == name; });
   return value;
 }
 

@@ -58,7 +58,7 @@ std::string selecting_keys(const JsonMembers& keys, std::string_view select) {
   const JsonMembers when = json_members(member(choice, "when").value_or("")).value_or(JsonMembers());
   Object selecting;
   for (const auto& [path, value] : keys) {
-    const auto is_above = [&](const auto& each) {
+    const auto is_above = [&path = path](const auto& each) {
       return each.first == path || each.first.starts_with(std::string(path) + ".");
     };
     if (std::ranges::any_of(when, is_above)) selecting.add(path, value);

@@ -15,7 +15,7 @@ Json message(const std::string& role, const std::string& content) { return {{"ro
 
 // The answer in the column that output_key names.
 std::string named_answer(const Row& row, const std::string& key) {
-  const std::string answer = text_field(row, key);
+  std::string answer = text_field(row, key);
   if (!trimmed(answer).empty()) return answer;
   fail(ErrorKind::data,
        "{}: field '{}' is empty, and output_key names it as the answer. Give the row an answer or leave it out; where "
