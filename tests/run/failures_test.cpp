@@ -97,7 +97,7 @@ TEST_CASE("a rank that is stopped in a step of TP2 and PP2 ends the run in time"
   const std::string error = end_of(kMegatron, 4, 0, SIGSTOP);
   CHECK_MESSAGE(contains(error, "hexad: rank 0 on "), error);
   CHECK_MESSAGE(contains(error, " gave no sign of life for "), error);
-  CHECK_MESSAGE(contains(error, "\n    rank 1: backend 'megatron'"), error);
+  CHECK_MESSAGE(contains(error, "\n      rank 1: backend 'megatron'"), error);
   CHECK_MESSAGE(contains(error, "over group 'tp.backend0' of ranks [0, 1] failed; missing: rank 0 ("), error);
 }
 
