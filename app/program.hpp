@@ -21,8 +21,8 @@ void print_raw();
 void open_standard_streams();
 
 // Stands behind std::cout as long as it lives, and writes line by line, what a terminal would obey shown by number
-// (lib/base/said/printable.hpp) until pass_raw() is called. Output that cannot be written throws
-// Error(data) out of the stream, with the reason.
+// (lib/base/said/printable.hpp) until pass_raw() is called. Output that cannot be written throws Error(data) out of the
+// stream, with the reason.
 class StandardOutput : public std::streambuf {
  public:
   StandardOutput();
