@@ -23,7 +23,7 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(run.out == fmt::format("done after step 60: {}/logs/exp_001/report.html\n", dir.path().string()));
-  CHECK(run.err.starts_with("device    cpu (1 rank)\nbackend   toy_backend 1.2.0 ("));
+  CHECK(run.err.starts_with("device    cpu (1 rank)\ndata      puzzle\nbackend   toy_backend 1.2.0 ("));
   CHECK(contains(run.err, "loss      ppo_clip_c 1.0.0 ("));
   CHECK(contains(run.err, "generator toy_generator 1.2.0 ("));
   CHECK(contains(run.err, "\nstep 60/60  reward "));
@@ -227,6 +227,21 @@ TEST_CASE("what is wrong before the first step is said with the right exit code"
        {"~data.train.kind", "~data.train.size", "~data.train.validation_size",
         "data.train.dataset_name=ResponseDataset", "+data.train.data_path=" + bad},
        "bad.jsonl:2: malformed JSON");
+}
+
+TEST_CASE("a run says at its start which file it reads, and by which columns") {
+  const TempDir dir;
+  dir.write("rows.jsonl", R"({"question": "abcd", "solution": "e"})"
+                          "\n");
+  const std::string rows = (dir / "rows.jsonl").string();
+  const Ended run =
+      toy::run(train(dir, {"~data.train",
+                           "+data.train={dataset_name: ResponseDataset, env_name: exact_answer, data_path: " + rows +
+                               ", input_key: question, output_key: solution}",
+                           "grpo.max_num_steps=1", "grpo.num_prompts_per_step=1", "grpo.val_at_start=false"}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(contains(run.err, "\ndata      " + rows + " (ResponseDataset, input_key: question, output_key: solution)\n"));
 }
 
 TEST_CASE("a run that asks for a GPU where there is none says so in one line and ends with 2") {

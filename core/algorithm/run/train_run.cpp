@@ -56,6 +56,14 @@ void load(const Training& run, const checkpoint::Store::Found& found, const std:
   }
 }
 
+// The rows and the columns that the configuration names: data      train.jsonl (openai_format, output_key: solution).
+std::string data_line(const config::DatasetConfig& data) {
+  std::string read = data.dataset_name;
+  for (const auto& [key, value] : data.spec.items())
+    if (key.ends_with("_key") && value.is_string()) read += fmt::format(", {}: {}", key, value.get<std::string>());
+  return fmt::format("{:9} {}", "data", data.data_path ? fmt::format("{} ({})", *data.data_path, read) : read);
+}
+
 // Weights, optimizer and position of the newest intact checkpoint; a reference policy stays the model that the run
 // began with.
 template <typename Data>
@@ -218,6 +226,7 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   auto started =
       cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
   console.line(device_line(config.cluster.device, started));
+  for (const config::DatasetConfig& data : config.data.train) console.line(data_line(data));
   notes.tell();
   const auto report = [this](const char* role, const cluster::protocol::PluginLine& plugin) {
     console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.name, plugin.version, plugin.path,
@@ -298,9 +307,9 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   const config::RunConfig& config = setup.config;
   rollout::Prompts prompts(config, setup.text.tools());
   plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
-  const rollout::Environments environments = rollout::make_environments(
-      config.env, environment_names_of(config),
-      {plugins, locator(setup.resolved.root), &setup.interruption.interrupted});
+  const rollout::Environments environments =
+      rollout::make_environments(config.env, environment_names_of(config),
+                                 {plugins, locator(setup.resolved.root), &setup.interruption.interrupted});
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);

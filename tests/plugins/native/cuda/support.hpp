@@ -1,12 +1,13 @@
 // Tests of the generator's CUDA kernels: tensors on the device, and how far results are from a wider reference.
 #pragma once
 #include <ATen/Functions.h>
-#include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <random>
+
+#include "plugins/native/cuda/fp8/fp8_linear.hpp"
 
 namespace native_cuda_test {
 
@@ -21,9 +22,7 @@ inline at::Tensor random(at::IntArrayRef shape, double scale = 1) {
 inline at::Tensor poisoned(at::IntArrayRef shape, at::ScalarType dtype = at::kBFloat16) {
   return at::full(shape, std::numeric_limits<double>::quiet_NaN(), at::TensorOptions(dtype).device(kGpu));
 }
-inline __nv_bfloat16* bf16(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<__nv_bfloat16*>(tensor.data_ptr()) : nullptr;
-}
+using hexad::native::cuda::bf16;
 inline at::Tensor wide(const at::Tensor& tensor) { return tensor.to(at::kDouble); }
 
 // ‖got - want‖ / ‖want‖; nan counts as infinite.
