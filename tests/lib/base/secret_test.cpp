@@ -24,6 +24,12 @@ TEST_CASE("URLs lose their passwords, and what their queries have for secrets") 
   CHECK(without_url_secrets("http://h/p?api_key=1&x=2&access_token=3&sig=4#f") ==
         "http://h/p?api_key=***&x=2&access_token=***&sig=***#f");
   CHECK(without_url_secrets("a :// b://") == "a :// b://");
+  for (const char* odd : {"p,w", "p;w", "p^w|x", "p(w)", "[pw]", "{pw}", "p\\w", "p:w@x"}) {
+    CAPTURE(odd);
+    CHECK(without_url_secrets("redis://me:" + std::string(odd) + "@h:6379/0, 2") == "redis://me:***@h:6379/0, 2");
+  }
+  CHECK(without_url_secrets(R"({"url":"http://h:80","to":"a@b"})") == R"({"url":"http://h:80","to":"a@b"})");
+  CHECK(without_url_secrets("[http://h:80/, mailto:a@b]") == "[http://h:80/, mailto:a@b]");
 }
 
 TEST_CASE("an override loses the values under names of secrets") {
