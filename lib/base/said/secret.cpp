@@ -39,9 +39,10 @@ size_t value_end(std::string_view text, size_t at) {
 
 bool is_name_char(char c) { return is_word_char(c) || c == '.' || c == '-'; }
 
-// What a query has for secrets, and no key of a configuration.
+// What a query has for secrets, and no key of a configuration: key, sig, X-Amz-Signature ...
 bool signs(std::string_view parameter) {
-  return parameter == "key" || parameter == "sig" || parameter == "signature" || parameter == "auth";
+  static constexpr std::array<std::string_view, 5> kSigns = {"key", "sig", "signature", "auth", "accesskeyid"};
+  return ends_in_any(words_of(parameter), kSigns);
 }
 
 std::string masked_query(std::string_view query) {
@@ -107,14 +108,15 @@ void leave_out(const std::string& value, std::string& text) {
 
 bool names_secret(std::string_view key) {
   // Beside secret_words(): the keys that are no words of a model's or of a mapping's.
-  static constexpr std::array<std::string_view, 8> kKeys = {"api_keys",   "api_key",     "access_key", "access_key_id",
-                                                            "secret_key", "private_key", "auth_key",   "signing_key"};
+  static constexpr std::array<std::string_view, 12> kKeys = {
+      "account_key", "connection_string", "jwt",        "pat",         "api_keys", "api_key",
+      "access_key",  "access_key_id",     "secret_key", "private_key", "auth_key", "signing_key"};
   // What a model has for tokens.
   static constexpr std::array<std::string_view, 12> kOfModels = {
       "eos_token",  "bos_token", "pad_token",  "unk_token",   "sep_token", "cls_token",
       "mask_token", "per_token", "stop_token", "image_token", "end_token", "audio_token"};
   // Every key of a configuration comes here; few end as one of these does.
-  constexpr std::string_view kEnds = "en ys ey id et ts rd ds se wd al ls ie on";
+  constexpr std::string_view kEnds = "en ys ey id et ts rd ds se wd al ls ie on ng wt at";
   if (key.size() < 2) return false;
   const char end[] = {static_cast<char>(key[key.size() - 2] | 0x20), static_cast<char>(key.back() | 0x20)};
   if (kEnds.find({end, 2}) == kEnds.npos) return false;
@@ -134,6 +136,17 @@ std::string without_url_secrets(std::string_view text) {
     text.remove_prefix(end);
   }
   return out.append(text);
+}
+
+size_t header_secret(std::string_view text) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const size_t colon = text.find(": ");
+  const bool named = colon != text.npos && std::ranges::all_of(text.substr(0, colon), is_name_char) &&
+                     names_secret(text.substr(0, colon));
+  if (!named && !text.starts_with(kScheme)) return text.npos;
+  const size_t at = named ? colon + 2 : kScheme.size();
+  const bool is_line = text.find_first_of(named ? "\r\n{" : " \t\r\n{", at) == text.npos;
+  return at < text.size() && is_line ? at : text.npos;
 }
 
 std::string without_assigned_secrets(std::string_view text) {

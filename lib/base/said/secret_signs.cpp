@@ -21,9 +21,9 @@ bool ends_in_words(std::string_view words, std::string_view last) {
 }
 
 std::span<const std::string_view> secret_words() {
-  static constexpr std::array<std::string_view, 12> kWords = {
-      "token",      "secret", "secrets",    "password",    "passwords", "passphrase",
-      "passwd",     "apikey", "credential", "credentials", "cookie",    "authorization"};
+  static constexpr std::array<std::string_view, 12> kWords = {"token",      "secret",      "secrets", "password",
+                                                              "passwords",  "passphrase",  "passwd",  "apikey",
+                                                              "credential", "credentials", "cookie",  "authorization"};
   return kWords;
 }
 

@@ -25,7 +25,7 @@ struct UserInfo {
 };
 
 // Of a URL from behind its "://" on, whatever follows it in the text: "user:password@host". A password is read with
-// what should be written as %2C and the like (commas, brackets, '^', '|'), but for slashes, '?', '#', blanks and quotes.
+// what should be written as %2C and the like (commas, brackets, '^', '|'); slashes, '?', '#', blanks and quotes end it.
 std::optional<UserInfo> user_info(std::string_view url);
 
 }  // namespace hexad
