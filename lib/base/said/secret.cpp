@@ -41,7 +41,7 @@ bool is_name_char(char c) { return is_word_char(c) || c == '.' || c == '-'; }
 
 // What a query has for secrets, and no key of a configuration: key, sig, X-Amz-Signature ...
 bool signs(std::string_view parameter) {
-  static constexpr std::array<std::string_view, 5> kSigns = {"key", "sig", "signature", "auth", "accesskeyid"};
+  static constexpr std::array<std::string_view, 5> kSigns = {"key", "sig", "signature", "auth", "awsaccess_key_id"};
   return ends_in_any(words_of(parameter), kSigns);
 }
 
