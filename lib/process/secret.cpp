@@ -2,33 +2,30 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <optional>
+
+#include "lib/base/said/secret_signs.hpp"
 
 extern char** environ;
 
 namespace hexad::process {
 namespace {
 
-// Words of a name, between its underscores.
-constexpr std::array<std::string_view, 22> kWords = {
-    "TOKEN", "KEY",         "KEYS",  "SECRET",  "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD",
-    "PASS",  "PASSPHRASE",  "AUTH",  "COOKIE",  "JWT",     "BEARER",   "PAT",       "CREDENTIAL",
-    "CREDS", "CREDENTIALS", "NETRC", "PRIVKEY", "APIKEY",  "DSN"};
-// With no underscore before them too.
-constexpr std::array<std::string_view, 6> kEnds = {"TOKEN", "SECRET", "PASSWORD", "APIKEY", "PASSPHRASE", "PASSWD"};
-constexpr std::array<std::string_view, 4> kNames = {"MYSQL_PWD", "SSHPASS", "PGPASSFILE", "GPG_AGENT_INFO"};
+// Beside those of secret_words(): better that a program misses a variable than that it has a secret.
+constexpr std::array<std::string_view, 11> kMoreWords = {"key", "keys",  "pass",  "auth",    "jwt", "bearer",
+                                                         "pat", "creds", "netrc", "privkey", "dsn"};
+constexpr std::array<std::string_view, 4> kNames = {"mysql_pwd", "sshpass", "pgpassfile", "gpg_agent_info"};
 
 template <typename List>
 bool holds(const List& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// scheme://user:password@host
 bool has_password(std::string_view value) {
-  for (size_t at = 0; (at = value.find("://", at)) != value.npos; at += 3) {
-    const std::string_view authority = value.substr(at + 3, value.find_first_of("/?# \t\n,;", at + 3) - at - 3);
-    const std::string_view user = authority.substr(0, std::min(authority.rfind('@'), authority.size()));
-    if (user.size() < authority.size() && user.find(':') < user.size()) return true;
+  for (size_t at = 0; (at = value.find("://", at)) != value.npos;) {
+    at += 3;
+    const std::optional<UserInfo> info = user_info(value.substr(at));
+    if (info && info->password) return true;
   }
   return false;
 }
@@ -36,15 +33,15 @@ bool has_password(std::string_view value) {
 }  // namespace
 
 bool is_secret(std::string_view name, std::string_view value) {
-  std::string upper(name);
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (upper.starts_with("AWS_") || upper.ends_with("CONNECTION_STRING") || holds(kNames, upper)) return true;
-  for (const std::string_view end : kEnds) {
-    if (upper.ends_with(end)) return true;
+  const std::string words = words_of(name);
+  if (words.starts_with("aws_") || words.ends_with("connection_string") || holds(kNames, words)) return true;
+  for (const std::string_view end : secret_words()) {
+    if (words.ends_with(end)) return true;  // PGPASSWORD: with no underscore before it, too
   }
-  for (size_t at = 0; at <= upper.size();) {
-    const size_t end = std::min(upper.find('_', at), upper.size());
-    if (holds(kWords, std::string_view(upper).substr(at, end - at))) return true;
+  for (size_t at = 0; at <= words.size();) {
+    const size_t end = std::min(words.find('_', at), words.size());
+    const std::string_view word = std::string_view(words).substr(at, end - at);
+    if (holds(secret_words(), word) || holds(kMoreWords, word)) return true;
     at = end + 1;
   }
   return has_password(value);

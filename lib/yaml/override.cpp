@@ -87,13 +87,19 @@ class ValueParser {
     if (at_end()) return node(std::string());
     Node result = element();
     if (peek() == ',') error("a sweep over several values is not supported; quote a text that holds a comma");
-    if (!at_end()) error(fmt::format("unexpected '{}'; quote a text with special characters", peek()));
+    if (!at_end()) error(fmt::format("unexpected '{}'; quote a text with special characters", character()));
     return result;
   }
 
  private:
   bool at_end() const { return position_ >= text_.size(); }
   char peek(size_t ahead = 0) const { return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0'; }
+  // The whole of it, which may be several bytes.
+  std::string_view character() const {
+    size_t size = 1;
+    while ((static_cast<unsigned char>(peek(size)) & 0xC0) == 0x80) ++size;
+    return text_.substr(position_, size);
+  }
   void skip_blanks() {
     while (is_blank(peek())) ++position_;
   }
@@ -215,7 +221,7 @@ class ValueParser {
         break;
       }
     }
-    if (position_ == begin) error(at_end() ? "wanted a value" : fmt::format("unexpected '{}'", peek()));
+    if (position_ == begin) error(at_end() ? "wanted a value" : fmt::format("unexpected '{}'", character()));
     if (is_value && is_word && peek() == '(') return call(text);
     if (!is_word) return checked(std::move(text));
     Node::Value value = word(text);

@@ -60,7 +60,9 @@ void mask(Node& node, bool secret, bool below_names) {
   } else if (secret && (node.is_string() || node.is_int())) {
     node = Node(std::string(kMasked), node.location());
   } else if (node.is_string()) {
-    node = Node(hexad::without_secrets(node.as_string(), kLeastInValue), node.location());
+    std::string text = node.as_string();
+    if (const size_t at = header_secret(text); at != text.npos) text.replace(at, text.npos, kMasked);
+    node = Node(hexad::without_secrets(text, kLeastInValue), node.location());
   }
 }
 
@@ -74,7 +76,10 @@ Node without_secrets(const Node& root) {
 
 void keep_secrets(const Node& root) {
   visit(root, {}, false, false, [](const Node& node, const Place&, bool secret) {
-    if (secret && (node.is_string() || node.is_int())) keep_secret(python_str(node));
+    if (secret && (node.is_string() || node.is_int())) return keep_secret(python_str(node));
+    if (!node.is_string()) return;
+    const size_t at = header_secret(node.as_string());
+    if (at != std::string::npos) keep_secret(std::string_view(node.as_string()).substr(at));
   });
 }
 
@@ -83,7 +88,9 @@ void refuse_masked(const Node& root) {
     if (!node.is_string()) return;
     const std::string& text = node.as_string();
     const bool in_url = text.find("://") != text.npos && text.find(std::string(kMasked) + "@") != text.npos;
-    if (!(secret && text == kMasked) && !in_url) return;
+    const size_t header = header_secret(text);
+    const bool in_header = header != text.npos && std::string_view(text).substr(header) == kMasked;
+    if (!(secret && text == kMasked) && !in_url && !in_header) return;
     const std::string place = node.location().text(), path = at.text();
     fail(ErrorKind::config,
          "{}{}: here was a secret, which was left out when the configuration was written. Give it again: {}=..., or "

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "lib/base/said/secret_signs.hpp"
+
 namespace hexad {
 namespace {
 
@@ -15,24 +17,8 @@ bool is_word_char(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// The last part of a dotted key in lower case, its words apart by '_'.
-std::string plain_name(std::string_view key) {
-  std::string name;
-  for (size_t i = key.rfind('.') == key.npos ? 0 : key.rfind('.') + 1; i < key.size(); ++i) {
-    const char c = key[i];
-    const bool upper = c >= 'A' && c <= 'Z', hump = upper && i > 0 && key[i - 1] >= 'a' && key[i - 1] <= 'z';
-    if (hump) name += '_';
-    name += upper ? static_cast<char>(c - 'A' + 'a') : c == '-' || c == ' ' ? '_' : c;
-  }
-  return name;
-}
-
-bool ends_in(std::string_view name, std::string_view words) {
-  return name.ends_with(words) && (name.size() == words.size() || name[name.size() - words.size() - 1] == '_');
-}
-
 bool ends_in_any(std::string_view name, const auto& list) {
-  return std::ranges::any_of(list, [&](std::string_view words) { return ends_in(name, words); });
+  return std::ranges::any_of(list, [&](std::string_view words) { return ends_in_words(name, words); });
 }
 
 // Where the value that begins at `at` ends: before what can follow a value in a list or a mapping.
@@ -53,9 +39,10 @@ size_t value_end(std::string_view text, size_t at) {
 
 bool is_name_char(char c) { return is_word_char(c) || c == '.' || c == '-'; }
 
-// What a query has for secrets, and no key of a configuration.
+// What a query has for secrets, and no key of a configuration: key, sig, X-Amz-Signature ...
 bool signs(std::string_view parameter) {
-  return parameter == "key" || parameter == "sig" || parameter == "signature" || parameter == "auth";
+  static constexpr std::array<std::string_view, 5> kSigns = {"key", "sig", "signature", "auth", "awsaccess_key_id"};
+  return ends_in_any(words_of(parameter), kSigns);
 }
 
 std::string masked_query(std::string_view query) {
@@ -72,25 +59,23 @@ std::string masked_query(std::string_view query) {
   return out;
 }
 
-// What is behind "://", up to what ends a URL within a text.
-std::string masked_url(std::string_view rest) {
-  const size_t path = std::min(rest.find_first_of("/?#"), rest.size());
-  const std::string_view authority = rest.substr(0, path);
-  std::string out;
-  if (const size_t at = authority.rfind('@'); at != authority.npos) {
-    const size_t colon = authority.substr(0, at).find(':');
-    // Without a colon it may be a token.
-    out += colon == authority.npos ? std::string() : std::string(authority.substr(0, colon + 1));
-    out += std::string(kMasked).append(authority.substr(at));
-  } else {
-    out += authority;
-  }
-  const size_t query = rest.find('?', path);
-  if (query == rest.npos) return out.append(rest.substr(path));
-  const size_t fragment = std::min(rest.find('#', query), rest.size());
-  return out.append(rest.substr(path, query + 1 - path))
-      .append(masked_query(rest.substr(query + 1, fragment - query - 1)))
-      .append(rest.substr(fragment));
+// The user and password at the beginning of what is behind "://" go to `out`, masked, and out of `rest`.
+void mask_user(std::string_view& rest, std::string& out) {
+  const std::optional<UserInfo> info = user_info(rest);
+  if (!info) return;
+  if (info->password) out.append(info->user) += ':';
+  out += kMasked;
+  rest.remove_prefix(info->end);
+}
+
+// A URL from its host on.
+std::string with_masked_query(std::string_view url) {
+  const size_t query = url.find('?');
+  if (query == url.npos) return std::string(url);
+  const size_t fragment = std::min(url.find('#', query), url.size());
+  return std::string(url.substr(0, query + 1))
+      .append(masked_query(url.substr(query + 1, fragment - query - 1)))
+      .append(url.substr(fragment));
 }
 
 // Values that keep_secret() was told. Never destroyed: errors are made until the very end.
@@ -122,33 +107,46 @@ void leave_out(const std::string& value, std::string& text) {
 }  // namespace
 
 bool names_secret(std::string_view key) {
-  static constexpr std::array<std::string_view, 20> kSecrets = {
-      "token",       "api_keys", "api_key",     "apikey",      "access_key", "access_key_id", "secret_key",
-      "private_key", "auth_key", "signing_key", "secret",      "secrets",    "password",      "passwords",
-      "passphrase",  "passwd",   "credential",  "credentials", "cookie",     "authorization"};
+  // Beside secret_words(): the keys that are no words of a model's or of a mapping's.
+  static constexpr std::array<std::string_view, 12> kKeys = {
+      "account_key", "connection_string", "jwt",        "pat",         "api_keys", "api_key",
+      "access_key",  "access_key_id",     "secret_key", "private_key", "auth_key", "signing_key"};
   // What a model has for tokens.
   static constexpr std::array<std::string_view, 12> kOfModels = {
       "eos_token",  "bos_token", "pad_token",  "unk_token",   "sep_token", "cls_token",
       "mask_token", "per_token", "stop_token", "image_token", "end_token", "audio_token"};
   // Every key of a configuration comes here; few end as one of these does.
-  constexpr std::string_view kEnds = "en ys ey id et ts rd ds se wd al ls ie on";
+  constexpr std::string_view kEnds = "en ys ey id et ts rd ds se wd al ls ie on ng wt at";
   if (key.size() < 2) return false;
   const char end[] = {static_cast<char>(key[key.size() - 2] | 0x20), static_cast<char>(key.back() | 0x20)};
   if (kEnds.find({end, 2}) == kEnds.npos) return false;
-  const std::string name = plain_name(key);
-  return ends_in_any(name, kSecrets) && !ends_in_any(name, kOfModels);
+  const std::string name = words_of(key);
+  return (ends_in_any(name, secret_words()) || ends_in_any(name, kKeys)) && !ends_in_any(name, kOfModels);
 }
 
 std::string without_url_secrets(std::string_view text) {
   constexpr std::string_view kScheme = "://", kEnds = " \t\r\n'\"`<>{}|\\^)],";
   std::string out;
   for (size_t at; (at = text.find(kScheme)) != text.npos;) {
-    at += kScheme.size();
-    const size_t end = std::min(text.find_first_of(kEnds, at), text.size());
-    out.append(text.substr(0, at)).append(masked_url(text.substr(at, end - at)));
+    out.append(text.substr(0, at + kScheme.size()));
+    text.remove_prefix(at + kScheme.size());
+    mask_user(text, out);
+    const size_t end = std::min(text.find_first_of(kEnds), text.size());
+    out += with_masked_query(text.substr(0, end));
     text.remove_prefix(end);
   }
   return out.append(text);
+}
+
+size_t header_secret(std::string_view text) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const size_t colon = text.find(": ");
+  const bool named = colon != text.npos && std::ranges::all_of(text.substr(0, colon), is_name_char) &&
+                     names_secret(text.substr(0, colon));
+  if (!named && !text.starts_with(kScheme)) return text.npos;
+  const size_t at = named ? colon + 2 : kScheme.size();
+  const bool is_line = text.find_first_of(named ? "\r\n{" : " \t\r\n{", at) == text.npos;
+  return at < text.size() && is_line ? at : text.npos;
 }
 
 std::string without_assigned_secrets(std::string_view text) {

@@ -17,6 +17,10 @@ bool names_secret(std::string_view key);
 // parameters that names_secret() knows.
 std::string without_url_secrets(std::string_view text);
 
+// Where the secret begins in a text that is no more than a line of HTTP's headers ("X-Api-Key: abc") or a token as a
+// header has it ("Bearer abc"); npos in others.
+size_t header_secret(std::string_view text);
+
 // The text of an override or of a configuration's line, "env.x.token=abc" or "{token: abc}", without the values under
 // names that names_secret() knows, and without those of URLs.
 std::string without_assigned_secrets(std::string_view text);

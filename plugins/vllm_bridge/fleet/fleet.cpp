@@ -41,8 +41,8 @@ void Fleet::submit(std::vector<Request> requests) {
 
 void Fleet::release() {
   if (--held_ > 0) return;
-  const auto now = Clock::now();
-  for (const auto& server : servers_) server->last_progress = now;
+  released_ = Clock::now();
+  for (const auto& server : servers_) server->last_progress = released_;
   dispatch();
 }
 
@@ -125,6 +125,7 @@ void Fleet::send(Entry& entry, Server& server) {
   entry.server = server.index;
   entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear();
   entry.done = false, entry.tokens_before = entry.tokens.size();
+  entry.last_progress = Clock::now();
   if (server.running.empty()) server.last_progress = Clock::now();
   server.running.insert(id);
   server.load += entry.left();
@@ -150,10 +151,12 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
   if (found == journal_.end()) return;
   Entry& entry = *found->second;
   Server& server = *servers_[static_cast<size_t>(entry.server)];
-  server.last_progress = Clock::now();
   if (status != 200) {
     constexpr size_t kMost = 4096;
-    if (entry.error_body.size() < kMost) entry.error_body.append(bytes.substr(0, kMost));
+    entry.error_body.append(bytes.substr(0, kMost));
+    if (entry.error_body.size() < kMost) return;
+    transfers_.abort(entry.transfer);  // it may have no end
+    on_end(id, HttpResult{.status = status, .error = {}});
     return;
   }
   const size_t before = entry.tokens.size();
@@ -162,6 +165,7 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
       take_chunk(entry, server, data);
       return !entry.done;
     });
+    require_progress(entry);
   } catch (const std::exception& error) {
     entry.fault = error.what();
     transfers_.abort(entry.transfer);
@@ -173,8 +177,18 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
     outbox_.put_partial(entry.event(HEXAD_FINISH_NONE));
 }
 
+// Bytes that bring nothing (comments, events without a token) do not keep a request waiting for ever, even where its
+// server goes on with others.
+void Fleet::require_progress(const Entry& entry) const {
+  const Seconds since = Clock::now() - std::max(entry.last_progress, released_);
+  if (held_ == 0 && since > settings_.deadlines.stall)
+    throw std::runtime_error(fmt::format("bytes, and no token for {:.1f} s", since.count()));
+}
+
 void Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
   const Chunk chunk = parse_chunk(server.api, data);
+  if (chunk.done || !chunk.tokens.empty() || !chunk.finish.empty())
+    entry.last_progress = server.last_progress = Clock::now();
   if (chunk.done) {
     entry.done = true;
     return;

@@ -77,6 +77,8 @@ class Fleet {
   bool tells_of_draws(const Server& server, const Request& request);
   void on_bytes(uint64_t id, long status, std::string_view bytes);
   void on_end(uint64_t id, const HttpResult& result);
+  // Throws std::runtime_error if it has waited for too long for something new.
+  void require_progress(const Entry& entry) const;
   void take_chunk(Entry& entry, Server& server, std::string_view data);
   void settle(Entry& entry, const HttpResult& result);
   void wait_again(Entry& entry, const Server& server, const std::string& why);
@@ -102,7 +104,7 @@ class Fleet {
   void put_off(Server& server, const std::string& call, const Answer& answer);
   void put_off(Server& server, const std::string& why);
   void look_around();
-  // It has sent nothing for too long: an attempt in vain for each of its requests.
+  // It has sent nothing new for too long: an attempt in vain for each of its requests.
   void stall(Server& server, const std::string& why);
   void check_health(Server& server);
   void check_lost();
@@ -123,7 +125,7 @@ class Fleet {
   std::optional<std::string> weights_dir_ = "";
   uint64_t attempt_names_ = 0;
   std::string run_name_;  // begins the names of requests: unique among the clients of a server
-  Clock::time_point last_up_ = Clock::now();
+  Clock::time_point last_up_ = Clock::now(), released_ = last_up_;  // released_: when nothing was held any more
   bool ever_up_ = false, warned_of_logprobs_ = false, short_of_descriptors_ = false;
 };
 

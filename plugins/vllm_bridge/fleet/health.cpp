@@ -328,7 +328,7 @@ void Fleet::look_around() {
     if (server->waits_for_weights()) check_health(*server);
     if (!server->up()) continue;
     if (held_ == 0 && !server->running.empty() && now - server->last_progress > settings_.deadlines.stall) {
-      stall(*server, fmt::format("has sent nothing for {:.1f} s", Seconds(now - server->last_progress).count()));
+      stall(*server, fmt::format("has sent no token for {:.1f} s", Seconds(now - server->last_progress).count()));
     } else {
       check_health(*server);
     }

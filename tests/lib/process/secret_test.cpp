@@ -27,12 +27,17 @@ TEST_CASE("variables are secrets by the words of their names, and by passwords i
                            "SSHPASS",
                            "AZURE_STORAGE_CONNECTION_STRING",
                            "VAULT_SECRETS_PATH",
-                           "KEY_PASSPHRASE"})
+                           "KEY_PASSPHRASE",
+                           "X-Auth-Token",
+                           "hubApiKey",
+                           "SESSIONCOOKIE",
+                           "REGISTRY_CREDENTIAL"})
     CHECK_MESSAGE(is_secret(name, "x"), name);
   for (const char* name : {"PATH", "HOME", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "MONKEY", "AUTHOR", "KEYBOARD",
                            "XAUTHORITY", "MAX_TOKENS", "COMPASS", "LANG", "TMPDIR", "PYTHONPATH", "AWSOME", ""})
     CHECK_MESSAGE(!is_secret(name, "x"), name);
-  for (const char* value : {"postgres://me:pw@host/db", "http://u:p@proxy:3128", "a=1,amqp://u:p@h", "x://u:p@w@h"})
+  for (const char* value : {"postgres://me:pw@host/db", "http://u:p@proxy:3128", "a=1,amqp://u:p@h", "x://u:p@w@h",
+                            "redis://:p,w@h", "a://h b://u:p^w@h"})
     CHECK_MESSAGE(is_secret("PLACE", value), value);
   for (const char* value : {"http://host:80/a@b", "http://user@host", "mailto:a@b", "://", "a://", "http://h/x:y@z"})
     CHECK_MESSAGE(!is_secret("PLACE", value), value);

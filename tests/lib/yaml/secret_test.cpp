@@ -72,6 +72,15 @@ TEST_CASE("values under names of secrets, and passwords in URLs, are masked") {
         "    secret: null\n    cookie: \"\"\n");
 }
 
+TEST_CASE("secrets in lines of headers are masked, and asked for again") {
+  const std::string yaml =
+      written("env: {x: {headers: ['Authorization: Bearer abc', 'Accept: json'], auth: Bearer abc}}\n");
+  for (const char* text : {"Authorization: ***", "Accept: json", "Bearer ***"}) check_says(yaml, text);
+  CHECK_MESSAGE(yaml.find("abc") == std::string::npos, yaml);
+  check_says(message_of([&] { hexad::yaml::refuse_masked(hexad::yaml::read_text(yaml, "c.yaml")); }),
+             "env.x.headers.0: here was a secret");
+}
+
 TEST_CASE("a masked value is no value") {
   const auto refused = [](const std::string& text) {
     return message_of([&] { hexad::yaml::refuse_masked(hexad::yaml::read_text(text, "c.yaml")); });
@@ -92,6 +101,7 @@ TEST_CASE("messages about overrides have no secrets") {
   CHECK_MESSAGE(broken.find("qwertz-9999") == std::string::npos, broken);
   const std::string number = load_error("a: 1\n", {"+x.token=99999999999999999999999"});
   CHECK_MESSAGE(number.find("999999999") == std::string::npos, number);
+  check_says(load_error("a: 1\n", {"+x.y=/mod\u00e8le"}), "unexpected '\u00e8'");
   CHECK(load_text("a: 1\n", {"+x.token=abcd-1234"}).as_string("x.token") == "abcd-1234");
 }
 

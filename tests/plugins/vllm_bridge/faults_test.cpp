@@ -84,7 +84,7 @@ TEST_CASE("a sample that has all its tokens when its server is given up is not s
   server.inject(once({.kind = Fault::hang, .after = 12}));
   Wish wish;
   check_sample(wish, bridge.run({wish}).at(0));
-  CHECK(LogLines::all().has("has sent nothing for "));
+  CHECK(LogLines::all().has("has sent no token for "));
   CHECK(server.generations().size() == 1);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a server that hangs is left after its deadline") {
   const auto wishes = many(16);
   auto& samples = bridge.run(wishes);
   for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
-  CHECK(LogLines::all().has("has sent nothing for "));
+  CHECK(LogLines::all().has("has sent no token for "));
 }
 
 TEST_CASE("three failures in a row open the breaker, one does not") {
@@ -250,7 +250,7 @@ TEST_CASE("a request that stalls wherever it goes ends with an error; its neighb
     if (wish.id != 3) check_sample(wish, samples[wish.id]);
   }
   CHECK(samples[3].finish == HEXAD_FINISH_ERROR);
-  CHECK(samples[3].error.starts_with("2 attempts in a row brought no token; the last server has sent nothing for 0."));
+  CHECK(samples[3].error.starts_with("2 attempts in a row brought no token; the last server has sent no token for 0."));
 }
 
 TEST_CASE("a stall after new tokens is no attempt in vain") {
@@ -258,7 +258,7 @@ TEST_CASE("a stall after new tokens is no attempt in vain") {
   Harness bridge({&server}, {{"max_attempts", 1}, {"stall_timeout_s", 0.4}});
   server.inject(once({.kind = Fault::hang, .after = 4}));
   check_sample(Wish{}, bridge.run({Wish{}}, 15).at(0));
-  CHECK(LogLines::all().has("has sent nothing for "));
+  CHECK(LogLines::all().has("has sent no token for "));
 }
 
 TEST_CASE("all descriptors that this process may have are used, and their lack is no server's fault") {

@@ -47,7 +47,7 @@ std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
   if (kind == "kill" || kind == "late_kill")
     return take(since, {own_servers_ ? Parts{server, named, "ended with ", "It is started again in"}
                                      : Parts{server, "requests go on elsewhere"}});
-  const std::vector<Parts> given_up = {{server, "has sent nothing for ", "requests go on elsewhere"},
+  const std::vector<Parts> given_up = {{server, "has sent no token for ", "requests go on elsewhere"},
                                        {server, "failed at /", "requests go on elsewhere"},
                                        {server, "is not well, /health: ", "requests go on elsewhere"}};
   const std::vector<Parts> killed = {{server, "was killed", named, "It is started again in"}};

@@ -44,8 +44,9 @@ class Connection {
     send_all("HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Type: application/json\r\nContent-Length: " +
              std::to_string(body.size()) + "\r\n\r\n" + body);
   }
-  void begin_stream() const {
-    send_all("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+  void begin_stream(int status = 200) const {
+    send_all("HTTP/1.1 " + std::to_string(status) +
+             " X\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
   }
   void chunk(const std::string& data) const {  // "": the stream's end
     char size[32];

@@ -36,9 +36,12 @@ struct Fault {
     let_go,           // [DONE] without a reason, as an abort on the server's side
     short_length,     // finish_reason length before max_tokens
     hang,             // nothing any more
+    drip,             // `text` again and again, in a stream
+    drip_status,      // the same as the body of an answer with `code`
   } kind = none;
   int after = 0;
   int code = 500;
+  const char* text = ": ping\n\n";
 };
 
 class FakeVllm {
@@ -196,6 +199,10 @@ class FakeVllm {
     }
     if (fault.kind == Fault::status)
       return connection.reply(fault.code, R"({"error":{"message":"injected","code":500}})");
+    if (fault.kind == Fault::drip_status) {
+      connection.begin_stream(fault.code);
+      drip(connection, fault.text);
+    }
     const struct Count {
       FakeVllm& self;
       explicit Count(FakeVllm& owner) : self(owner) {
@@ -241,9 +248,15 @@ class FakeVllm {
         throw Gone{};
       }
       connection.chunk(event({token}, {logprob}, stop ? Json("stop") : last ? Json("length") : Json()));
-      if (last && fault.kind == Fault::hang && i + 1 == fault.after) break_off(connection, fault, event, most);
+      const bool goes_on = fault.kind == Fault::hang || fault.kind == Fault::drip;
+      if (last && goes_on && i + 1 == fault.after) break_off(connection, fault, event, most);
       if (last) return;
     }
+  }
+
+  [[noreturn]] void drip(const Connection& connection, const std::string& text) {
+    for (; !stopping_; connection.pass_time(5)) connection.chunk(text);
+    throw Gone{};
   }
 
   // False: the stream ends here, as it should for the client.
@@ -264,6 +277,7 @@ class FakeVllm {
       case Fault::hang:
         while (!stopping_) connection.pass_time(10);
         throw Gone{};
+      case Fault::drip: drip(connection, fault.text);
       default: return fault.kind == Fault::no_finish_chunk;
     }
     return false;
