@@ -1,14 +1,16 @@
 // Ctrl-C, counted.
 #pragma once
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <limits>
 
 namespace hexad::cli {
 
 // The first signal asks for an orderly end, a second press for one at once. One Ctrl-C may come as several signals: a
-// terminal sends SIGINT to all of a job, and a launcher that got one too passes it on as SIGTERM. So a signal within a
-// second of the first is a second press only if all since were of its kind.
+// terminal sends SIGINT to all of a job, and a launcher that got one too passes it on as SIGTERM; timeout(1) sends
+// SIGTERM to its child and to their group. So a signal within a second of the first is a second press only if it is a
+// SIGINT, and all since were.
 class Presses {
  public:
   enum class Meaning : uint8_t { first, same, second };
@@ -25,7 +27,7 @@ class Presses {
     // The first may be handled just now, on another thread, and not have said when it was.
     const int64_t first_ms = first_ms_;
     const bool is_later = first_ms != kUnknown && now_ms - first_ms >= kOnePressMs;
-    return is_later || (signal == first_ && !mixed_) ? Meaning::second : Meaning::same;
+    return is_later || (signal == SIGINT && signal == first_ && !mixed_) ? Meaning::second : Meaning::same;
   }
 
  private:

@@ -18,6 +18,7 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "lib/base/said/log_format.hpp"
 #include "lib/base/said/printable.hpp"
 #include "lib/base/said/secret.hpp"
@@ -30,9 +31,8 @@ constexpr size_t kMostWaiting = size_t{64} << 10;
 
 // A full disk with how to mend it, where the message does not say so already.
 std::string mended(std::string what) {
-  const bool is_full =
-      what.find(std::strerror(ENOSPC)) != std::string::npos || what.find(std::strerror(EDQUOT)) != std::string::npos;
-  if (is_full && what.find("Free space") == std::string::npos) what += ". Free space there, or name another place";
+  if (tells_of_full_disk(what) && what.find("Free space") == std::string::npos)
+    what += ". Free space there, or name another place";
   return what;
 }
 
@@ -43,14 +43,6 @@ std::string text_of(const std::filesystem::filesystem_error& error) {
 int ends_with(const char* name, const std::string& what, int status) {
   std::fprintf(stderr, "%s: %s\n", name, indented(without_secrets(mended(what))).c_str());
   return status;
-}
-
-// Where the last character that is whole ends.
-size_t whole_characters(std::string_view text) {
-  size_t begin = text.size();
-  while (begin > 0 && text.size() - begin < 3 && (static_cast<unsigned char>(text[begin - 1]) & 0xC0) == 0x80) --begin;
-  if (begin == 0 || static_cast<unsigned char>(text[begin - 1]) < 0xC0) return text.size();
-  return begin - 1 + char_size(text[begin - 1]) > text.size() ? begin - 1 : text.size();
 }
 
 }  // namespace
@@ -119,7 +111,7 @@ std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
   if (line != waiting_.npos)
     write_front(line + 1);
   else if (waiting_.size() >= kMostWaiting)
-    write_front(whole_characters(waiting_));
+    write_front(utf8_front(waiting_, waiting_.size() - 1).size());  // the last character may be whole only later
   return size;
 }
 

@@ -35,8 +35,10 @@ Presses presses;
 void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
 Presses::Meaning meaning_of(int signal) {
-  // The terminal is gone: the system and the shell may both say so, and nobody has pressed anything.
-  if (signal == SIGHUP) return interruption.interrupted > 0 ? Presses::Meaning::same : Presses::Meaning::first;
+  // The terminal is gone, or the processor time over: the system says so more than once, and nobody has pressed
+  // anything.
+  if (signal == SIGHUP || signal == SIGXCPU)
+    return interruption.interrupted > 0 ? Presses::Meaning::same : Presses::Meaning::first;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return presses.count(signal, int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
@@ -55,10 +57,10 @@ void on_interrupt(int signal) {
   errno = before;
 }
 
-void on_save_request(int /*signal*/) {
+void on_save_request(int signal) {
   const int before = errno;
   ++interruption.saves;
-  say("\nSIGUSR1: saving after this step\n");
+  say(signal == SIGUSR1 ? "\nSIGUSR1: saving after this step\n" : "\nSIGUSR2: saving after this step\n");
   errno = before;
 }
 
@@ -71,9 +73,11 @@ void handle(int signal, void (*handler)(int)) {
 
 void handle_signals() {
   std::signal(SIGPIPE, SIG_IGN);  // a reader of the console that has gone is no reason to end
+  std::signal(SIGXFSZ, SIG_IGN);  // whoever writes is told by the error
   handle(SIGINT, on_interrupt);
   handle(SIGTERM, on_interrupt);
-  handle(SIGUSR1, on_save_request);
+  handle(SIGXCPU, on_interrupt);
+  for (const int signal : {SIGUSR1, SIGUSR2}) handle(signal, on_save_request);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_interrupt);  // nohup
@@ -159,8 +163,8 @@ void check_world(const config::Resolved& resolved, const cluster::Launch& launch
 // where it waits for the first one in vain, the signal ends it too.
 int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   constexpr double kMeetS = 120;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, [](int) { interruption.interrupted = 1; });
-  std::signal(SIGUSR1, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU}) handle(signal, [](int) { interruption.interrupted = 1; });
+  for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   check_world(resolved, launch);
   inference::require_open_files(launch.world);

@@ -7,6 +7,7 @@
 #include "app/convert/output.hpp"
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
@@ -84,7 +85,7 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
 
 // What a link names outside of the folder is not taken into a copy, be it weights or text.
 void require_own_files(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+  for (const fs::directory_entry& entry : entries_of(folder))
     if (entry.is_regular_file()) require_own_file(folder, entry.path().filename().string());
   for (const std::string& name : text::tokenizer_files(folder)) require_own_file(folder, name);
 }
@@ -92,7 +93,7 @@ void require_own_files(const fs::path& folder) {
 // The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
 // one.
 void copy_side_files(const fs::path& source, const ConvertOutput& output) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(source)) {
+  for (const fs::directory_entry& entry : entries_of(source)) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file() || name.ends_with(".safetensors") || name == "model.safetensors.index.json") continue;
     if (name == "config.json") continue;
@@ -165,7 +166,7 @@ ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokeni
 // The one .gguf of a directory without config.json; nothing when there is none.
 std::optional<fs::path> gguf_in(const fs::path& directory) {
   std::optional<fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+  for (const fs::directory_entry& entry : entries_of(directory)) {
     if (entry.path().extension() != ".gguf") continue;
     if (found) {
       fail(ErrorKind::data, "{}: holds several .gguf files ({} and {}): name one of them", directory.string(),

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/sha256.hpp"
 
@@ -93,7 +94,7 @@ FileSums sums_from(const Json& json) {
 
 FileSums sums_of(const fs::path& directory, bool sha256) {
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory))
+  for (const fs::directory_entry& entry : entries_below(directory))
     if (entry.is_regular_file()) files.push_back(entry.path());
   std::vector<FileSum> sums(files.size());
   std::vector<std::string> errors(files.size());

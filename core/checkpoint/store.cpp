@@ -9,6 +9,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/sha256.hpp"
 #include "lib/base/text.hpp"
@@ -98,17 +99,18 @@ Store::Store(const config::CheckpointingConfig& config) : config_(config), root_
   fs::create_directories(root_, error);
   if (error) fail(ErrorKind::data, "checkpointing.checkpoint_dir: cannot make {}: {}", root_.string(), error.message());
   lock_.emplace(root_, "checkpointing.checkpoint_dir");
-  for (const auto& entry : fs::directory_iterator(root_)) {
+  for (const fs::directory_entry& entry : entries_of(root_)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("tmp_step_")) fs::remove_all(entry.path());
-    if (!name.starts_with("old_step_")) continue;
+    const bool is_old = name.starts_with("old_step_");
+    if (!is_old && !name.starts_with("tmp_step_")) continue;
     // The process died between the two renames of commit(): the old one is the newest whole one of its number.
-    const fs::path current = root_ / name.substr(4);
-    if (fs::exists(current)) {
-      fs::remove_all(entry.path());
-    } else {
-      fs::rename(entry.path(), current);
-    }
+    if (const fs::path current = root_ / name.substr(4); is_old && !fs::exists(current, error))
+      fs::rename(entry.path(), current, error);
+    else
+      fs::remove_all(entry.path(), error);
+    if (error)
+      fail(ErrorKind::data, "checkpointing.checkpoint_dir: cannot clear away {}, left by a dead run: {}. Remove it",
+           entry.path().string(), error.message());
   }
 }
 
@@ -150,7 +152,7 @@ std::optional<Store::Found> Store::newest_intact(const std::function<void(const 
 std::optional<fs::path> Store::set_aside() {
   std::vector<std::pair<int64_t, fs::path>> moved;  // the newest last
   int64_t runs = 0;
-  for (const auto& entry : fs::directory_iterator(root_)) {
+  for (const fs::directory_entry& entry : entries_of(root_)) {
     const int64_t step = step_of(entry.path());
     if (step >= 0) moved.emplace_back(step, entry.path());
     if (const int64_t run = step_of(entry.path(), "run_"); run < kMostRuns) runs = std::max(runs, run);
@@ -300,14 +302,10 @@ Inspection inspect(const fs::path& directory) {
 
 std::vector<std::pair<int64_t, fs::path>> list_steps(const fs::path& directory, bool all) {
   std::vector<std::pair<int64_t, fs::path>> steps;
-  try {
-    for (const auto& entry : fs::directory_iterator(directory)) {
-      const int64_t step = step_of(entry.path());
-      if (step < 0 || !entry.is_directory()) continue;
-      if (all || fs::exists(entry.path() / "training_info.json")) steps.emplace_back(step, entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    fail(ErrorKind::data, "{}: the checkpoints in it cannot be listed: {}", directory.string(), error.code().message());
+  for (const fs::directory_entry& entry : entries_of(directory)) {
+    const int64_t step = step_of(entry.path());
+    if (step < 0 || !entry.is_directory()) continue;
+    if (all || fs::exists(entry.path() / "training_info.json")) steps.emplace_back(step, entry.path());
   }
   std::sort(steps.begin(), steps.end());
   return steps;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::plugin {
@@ -23,13 +24,15 @@ void add_folder(std::vector<Folder>& folders, const fs::path& path, std::string 
   folders.push_back({absolute, std::move(origin), fs::is_directory(absolute, error), trusted, 0});
 }
 
-std::vector<fs::path> manifests_in(const fs::path& folder) {
+std::vector<fs::path> manifests_in(Folder& folder) {
   std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().ends_with(kManifestSuffix)) files.push_back(entry->path());
+  try {
+    if (folder.exists)
+      for (const fs::directory_entry& entry : entries_of(folder.path))
+        if (entry.path().filename().string().ends_with(kManifestSuffix)) files.push_back(entry.path());
+  } catch (const Error& error) {
+    folder.problem = error.what();
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -85,6 +88,7 @@ void mark_repeats(std::vector<Candidate>& candidates) {
 }  // namespace
 
 std::string Folder::text() const {
+  if (!problem.empty()) return problem;
   if (!exists) return path.string() + " (missing)";
   return fmt::format("{} ({} manifest{})", path.string(), manifests, manifests == 1 ? "" : "s");
 }
@@ -115,7 +119,7 @@ Discovery discover(const Options& options) {
   Discovery found{search_path(options), {}};
   for (Folder& folder : found.folders) {
     const size_t begin = found.candidates.size();
-    for (const fs::path& manifest : manifests_in(folder.path)) {
+    for (const fs::path& manifest : manifests_in(folder)) {
       found.candidates.push_back(read_candidate(manifest, folder.trusted));
       ++folder.manifests;
     }

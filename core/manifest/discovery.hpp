@@ -18,8 +18,9 @@ struct Folder {
   bool exists = false;
   bool trusted = false;  // the engine's own folder: as trusted as the program that lies beside it
   size_t manifests = 0;
+  std::string problem = "";  // why it cannot be looked into; else empty
 
-  // "/a/b (3 manifests)", "/a/b (missing)".
+  // "/a/b (3 manifests)", "/a/b (missing)", "/a/b: cannot be listed: Permission denied".
   std::string text() const;
 };
 

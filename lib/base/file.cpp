@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/file/open_file.hpp"
 
@@ -61,6 +62,10 @@ std::string why_not_written(const std::filesystem::path& file, std::string_view 
   return reason == 0 ? "" : std::strerror(reason);
 }
 
+bool tells_of_full_disk(std::string_view message) {
+  return message.find(std::strerror(ENOSPC)) != message.npos || message.find(std::strerror(EDQUOT)) != message.npos;
+}
+
 void write_file(const std::filesystem::path& file, std::string_view bytes) {
   if (const std::string reason = why_not_written(file, bytes); !reason.empty())
     fail(ErrorKind::data, "{}: cannot be written: {}", file.string(), reason);
@@ -81,7 +86,7 @@ void sync_path(const std::filesystem::path& path) {
 }
 
 void sync_tree(const std::filesystem::path& root) {
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
+  for (const std::filesystem::directory_entry& entry : entries_below(root))
     if (entry.is_regular_file() || entry.is_directory()) sync_path(entry.path());
   sync_path(root);
 }

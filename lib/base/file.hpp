@@ -15,6 +15,8 @@ std::string read_file(const std::filesystem::path& file);
 void write_file(const std::filesystem::path& file, std::string_view bytes);
 // The same for who has words of its own: the reason, or nothing.
 std::string why_not_written(const std::filesystem::path& file, std::string_view bytes, mode_t mode = 0666);
+// Whether such a reason, or a message that holds one, is that of a full disk or a used-up quota: for others to mend.
+bool tells_of_full_disk(std::string_view message);
 // For what nobody else need read (0600, one that is there already too): configurations, and pages that show them.
 void write_own_file(const std::filesystem::path& file, std::string_view bytes);
 

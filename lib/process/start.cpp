@@ -136,7 +136,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 void ignore_job_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ}) ::signal(signal, SIG_IGN);
 }
 
 pid_t start(const Command& command) {

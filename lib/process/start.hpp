@@ -33,8 +33,9 @@ struct Setup {
   std::optional<Sandbox> sandbox = {};
 };
 
-// From now on this process ignores the signals by which people and schedulers end a job or warn it: INT, TERM, HUP and
-// USR1. Terminals, Slurm and systemd send them to every process of a job; the one that leads it acts on them.
+// From now on this process ignores the signals by which people and schedulers end a job or warn it: INT, TERM, HUP,
+// USR1, USR2, XCPU. Terminals, Slurm and systemd send them to every process of a job; the one that leads it acts on
+// them. XFSZ too: whoever writes is told by an error.
 void ignore_job_signals();
 
 struct Command {

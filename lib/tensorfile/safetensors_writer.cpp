@@ -9,6 +9,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/open_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
@@ -186,7 +187,7 @@ void ShardedWriter::remove_older() const {
   for (size_t shard = 0; shard < shards_.size(); ++shard) kept.insert(file_name(shard));
   if (shards_.size() > 1) kept.insert(kIndexName);
   std::vector<fs::path> older;
-  for (const fs::directory_entry& file : fs::directory_iterator(directory_)) {
+  for (const fs::directory_entry& file : entries_of(directory_)) {
     const std::string name = file.path().filename().string();
     const bool is_shard = name.starts_with("model-") && name.ends_with(".safetensors");
     if ((is_shard || name == "model.safetensors" || name == kIndexName) && !kept.contains(name))

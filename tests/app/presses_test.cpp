@@ -8,12 +8,18 @@
 using hexad::cli::Presses;
 using enum Presses::Meaning;
 
-TEST_CASE("the same signal twice is two presses, however fast") {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    Presses presses;
-    CHECK(presses.count(signal, 5000) == first);
-    CHECK(presses.count(signal, 5001) == second);
-  }
+TEST_CASE("SIGINT twice is two presses, however fast") {
+  Presses presses;
+  CHECK(presses.count(SIGINT, 5000) == first);
+  CHECK(presses.count(SIGINT, 5001) == second);
+}
+
+TEST_CASE("SIGTERM that timeout(1) sends to its child and to their group is one press") {
+  Presses presses;
+  CHECK(presses.count(SIGTERM, 5000) == first);
+  CHECK(presses.count(SIGTERM, 5001) == same);
+  CHECK(presses.count(SIGTERM, 5999) == same);
+  CHECK(presses.count(SIGTERM, 6000) == second);
 }
 
 TEST_CASE("one Ctrl-C that comes as SIGINT and SIGTERM, in any order and number, is one press") {

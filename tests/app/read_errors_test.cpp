@@ -13,9 +13,10 @@ using toy::TempDir;
 
 namespace {
 
-// read(2) and pread(2) of the file TOY_BAD_FILE fail from byte TOY_GOOD_BYTES on.
+// read(2) and pread(2) of the file TOY_BAD_FILE fail from byte TOY_GOOD_BYTES on, and readdir(3) of the folder.
 constexpr const char* kDisk = R"C(
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,6 +35,13 @@ static ssize_t sound(int descriptor, off_t at, size_t count) {
   const off_t end = atol(good);
   if (strcmp(name, bad) != 0 || at + (off_t)count <= end) return count;
   return at >= end ? (errno = EIO, -1) : end - at;
+}
+__attribute__((visibility("default"))) struct dirent* readdir(DIR* folder) {
+  if (sound(dirfd(folder), 0, 1) < 0) return NULL;
+  return ((struct dirent * (*)(DIR*)) dlsym(RTLD_NEXT, "readdir"))(folder);
+}
+__attribute__((visibility("default"))) struct dirent64* readdir64(DIR* folder) {
+  return (struct dirent64*)readdir(folder);
 }
 SEEN read(int descriptor, void *bytes, size_t count) {
   const ssize_t some = sound(descriptor, lseek(descriptor, 0, SEEK_CUR), count);
@@ -140,6 +148,28 @@ TEST_CASE("every file that another command reads") {
   const auto metrics = dir.write("run/metrics.jsonl", "{\"step\": 1, \"train/loss\": 1}\n{\"step\": 2}\n");
   fails({"report", (dir / "run").string()}, metrics, 30);
   fails({"report", (dir / "run").string()}, dir / "run/config.yaml", 2);
+}
+
+TEST_CASE("every folder that is listed") {
+  if (!can_preload()) return;
+  const TempDir dir;
+  const toy::fs::path model = model_in(dir), data = dir / "data", steps = dir / "checkpoints";
+  dir.write("data/train.jsonl", "{\"input\": \"ab\", \"output\": \"c\"}\n");
+  REQUIRE(toy::run(toy::train(dir, {"grpo.max_num_steps=2"})).code == 0);
+  const auto unlisted = [](const Arguments& arguments, const toy::fs::path& folder) {
+    const Ended ended = run(arguments, folder, 0);
+    const std::string said = ended.out + ended.err;
+    CHECK_MESSAGE(contains(said, folder.string() + ": cannot be listed: Input/output error"), said);
+    return ended.code;
+  };
+  CHECK(unlisted(toy::train(dir), steps) == 2);
+  CHECK(unlisted({"checkpoint", "list", steps.string()}, steps) == 2);
+  CHECK(unlisted(toy::train(dir, {"policy.model_name=" + model.string()}), model) == 2);
+  CHECK(unlisted({"convert", model.string(), (dir / "out").string()}, model) == 2);
+  CHECK(unlisted(toy::train(dir, {"~data.train.kind", "~data.train.size", "~data.train.validation_size",
+                                  "data.train.dataset_name=ResponseDataset", "+data.train.data_path=" + data.string()}),
+                 data) == 2);
+  CHECK(unlisted({"plugin", "list", "--path", dir.path().string()}, dir.path()) == 0);
 }
 
 TEST_CASE("a plugin's library and manifest") {

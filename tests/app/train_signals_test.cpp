@@ -91,6 +91,19 @@ TEST_CASE("before the first step a signal leaves nothing, whatever the run waits
     ::kill(program.pid(), SIGTERM);
     check_nothing_left(dir, program.wait());
   }
+  SUBCASE("and what a fresh run has set aside is where it was") {
+    const TempDir dir;
+    REQUIRE(toy::run(train(dir, {"grpo.max_num_steps=2"})).code == 0);
+    const std::string saved = weights(dir, 2);
+    Program program(train(dir, {"--fresh", "+policy.generation.plugin_config.fault=silence@1:alive"}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "starts at step 0; "); }));
+    CHECK(weights(dir, 2) == "");
+    ::kill(program.pid(), SIGTERM);
+    CHECK(program.wait().code == 130);
+    CHECK(weights(dir, 2) == saved);
+    CHECK(toy::fs::exists(dir / "checkpoints/latest_checkpoint_status.json"));
+    CHECK_FALSE(toy::fs::exists(dir / "checkpoints/run_1"));
+  }
   SUBCASE("and a run that goes on keeps what was saved before it") {
     const TempDir dir;
     REQUIRE(toy::run(train(dir, {"grpo.max_num_steps=2"})).code == 0);
@@ -124,7 +137,38 @@ TEST_CASE("SIGUSR1 saves after the step, and the run goes on") {
   ::kill(without.pid(), SIGUSR1);
   const Ended end = without.wait();
   CHECK(end.code == 0);
-  CHECK_MESSAGE(contains(end.err, "a checkpoint was asked for (SIGUSR1), and checkpointing.enabled is false"), end.err);
+  CHECK_MESSAGE(contains(end.err, "a checkpoint was asked for by a signal, and checkpointing.enabled is false"),
+                end.err);
+}
+
+TEST_CASE("what schedulers send near a limit saves: SIGUSR2 and the run goes on, SIGXCPU and it ends") {
+  for (const int signal : {SIGUSR2, SIGXCPU}) {
+    CAPTURE(signal);
+    const TempDir dir;
+    Program program(train(dir, {kNoPeriod, kSlow}));
+    REQUIRE(toy::eventually([&] { return contains(program.err(), "step 1/6"); }));
+    const auto workers = toy::workers_of(program.pid());
+    REQUIRE(workers.size() == 1);
+    ::kill(workers[0], signal);  // the first process's alone
+    ::kill(program.pid(), signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (signal == SIGXCPU) ::kill(program.pid(), signal);  // as the kernel does every second
+    const Ended ended = program.wait();
+    INFO(ended.err);
+    CHECK(ended.code == (signal == SIGXCPU ? 130 : 0));
+    if (signal == SIGXCPU) CHECK(contains(ended.out, "interrupted and saved after step "));
+    if (signal == SIGUSR2) CHECK(contains(ended.err, "SIGUSR2: saving after this step"));
+    if (signal == SIGUSR2) CHECK(ended.err.find("saved ") < ended.err.find("step 6/6"));
+  }
+}
+
+TEST_CASE("a limit of the size of files is an error that names the file") {
+  const TempDir dir;
+  const char* const script = "(ulimit -f 1; exec \"$@\") 2>&1 | cat >&2; exit ${PIPESTATUS[0]}";
+  const Ended ended = under_shell(script, train(dir)).wait();
+  INFO(ended.err);
+  CHECK(ended.code == 2);
+  CHECK(contains(ended.err, "logs/exp_001/config.yaml: File too large"));
 }
 
 TEST_CASE("SIGHUP that was ignored when the run began, as nohup leaves it, stays ignored") {

@@ -86,6 +86,19 @@ TEST_CASE("whatever was half done when the process died, the newest whole step i
   CHECK_FALSE(fs::exists(temp.path("tmp_step_2")));
 }
 
+TEST_CASE("what a dead process has left and cannot be cleared away is named") {
+  TempStore temp;
+  { const Store made(temp.config); }
+  const SmallDisk mounted(temp.path("tmp_step_3"), 4096);  // which cannot be removed
+  if (!mounted) return test_report::skipped("a mount of its own is not allowed");
+  CHECK_THROWS_WITH_AS(Store{temp.config},
+                       doctest::Contains(fmt::format("checkpointing.checkpoint_dir: cannot clear away {}, left by a "
+                                                     "dead run: Device or resource busy. Remove it",
+                                                     temp.path("tmp_step_3").string())
+                                             .c_str()),
+                       Error);
+}
+
 TEST_CASE("the checkpoint of another model is refused with the differences") {
   TempStore temp;
   Store store(temp.config);

@@ -165,6 +165,11 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   config.split = "dev";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("no file for split 'dev'"), Error);
 
+  fs::create_symlink("cache/that/was/removed", fs::path(folder.path()) / "train-00002.jsonl");
+  config.split = "train";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("train-00002.jsonl: cannot be opened: No such file"),
+                       Error);
+
   const Folder parquet;
   parquet.write("data/train-0.parquet", "PAR1");
   CHECK_THROWS_WITH_AS(load_dataset(response(parquet.path())), doctest::Contains("pandas.read_parquet("), Error);

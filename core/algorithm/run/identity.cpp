@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/fingerprint.hpp"
 #include "lib/base/json.hpp"
@@ -17,9 +18,8 @@ constexpr std::streamoff kEnd = 1 << 16;  // bytes of either end of a file of we
 
 std::string weights_of(const fs::path& model_dir) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(model_dir))
+  for (const fs::directory_entry& entry : entries_of(model_dir))
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
-  std::ranges::sort(files);
   Fingerprint fingerprint;
   for (const fs::path& file : files) {
     fingerprint.add(file.filename().string());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/file/folder.hpp"
+
 namespace hexad::algorithm {
 namespace {
 
@@ -32,7 +34,7 @@ void Interruption::will_make(const fs::path& path) {
   std::error_code error;
   for (fs::path at = fs::absolute(path, error).lexically_normal(); at.has_relative_path(); at = at.parent_path()) {
     if (fs::exists(fs::symlink_status(at, error))) break;
-    missing.push_back({at, /*is_whole=*/false});
+    missing.push_back({at, Kind::empty});
   }
   const std::scoped_lock lock(mutex_);
   made_.insert(made_.end(), missing.rbegin(), missing.rend());
@@ -40,7 +42,12 @@ void Interruption::will_make(const fs::path& path) {
 
 void Interruption::has_made(const fs::path& folder) {
   const std::scoped_lock lock(mutex_);
-  made_.push_back({folder, /*is_whole=*/true});
+  made_.push_back({folder, Kind::whole});
+}
+
+void Interruption::has_filled(const fs::path& folder) {
+  const std::scoped_lock lock(mutex_);
+  made_.push_back({folder, Kind::filled});
 }
 
 void Interruption::take_back(const std::function<void()>& then) {
@@ -48,10 +55,9 @@ void Interruption::take_back(const std::function<void()>& then) {
   if (has_trained) return;
   std::error_code error;
   std::for_each(made_.rbegin(), made_.rend(), [&](const Made& made) {
-    if (made.is_whole)
-      remove_whole(made.path);
-    else
-      fs::remove(made.path, error);
+    if (made.kind == Kind::whole) remove_whole(made.path);
+    if (made.kind == Kind::filled) dissolve_folder(made.path);
+    if (made.kind == Kind::empty) fs::remove(made.path, error);
   });
   made_.clear();
   if (then) then();

@@ -25,13 +25,16 @@ class Interruption {
   void will_make(const std::filesystem::path& path);
   // A folder that is the run's alone, which is taken back with all that is in it.
   void has_made(const std::filesystem::path& folder);
+  // A folder into which it has moved what lay beside it: that goes back.
+  void has_filled(const std::filesystem::path& folder);
   // Takes all of it back and calls `then`, unless a step is finished: none finishes meanwhile.
   void take_back(const std::function<void()>& then = nullptr);
 
  private:
+  enum class Kind { empty, whole, filled };
   struct Made {
     std::filesystem::path path;
-    bool is_whole;  // with all that is in it
+    Kind kind;
   };
   std::mutex mutex_;
   std::vector<Made> made_;

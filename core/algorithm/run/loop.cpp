@@ -1,13 +1,12 @@
 #include "core/algorithm/run/loop.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
@@ -152,7 +151,7 @@ bool Loop::is_save_asked() {
   const int asked = run_.interruption.saves;
   if (std::exchange(saves_asked_, asked) == asked) return false;
   if (!run_.checkpoints)
-    run_.console.line("a checkpoint was asked for (SIGUSR1), and checkpointing.enabled is false: nothing is saved");
+    run_.console.line("a checkpoint was asked for by a signal, and checkpointing.enabled is false: nothing is saved");
   return true;
 }
 
@@ -204,11 +203,9 @@ void Loop::try_to_save(const std::function<void()>& attempt, const std::string& 
     attempt();
   } catch (const std::exception& error) {
     const std::string what = error.what();
-    const bool full =
-        what.find(std::strerror(ENOSPC)) != std::string::npos || what.find(std::strerror(EDQUOT)) != std::string::npos;
     saved_ = -1;
-    if (!full) failed_save_ = std::current_exception();
-    if (!full) return;
+    failed_save_ = tells_of_full_disk(what) ? nullptr : std::current_exception();
+    if (failed_save_) return;
     const std::string text = fmt::format("step {} is not saved: {}. Free space in checkpointing.checkpoint_dir ({})",
                                          saver_.newest(), what, run_.config.checkpointing.checkpoint_dir);
     save_missed_ = !again.empty();

@@ -69,6 +69,7 @@ std::string data_line(const config::DatasetConfig& data) {
 template <typename Data>
 void resume(Training& run, Data& data, bool is_fresh) {
   const auto aside = run.checkpoints && is_fresh ? run.checkpoints->set_aside() : std::nullopt;
+  if (aside) run.interruption.has_filled(*aside);
   if (aside) run.console.line(fmt::format("starts at step 0; earlier checkpoints are in {} now", aside->string()));
   const std::function<void(const std::string&)> tell = [&](const std::string& line) { run.console.line(line); };
   const auto found = run.checkpoints ? run.checkpoints->newest_intact(tell) : std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
@@ -99,12 +100,10 @@ void skip_mark(std::istream& in, const fs::path& file) {
 std::vector<fs::path> files_in(const fs::path& folder, const std::string& prefix, bool (*wanted)(const fs::path&)) {
   std::vector<fs::path> files;
   if (!fs::is_directory(folder)) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!entry.is_regular_file() || !wanted(entry.path())) continue;
+  for (const fs::directory_entry& entry : entries_of(folder)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with(prefix)) files.push_back(entry.path());
+    if (wanted(entry.path()) && name.starts_with(prefix) && is_to_be_read(entry)) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -3,6 +3,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 #include "lib/text/template/chat_template.hpp"
@@ -23,8 +24,8 @@ constexpr const char *kDefault = "default", *kWithTools = "tool_use";
 
 void read_folder(const fs::path& folder, Sources& sources) {
   if (!fs::is_directory(folder)) return;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".jinja" || !entry.is_regular_file()) continue;
+  for (const fs::directory_entry& entry : entries_of(folder)) {
+    if (entry.path().extension() != ".jinja" || !is_to_be_read(entry)) continue;
     sources[entry.path().stem().string()] = {read_file(entry.path()), entry.path().string()};
   }
 }

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -41,4 +43,14 @@ TEST_CASE("a file that tells no size is read to its end, and what is no file is 
   CHECK(read_file("/dev/null") == "");
   CHECK(error_of("/proc") == "/proc: cannot be read: Is a directory");
   CHECK(error_of("/no/such/file") == "/no/such/file: cannot be opened: No such file or directory");
+}
+
+TEST_CASE("a full disk and a used-up quota are known in any message, and nothing else is") {
+  const auto of = [](int reason) {
+    return "here: cannot be written: " + std::string(std::strerror(reason)) + "; more";
+  };
+  CHECK(hexad::tells_of_full_disk(of(ENOSPC)));
+  CHECK(hexad::tells_of_full_disk(of(EDQUOT)));
+  CHECK_FALSE(hexad::tells_of_full_disk(of(EIO)));
+  CHECK_FALSE(hexad::tells_of_full_disk(""));
 }

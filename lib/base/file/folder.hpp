@@ -1,0 +1,21 @@
+// What a folder holds. A listing that fails, at its beginning or in the middle of it, is no shorter folder: it throws.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+namespace hexad {
+
+// Its entries in order of name. Throws Error(data) naming the folder and the reason.
+std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder);
+
+// All below it too, each folder before what it holds; where links to folders lead is not looked at. Throws as above.
+std::vector<std::filesystem::directory_entry> entries_below(const std::filesystem::path& folder);
+
+// Whether an entry has to be read as a file: also a link that leads to nothing or in circles, and what nobody may look
+// at, so that whoever reads it says so; no folder, pipe, socket or device.
+bool is_to_be_read(const std::filesystem::directory_entry& entry);
+
+// Moves what a folder holds to beside it, and removes it. What cannot be moved stays, and so does the folder then.
+void dissolve_folder(const std::filesystem::path& folder);
+
+}  // namespace hexad
