@@ -20,7 +20,8 @@ std::vector<fs::path> steps_of(const fs::path& directory) {
   if (!fs::is_directory(directory, unreadable))
     fail(ErrorKind::data, "{}: no such directory. Wanted: a checkpoint_dir of a run, or a step_N in it",
          directory.string());
-  if (fs::exists(directory / "training_info.json", unreadable)) return {directory};
+  for (const char* part : {"training_info.json", "policy"})  // of a damaged one either may be gone
+    if (fs::exists(directory / part, unreadable)) return {directory};
   std::vector<fs::path> steps;
   for (const auto& [step, path] : checkpoint::list_steps(directory, /*all=*/true)) steps.push_back(path);
   if (steps.empty())

@@ -52,8 +52,11 @@ void encode(std::span<const float> values, tensorfile::DType dtype, const std::s
   tensorfile::from_float32(values, dtype, out);
 }
 
-ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
+// `folder`: the one that it was found in, if it was not named itself.
+ConvertResult convert_gguf(const fs::path& source, const fs::path& folder, const fs::path& destination,
+                           const ConvertOptions& options) {
   const tensorfile::Gguf gguf = tensorfile::Gguf::open(source);
+  if (!folder.empty()) require_own_file(folder, source.filename().string(), gguf.file()->real_path());
   const tensorfile::DType dtype = options.dtype.value_or(tensorfile::DType::f32);
   Json config = gguf_config(gguf);
   config["torch_dtype"] = tensorfile::torch_name(dtype);
@@ -83,34 +86,52 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& destination, 
   return result;
 }
 
-// What a link names outside of the folder is not taken into a copy, be it weights or text.
-void require_own_files(const fs::path& folder) {
-  for (const fs::directory_entry& entry : entries_of(folder))
-    if (entry.is_regular_file()) require_own_file(folder, entry.path().filename().string());
-  for (const std::string& name : text::tokenizer_files(folder)) require_own_file(folder, name);
+// A folder of model files: a Hugging Face folder, or a part of a checkpoint, whose own they then have to be.
+struct Part {
+  fs::path root;
+  std::string name;  // of the folder below it; "" for itself
+
+  fs::path folder() const { return name.empty() ? root : root / name; }
+  std::string below_root(const std::string& file) const { return (fs::path(name) / file).string(); }
+};
+
+// What a link names outside of the folder is not taken into a copy, be it weights or text. It is looked at again when
+// it is open: this is to say so before anything is read.
+void require_own_files(const Part& part) {
+  if (!part.name.empty()) require_own_file(part.root, part.name);
+  for (const fs::directory_entry& entry : entries_of(part.folder()))
+    if (entry.is_regular_file()) require_own_file(part.root, part.below_root(entry.path().filename().string()));
+  for (const std::string& name : text::tokenizer_files(part.folder()))
+    require_own_file(part.root, part.below_root(name));
 }
 
 // The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
 // one.
-void copy_side_files(const fs::path& source, const ConvertOutput& output) {
-  for (const fs::directory_entry& entry : entries_of(source)) {
+void copy_side_files(const Part& part, const ConvertOutput& output) {
+  for (const fs::directory_entry& entry : entries_of(part.folder())) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file() || name.ends_with(".safetensors") || name == "model.safetensors.index.json") continue;
     if (name == "config.json") continue;
-    copy_own_file(source, name, output.directory() / name);
+    copy_own_file(part.root, part.below_root(name), output.directory() / name);
   }
-  for (const std::string& name : text::tokenizer_files(source)) {
+  for (const std::string& name : text::tokenizer_files(part.folder())) {
     const fs::path to = output.directory() / name;
     if (to.parent_path() == output.directory()) continue;
     fs::create_directories(to.parent_path());
-    copy_own_file(source, name, to);
+    copy_own_file(part.root, part.below_root(name), to);
   }
 }
 
 // config.json with the new dtype.
-void write_config(const fs::path& source, const ConvertOutput& output, std::optional<tensorfile::DType> dtype) {
-  Json config = read_json<Json>(source / "config.json");
-  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", (source / "config.json").string());
+void write_config(const Part& part, const ConvertOutput& output, std::optional<tensorfile::DType> dtype) {
+  const std::string path = (part.folder() / "config.json").string();
+  Json config;
+  try {
+    config = parse_json<Json>(read_own_file(part.root, part.below_root("config.json")));
+  } catch (const Json::parse_error& error) {
+    fail(ErrorKind::data, "{}: not valid JSON: {}", path, error.what());
+  }
+  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path);
   if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = tensorfile::torch_name(*dtype);
   output.write_text("config.json", json_text(config, 2) + "\n");
 }
@@ -123,22 +144,25 @@ void require_weights(const fs::path& source) {
          other);
 }
 
-// `tokenizer`: the directory of the tokenizer's files, if it is another one.
-ConvertResult convert_huggingface(const fs::path& source, const fs::path& tokenizer, const fs::path& destination,
+// `tokenizer`: the part with the tokenizer's files, if it is another one.
+ConvertResult convert_huggingface(const Part& model, const std::optional<Part>& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
-  require_own_files(source);
+  const fs::path source = model.folder();
+  require_own_files(model);
   checkpoint::require_intact_model(source);
   require_weights(source);
   const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
-  if (!tokenizer.empty() && !fs::is_directory(tokenizer)) {
-    fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer.string());
-  }
+  for (const tensorfile::SafetensorsEntry& entry : weights.tensors())
+    require_own_file(model.root, model.below_root(entry.file->path().filename().string()), entry.file->real_path());
+  if (tokenizer && !fs::is_directory(tokenizer->folder()))
+    fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer->folder().string());
+  if (tokenizer) require_own_files(*tokenizer);
   ConvertOutput output(destination);
-  copy_side_files(source, output);
-  if (!tokenizer.empty()) copy_side_files(tokenizer, output);
-  write_config(source, output, options.dtype);
+  copy_side_files(model, output);
+  if (tokenizer) copy_side_files(*tokenizer, output);
+  write_config(model, output, options.dtype);
 
-  ConvertResult result{tokenizer.empty() ? "huggingface" : "checkpoint"};
+  ConvertResult result{tokenizer ? "checkpoint" : "huggingface"};
   std::vector<tensorfile::TensorSpec> specs;
   for (const tensorfile::SafetensorsEntry& entry : weights.tensors()) {
     specs.push_back({entry.name,
@@ -184,14 +208,14 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
   if (options.dtype) require_storable(*options.dtype);
   if (!fs::exists(source)) fail(ErrorKind::data, "{}: no such file or directory", source.string());
   if (!fs::is_directory(source)) {
-    if (source.extension() == ".gguf") return convert_gguf(source, destination, options);
+    if (source.extension() == ".gguf") return convert_gguf(source, {}, destination, options);
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
   }
-  if (fs::exists(source / "config.json")) return convert_huggingface(source, {}, destination, options);
+  if (fs::exists(source / "config.json")) return convert_huggingface({source, ""}, {}, destination, options);
   if (checkpoint::is_checkpoint(source)) {
-    return convert_huggingface(source / "policy/weights", source / "policy/tokenizer", destination, options);
+    return convert_huggingface({source, "policy/weights"}, Part{source, "policy/tokenizer"}, destination, options);
   }
-  if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, destination, options);
+  if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, source, destination, options);
   if (const std::optional<fs::path> newest = checkpoint::newest_checkpoint(source)) {
     fail(ErrorKind::data, "{}: holds checkpoints of a run: name one of them. The newest is {}", source.string(),
          newest->string());

@@ -1,19 +1,13 @@
 #include "core/checkpoint/checksums.hpp"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <system_error>
-#include <thread>
+#include <set>
 
+#include "lib/base/background.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file/folder.hpp"
-#include "lib/base/file/input_file.hpp"
-#include "lib/base/sha256.hpp"
+#include "lib/base/file/resolved_file.hpp"
+#include "lib/base/json_integer.hpp"
 
 namespace hexad::checkpoint {
 namespace {
@@ -21,49 +15,30 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostThreads = 8;
+// A pipe or a folder under a file's name is refused, and nobody waits for it.
+ResolvedFile opened(const fs::path& file) { return ResolvedFile(file, refuse_file, /*trusted=*/true); }
 
-FileSum sum_of(const fs::path& file, bool sha256) {
-  FileSum sum;
-  if (!sha256) return {fs::file_size(file), ""};
-  InputFile in(file);
-  Sha256 digest;
-  std::vector<char> part(1 << 20);
-  while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0) {
-    digest.add(std::as_bytes(std::span(part)).first(static_cast<size_t>(in.gcount())));
-    sum.bytes += static_cast<uint64_t>(in.gcount());
-  }
-  sum.sha256 = digest.hex();
-  return sum;
-}
-
-// work(i) of each i below `count`, on threads of their own: a step that runs meanwhile has the cores first.
-void in_background(size_t count, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next = 0;
-  const auto run = [&] {
-    for (size_t i = 0; (i = next++) < count;) work(i);
-  };
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  try {
-    while (threads.size() < std::min({count, cores, kMostThreads}))
-      threads.emplace_back([&] {
-        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);  // of this thread alone
-        run();
-      });
-  } catch (const std::system_error&) {  // a limit of the system: with those that there are
-    if (threads.empty()) run();
-  }
+// Weights beside those that were saved: readers of a folder would take them first.
+void add_strange_weights(const fs::path& directory, const FileSums& saved, std::vector<std::string>& lines) {
+  std::set<fs::path> folders;
+  for (const auto& [path, sum] : saved) folders.insert(fs::path(path).parent_path());
+  std::error_code unreadable;
+  for (const fs::path& folder : folders)
+    for (const auto& entry : fs::directory_iterator(directory / folder, unreadable)) {
+      const std::string name = (folder / entry.path().filename()).string();
+      const bool is_weights = name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+      if (is_weights && !saved.contains(name)) lines.push_back(name + " was not saved with it: move it away");
+    }
 }
 
 std::string damage_of(const fs::path& file, const FileSum& saved) {
   try {
     std::error_code unreadable;
     if (!fs::exists(file, unreadable) && !unreadable) return "is missing";
-    const uint64_t bytes = fs::file_size(file);
-    if (bytes != saved.bytes) return fmt::format("has {} bytes, {} were saved", bytes, saved.bytes);
+    const ResolvedFile now = opened(file);
+    if (now.size() != saved.bytes) return fmt::format("has {} bytes, {} were saved", now.size(), saved.bytes);
     if (saved.sha256.empty()) return "";
-    const std::string sha256 = sum_of(file, true).sha256;
+    const std::string sha256 = now.sha256();
     return sha256 == saved.sha256 ? "" : fmt::format("has sha256 {}, saved was {}", sha256, saved.sha256);
   } catch (const std::exception& error) {
     return fmt::format("cannot be read ({})", error.what());
@@ -88,7 +63,7 @@ Json to_json(const FileSums& sums) {
 FileSums sums_from(const Json& json) {
   FileSums sums;
   for (const auto& [path, sum] : json.items())
-    sums[path] = {sum.at("bytes").get<uint64_t>(), sum.value("sha256", std::string())};
+    sums[path] = {integer<uint64_t>(sum.at("bytes")), sum.value("sha256", std::string())};
   return sums;
 }
 
@@ -100,7 +75,8 @@ FileSums sums_of(const fs::path& directory, bool sha256) {
   std::vector<std::string> errors(files.size());
   in_background(files.size(), [&](size_t i) {
     try {
-      sums[i] = sum_of(files[i], sha256);
+      const ResolvedFile now = opened(files[i]);
+      sums[i] = {now.size(), sha256 ? now.sha256() : ""};
     } catch (const std::exception& error) {
       errors[i] = error.what();
     }
@@ -121,6 +97,7 @@ std::vector<std::string> damage(const fs::path& directory, const FileSums& saved
     if (!what.empty()) lines[i] = files[i].first + " " + what;
   });
   std::erase(lines, "");
+  add_strange_weights(directory, saved, lines);
   return lines;
 }
 

@@ -27,7 +27,7 @@ FileSums sums_from(const nlohmann::ordered_json& json);
 FileSums sums_of(const std::filesystem::path& directory, bool sha256);
 
 // In what the files below `directory` are not those of `saved`: "PATH is missing", a line each. Files that were not
-// saved do not count.
+// saved do not count, but for weights in folders of those that were: readers would take them.
 std::vector<std::string> damage(const std::filesystem::path& directory, const FileSums& saved);
 
 }  // namespace hexad::checkpoint

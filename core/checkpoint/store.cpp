@@ -11,6 +11,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/file/folder.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_integer.hpp"
 #include "lib/base/sha256.hpp"
 #include "lib/base/text.hpp"
 
@@ -68,14 +69,13 @@ Json to_json(const TrainingInfo& info) {
 }
 
 // Of a training_info.json, which is what it says of itself; nothing where it says nothing.
-FileSums files_of(Json json, const fs::path& path) {
+FileSums files_of(Json json) {
   FileSums files;
   if (json.contains("files")) files = sums_from(json.at("files"));
   if (!json.contains("sha256") && !has_checksums(files)) return files;
   const std::string saved = json.at("sha256");
   json.erase("sha256");
-  if (digest_of(json_text(json)) != saved)
-    fail(ErrorKind::data, "checkpoint: {} is damaged: its content has another sha256 than it says", path.string());
+  if (digest_of(json_text(json)) != saved) fail(ErrorKind::data, "its content has another sha256 than it says");
   return files;
 }
 
@@ -267,24 +267,27 @@ void Store::retain() const {
 
 TrainingInfo read_info(const fs::path& directory) {
   const fs::path path = directory / "training_info.json";
-  const std::string text = read_file(path);
+  const std::string text = read_regular_file(path);
   try {
     const Json json = parse_json<Json>(text);
     TrainingInfo info;
-    info.files = files_of(json, path);
-    info.consumed_samples = json.at("consumed_samples");
-    info.current_step = json.at("current_step");
-    info.current_epoch = json.at("current_epoch");
-    info.total_steps = json.at("total_steps");
-    info.total_valid_tokens = json.at("total_valid_tokens");
-    info.weight_version = json.value("weight_version", int64_t{0});
+    info.files = files_of(json);
+    info.consumed_samples = count_of(json, "consumed_samples");
+    info.current_step = count_of(json, "current_step");
+    info.current_epoch = count_of(json, "current_epoch");
+    info.total_steps = count_of(json, "total_steps");
+    info.total_valid_tokens = count_of(json, "total_valid_tokens");
+    if (json.contains("weight_version")) info.weight_version = count_of(json, "weight_version");
     info.loader = json.at("loader");
     info.identity = json.at("identity");
     for (const auto& [name, value] : json.items()) {
       if (name.find(':') != std::string::npos && value.is_number()) info.metrics[name] = value.get<double>();
     }
+    // A run would go on from the highest number, be it a copy of an older step.
+    if (const int64_t step = step_of(path.parent_path()); step >= 0 && step != info.total_steps)
+      fail(ErrorKind::data, "it is of step {}: was the folder copied or renamed?", info.total_steps);
     return info;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     fail(ErrorKind::data, "checkpoint: {} is damaged: {}", path.string(), error.what());
   }
 }
@@ -321,8 +324,8 @@ void require_intact_model(const fs::path& model_dir) {
   if (step_of(step) < 0 || !fs::exists(path, unreadable)) return;
   FileSums files;
   try {
-    files = files_of(read_json<Json>(path), path);
-  } catch (const nlohmann::json::exception& error) {
+    files = files_of(parse_json<Json>(read_regular_file(path)));
+  } catch (const std::exception& error) {
     fail(ErrorKind::data, "checkpoint: {} is damaged: {}", path.string(), error.what());
   }
   std::erase_if(files, [](const auto& file) { return file.first.starts_with("policy/optimizer/"); });

@@ -10,6 +10,7 @@
 #include "lib/base/file/folder.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/file/open_file.hpp"
+#include "lib/base/file/resolved_file.hpp"
 
 namespace hexad {
 namespace {
@@ -51,6 +52,10 @@ std::string read_file(const std::filesystem::path& file) {
   for (char more[16384]; in.read(more, sizeof more), in.gcount() > 0;)
     content.append(more, static_cast<size_t>(in.gcount()));
   return content;
+}
+
+std::string read_regular_file(const std::filesystem::path& file) {
+  return ResolvedFile(file, refuse_file, /*trusted=*/true).text();
 }
 
 std::string why_not_written(const std::filesystem::path& file, std::string_view bytes, mode_t mode) {

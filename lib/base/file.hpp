@@ -10,6 +10,8 @@ namespace hexad {
 
 // The bytes of `file`; Error(data) names the file and the reason when it cannot be opened or read.
 std::string read_file(const std::filesystem::path& file);
+// The same of what may be a regular file alone: nobody waits for a pipe that lies under its name.
+std::string read_regular_file(const std::filesystem::path& file);
 
 // Makes `file` of these bytes, never through a link (open_file.hpp), or throws Error(data) naming it and the reason.
 void write_file(const std::filesystem::path& file, std::string_view bytes);

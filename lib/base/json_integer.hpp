@@ -28,4 +28,13 @@ std::vector<T> integers(const J& json) {
   return all;
 }
 
+// The count that an object has under `key`. Throws Error(data) naming it unless it is a whole number, 0 or more.
+template <typename T = int64_t, typename J>
+T count_of(const J& object, const char* key) {
+  const J* const count = object.is_object() && object.contains(key) ? &object.at(key) : nullptr;
+  if (!count || !count->is_number_integer() || *count < 0 || !std::in_range<T>(count->template get<uint64_t>()))
+    fail(ErrorKind::data, "{} is {}, wanted a whole number, 0 or more", key, count ? json_text(*count) : "missing");
+  return count->template get<T>();
+}
+
 }  // namespace hexad

@@ -97,12 +97,17 @@ class Follower {
       if (folder.find('$') != folder.npos)
         return fmt::format("{} has the run path {}, of which only $ORIGIN is known here", library.path().string(),
                            each);
-      (has_run_path ? folders : passed_on).push_back(folder.empty() ? "." : folder);
+      if (!folder.starts_with('/'))
+        return fmt::format("{} has the run path '{}', so that libraries are taken from wherever it is started",
+                           library.path().string(), each);
+      (has_run_path ? folders : passed_on).push_back(folder);
     }
     passed_on.insert(passed_on.end(), inherited.begin(), inherited.end());
     for (const std::string& name : links.needed) {
       const std::string file = with_origin(name, origin);
       const bool is_path = file.find('/') != file.npos;
+      if (is_path && !file.starts_with('/'))
+        return fmt::format("{} needs {}, which is looked for wherever it is started", library.path().string(), file);
       const auto problem = is_path ? use(file, passed_on) : search(file, has_run_path ? folders : passed_on, passed_on);
       if (problem) return fmt::format("{} needs {}: {}", library.path().filename().string(), file, *problem);
     }
@@ -113,17 +118,42 @@ class Follower {
   std::optional<std::string> search(const std::string& name, const std::vector<fs::path>& folders,
                                     const std::vector<fs::path>& passed_on) {
     for (const fs::path& folder : folders) {
-      // The loader looks into these first where they are there: builds for newer processors.
-      for (const char* level : {"v4", "v3", "v2", ""}) {
-        const fs::path place = *level ? folder / "glibc-hwcaps" / (std::string("x86-64-") + level) : folder;
-        std::error_code error;
-        if (*level && !fs::exists(folder / "glibc-hwcaps", error)) continue;
+      bool found = false;
+      for (const fs::path& place : places(folder)) {
         if (const auto problem = place_problem(place))
           return fmt::format("it is looked for in {}, and {}", place.string(), *problem);
-        if (fs::exists(place / name, error)) return use(place / name, passed_on);
+        std::error_code error;
+        found = fs::exists(place / name, error);
+        if (!found) continue;
+        if (const auto problem = use(place / name, passed_on)) return problem;
       }
+      if (found) return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  // Where the loader looks before it looks into the folder itself, builds for some processors: which of them depends on
+  // its version and on the processor. The folder is the last.
+  static std::vector<fs::path> places(const fs::path& folder) {
+    std::vector<fs::path> all;
+    std::error_code error;
+    if (fs::exists(folder / "glibc-hwcaps", error))
+      for (const char* level : {"v4", "v3", "v2"})
+        all.push_back(folder / "glibc-hwcaps" / (std::string("x86-64-") + level));
+    add_older_places(folder, 4, all);
+    all.push_back(folder);
+    return all;
+  }
+
+  // Those of glibc before 2.37, nested in any order.
+  static void add_older_places(const fs::path& folder, int depth, std::vector<fs::path>& all) {
+    std::error_code error;
+    for (const char* name : {"tls", "haswell", "xeon_phi", "avx512_1", "x86_64"}) {
+      const fs::path place = folder / name;
+      if (depth == 0 || !fs::is_directory(place, error)) continue;
+      add_older_places(place, depth - 1, all);
+      all.push_back(place);
+    }
   }
 
   std::optional<std::string> use(const fs::path& file, const std::vector<fs::path>& passed_on) {

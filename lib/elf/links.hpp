@@ -20,8 +20,9 @@ Links read_links(const ResolvedFile& file);
 
 // What others could have changed of the libraries that `library` needs and that its run paths find, and that those need
 // in turn: a file, the way to it, or a folder of a run path that is looked into before ("liba.so needs libx.so: ...").
-// Nothing if nobody could. What the system finds elsewhere, by LD_LIBRARY_PATH or in its own folders, is the user's and
-// root's. Throws Error(plugin) where a library cannot be read.
+// A path that counts from the working directory is told, wherever that is. Nothing if nobody could. What the system
+// finds elsewhere, by LD_LIBRARY_PATH or in its own folders, is the user's and root's. Throws Error(plugin) where a
+// library cannot be read.
 std::optional<std::string> insecure_needed(const ResolvedFile& library);
 
 }  // namespace hexad::elf

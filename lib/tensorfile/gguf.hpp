@@ -43,6 +43,7 @@ class Gguf {
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   const GgufTensor* find(std::string_view name) const;  // nullptr when absent
   const std::filesystem::path& path() const { return path_; }
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }  // null of bytes alone
 
   // A metadata value of type T (one of GgufValue's alternatives; double also takes an integer).
   template <typename T>

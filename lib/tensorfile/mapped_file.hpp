@@ -19,11 +19,14 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  // Without links, as it was when it was opened: by what is mapped, not by its name.
+  const std::filesystem::path& real_path() const { return real_path_; }
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  MappedFile(std::filesystem::path path, std::span<const std::byte> bytes) : path_(std::move(path)), bytes_(bytes) {}
-  std::filesystem::path path_;
+  MappedFile(std::filesystem::path path, std::filesystem::path real_path, std::span<const std::byte> bytes)
+      : path_(std::move(path)), real_path_(std::move(real_path)), bytes_(bytes) {}
+  std::filesystem::path path_, real_path_;
   std::span<const std::byte> bytes_;
 };
 

@@ -80,6 +80,16 @@ TEST_CASE("checkpoints without checksums resume with a line that says so; one th
   info.erase("sha256");
   std::ofstream(step(dir, 7) / "training_info.json") << info;
   fs::resize_file(step(dir, 7) / kWeights, 3);
+  Json lost = info;
+  lost["loader"].erase("position");
+  std::ofstream(step(dir, 7) / "training_info.json") << lost;
+  const Ended nowhere = trained(dir, {"grpo.max_num_steps=8"});
+  CHECK(nowhere.code == 2);
+  CHECK_MESSAGE(contains(nowhere.err,
+                         "step_7/training_info.json is damaged: loader: position is missing, wanted a "
+                         "whole number, 0 or more"),
+                nowhere.err);
+  std::ofstream(step(dir, 7) / "training_info.json") << info;
   const Ended cut = trained(dir, {"grpo.max_num_steps=8"});
   CHECK(cut.code != 0);
   CHECK_MESSAGE(contains(cut.err, fmt::format("The checkpoint {} has no checksums. If it is damaged, move it away: the "
@@ -118,6 +128,11 @@ TEST_CASE("checkpoint verify and list say what is there, one by one and as JSON"
   CHECK(Json::parse(json.out).at(0).at("state") == "damaged");
   CHECK(Json::parse(json.out).at(1).at("damage").size() == 1);
   CHECK(contains(toy::run({"checkpoint", "list", folder}).out, "step_2/training_info.json is damaged: "));
+
+  fs::remove(step(dir, 4) / "training_info.json");  // of one that is named it is damage, too
+  const Ended named = toy::run({"checkpoint", "verify", step(dir, 4).string()});
+  CHECK(named.code == 2);
+  CHECK_MESSAGE(contains(named.out, "step_4: damaged\n  "), named.out);
 
   for (const auto& [path, says] :
        {std::pair{dir / "nowhere", "no such directory"}, {dir / "logs", "has no checkpoints"}}) {

@@ -180,7 +180,7 @@ TEST_CASE("a newest checkpoint that is damaged is named and set aside, and the n
   SUBCASE("training_info.json of another step") {
     fs::copy_file(run.step(4) / "training_info.json", run.step(6) / "training_info.json",
                   fs::copy_options::overwrite_existing);
-    what = " has sha256 ";
+    what = "training_info.json is damaged: it is of step 4: was the folder copied or renamed?";
   }
   SUBCASE("training_info.json cut short") {
     fs::resize_file(run.step(6) / "training_info.json", 20);
@@ -189,6 +189,23 @@ TEST_CASE("a newest checkpoint that is damaged is named and set aside, and the n
   SUBCASE("no training_info.json") {
     fs::remove(run.step(6) / "training_info.json");
     what = "training_info.json: cannot be opened: No such file or directory";
+  }
+  SUBCASE("a pipe under the name of training_info.json") {
+    fs::remove(run.step(6) / "training_info.json");
+    REQUIRE(::mkfifo((run.step(6) / "training_info.json").c_str(), 0600) == 0);
+    what = "training_info.json: not a regular file: ";
+  }
+  SUBCASE("weights beside those that were saved") {
+    std::ofstream(run.step(6) / "policy/weights/model.safetensors.index.json") << "{}";
+    what = "policy/weights/model.safetensors.index.json was not saved with it: move it away";
+  }
+  SUBCASE("a number that is none") {  // no disk's fault: with its own checksum mended
+    Json info = Json::parse(read_file(run.step(6) / "training_info.json"));
+    info["total_steps"] = 1e30;
+    info.erase("sha256");
+    info["sha256"] = sha256(json_text(info));
+    std::ofstream(run.step(6) / "training_info.json") << info;
+    what = "training_info.json is damaged: total_steps is 1e+30, wanted a whole number, 0 or more";
   }
   SUBCASE("no bytes that can be read") {
     fs::remove(weights);
@@ -217,6 +234,18 @@ TEST_CASE("a newest checkpoint that is damaged is named and set aside, and the n
   CHECK_FALSE(fs::exists(run.step(6)));
   CHECK(run.resumed() == 4);
   CHECK(run.told.empty());
+}
+
+TEST_CASE("the copy of an older step under a higher number is not where a run goes on") {
+  Run run;
+  for (const int64_t step : {2, 4}) run.save(step);
+  fs::copy(run.step(2), run.step(9), fs::copy_options::recursive);
+  const Lines damage = checkpoint::inspect(run.step(9) / "").damage;
+  REQUIRE(damage.size() == 1);
+  SAYS(damage[0], "step_9/training_info.json is damaged: it is of step 2: was the folder copied or renamed?");
+  CHECK(run.resumed() == 4);
+  CHECK(fs::exists(run.folder / "damaged_step_9"));
+  CHECK(checkpoint::inspect(run.folder / "damaged_step_9").damage.empty());
 }
 
 TEST_CASE("several that are damaged go aside, under names that are free") {
@@ -290,7 +319,7 @@ TEST_CASE("a model of a checkpoint is refused where it is damaged; its optimizer
   std::ofstream(run.step(2) / "training_info.json") << "{\"step\": 2}";  // of another system: nothing is known
   checkpoint::require_intact_model(model);
   std::ofstream(run.step(2) / "training_info.json") << "{";
-  CHECK_THROWS_WITH_AS(checkpoint::require_intact_model(model), doctest::Contains("training_info.json: not valid JSON"),
+  CHECK_THROWS_WITH_AS(checkpoint::require_intact_model(model), doctest::Contains("training_info.json is damaged: "),
                        Error);
   checkpoint::require_intact_model(run.folder.path());  // no checkpoint of a run
   checkpoint::require_intact_model(run.folder / "nowhere");

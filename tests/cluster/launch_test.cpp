@@ -180,6 +180,15 @@ TEST_CASE("a rank does not believe what anybody else could have written, and say
   CHECK_MESSAGE(contains(error, "find this one: " + folder.string() + " is a link or a file, wanted a folder"), error);
   fs::remove(folder);
   fs::rename(dir / "folder", folder);
+  fs::rename(file, dir / "file");
+  fs::create_directories(file / "mine");
+  const std::string taken =
+      error_of([&] { cluster::Meeting(two_of(0), dir.path(), socket.endpoint(), keys.public_key); });
+  CHECK_MESSAGE(contains(taken, file.string() + ", by which the other processes of torchrun find this one: Is a dir"),
+                taken);
+  CHECK_FALSE(fs::exists(file.string() + ".tmp"));
+  fs::remove_all(file);
+  fs::rename(dir / "file", file);
   CHECK(cluster::meet(two_of(1), dir.path(), 300).endpoint == socket.endpoint());
 }
 

@@ -64,6 +64,15 @@ std::string data_line(const config::DatasetConfig& data) {
   return fmt::format("{:9} {}", "data", data.data_path ? fmt::format("{} ({})", *data.data_path, read) : read);
 }
 
+data::LoaderState position_of(const checkpoint::Store::Found& found) {
+  try {
+    return found.info.loader.get<data::LoaderState>();
+  } catch (const Error& error) {
+    fail(ErrorKind::data, "checkpoint: {} is damaged: loader: {}", (found.directory / "training_info.json").string(),
+         error.what());
+  }
+}
+
 // Weights, optimizer and position of the newest intact checkpoint; a reference policy stays the model that the run
 // began with.
 template <typename Data>
@@ -77,10 +86,11 @@ void resume(Training& run, Data& data, bool is_fresh) {
   checkpoint::Store::require_same(*found, run.identity);
   const fs::path directory = found->directory / "policy/optimizer";
   const bool optimizer = fs::exists(directory);
+  const data::LoaderState position = position_of(*found);
   load(run, *found, optimizer ? directory.string() : "");
   run.progress = found->info;
   run.schedule.advance_to(found->info.total_steps);
-  data.restore(found->info.loader.get<data::LoaderState>());
+  data.restore(position);
   run.console.line(fmt::format("resumed from {} (step {}){}", found->directory.string(), found->step,
                                optimizer ? "" : "; no optimizer state in it: the optimizer starts afresh"));
   if (!checkpoint::has_checksums(found->info.files))

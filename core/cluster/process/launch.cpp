@@ -107,19 +107,24 @@ std::string name_of(const Launch& launch) {
   return name;
 }
 
-// Makes the file of this text, in a folder that another run's end may remove at any moment. False where that fails.
-bool leave(const std::string& text, const fs::path& file) {
+// Makes the file of this text, in a folder that another run's end may remove at any moment. Throws why it cannot.
+void leave(const std::string& text, const fs::path& file) {
   const fs::path temporary = file.string() + ".tmp";
   for (int tried = 0; tried < 10; ++tried) {
     make_private_folder(file.parent_path());
     ::unlink(temporary.c_str());
     const int fd = open_to_write(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0 && errno == ENOENT) continue;
-    const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    if (fd >= 0) ::close(fd);
-    return written && ::rename(temporary.c_str(), file.c_str()) == 0;
+    if (fd < 0) throw Error(ErrorKind::worker, why_not_opened(errno));
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    int reason = count < 0 ? errno : count < static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
+    ::close(fd);
+    if (reason == 0 && ::rename(temporary.c_str(), file.c_str()) != 0) reason = errno;
+    if (reason == 0) return;
+    ::unlink(temporary.c_str());
+    throw Error(ErrorKind::worker, why_not_opened(reason));
   }
-  return false;
+  throw Error(ErrorKind::worker, "its folder is removed again and again");
 }
 
 // IPv4 addresses that others may reach, or loopback where all are on one host.
@@ -181,14 +186,12 @@ Meeting::Meeting(const Launch& launch, const fs::path& folder, const std::string
                       {"server_key", server_key}};
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  std::string reason;
   try {
-    if (leave(json_text(place), file_)) return;
+    leave(json_text(place), file_);
   } catch (const Error& error) {
-    reason = std::string(": ") + error.what();
+    fail(ErrorKind::worker, "cannot write {}, by which the other processes of {} find this one: {}", file_.string(),
+         launch.launcher, error.what());
   }
-  fail(ErrorKind::worker, "cannot write {}, by which the other processes of {} find this one{}", file_.string(),
-       launch.launcher, reason);
 }
 
 Meeting::~Meeting() {

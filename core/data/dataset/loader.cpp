@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "lib/base/error.hpp"
+#include "lib/base/json_integer.hpp"
 #include "lib/base/random.hpp"
 
 namespace hexad::data {
@@ -19,10 +20,10 @@ void to_json(nlohmann::ordered_json& json, const LoaderState& state) {
 }
 
 void from_json(const nlohmann::ordered_json& json, LoaderState& state) {
-  json.at("epoch").get_to(state.epoch);
-  json.at("position").get_to(state.position);
-  json.at("size").get_to(state.size);
-  json.at("seed").get_to(state.seed);
+  state.epoch = count_of(json, "epoch");
+  state.position = count_of(json, "position");
+  state.size = count_of(json, "size");
+  state.seed = count_of<uint64_t>(json, "seed");
 }
 
 DataLoader::DataLoader(int64_t size, const LoaderOptions& options) : size_(size), options_(options) {

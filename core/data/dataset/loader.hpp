@@ -25,6 +25,7 @@ struct LoaderState {
   uint64_t seed = 0;
 };
 void to_json(nlohmann::ordered_json& json, const LoaderState& state);
+// Throws Error(data) naming what is no count.
 void from_json(const nlohmann::ordered_json& json, LoaderState& state);
 
 // Hands out record indices in batches. The order of an epoch is a function of (seed, epoch) alone.

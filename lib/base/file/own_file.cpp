@@ -3,9 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "lib/base/file/append_file.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/base/file/input_file.hpp"
+#include "lib/base/file/resolved_file.hpp"
 
 namespace hexad {
 
@@ -23,6 +24,16 @@ void require_own_file(const fs::path& folder, const std::string& name) {
     throw Error(ErrorKind::data, leads_out_text(folder, name, real));
 }
 
+void require_own_file(const fs::path& folder, const std::string& name, const fs::path& real) {
+  if (!is_own_file(real, folder)) throw Error(ErrorKind::data, leads_out_text(folder, name, real));
+}
+
+std::string read_own_file(const fs::path& folder, const std::string& name) {
+  const ResolvedFile file(folder / name, refuse_file, /*trusted=*/true);
+  require_own_file(folder, name, file.path());
+  return file.text();
+}
+
 void copy_own_file(const fs::path& folder, const std::string& name, const fs::path& to) {
   const fs::path file = folder / name;
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // of a pipe, too, without waiting
@@ -32,7 +43,7 @@ void copy_own_file(const fs::path& folder, const std::string& name, const fs::pa
     fail(ErrorKind::data, "{}: not a regular file", file.string());
   // Of the descriptor: the name may be another file's by now.
   const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
-  if (!is_own_file(real, folder)) throw Error(ErrorKind::data, leads_out_text(folder, name, real));
+  require_own_file(folder, name, real);
   AppendFile out(to);
   std::string part(1 << 20, '\0');
   while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0)

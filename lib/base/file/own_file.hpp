@@ -38,6 +38,11 @@ std::string leads_out_text(const std::filesystem::path& folder, const std::strin
 // Throws Error(data) unless it is a file of the folder's own, or is not there.
 void require_own_file(const std::filesystem::path& folder, const std::string& name);
 
+// The file `real`, which was opened under folder/name, is one of the folder's own, or Error(data).
+void require_own_file(const std::filesystem::path& folder, const std::string& name, const std::filesystem::path& real);
+// The text of folder/name. Throws Error(data) as copy_own_file does; what is read is what was looked at.
+std::string read_own_file(const std::filesystem::path& folder, const std::string& name);
+
 // The bytes and the mode of folder/name, as the file `to`. Throws Error(data) naming what cannot be read or written, or
 // that it is not the folder's own; what is copied is what was looked at.
 void copy_own_file(const std::filesystem::path& folder, const std::string& name, const std::filesystem::path& to);

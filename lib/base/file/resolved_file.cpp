@@ -4,16 +4,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "lib/base/file/walk.hpp"
+#include "lib/base/sha256.hpp"
 
 namespace hexad {
 namespace {
+
+constexpr const char* kShorter = "has become shorter while it was read";
 
 // "08:01 1234", device and inode of a line of /proc/self/maps, if the address lies in its range; else empty.
 std::string mapped_file(const std::string& line, uintptr_t address) {
@@ -60,6 +65,23 @@ bool ResolvedFile::read(std::span<std::byte> bytes, uint64_t offset) const {
     at += static_cast<size_t>(count);
   }
   return true;
+}
+
+std::string ResolvedFile::text() const {
+  std::string text(size(), '\0');
+  if (!read(std::as_writable_bytes(std::span(text)))) refuse_(path_.string(), kShorter, EIO);
+  return text;
+}
+
+std::string ResolvedFile::sha256() const {
+  Sha256 digest;
+  std::vector<std::byte> part(std::min<uint64_t>(size(), 1 << 20));
+  for (uint64_t at = 0; at < size(); at += part.size()) {
+    part.resize(std::min<uint64_t>(part.size(), size() - at));
+    if (!read(part, at)) refuse_(path_.string(), kShorter, EIO);
+    digest.add(part);
+  }
+  return digest.hex();
 }
 
 bool ResolvedFile::is_mapped_at(const void* address) const {

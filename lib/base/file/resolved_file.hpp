@@ -31,6 +31,10 @@ class ResolvedFile {
 
   // Fills `bytes` from `offset` on; false where the file ends before. Throws by `refuse` what cannot be read.
   bool read(std::span<std::byte> bytes, uint64_t offset = 0) const;
+  // All of its bytes. Throws by `refuse` what cannot be read, EIO where it has become shorter; so does sha256.
+  std::string text() const;
+  // Its SHA-256 in 64 lower-case hex digits.
+  std::string sha256() const;
   // Whether it is this file that the process has mapped at `address`. A map is compared with another map: some file
   // systems show another device or inode there than to stat.
   bool is_mapped_at(const void* address) const;

@@ -1,5 +1,6 @@
 #include "plugins/vllm_bridge/refit/checkpoint.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "lib/base/file/input_file.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "plugins/vllm_bridge/http/event_loop.hpp"
 #include "plugins/vllm_bridge/refit/host_copy.hpp"
@@ -32,6 +34,10 @@ bool is_weight_file(const fs::path& file) {
             "weight update: cannot write %s: %s. Free space there, or set policy.generation.vllm_cfg.refit_dir to a "
             "folder with room for two copies of the model",
             path.c_str(), reason);
+}
+
+void refuse_read(const std::string& file, const char* what, int reason) {
+  sdk::fail(HEXAD_UNAVAILABLE, "weight update: %s %s: %s", file.c_str(), what, std::strerror(reason));
 }
 
 // 0, or why it could not be written.
@@ -119,14 +125,19 @@ fs::path Checkpoint::finish(const sdk::Call& call) {
   for (const fs::directory_entry& entry : fs::directory_iterator(model_dir_)) {
     if (!entry.is_regular_file() || is_weight_file(entry.path())) continue;
     const fs::path copy = part_ / entry.path().filename();
-    const fs::path elsewhere = leads_out(model_dir_, entry.path().filename().string());
+    // One look at what the name leads to: that is copied, whatever the name leads to by then.
+    const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const InputFile opened(entry.path(), descriptor, refuse_read);
+    const std::string open_file = fmt::format("/proc/self/fd/{}", descriptor);
+    const fs::path real = fs::read_symlink(open_file);
+    const bool own = is_own_file(real, model_dir_);
     write_file(call, copy, [&] {
       std::error_code error;
-      if (elsewhere.empty()) {
-        fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
+      if (own) {
+        fs::copy_file(open_file, copy, fs::copy_options::overwrite_existing, error);
       } else {  // the server reads it where it is
         fs::remove(copy, error);
-        fs::create_symlink(elsewhere, copy, error);
+        fs::create_symlink(real, copy, error);
       }
       return error.value();
     });

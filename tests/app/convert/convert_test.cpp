@@ -2,6 +2,7 @@
 #include "app/convert/convert.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <limits>
 
@@ -102,6 +103,29 @@ TEST_CASE("a link that leads out of the folder is refused, be it text, weights o
   fs::create_directories(folder / "step_1/policy/tokenizer");
   fs::create_symlink(folder / "elsewhere/tokenizer.json", folder / "step_1/policy/tokenizer/tokenizer.json");
   check_refusal(folder / "step_1", folder / "out", "policy/tokenizer/tokenizer.json is a link to ");
+  // The folder of a part may be the link: all that lies where it leads would be copied.
+  folder.write("elsewhere/id_rsa", "secret");
+  fs::remove_all(folder / "step_1/policy/tokenizer");
+  fs::create_directory_symlink(folder / "elsewhere", folder / "step_1/policy/tokenizer");
+  check_refusal(folder / "step_1", folder / "out",
+                fmt::format("policy/tokenizer is a link to {}, outside of {}", (folder / "elsewhere").string(),
+                            (folder / "step_1").string()));
+  fs::remove(folder / "step_1/policy/tokenizer");
+  fs::create_directory(folder / "step_1/policy/tokenizer");
+  fs::rename(folder / "step_1/policy/weights", folder / "weights");
+  fs::create_directory_symlink(folder / "weights", folder / "step_1/policy/weights");
+  check_refusal(folder / "step_1", folder / "out", "policy/weights is a link to ");
+}
+
+TEST_CASE("a pipe under the name of weights or of the configuration makes nobody wait") {
+  TempFolder folder;
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    write_model(folder / "in", kConfig);
+    fs::remove(folder / "in" / name);
+    REQUIRE(::mkfifo((folder / "in" / name).c_str(), 0600) == 0);
+    check_refusal(folder / "in", folder / "out", fmt::format("{}: not a regular file", name));
+    fs::remove_all(folder / "in");
+  }
 }
 
 TEST_CASE("links within the folder, links to folders, and the files of Hugging Face's cache are taken") {

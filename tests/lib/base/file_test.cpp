@@ -42,6 +42,15 @@ TEST_CASE("a file that tells no size is read to its end, and what is no file is 
   CHECK(read_file("/proc/self/status").find("VmRSS") != std::string::npos);
   CHECK(read_file("/dev/null") == "");
   CHECK(error_of("/proc") == "/proc: cannot be read: Is a directory");
+  const auto regular = [](const char* name) -> std::string {
+    try {
+      return hexad::read_regular_file(name);
+    } catch (const hexad::Error& error) {
+      return error.what();
+    }
+  };
+  CHECK(regular("/proc") == "/proc: not a regular file: Is a directory");
+  CHECK(regular("/dev/null") == "/dev/null: not a regular file: No such device or address");
   CHECK(error_of("/no/such/file") == "/no/such/file: cannot be opened: No such file or directory");
 }
 

@@ -58,11 +58,15 @@ TEST_CASE("a link that leads out of the folder is refused, whatever way it takes
         (dir / "model" / name).string(), real.string(), (dir / "model").string());
     CHECK(copied(dir, dir / "model", name) == wanted);
     CHECK(error_of([&] { require_own_file(dir / "model", name); }) == wanted);
+    CHECK(error_of([&] { read_own_file(dir / "model", name); }) == wanted);
+    CHECK(error_of([&] { require_own_file(dir / "model", name, real); }) == wanted);
     CHECK(leads_out(dir / "model", name) == real);
     CHECK_FALSE(fs::exists(dir / "copy"));
   }
   require_own_file(dir / "model", "file");
   require_own_file(dir / "model", "none");
+  require_own_file(dir / "model", "absolute", dir / "model/file");  // what it led to when it was opened
+  CHECK(read_own_file(dir / "model", "file") == "text");
 }
 
 TEST_CASE("the blobs of Hugging Face's cache belong to its snapshots, and nothing that they lead to") {

@@ -85,6 +85,43 @@ TEST_CASE("a library found by a run path is judged, with its folder and what it 
   chmod(deep.c_str(), 0755);
   make_folder(folder, "libs/glibc-hwcaps", 0777);
   CHECK(contains(problem_of(main), "glibc-hwcaps is writable by everyone"));
+  chmod((libs / "glibc-hwcaps").c_str(), 0755);
+  CHECK(problem_of(main) == "");
+  // What lies in a folder for other processors is not all that may be taken.
+  make_folder(folder, "libs/glibc-hwcaps/x86-64-v4");
+  fs::copy_file(dep, libs / "glibc-hwcaps/x86-64-v4/libdep.so");
+  chmod(dep.c_str(), 0777);
+  CHECK(contains(problem_of(main), dep.string() + " is writable by everyone"));
+  chmod(dep.c_str(), 0755);
+  CHECK(problem_of(main) == "");
+  for (const char* older : {"libs/tls", "libs/x86_64", "libs/tls/haswell/x86_64"}) {
+    CAPTURE(older);
+    const fs::path place = make_folder(folder, older, 0777);
+    CHECK(contains(problem_of(main), fmt::format("libmain.so needs libdep.so: it is looked for in {}, and {} is "
+                                                 "writable by everyone (mode 0777)",
+                                                 place.string(), place.string())));
+    fs::remove(place);
+  }
+}
+
+TEST_CASE("libraries are not taken from the working directory, whoever owns it") {
+  const PluginFolder folder;
+  const fs::path dep = library(folder, "dep", folder.path(), "int dep(void) { return 1; }");
+  const char* const source = "int dep(void); int answer(void) { return dep(); }";
+  for (const char* path : {"$ORIGIN:", ":$ORIGIN", "$ORIGIN::/opt/x", "lib", "."}) {
+    CAPTURE(path);
+    for (const char* tags : {"--enable-new-dtags", "--disable-new-dtags"}) {
+      const fs::path main = library(folder, "main", folder.path(), source,
+                                    fmt::format("-L{} -ldep '-Wl,{},-rpath,{}'", folder.path().string(), tags, path));
+      CHECK(contains(problem_of(main), main.string() + " has the run path '"));
+      CHECK(contains(problem_of(main), "', so that libraries are taken from wherever it is started"));
+    }
+  }
+  fs::copy_file(dep, "libhexad_test_dep.so", fs::copy_options::overwrite_existing);
+  const fs::path main = library(folder, "main", folder.path(), source, "./libhexad_test_dep.so");
+  fs::remove("libhexad_test_dep.so");
+  CHECK(problem_of(main) ==
+        main.string() + " needs ./libhexad_test_dep.so, which is looked for wherever it is started");
 }
 
 TEST_CASE("a folder that is looked into first, or that anybody could make, is told") {
