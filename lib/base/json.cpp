@@ -25,9 +25,16 @@ size_t too_deep(std::string_view text) {
   return std::string_view::npos;
 }
 
-void append(const nlohmann::ordered_json& value, std::string& out) {
+enum class Numbers { as_written, by_value };
+
+std::string number_text(const nlohmann::ordered_json::binary_t& characters, Numbers numbers) {
+  std::string text(characters.begin(), characters.end());
+  return numbers == Numbers::as_written ? text : json_text(parse_json<nlohmann::ordered_json>(text));
+}
+
+void append(const nlohmann::ordered_json& value, Numbers numbers, std::string& out) {
   if (value.is_binary()) {
-    out.append(value.get_binary().begin(), value.get_binary().end());
+    out += number_text(value.get_binary(), numbers);
     return;
   }
   if (!value.is_structured()) {
@@ -39,7 +46,7 @@ void append(const nlohmann::ordered_json& value, std::string& out) {
   for (const auto& [key, item] : value.items()) {
     if (!std::exchange(first, false)) out += ',';
     if (value.is_object()) out += json_text(nlohmann::ordered_json(key)) + ":";
-    append(item, out);
+    append(item, numbers, out);
   }
   out += value.is_object() ? '}' : ']';
 }
@@ -93,7 +100,13 @@ nlohmann::ordered_json with_named_infinities(nlohmann::ordered_json value) {
 
 std::string data_text(const nlohmann::ordered_json& value) {
   std::string text;
-  append(value, text);
+  append(value, Numbers::as_written, text);
+  return text;
+}
+
+std::string value_text(const nlohmann::ordered_json& value) {
+  std::string text;
+  append(value, Numbers::by_value, text);
   return text;
 }
 

@@ -3,10 +3,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using plugin_test::Json;
-using toy::Ended;
-using toy::TempDir;
+using namespace toy::names;
 namespace fs = toy::fs;
 
 namespace {

@@ -3,14 +3,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using plugin_test::Json;
-using toy::all_gone;
-using toy::Arguments;
-using toy::Ended;
-using toy::Program;
-using toy::TempDir;
-using toy::train;
+using namespace toy::names;
 
 namespace {
 

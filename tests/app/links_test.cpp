@@ -3,9 +3,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::Ended;
-using toy::TempDir;
+using namespace toy::names;
 namespace fs = toy::fs;
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time

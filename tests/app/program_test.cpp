@@ -12,11 +12,7 @@
 #include "tests/support/small_disk.hpp"
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::Arguments;
-using toy::Ended;
-using toy::Program;
-using toy::TempDir;
+using namespace toy::names;
 
 namespace {
 

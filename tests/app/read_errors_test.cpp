@@ -6,10 +6,7 @@
 #include "tests/support/report.hpp"
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::Arguments;
-using toy::Ended;
-using toy::TempDir;
+using namespace toy::names;
 
 namespace {
 

@@ -3,13 +3,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::all_gone;
-using toy::Ended;
-using toy::Program;
-using toy::TempDir;
-using toy::train;
-using toy::weights;
+using namespace toy::names;
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 

@@ -5,15 +5,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::all_gone;
-using toy::Arguments;
-using toy::Ended;
-using toy::lines;
-using toy::Program;
-using toy::TempDir;
-using toy::train;
-using toy::weights;
+using namespace toy::names;
 
 namespace {
 

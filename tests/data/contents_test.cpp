@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 using namespace hexad;
 using namespace hexad::data;
@@ -37,6 +38,23 @@ TEST_CASE("samples that are too long, and conversations in which nothing trains,
         "in 1 of 4 conversations the assistant says nothing: they train nothing");
   CHECK(too_long_notice(counted(3), "prompts", 2) == "");
   CHECK(untrained_notice(counted(3), "prompts") == "");
+}
+
+TEST_CASE("metadata are known by their values, however their numbers are written: so older checkpoints know them") {
+  const auto fingerprint = [](const nlohmann::ordered_json& metadata) {
+    Datum row;
+    row.metadata = metadata;
+    return contents_of(std::vector<Datum>{row}).fingerprint;
+  };
+  const auto of = [&](const std::string& text) { return fingerprint(parse_data(text, "row")); };
+  for (const char* text : {R"({"weight": 0.50, "scale": 1e5, "big": 123456789012345678901234567890})", "{}",
+                           R"({"id": 7, "of": [1.10, {"deep": -0.0E1}], "text": "1.10"})"}) {
+    CAPTURE(text);
+    CHECK(of(text) == fingerprint(parse_json<nlohmann::ordered_json>(text)));
+  }
+  CHECK(of(R"({"weight": 0.5})") != of(R"({"weight": 0.51})"));
+  CHECK(of(R"({"text": "1.10"})") != of(R"({"text": "1.1"})"));
+  CHECK(fingerprint(nullptr) != of("{}"));
 }
 
 TEST_CASE("a set of which nothing is left is an error") {

@@ -47,12 +47,14 @@ void load(const Training& run, const checkpoint::Store::Found& found, const std:
   try {
     run.policy.load(weights, optimizer);
   } catch (const Error& error) {
+    if (checkpoint::has_checksums(found.info.files)) throw;
     const auto steps = checkpoint::list_steps(found.directory.parent_path());
-    if (checkpoint::has_checksums(found.info.files) || steps.size() < 2) throw;
     throw Error(error.kind(),
-                fmt::format("{}\nThe checkpoint {} has no checksums. If it is damaged, move it away: the "
-                            "one before it is {}",
-                            error.what(), found.directory.string(), steps[steps.size() - 2].second.string()));
+                fmt::format("{}\nThe checkpoint {} has no checksums. If it is damaged, {}", error.what(),
+                            found.directory.string(),
+                            steps.size() < 2 ? "restore it from a copy, or start afresh (--fresh keeps it in run_<n>)"
+                                             : fmt::format("move it away: the one before it is {}",
+                                                           steps[steps.size() - 2].second.string())));
   }
 }
 

@@ -14,7 +14,7 @@ void add(const Datum& row, Fingerprint& fingerprint) {
   fingerprint.add(std::span(row.token_mask));
   fingerprint.add(row.answer);
   fingerprint.add(row.env_name);
-  fingerprint.add(data_text(row.metadata));
+  fingerprint.add(value_text(row.metadata));
 }
 
 // A conversation in which nothing is trained on; a prompt has no mask.

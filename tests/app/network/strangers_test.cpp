@@ -4,14 +4,9 @@
 #include "tests/support/listening.hpp"
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
+using namespace toy::names;
 using test_support::listening;
 using test_support::Place;
-using toy::Arguments;
-using toy::Ended;
-using toy::Program;
-using toy::TempDir;
-using toy::train;
 
 namespace {
 

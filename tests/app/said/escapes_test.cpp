@@ -10,10 +10,7 @@
 #include "lib/base/error.hpp"
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::Arguments;
-using toy::Ended;
-using toy::TempDir;
+using namespace toy::names;
 
 namespace {
 

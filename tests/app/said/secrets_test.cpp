@@ -5,10 +5,7 @@
 
 #include "tests/support/toy/train.hpp"
 
-using plugin_test::contains;
-using toy::Arguments;
-using toy::Ended;
-using toy::TempDir;
+using namespace toy::names;
 
 namespace {
 

@@ -28,4 +28,18 @@ inline std::string weights(const TempDir& dir, int step) {
   return read_text(dir / fmt::format("checkpoints/step_{}/policy/weights/toy.bin", step));
 }
 
+// What tests of `hexad train` name all the time: using namespace toy::names.
+namespace names {
+using plugin_test::contains;
+using plugin_test::Json;
+using toy::all_gone;
+using toy::Arguments;
+using toy::Ended;
+using toy::lines;
+using toy::Program;
+using toy::TempDir;
+using toy::train;
+using toy::weights;
+}  // namespace names
+
 }  // namespace toy
