@@ -162,7 +162,8 @@ TEST_CASE("whatever escaped is told: a text, the type of what has none, and the 
                               {"std::out_of_range(\"row 7\")", "cannot weigh: row 7"}}) {
     INFO(each.thrown);
     const PluginFolder folder;
-    folder.write_manifest(folder.compile_cpp("thrower", fmt::format("'-DTHROWN={}'", each.thrown), kThrower), "thrower");
+    const std::string flag = fmt::format("'-DTHROWN={}'", each.thrown);
+    folder.write_manifest(folder.compile_cpp("thrower", flag, kThrower), "thrower");
     for (const char* own_process : {"[]", "[thrower]"}) {
       const TempDir dir;
       const Ended run = toy::run(

@@ -244,7 +244,8 @@ TEST_CASE("a backend's gradients have the size of its outputs") {
   };
   static int64_t two = 2;
   const std::string wrong =
-      "train at step 0: the gradient that it gives for 'logprobs' has not the size of the output, or is not f32 (rule B2";
+      "train at step 0: the gradient that it gives for 'logprobs' has not the size of the output, or is not f32 (rule "
+      "B2";
   CHECK(contains(refused([](DLTensor& grad) { grad.shape = &two; }), wrong));
   CHECK(contains(refused([](DLTensor& grad) { grad.dtype.bits = 16; }), wrong));
   CHECK(refused([](DLTensor&) {}) == "(no error)");
