@@ -187,6 +187,9 @@ TEST_CASE("a loss that needs what the run does not have is refused before the fi
   SAYS(refused("prev_logprob"),
        "): needs 'prev_logprob', which no run has, did you mean 'prev_logprobs'? (sdk/NAMES.md");
   SAYS(refused("returns"), "): needs 'returns', which a run of grpo does not have");
+  const std::string other = "with another dtype or axis than runs have it (sdk/NAMES.md)";
+  SAYS(refused("rewards"), "): declares 'rewards' " + other);      // of a sample
+  SAYS(refused("input_ids"), "): declares 'input_ids' " + other);  // i64
 }
 
 TEST_CASE("a crash in an environment is told with plugin and function, a stack overflow and exit() too") {
