@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "core/algorithm/run/preflight.hpp"
 #include "core/config/load/defaults.hpp"
 
