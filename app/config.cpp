@@ -3,8 +3,8 @@
 
 #include "app/commands.hpp"
 #include "app/config/commands.hpp"
+#include "app/config_check.hpp"
 #include "compat/compat.hpp"
-#include "core/algorithm/run/preflight.hpp"
 #include "lib/base/error.hpp"
 
 namespace hexad::cli {
@@ -34,7 +34,7 @@ int check(const Arguments& arguments) {
     static const auto* const loaded =
         new config::Loaded(config::load_with_defaults(arguments.config, arguments.overrides, compat::all()));
     bytes = loaded->facts.bytes;
-    problems = algorithm::check_all(*loaded);
+    problems = check_all(*loaded);
   } catch (const Error& error) {
     problems = {{config::Problem::Severity::error, {}, "", error.what()}};
   }

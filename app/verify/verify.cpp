@@ -13,6 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/said/printable.hpp"
+#include "lib/base/thrown.hpp"
 #include "sdk/verify/cuda/engine.hpp"
 #include "sdk/verify/level/levels.hpp"
 
@@ -90,10 +91,8 @@ std::string run_level(const Tested& tested, int number, LevelFunction level, boo
       }
     } catch (const verify::DeviceError& error) {
       findings.expect(false, "device", std::string("it refused, after which nothing more was tried: ") + error.what());
-    } catch (const std::exception& error) {
-      findings.expect(false, "exception", std::string("one came over the edge of the ABI: ") + error.what());
     } catch (...) {
-      findings.expect(false, "exception", "one that is no std::exception came over the edge of the ABI");
+      findings.expect(false, "exception", "one came over the edge of the ABI: " + thrown_text());
     }
   } catch (const Error& error) {
     findings.expect(false, "load", error.what());

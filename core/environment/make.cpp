@@ -124,6 +124,9 @@ std::vector<std::string> plugin_names(const config::Catalog& catalog) {
 
 void check_section(const std::string& name, const Json& section, const config::Catalog& catalog) {
   const std::string kind = section.is_object() ? kind_of(name, section) : "";
+  if (kind == "plugin" && !section.at("plugin").is_string())
+    fail(ErrorKind::config, "env.{}.plugin: want the name of an environment plugin or a path, got {}", name,
+         json_text(section.at("plugin")));
   if (kind == "plugin") return;
   if (kind == "command") {
     program_settings(name, section);

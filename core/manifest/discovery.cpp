@@ -135,6 +135,8 @@ Candidate find_path(const fs::path& given) {
   std::error_code error;
   const fs::path path = fs::absolute(given, error).lexically_normal();
   if (!fs::exists(path, error)) fail(ErrorKind::plugin, "{}: no such plugin file", path.string());
+  if (fs::is_directory(path, error))
+    fail(ErrorKind::plugin, "{}: is a folder: name a .so in it, or list the folder in plugins.paths", path.string());
   fs::path manifest = path;
   if (!path.filename().string().ends_with(kManifestSuffix)) {
     manifest.replace_extension();

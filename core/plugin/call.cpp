@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/utf8.hpp"
+
 namespace hexad::plugin {
 
 hexad_code Call::set_error(hexad_code code, std::string_view text) {
   const std::scoped_lock lock(mutex_);
-  if (code_ == HEXAD_OK) code_ = code, text_ = text;
+  constexpr size_t kMostBytes = size_t{64} << 10;  // a message, whatever a plugin has to say
+  if (code_ == HEXAD_OK) code_ = code, text_ = shortened(text, kMostBytes);
   return code;
 }
 

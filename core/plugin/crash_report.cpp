@@ -126,6 +126,7 @@ void install_crash_report() {
   action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
   [[maybe_unused]] static const int once = ::on_exit(report_exit, nullptr);
+  [[maybe_unused]] static const int quick = ::at_quick_exit([] { report_exit(0, nullptr); });
 }
 
 std::string longest_call() {

@@ -28,7 +28,7 @@ class CrashMark {
 // The line that a crash leaves on stderr begins so: "hexad: crashed in loss 'a' 1.0.0 (/path, sha256 ...): compute at
 // step 812". A thread that a plugin started has no mark: the newest mark of any thread is named for it.
 inline constexpr std::string_view kCrashLine = "hexad: crashed in ";
-// So begins the line where a plugin's function has called exit().
+// So begins the line where a plugin's function has called exit() or quick_exit().
 inline constexpr std::string_view kExitLine = "hexad: the program was ended by exit() in ";
 
 // From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in a plugin's function leave that line; then they take their

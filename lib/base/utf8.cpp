@@ -66,6 +66,10 @@ std::string_view utf8_front(std::string_view text, size_t most) {
   return text.size() <= most ? text : text.substr(0, boundary_before(text, most));
 }
 
+std::string shortened(std::string_view text, size_t most) {
+  return std::string(utf8_front(text, most)) + (text.size() > most ? " ..." : "");
+}
+
 std::string_view utf8_back(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
   size_t begin = text.size() - most;

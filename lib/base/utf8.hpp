@@ -23,6 +23,8 @@ std::string_view valid_utf8(std::string_view text, std::string& buffer);
 // The front or the back of `text` of at most `most` bytes, which begins and ends between characters.
 std::string_view utf8_front(std::string_view text, size_t most);
 std::string_view utf8_back(std::string_view text, size_t most);
+// Such a front, with " ..." behind it where there is more: a stranger's text for a message.
+std::string shortened(std::string_view text, size_t most);
 
 // Decodes one character of valid UTF-8 at `at` and moves past it.
 inline char32_t next_char(const char*& at) {

@@ -23,6 +23,10 @@ Arguments train_with(const TempDir& dir, const PluginFolder& folder, Arguments o
 constexpr const char* kThrower = R"(
 #include <hexad/abi.h>
 #include <stdexcept>
+#include <string>
+#ifndef THROWN
+#define THROWN std::runtime_error("the advantage table is empty")
+#endif
 struct hexad_loss {};
 static hexad_code create(const hexad_host*, hexad_call*, const hexad_config*, hexad_loss** out) {
   *out = new hexad_loss;
@@ -30,7 +34,11 @@ static hexad_code create(const hexad_host*, hexad_call*, const hexad_config*, he
 }
 static void destroy(hexad_loss* self) { delete self; }
 static hexad_code compute(hexad_loss*, hexad_call*, const hexad_loss_batch*, hexad_loss_out*) {
-  throw std::runtime_error("the advantage table is empty");
+  try {
+    throw THROWN;
+  } catch (const std::logic_error&) {
+    std::throw_with_nested(std::runtime_error("cannot weigh"));
+  }
 }
 #ifndef WANTS
 #define WANTS "token_mask"
@@ -93,6 +101,12 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
   if (now && !strcmp(self->fault, "segv")) *(volatile int*)8 = 1;
   if (now && !strcmp(self->fault, "overflow")) return overflow(0);
   if (now && !strcmp(self->fault, "exit")) exit(0);
+  if (now && !strcmp(self->fault, "quick")) quick_exit(0);
+  if (now && !strcmp(self->fault, "flood")) {
+    char* text = calloc(1, 1 << 24);
+    memset(text, 'x', (1 << 24) - 1);
+    return self->host->set_error(call, HEXAD_INTERNAL, text, UINT64_MAX);
+  }
   return HEXAD_OK;
 }
 static const char* const components[] = {"part"};
@@ -138,6 +152,28 @@ TEST_CASE("the text of an exception that escaped is told, also where the plugin 
   }
 }
 
+TEST_CASE("whatever escaped is told: a text, the type of what has none, and the reason that an exception carries") {
+  struct Escaped {
+    const char *thrown, *told;
+  };
+  for (const Escaped& each : {Escaped{"std::string(\"no table\")", "no table"},
+                              {"\"a literal\"", "a literal"},
+                              {"42", "an exception of type int"},
+                              {"std::out_of_range(\"row 7\")", "cannot weigh: row 7"}}) {
+    INFO(each.thrown);
+    const PluginFolder folder;
+    const std::string flag = fmt::format("'-DTHROWN={}'", each.thrown);
+    folder.write_manifest(folder.compile_cpp("thrower", flag, kThrower), "thrower");
+    for (const char* own_process : {"[]", "[thrower]"}) {
+      const TempDir dir;
+      const Ended run = toy::run(
+          train_with(dir, folder, {"loss_fn.plugin=thrower", fmt::format("++plugins.own_process={}", own_process)}));
+      CHECK(run.code == 3);
+      SAYS(run.err, fmt::format("threw a C++ exception across the ABI: {}: the plugin is faulty", each.told));
+    }
+  }
+}
+
 TEST_CASE("a loss that needs what the run does not have is refused before the first sample") {
   const auto refused = [](const std::string& input) {
     const PluginFolder folder;
@@ -151,6 +187,9 @@ TEST_CASE("a loss that needs what the run does not have is refused before the fi
   SAYS(refused("prev_logprob"),
        "): needs 'prev_logprob', which no run has, did you mean 'prev_logprobs'? (sdk/NAMES.md");
   SAYS(refused("returns"), "): needs 'returns', which a run of grpo does not have");
+  const std::string other = "with another dtype or axis than runs have it (sdk/NAMES.md)";
+  SAYS(refused("rewards"), "): declares 'rewards' " + other);      // of a sample
+  SAYS(refused("input_ids"), "): declares 'input_ids' " + other);  // i64
 }
 
 TEST_CASE("a crash in an environment is told with plugin and function, a stack overflow and exit() too") {
@@ -166,9 +205,20 @@ TEST_CASE("a crash in an environment is told with plugin and function, a stack o
   const Ended destroyed = faulty.run("destroy", {"grpo.max_num_steps=1"});
   CHECK(destroyed.code == -SIGSEGV);
   SAYS(destroyed.err, "): destroy at step 1\n");
-  const Ended exited = faulty.run("exit");
-  CHECK(exited.code == 3);
-  SAYS(exited.err, "\nhexad: the program was ended by exit() " + in_score);
+  for (const char* fault : {"exit", "quick"}) {
+    INFO(fault);
+    const Ended exited = faulty.run(fault);
+    CHECK(exited.code == 3);
+    SAYS(exited.err, "\nhexad: the program was ended by exit() " + in_score);
+  }
+}
+
+TEST_CASE("what a plugin has to say does not flood the terminal") {
+  const Faulty faulty;
+  const Ended flood = faulty.run("flood");
+  CHECK(flood.code == 3);
+  SAYS(flood.err, "): score at step 1: INTERNAL: xxxxx");
+  CHECK(flood.err.size() < 100'000);
 }
 
 TEST_CASE("an environment that never returns ends the run after cluster.worker_timeout_s, with its name") {

@@ -128,6 +128,23 @@ TEST_CASE("an override behind dashes is answered with the form that it has") {
   CHECK_FALSE(contains(report.err, "overrides"));
 }
 
+TEST_CASE("config check refuses what the section plugins would have the run refuse, and a plugin that is no name") {
+  const Toy toy;
+  const auto refused = [&](const Arguments& overrides, const std::string& what) {
+    const Ended check = toy.run({"config", "check"}, overrides);
+    CHECK(check.code == 2);
+    says(check.out, what);
+  };
+  refused({"plugins.enabled=false"}, "error: plugins.enabled: false, and no run does without plugins: leave it out");
+  const std::string other = "sha256:" + std::string(64, 'a');
+  refused({"++plugins.pin={ppo_clip_c: '" + other + "'}"},
+          "error: plugins.pin: ppo_clip_c is " + other + ", the plugin has sha256:");
+  refused({"++plugins.pin={ppo_clip_c: '" + other + "'}"},
+          "error: plugins.pin: 'toy_backend' is not listed, and nothing unlisted loads");
+  refused({"data.train.env_name=mine", "++env.mine={plugin: [math]}"},
+          "env.mine.plugin: want the name of an environment plugin or a path, got [\"math\"]");
+}
+
 TEST_CASE("a checkpoint is no model directory, and says how to make one of it") {
   const Toy toy;
   REQUIRE(toy.run({"train"}, {}).code == 0);

@@ -186,6 +186,12 @@ TEST_CASE("texts of an environment that are no UTF-8 are refused by their sample
   CHECK_MESSAGE(contains(state, "the state of sample 3 is no UTF-8 from byte 0 on" + rule), state);
   const std::string answer = refused("answers[0].text = \"\\xc3\", out->answers[0].size = 1;");
   CHECK_MESSAGE(contains(answer, "the answer of sample 0 is no UTF-8 from byte 0 on" + rule), answer);
+  for (const char* endless : {"replies[2].content = \"a\", out->replies[2].content_size = UINT64_MAX;",
+                              "replies[2].state = \"a\", out->replies[2].state_size = 1ull << 50;",
+                              "answers[2].text = \"a\", out->answers[2].size = UINT64_MAX;"}) {
+    const std::string said = refused(endless);
+    CHECK_MESSAGE(contains(said, "score at step 1: a text of sample 2 has over 1073741824 bytes" + rule), said);
+  }
 }
 
 TEST_CASE("an environment plugin may tell the answers that it read") {

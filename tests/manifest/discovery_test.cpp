@@ -84,6 +84,8 @@ TEST_CASE("an absolute path names the library or its manifest") {
   const PluginFolder folder;
   const fs::path library = folder.path() / "liba.so";
   CHECK(not_found({}, library.string()) == library.string() + ": no such plugin file");
+  const std::string parent = library.parent_path().string();
+  CHECK(not_found({}, parent) == parent + ": is a folder: name a .so in it, or list the folder in plugins.paths");
   std::ofstream(library) << "x";
   CHECK(not_found({}, library.string()) ==
         fmt::format(

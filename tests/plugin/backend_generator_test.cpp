@@ -35,6 +35,7 @@ struct ToyBackend {
       int64_t one = 1;
       DLTensor value_tensor{&value, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &one, nullptr, 0}, grad_tensor = value_tensor;
       grad_tensor.data = &grad;
+      change_grad(grad_tensor);
       const hexad_named_tensor output{"logprobs", &value_tensor, nullptr, HEXAD_AXIS_TOKEN, 0};
       DLTensor* const grads[] = {&grad_tensor};
       sdk::compute_loss(call, args, b, {&output, 1}, grads);
@@ -67,6 +68,7 @@ struct ToyBackend {
   }
 
   static inline bool ended_ = false;
+  static inline std::function<void(DLTensor&)> change_grad = [](DLTensor&) {};
   static inline std::function<void(hexad_backend_info&)> change_info = [](hexad_backend_info&) {};
   // The micro-batches whose loss it asks for, in this order; none: each once.
   static inline std::vector<int64_t> asked_ = {};
@@ -230,6 +232,23 @@ TEST_CASE("a backend asks for the loss of every micro-batch once") {
   CHECK(refused({-1}) == who + "it asks for the loss of micro-batch -1, and was given 3" + rule);
   CHECK(refused({1, 1}) == who + "it asks for the loss of micro-batch 1 a second time" + rule);
   CHECK(refused({0, 1}) == who + "it has never asked for the loss of micro-batch 2 of 3" + rule);
+}
+
+TEST_CASE("a backend's gradients have the size of its outputs") {
+  const auto refused = [](std::function<void(DLTensor&)> change) {
+    ToyBackend::change_grad = std::move(change);
+    BackendPlugin backend(toy_backend(), {}, PluginConfig("policy", Json::object()));
+    const std::string error = error_of([&] { backend.train({}, kBatches, {"logprobs"}, [](auto...) {}, {}); });
+    ToyBackend::change_grad = [](DLTensor&) {};
+    return error;
+  };
+  static int64_t two = 2;
+  const std::string wrong =
+      "train at step 0: the gradient that it gives for 'logprobs' has not the size of the output, or is not f32 (rule "
+      "B2";
+  CHECK(contains(refused([](DLTensor& grad) { grad.shape = &two; }), wrong));
+  CHECK(contains(refused([](DLTensor& grad) { grad.dtype.bits = 16; }), wrong));
+  CHECK(refused([](DLTensor&) {}) == "(no error)");
 }
 
 TEST_CASE("weights that cannot be are refused by name") {

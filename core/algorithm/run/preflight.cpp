@@ -1,7 +1,6 @@
 #include "core/algorithm/run/preflight.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
@@ -120,27 +119,6 @@ std::optional<Problem> one_host_problem(const Node& root) {
   return context.take().at(0);
 }
 
-bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
-  if (chosen.kind == plugin::Kind::generator) return loaded.root.has("policy.generation");
-  if (chosen.kind != plugin::Kind::environment) return config::trains(loaded.root);
-  return std::ranges::any_of(env_names(loaded.root),
-                             [&](const EnvName& each) { return each.used && "env." + each.name == chosen.block; });
-}
-
-// Plugins that the run would load, and that are not there. One that nobody has named is the default, of which the
-// configuration says nothing that is wrong.
-void check_installed(const config::Loaded& loaded, std::vector<Problem>& problems) {
-  for (const config::Chosen* chosen : loaded.selection.all()) {
-    if (chosen->installed || !is_used(loaded, *chosen)) continue;
-    const std::string key = config::choosing_key(chosen->kind, chosen->block);
-    const Node* named = loaded.root.find(key);
-    const bool is_default = !named || named->location().file == config::kDefaultOrigin;
-    problems.push_back({is_default ? Problem::Severity::notice : Problem::Severity::error,
-                        loaded.root.nearest(key).location(), key,
-                        loaded.selection.catalog->why_missing(chosen->kind, chosen->name)});
-  }
-}
-
 }  // namespace
 
 std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, const config::Catalog& catalog) {
@@ -157,14 +135,11 @@ std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, 
   return problems;
 }
 
-std::vector<Problem> check_all(const config::Loaded& loaded) {
-  std::vector<Problem> problems = config::check(loaded);
-  if (std::ranges::any_of(problems, &Problem::is_error)) return problems;
-  std::vector<Problem> more = preflight(loaded.root, loaded.facts, *loaded.selection.catalog);
-  check_installed(loaded, more);
-  problems.insert(problems.begin(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  std::stable_partition(problems.begin(), problems.end(), std::mem_fn(&Problem::is_error));
-  return problems;
+bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
+  if (chosen.kind == plugin::Kind::generator) return loaded.root.has("policy.generation");
+  if (chosen.kind != plugin::Kind::environment) return config::trains(loaded.root);
+  return std::ranges::any_of(env_names(loaded.root),
+                             [&](const EnvName& each) { return each.used && "env." + each.name == chosen.block; });
 }
 
 void require_ready(config::Resolved& resolved, bool launched) {

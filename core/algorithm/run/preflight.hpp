@@ -12,8 +12,8 @@ namespace hexad::algorithm {
 std::vector<config::Problem> preflight(const yaml::Node& root, const config::RunFacts& facts,
                                        const config::Catalog& catalog);
 
-// What config::check says of the configuration, and preflight() where it finds no error; for `hexad config check`.
-std::vector<config::Problem> check_all(const config::Loaded& loaded);
+// Whether the run loads the plugin that its configuration has chosen.
+bool is_used(const config::Loaded& loaded, const config::Chosen& chosen);
 
 // Before a run: throws Error(config) with all that preflight() finds, and for a model directory that is none. Without a
 // launcher every rank runs on this host: several nodes are told by a notice, and refused where ranks want GPUs.

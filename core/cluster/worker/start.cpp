@@ -111,6 +111,10 @@ void require_inputs(const plugin::LossPlugin& loss, const std::string& algorithm
     if (known && !algorithm.empty() && !known->is_of(algorithm))
       fail(ErrorKind::plugin, "{}: needs '{}', which a run of {} does not have{}", who, input.name, algorithm,
            known->algorithms.empty() ? "" : fmt::format(" (one of {} does)", known->algorithms));
+    const DLDataType got = input.dtype, wanted = known ? known->dtype : got;
+    if (known && (got.code != wanted.code || got.bits != wanted.bits || input.axis != known->axis))
+      fail(ErrorKind::plugin, "{}: declares '{}' with another dtype or axis than runs have it (sdk/NAMES.md)", who,
+           input.name);
   }
 }
 

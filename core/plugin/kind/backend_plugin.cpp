@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "core/plugin/host/staging.hpp"
+
 namespace hexad::plugin {
 namespace {
 
@@ -26,6 +28,9 @@ struct LossThunk {
       if (!outputs[i].name || outputs[i].name != name || !outputs[i].tensor)
         wrong(fmt::format("output {} is '{}' or has no tensor, and it was asked for '{}'", i,
                           outputs[i].name ? outputs[i].name : "", name));
+      const DLTensor* grad = grads[i];
+      if (grad && (element_count(*grad) != element_count(*outputs[i].tensor) || grad->dtype.bits != 32))
+        wrong(fmt::format("the gradient that it gives for '{}' has not the size of the output, or is not f32", name));
     }
     done[static_cast<size_t>(batch_index)] = true;
   }

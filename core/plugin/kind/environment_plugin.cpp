@@ -17,6 +17,13 @@ EnvironmentReply reply_of(const hexad_reply& reply) {
   return copy;
 }
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a text
+
+bool is_endless(const hexad_reply& reply, const hexad_answer& answer) {
+  return (reply.content && reply.content_size > kMostBytes) || (reply.state && reply.state_size > kMostBytes) ||
+         (answer.text && answer.size > kMostBytes);
+}
+
 std::vector<std::string> texts_of(const std::vector<hexad_answer>& answers) {
   if (std::ranges::all_of(answers, [](const hexad_answer& answer) { return !answer.text; })) return {};
   std::vector<std::string> texts(answers.size());
@@ -59,13 +66,17 @@ EnvironmentScores EnvironmentPlugin::score(const CallContext& context, std::span
   out.components = parts.data();
   out.replies = replies.data();
   out.answers = answers.data();
+  size_t fine = 0;
   invoke(context, "score", [&](hexad_call* call) {
     const hexad_code code = vtable_->score(self_, call, samples.data(), static_cast<int64_t>(count), &out);
-    if (code != HEXAD_OK) return code;
+    while (fine < count && !is_endless(replies[fine], answers[fine])) ++fine;
+    if (code != HEXAD_OK || fine < count) return code;
     for (const hexad_reply& reply : replies) scores.replies.push_back(reply_of(reply));
     scores.answers = texts_of(answers);
     return code;
   });
+  if (fine < count)
+    refuse(context, "score", "R6", fmt::format("a text of sample {} has over {} bytes", fine, kMostBytes));
   for (size_t c = 0; c < components; ++c)
     scores.components.emplace_back(parts.begin() + c * count, parts.begin() + (c + 1) * count);
   check_numbers(context, scores);

@@ -1,5 +1,7 @@
 #include "core/plugin/kind/instance_base.hpp"
 
+#include "lib/base/thrown.hpp"
+
 namespace hexad::plugin {
 
 std::string broken_rule(const std::string& label, std::string_view function, int64_t step, const char* rule,
@@ -69,12 +71,12 @@ void Instance::raise(const Call& call, std::string_view name, hexad_code code) c
                     fmt::format("{}: {} at step {}: {}: {}", label_, name, call.context().step, code_name(code), text));
 }
 
-void Instance::raise_thrown(const CallContext& context, std::string_view name, const char* what) const {
+void Instance::raise_thrown(const CallContext& context, std::string_view name) const {
   throw PluginError(
       HEXAD_INTERNAL,
       fmt::format("{}: {} at step {}: threw a C++ exception across the ABI: {}: the plugin is faulty, tell "
                   "its author",
-                  label_, name, context.step, what));
+                  label_, name, context.step, thrown_text()));
 }
 
 }  // namespace hexad::plugin

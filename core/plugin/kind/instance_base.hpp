@@ -51,10 +51,8 @@ class Instance {
     hexad_code code = HEXAD_OK;
     try {
       code = function(call.handle());
-    } catch (const std::exception& error) {
-      raise_thrown(context, name, error.what());
     } catch (...) {
-      raise_thrown(context, name, "no std::exception");
+      raise_thrown(context, name);
     }
     if (code != HEXAD_OK) raise(call, name, code);
   }
@@ -88,7 +86,7 @@ class Instance {
 
  private:
   [[noreturn]] void raise(const Call& call, std::string_view name, hexad_code code) const;
-  [[noreturn]] void raise_thrown(const CallContext& context, std::string_view name, const char* what) const;
+  [[noreturn]] void raise_thrown(const CallContext& context, std::string_view name) const;  // in a catch block
 
   const LoadedPlugin& plugin_;
   std::string who_, label_;

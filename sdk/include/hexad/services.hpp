@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -53,6 +54,19 @@ class Reported : public Error {
   throw Error(code, text);
 }
 
+// The text of an exception, and behind colons of those that are nested in it (std::throw_with_nested).
+inline std::string nested_text(const std::exception& error) {
+  const char* const own = error.what();
+  std::string text = own && *own ? own : "an exception without a text";
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const std::exception& inner) {
+    text += ": " + nested_text(inner);
+  } catch (...) {  // has no text
+  }
+  return text;
+}
+
 // Runs `function` and returns HEXAD_OK, or what it threw as a code whose text is in the call. Thread cancellation
 // passes.
 template <typename Function>
@@ -67,7 +81,11 @@ hexad_code guard(const hexad_host* host, hexad_call* call, Function&& function) 
   } catch (const std::bad_alloc&) {
     return host->set_error(call, HEXAD_RESOURCE_EXHAUSTED, "out of host memory", UINT64_MAX);
   } catch (const std::exception& error) {
-    return host->set_error(call, HEXAD_INTERNAL, error.what(), UINT64_MAX);
+    return host->set_error(call, HEXAD_INTERNAL, nested_text(error).c_str(), UINT64_MAX);
+  } catch (const std::string& text) {
+    return host->set_error(call, HEXAD_INTERNAL, text.c_str(), UINT64_MAX);
+  } catch (const char* text) {
+    return host->set_error(call, HEXAD_INTERNAL, text, UINT64_MAX);
   } catch (ThreadCancelled&) {
     throw;
   } catch (...) {

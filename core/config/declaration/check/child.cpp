@@ -13,7 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/sha256.hpp"
-#include "lib/base/unwinder.hpp"
+#include "lib/base/thrown.hpp"
 #include "lib/base/utf8.hpp"
 #include "lib/elf/library.hpp"
 #include "lib/elf/links.hpp"
@@ -72,10 +72,9 @@ std::string failure_of(hexad_check_fn check, const hexad_check_host& host, const
   try {
     const int32_t code = check(&host, input.c_str());
     return code == 0 ? "" : fmt::format("failed: hexad_plugin_check_v1 returned {}", code);
-  } catch (const std::exception& error) {
-    return fmt::format("threw a C++ exception across the ABI: {}: the plugin is faulty, tell its author", error.what());
   } catch (...) {
-    return "threw a C++ exception across the ABI, no std::exception: the plugin is faulty, tell its author";
+    return fmt::format("threw a C++ exception across the ABI: {}: the plugin is faulty, tell its author",
+                       thrown_text());
   }
 }
 

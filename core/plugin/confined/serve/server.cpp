@@ -16,6 +16,7 @@
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/said/printable.hpp"
+#include "lib/base/thrown.hpp"
 
 namespace hexad::plugin::confined {
 namespace {
@@ -83,13 +84,10 @@ hexad_code serve_function(std::string_view function, ServedCall& call) {
   const CrashMark mark(plugin->label, function, call.context().step);
   try {
     return plugin->kind->serve(function, call);
-  } catch (const std::exception& error) {
+  } catch (...) {
     return call.set_error(HEXAD_INTERNAL, fmt::format("threw a C++ exception across the ABI: {}: the plugin is faulty, "
                                                       "tell its author",
-                                                      error.what()));
-  } catch (...) {
-    return call.set_error(HEXAD_INTERNAL,
-                          "threw a C++ exception across the ABI: the plugin is faulty, tell its author");
+                                                      thrown_text()));
   }
 }
 

@@ -1,5 +1,6 @@
-// Exceptions out of libraries that have an unwinder of their own.
+// Exceptions out of libraries of strangers.
 #pragma once
+#include <string>
 
 namespace hexad {
 
@@ -11,5 +12,9 @@ inline void set_up_unwinder() {
   } catch (int) {
   }
 }
+
+// In a catch block: what was thrown, on a few kilobytes at most. The text of an exception, with those that are nested
+// in it behind colons, or a text that was thrown itself; of what has none its type: "an exception of type int".
+std::string thrown_text();
 
 }  // namespace hexad
