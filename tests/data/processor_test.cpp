@@ -170,7 +170,7 @@ TEST_CASE("reasoning that the chat template leaves out is counted") {
   CHECK(hidden_reasoning_notice(contents_of(std::span(&datum, 1)), "conversations") ==
         "in 1 of 1 conversations the chat template shows nothing of an answer's reasoning, which does not train so; "
         "another one is set by policy.tokenizer.chat_template");
-  CHECK(hidden_reasoning_notice(Contents{.size = 3}, "conversations") == "");
+  CHECK(hidden_reasoning_notice(Contents(), "conversations") == "");
 }
 
 TEST_CASE("a conversation that ends with an answer takes no other one") {
