@@ -93,6 +93,14 @@ TEST_CASE("validation samples as training does") {
   }
 }
 
+TEST_CASE("a text that goes on behind a NUL is no name and no path") {
+  const auto error = [](const std::string& folder) {
+    return resolve_error({}, kValid + "logger: {log_dir: \"" + folder + "\"}\n");
+  };
+  CHECK(error("a") == "");
+  check_says(error("a\\0b"), "logger.log_dir: a NUL character, at which names and paths would end");
+}
+
 TEST_CASE("a request that every generator refuses is refused before the run") {
   const std::string at = "/policy.generation.";
   check_rules(

@@ -261,6 +261,17 @@ TEST_CASE("conversations keep their messages, tools and system prompt") {
   for (const char* content : {"5", "1.50", "true", R"({"text":"a"})", R"(["a"])"})
     CHECK(refusal(fmt::format(R"({{"messages": [{{"role": "user", "content": {}}}]}})", content)) ==
           fmt::format("bad.jsonl:1: messages[0].content: want text, or a list of parts (objects), got {}", content));
+  for (const char* calls : {"5", R"({"name":"f"})", R"(["f"])"})
+    CHECK(refusal(fmt::format(R"({{"messages": [{{"role": "assistant", "tool_calls": {}}}]}})", calls)) ==
+          fmt::format("bad.jsonl:1: messages[0].tool_calls: want a list of calls (objects), got {}", calls));
+  CHECK(refusal(R"({"messages": [{"role": "assistant", "tool_calls": "[]"}]})") ==
+        R"(bad.jsonl:1: messages[0].tool_calls: want a list of calls (objects), got "[]"; of JSON text jq makes it )"
+        "with fromjson");
+  CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}]})") ==
+        "bad.jsonl:1: not one of 1 rows has a field 'persona', which system_key names; leave the key out for none");
+  config.spec = Json{{"tool_key", "functions"}};
+  CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}], "tools": []})").find("which tool_key names") !=
+        std::string::npos);
 }
 
 TEST_CASE("tools may be JSON text, as a whole or each, and nothing else") {
@@ -279,7 +290,8 @@ TEST_CASE("tools may be JSON text, as a whole or each, and nothing else") {
   CHECK(tools("null").is_null());
   CHECK(tools(R"("")").is_null());
   CHECK(tools("[]") == Json::array());
-  for (const char* wrong : {"5", R"({"a":1})", R"(["f"])", "[5]", "[null]", R"("5")", R"("{}")"})
+  for (const char* wrong :
+       {"5", R"({"a":1})", R"(["f"])", "[5]", "[null]", R"("5")", R"("{}")", R"([{"function": "{\"name\": \"f\"}"}])"})
     CHECK_THROWS_WITH_AS(tools(wrong), doctest::Contains("chat.jsonl:1: field 'tools': "), Error);
   CHECK_THROWS_WITH_AS(tools("5"), doctest::Contains("want a list of tools (objects), or one as JSON text, got 5"),
                        Error);
@@ -298,6 +310,13 @@ TEST_CASE("a conversation's answer is in its named column, or what the assistant
   CHECK(record.answer == "42");
   CHECK(record.messages.size() == 1);
   CHECK(record.metadata == Json{{"hint", 1}});
+  config.output_key.reset();
+  config.data_path = folder.write("parts.jsonl", R"({"prompt": [{"role": "user", "content": "6*7?"},)"
+                                                 R"( {"role": "assistant", "content": [{"type": "text", "text": "4"},)"
+                                                 R"( {"type": "text", "text": "2"}]}]})");
+  CHECK(load_dataset(config).train.records[0].answer == "42");
+  config.data_path =
+      folder.write("chat.jsonl", R"({"prompt": [{"role": "user", "content": "6*7?"}], "solution": "42", "hint": 1})");
   config.output_key = "answer";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("chat.jsonl:1: no field 'answer'; it has: prompt"),
                        Error);

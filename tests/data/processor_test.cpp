@@ -1,7 +1,12 @@
 #include "core/data/dataset/processor.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "core/data/dataset/contents.hpp"
 #include "lib/base/error.hpp"
 
 using namespace hexad;
@@ -113,7 +118,59 @@ TEST_CASE("prompt files wrap the first question of a conversation that trains, a
   Record none = conversation();
   none.messages.erase(0);
   CHECK_THROWS_WITH_AS(process(none, 0, "chat", options, bytes()),
-                       doctest::Contains("t.jsonl:1: prompt_file wraps a user's message of text"), Error);
+                       doctest::Contains("t.jsonl:1: prompt_file wraps the first user's message, which has to"), Error);
+  // The first question in parts: the second one is not wrapped in its place.
+  none.messages = Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "1+1"}]},
+                                  {"role": "user", "content": "2+2"}, {"role": "assistant", "content": "4"}])");
+  CHECK_THROWS_WITH_AS(process(none, 0, "chat", options, bytes()),
+                       doctest::Contains("t.jsonl:1: prompt_file wraps the first user's message, which has to"), Error);
+}
+
+TEST_CASE("a prompt file has a place for the question, and is text") {
+  CHECK_THROWS_WITH_AS(format_template("Answer briefly. {{}}", {"a"}, "prompt_file"),
+                       doctest::Contains("prompt_file: no {} in the template: it has no place for the question"),
+                       Error);
+  const auto file = [](const std::string& bytes) {
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("prompt-{}", ::getpid());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path.string();
+  };
+  CHECK(read_prompt_file(file("\xEF\xBB\xBFSolve {}\r\n")) == "Solve {}\r\n");
+  for (const std::string& bytes : {std::string("\xFF\xFE{}"), std::string("a\0{}", 4)}) {
+    CHECK_THROWS_WITH_AS(read_prompt_file(file(bytes)),
+                         doctest::Contains("want text in UTF-8, and the file holds other bytes"), Error);
+  }
+  for (const char* blank : {"", " \n"}) {
+    CHECK_THROWS_WITH_AS(read_prompt_file(file(blank)),
+                         doctest::Contains("the file is blank: leave the key out for none"), Error);
+  }
+  std::filesystem::remove(file(""));
+}
+
+TEST_CASE("reasoning that the chat template leaves out is counted") {
+  ProcessorOptions options;
+  options.processor = "sft_processor";
+  Record record = conversation();
+  record.answer = "";
+  record.messages[1]["content"] = "<think>one and one</think>2";
+  CHECK_FALSE(process(record, 0, "chat", options, bytes()).drops_reasoning);
+  TextTools distilled = bytes();  // DeepSeek-R1's templates drop the reasoning of every answer
+  distilled.render = [](const Json& messages, const RenderOptions& render) {
+    Json shown = messages;
+    for (Json& message : shown) {
+      const std::string content = message.at("content");
+      const size_t close = content.find("</think>");
+      if (close != content.npos) message["content"] = content.substr(close + 8);
+    }
+    return bytes().render(shown, render);
+  };
+  const Datum datum = process(record, 0, "chat", options, distilled);
+  CHECK(datum.drops_reasoning);
+  CHECK(datum.text == "<user>1+1;<assistant>2;");
+  CHECK(hidden_reasoning_notice(contents_of(std::span(&datum, 1)), "conversations") ==
+        "in 1 of 1 conversations the chat template shows nothing of an answer's reasoning, which does not train so; "
+        "another one is set by policy.tokenizer.chat_template");
+  CHECK(hidden_reasoning_notice(Contents(), "conversations") == "");
 }
 
 TEST_CASE("a conversation that ends with an answer takes no other one") {

@@ -344,6 +344,7 @@ TrainOutcome train_on_examples(TrainingSetup& setup) {
   const std::string what = has_pairs(algorithm) ? "pairs" : "conversations";
   setup.note(data::too_long_notice(examples.train(), what, rollout::input_limit(setup.config)));
   setup.note(data::untrained_notice(examples.train(), what));
+  setup.note(data::hidden_reasoning_notice(examples.train(), what));
   note_validation(setup, examples, what);
   const Json identity = identity_of(setup.config, setup.model_dir, examples.train());
   setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);

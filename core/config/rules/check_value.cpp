@@ -104,6 +104,7 @@ std::optional<std::string> value_problem(const Key& key, const yaml::Node& value
     return fmt::format("got {}, wanted {}", value.describe(), range_text(key));
   }
   if (value.is_string()) {
+    if (value.as_string().find('\0') != std::string::npos) return "a NUL character, at which names and paths would end";
     if (const auto problem = choice_problem(key, value.as_string(), dormant)) return problem;
   }
   if (value.is_list()) {

@@ -33,6 +33,7 @@ Contents summary(const Samples& samples, const RowsOf& rows_of) {
     for (const Datum& row : rows) add(row, fingerprint);
     const bool too_long = rows.front().loss_multiplier == 0;
     contents.too_long += too_long;
+    contents.hides_reasoning += !too_long && std::ranges::any_of(rows, &Datum::drops_reasoning);
     contents.untrained += !too_long && std::ranges::all_of(rows, trains_nothing);
   }
   contents.fingerprint = fingerprint.hex();
@@ -70,6 +71,14 @@ std::string untrained_notice(const Contents& contents, const std::string& what) 
          contents.size, what);
   return fmt::format("in {} of {} {} the assistant says nothing: they train nothing", contents.untrained, contents.size,
                      what);
+}
+
+std::string hidden_reasoning_notice(const Contents& contents, const std::string& what) {
+  if (contents.hides_reasoning == 0) return "";
+  return fmt::format(
+      "in {} of {} {} the chat template shows nothing of an answer's reasoning, which does not train so; "
+      "another one is set by policy.tokenizer.chat_template",
+      contents.hides_reasoning, contents.size, what);
 }
 
 }  // namespace hexad::data

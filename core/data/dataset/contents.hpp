@@ -12,6 +12,7 @@ struct Contents {
   int64_t size = 0;         // samples: prompts, conversations or pairs
   int64_t too_long = 0;     // of them cut short, which train nothing
   int64_t untrained = 0;    // of the others those without a token that trains: the assistant says nothing in them
+  int64_t hides_reasoning = 0;  // of those that fit: the chat template shows nothing of an answer's reasoning
   std::string fingerprint;  // of tokens, masks, answers, environments and metadata, in their order
 };
 
@@ -26,5 +27,8 @@ std::string too_long_notice(const Contents& contents, const std::string& what, i
 
 // A line about those of which no token trains, or "". Throws Error(data) if that is so of all that are not too long.
 std::string untrained_notice(const Contents& contents, const std::string& what);
+
+// A line about those of which the chat template leaves out reasoning, or "".
+std::string hidden_reasoning_notice(const Contents& contents, const std::string& what);
 
 }  // namespace hexad::data

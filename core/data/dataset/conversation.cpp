@@ -51,6 +51,16 @@ std::optional<std::string> own_key(const config::DatasetConfig& config, const st
   return found->get<std::string>();
 }
 
+std::string content_text(const Json& content) {
+  if (content.is_string()) return content.get<std::string>();
+  std::string text;
+  for (const Json& part : content) {
+    const auto found = part.find("text");
+    if (found != part.end() && found->is_string()) text += found->get_ref<const std::string&>();
+  }
+  return text;
+}
+
 void check_messages(const Json& messages, const Row& row, const std::string& key) {
   if (!messages.is_array() || messages.empty()) {
     fail(ErrorKind::data, "{}: field '{}' is {}, want a list of messages", row.source, key,
@@ -65,6 +75,10 @@ void check_messages(const Json& messages, const Row& row, const std::string& key
     if (content != entry.end() && !content->is_null() && !content->is_string() && !is_objects(*content))
       fail(ErrorKind::data, "{}: {}[{}].content: want text, or a list of parts (objects), got {}", row.source, key, i,
            data_text(*content));
+    const auto calls = entry.find("tool_calls");
+    if (calls != entry.end() && !calls->is_null() && !is_objects(*calls))
+      fail(ErrorKind::data, "{}: {}[{}].tool_calls: want a list of calls (objects), got {}{}", row.source, key, i,
+           data_text(*calls), calls->is_string() ? "; of JSON text jq makes it with fromjson" : "");
   }
 }
 
@@ -76,7 +90,8 @@ Json tools_of(const Row& row, const std::string& key) {
   if (tools.is_array()) {
     for (Json& tool : tools) tool = read_text(tool, where);
   }
-  if (tools.is_null() || is_objects(tools)) return tools;
+  const auto is_tool = [](const Json& tool) { return !tool.contains("function") || tool.at("function").is_object(); };
+  if (tools.is_null() || (is_objects(tools) && std::ranges::all_of(tools, is_tool))) return tools;
   fail(ErrorKind::data, "{}: want a list of tools (objects), or one as JSON text, got {}", where, data_text(*value));
 }
 
@@ -113,8 +128,8 @@ Record conversation_record(const Row& row, const config::DatasetConfig& config) 
   const Json& last = record.messages.back();
   if (!answer_key.empty()) {
     record.answer = named_answer(row, answer_key);
-  } else if (last.at("role") == "assistant" && last.contains("content") && last.at("content").is_string()) {
-    record.answer = last.at("content");
+  } else if (last.at("role") == "assistant" && last.contains("content")) {
+    record.answer = content_text(last.at("content"));
   }
   record.tools = tools_of(row, tool_key);
   record.metadata = without(row.value, {chat_key, tool_key, system_key.value_or(chat_key), answer_key});

@@ -17,8 +17,11 @@ Record response_record(const Row& row, const config::DatasetConfig& config);
 Record conversation_record(const Row& row, const config::DatasetConfig& config);
 
 // Throws Error(data) unless `messages`, the row's field `key`, is a list of at least one object with a role, and with a
-// content that is absent, null, text or a list of objects.
+// content that is absent, null, text or a list of objects, and with tool_calls that are absent, null or such a list.
 void check_messages(const nlohmann::ordered_json& messages, const Row& row, const std::string& key);
+
+// What a message's content says, be it text, parts of text or null.
+std::string content_text(const nlohmann::ordered_json& content);
 
 // The row's tools: a list of objects, each of them or the whole list perhaps as JSON text; null: none. Throws
 // Error(data) for anything else.

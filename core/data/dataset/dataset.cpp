@@ -120,6 +120,17 @@ bool lack_answers(const std::vector<Row>& rows, MakeRecord make, const DatasetCo
   return make == response_record && !config.output_key && std::ranges::none_of(rows, has_answer);
 }
 
+// A row may lack what these keys name (tools, a system prompt), but not every row: then the name is wrong.
+void check_named(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
+  if (make != conversation_record) return;
+  for (const char* key : {"tool_key", "system_key"}) {
+    const std::optional<std::string> name = own_key(config, key);
+    if (name && std::ranges::none_of(rows, [&](const Row& row) { return find_field(row, *name) != nullptr; }))
+      fail(ErrorKind::data, "{}: not one of {} rows has a field '{}', which {} names; leave the key out for none",
+           rows.front().source, rows.size(), *name, key);
+  }
+}
+
 // A subset of a Hugging Face dataset is a folder in the dataset's own.
 fs::path with_subset(const fs::path& path, const std::string& subset) {
   if (subset.empty() || !fs::exists(path)) return path;
@@ -146,6 +157,7 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   if (lack_answers(rows, make, config)) read.output_key = "";
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
   for (const Row& row : rows) split.train.records.push_back(make(row, read));
+  check_named(rows, make, config);
   return split;
 }
 

@@ -4,6 +4,8 @@
 #include "core/data/dataset/processor.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file/input_file.hpp"
+#include "lib/base/text.hpp"
+#include "lib/base/utf8.hpp"
 
 namespace hexad::data {
 namespace {
@@ -50,6 +52,7 @@ std::string format_template(std::string_view text, const std::vector<std::string
     result += arguments[index];
     i = end;
   }
+  if (automatic == 0 && !numbered) refuse(where, "no {} in the template: it has no place for the question");
   return result;
 }
 
@@ -58,7 +61,13 @@ std::string read_prompt_file(const std::string& path) {
     fail(ErrorKind::data, "{}: the prompt file cannot be read (prompt_file, system_prompt_file): {}", file,
          std::strerror(reason));
   });
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  const bool is_text = utf8_prefix(text) == text.size() && text.find('\0') == text.npos;
+  if (!is_text || trimmed(text).empty())
+    fail(ErrorKind::data, "{}: want text in UTF-8, {} (prompt_file, system_prompt_file)", path,
+         is_text ? "the file is blank: leave the key out for none" : "and the file holds other bytes");
+  return text;
 }
 
 }  // namespace hexad::data

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "core/data/dataset/turns.hpp"
+#include "core/data/dataset/conversation.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
+#include "lib/text/template/turns.hpp"
 
 namespace hexad::data {
 namespace {
@@ -59,7 +60,14 @@ using MessageIds = std::vector<std::vector<int64_t>>;
 
 MessageIds encode_messages(const Json& messages, const Json& tool_list, const ProcessorOptions& options,
                            const TextTools& tools, Datum& datum) {
-  std::vector<std::string> turns = turn_texts(messages, {options.add_generation_prompt, tool_list}, tools);
+  std::vector<std::string> turns =
+      text::turn_texts(messages, options.add_generation_prompt, [&](const Json& shown, bool prompt) {
+        return tools.render(shown, {prompt, tool_list});
+      });
+  for (size_t i = 0; i < turns.size(); ++i) {
+    if (messages[i].at("role") == "assistant" && text::drops_reasoning(messages[i], turns[i]))
+      datum.drops_reasoning = true;
+  }
   const bool has_bos = joined(turns, "").starts_with(options.bos_token);
   if (options.add_bos && !has_bos) turns.front().insert(0, options.bos_token);
   std::string& last = turns.back();
@@ -94,9 +102,10 @@ void set_conversation(const Json& messages, MessageIds ids, bool fits, const Pro
 // A conversation to train on: its first question in the prompt's template, as NeMo-RL has it.
 Json with_prompt_files(Json messages, const ProcessorOptions& options) {
   if (messages.empty()) fail(ErrorKind::data, "a conversation without messages");
-  const auto asked = std::find_if(messages.begin(), messages.end(), is_question);
-  if (asked == messages.end() && !options.prompt.empty())
-    fail(ErrorKind::data, "prompt_file wraps a user's message of text, and the conversation has none");
+  const auto asked = std::ranges::find_if(messages, [](const Json& message) { return message.at("role") == "user"; });
+  if (!options.prompt.empty() && (asked == messages.end() || !is_question(*asked)))
+    fail(ErrorKind::data,
+         "prompt_file wraps the first user's message, which has to be text, and the conversation has none");
   add_prompt_files(messages, static_cast<size_t>(asked - messages.begin()), options);
   return messages;
 }
@@ -108,7 +117,7 @@ Json whole_conversation(const Record& record) {
   const Json& last = messages.back();
   if (last.at("role") != "assistant") {
     messages.push_back({{"role", "assistant"}, {"content", record.answer}});
-  } else if (!last.contains("content") || last.at("content") != record.answer) {
+  } else if (!last.contains("content") || content_text(last.at("content")) != record.answer) {
     fail(ErrorKind::data,
          "the conversation ends with an answer, and the column that output_key names has another: '{}'. Leave "
          "output_key out to train on the conversation as it is",

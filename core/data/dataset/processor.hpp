@@ -45,6 +45,7 @@ struct Datum {
   std::string text;               // what token_ids encode, before truncation
   std::string answer;             // ground truth
   float loss_multiplier = 1;      // 0: too long, must not train
+  bool drops_reasoning = false;   // the chat template shows nothing of an answer's reasoning
   int64_t index = 0;
   std::string task_name;
   std::string env_name;
@@ -76,10 +77,10 @@ std::vector<float> message_mask(const nlohmann::ordered_json& messages, const st
 void check_processor(const std::string& name);
 
 // Python's str.format with positional and empty replacement fields: "{}", "{0}", "{{" and "}}". `where` names the
-// template in errors.
+// template in errors, and one without any field is one.
 std::string format_template(std::string_view text, const std::vector<std::string>& arguments, std::string_view where);
 
-// The contents of a prompt file; Error(data) if it cannot be read.
+// The contents of a prompt file without a byte order mark; Error(data) if it cannot be read, is blank or no text.
 std::string read_prompt_file(const std::string& path);
 
 }  // namespace hexad::data

@@ -92,7 +92,8 @@ void set_variables(jinja::Evaluator& evaluator, const Json& messages, const Chat
     evaluator.set(name, jinja::from_json(value, evaluator.budget));
   evaluator.set("messages", jinja::from_json(messages, evaluator.budget));
   evaluator.set("tools", jinja::from_json(options.tools, evaluator.budget));
-  evaluator.set("documents", jinja::from_json(options.documents, evaluator.budget));
+  if (!options.documents.is_null() || !options.extra.contains("documents"))
+    evaluator.set("documents", jinja::from_json(options.documents, evaluator.budget));
   evaluator.set("add_generation_prompt", options.add_generation_prompt);
 }
 
@@ -119,6 +120,12 @@ std::string ChatTemplate::render(const Json& messages, const ChatOptions& option
   if (!options.extra.is_object())
     fail(ErrorKind::config, "{}: further template variables must be an object, got {}", origin,
          options.extra.type_name());
+  for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
+    if (!options.extra.contains(name)) continue;
+    fail(ErrorKind::config,
+         "{}: '{}' is given twice: by the conversation, and as a further template variable (chat_template_kwargs)",
+         origin, name);
+  }
   const std::string content = options.continue_final_message ? tag_final_message(prepared, *parsed_) : "";
 
   jinja::Evaluator evaluator(options.limits);

@@ -35,7 +35,8 @@ struct ChatOptions {
   // Ends the text right after the last message's content, so that generation continues that message.
   bool continue_final_message = false;
   std::map<std::string, std::string> special_tokens;  // bos_token, eos_token ...; absent: undefined in the template
-  Json extra = Json::object();  // further variables (enable_thinking, date_string ...); they win over the tokens
+  Json extra = Json::object();  // further variables (enable_thinking, date_string ...); they win over the tokens,
+                                // and none may be named messages, tools or add_generation_prompt
   RenderLimits limits;
 };
 

@@ -36,6 +36,15 @@ TEST_CASE("a template sees messages, tools, tokens and further variables") {
   CHECK(render("{{ bos_token }}{{ messages[0].content }}{{ add_generation_prompt }}{{ enable_thinking }}", options) ==
         "<s>HiTrueFalse");
   CHECK(render("{{ eos_token is defined }} {{ tools }} {{ documents }}") == "False None None");
+  options.extra["documents"] = Json::array({"d"});
+  CHECK(render("{{ documents }}", options) == "['d']");
+  for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
+    ChatOptions twice;
+    twice.extra = {{name, false}};
+    CHECK(failure("{{ messages }}", twice) == "model.jinja: '" + std::string(name) +
+                                                  "' is given twice: by the conversation, and as a further template "
+                                                  "variable (chat_template_kwargs)");
+  }
   options.tools = Json::array({{{"name", "f"}, {"a", 1}}});
   CHECK(render("{{ tools | tojson }}", options) == R"([{"name": "f", "a": 1}])");
 }

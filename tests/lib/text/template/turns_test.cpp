@@ -1,12 +1,14 @@
 // Which text is whose, of templates that write a turn otherwise where others follow.
-#include "core/data/dataset/turns.hpp"
+#include "lib/text/template/turns.hpp"
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "lib/base/error.hpp"
 
 using namespace hexad;
-using namespace hexad::data;
+using namespace hexad::text;
 using Json = nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
@@ -16,13 +18,11 @@ namespace {
 using Write = std::string (*)(const Json& messages, size_t i);
 
 Texts turns(Write write, const Json& messages, const std::string& generation_prompt = "") {
-  TextTools tools;
-  tools.render = [&](const Json& shown, const RenderOptions& options) {
+  return turn_texts(messages, !generation_prompt.empty(), [&](const Json& shown, bool prompt) {
     std::string text;
     for (size_t i = 0; i < shown.size(); ++i) text += write(shown, i);
-    return options.add_generation_prompt ? text + generation_prompt : text;
-  };
-  return turn_texts(messages, {.add_generation_prompt = !generation_prompt.empty(), .tools = {}}, tools);
+    return prompt ? text + generation_prompt : text;
+  });
 }
 
 Json said(const std::string& role, const std::string& content) { return {{"role", role}, {"content", content}}; }
@@ -104,4 +104,34 @@ TEST_CASE("a turn that cannot be found is an error") {
   Json call = said("assistant", "b");
   call["tool_calls"] = Json::array({1});
   CHECK(refusal(open_calls, {said("user", "a"), call, said("user", "c")}).find("messages[1]: ") == 0);
+}
+
+// Qwen3.5's and Llama 3.1's (with tools): no conversation without a question.
+TEST_CASE("a template that refuses a system prompt alone trains on what the assistant says") {
+  const auto wants_question = [](const Json& messages, size_t i) {
+    if (std::ranges::none_of(messages, [](const Json& message) { return message.at("role") == "user"; }))
+      fail(ErrorKind::data, "No user query found in messages.");
+    return forgetful(messages, i);
+  };
+  CHECK(turns(wants_question, {said("system", "s"), said("user", "q"), said("assistant", "a")}) ==
+        Texts{"", "A:s/A U:q/U ", "A:a/A "});
+  // The other way round nothing tells where the answer begins.
+  const std::string refused =
+      refusal(wants_question, {said("system", "s"), said("assistant", "a"), said("user", "q"), said("user", "r")});
+  CHECK(refused == "No user query found in messages.");
+}
+
+TEST_CASE("reasoning that a turn does not show") {
+  CHECK(drops_reasoning(said("assistant", "<think>\nab\n</think>\n\nc"), "A:c/A "));
+  CHECK(drops_reasoning(said("assistant", "ab</think>c"), "A:c/A "));  // the opening mark stood in the prompt
+  CHECK_FALSE(drops_reasoning(said("assistant", "<think>\nab\n</think>\n\nc"), "A:<think>ab</think>c/A "));
+  CHECK_FALSE(drops_reasoning(said("assistant", "<think>\n\n</think>\n\nc"), "A:c/A "));
+  CHECK_FALSE(drops_reasoning(said("assistant", "c"), "A:c/A "));
+  Json apart = said("assistant", "c");
+  apart["reasoning_content"] = "ab";
+  CHECK(drops_reasoning(apart, "A:c/A "));
+  CHECK_FALSE(drops_reasoning(apart, "A:<think>ab</think>c/A "));
+  apart["reasoning_content"] = nullptr;
+  apart["content"] = nullptr;
+  CHECK_FALSE(drops_reasoning(apart, "A:/A "));
 }
