@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace hexad {
 
 // The bytes of `file`; Error(data) names the file and the reason when it cannot be opened or read.
 std::string read_file(const std::filesystem::path& file);
+
+// Leaves `in`, of a file of rows, behind a byte order mark of UTF-8. Error(data) with the way out for UTF-16.
+void skip_mark(std::istream& in, const std::filesystem::path& file);
 
 // Makes `file` of these bytes, never through a link (open_file.hpp), or throws Error(data) naming it and the reason.
 void write_file(const std::filesystem::path& file, std::string_view bytes);
