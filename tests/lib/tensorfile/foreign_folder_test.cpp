@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
+
+#include "lib/base/error.hpp"
+#include "lib/tensorfile/safetensors_header.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 
 namespace {
@@ -69,6 +73,13 @@ TEST_CASE("checkpoints and exports of other programs are called what they are") 
         "it holds model.safetensors.incomplete: a download that has not ended. Start it again");
   CHECK(other({"model.nemo"}).starts_with("it holds model.nemo: an archive of NeMo's"));
   CHECK(other({"model_index.json"}).starts_with("it holds model_index.json: a pipeline of diffusers'"));
+}
+
+TEST_CASE("a pointer of Git LFS is no file of weights, and called a pointer") {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+  CHECK_THROWS_WITH_AS(parse_safetensors_header(std::as_bytes(std::span(pointer)), "w"),
+                       doctest::Contains("w: it is Git LFS's pointer to the file and not the file itself. Fetch it"),
+                       hexad::Error);
 }
 
 TEST_CASE("what a folder has in the place of safetensors") {
