@@ -14,7 +14,8 @@ const config::Compat& all() {
                 {is_eval_form, is_eval_form_key, nullptr,
                  [](yaml::Node file) { return config::Translation{from_eval_form(std::move(file))}; }}},
       .names = trl_names(),
-      .absent_parent = roll::deepspeed_preset};
+      .absent_parent = roll::deepspeed_preset,
+      .look = roll::refuse_other_pipeline};
   return instance;
 }
 

@@ -1,4 +1,7 @@
 #include "app/convert/gguf.hpp"
+
+#include <algorithm>
+
 #include "app/convert/gguf_pre_tokenizer.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
@@ -165,6 +168,14 @@ Json gguf_generation_config(const tensorfile::Gguf& gguf) {
        {std::pair("bos", "bos_token_id"), std::pair("eos", "eos_token_id"), std::pair("padding", "pad_token_id")}) {
     const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
     if (gguf.metadata().contains(key)) config[name] = gguf.get<int64_t>(key);
+  }
+  // Further ends, of a turn and of a message, at which llama.cpp stops too.
+  for (const char* key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+    if (!gguf.metadata().contains(key)) continue;
+    Json& ends = config["eos_token_id"];
+    if (!ends.is_array()) ends = ends.is_null() ? Json::array() : Json::array({ends});
+    const Json end = gguf.get<int64_t>(key);
+    if (std::ranges::find(ends, end) == ends.end()) ends.push_back(end);
   }
   return config;
 }

@@ -29,6 +29,7 @@ constexpr int64_t kRowsPerCall = 256;
 // Calls take(json, "FILE:LINE") for every line that is not blank.
 void for_each_line(const fs::path& input, const std::function<void(const Json& line, const std::string& place)>& take) {
   InputFile in(input);
+  skip_mark(in, input);
   int64_t number = 0;
   for (std::string text; std::getline(in, text);) {
     ++number;

@@ -15,6 +15,10 @@ bool is_roll(const yaml::Node& root);
 // that what is said later about the translation names file:line:column too. Keys below `hexad` are NeMo-RL's and win.
 Translation translate(yaml::Node file);
 
+// Throws Error(config) for a ROLL file of another pipeline than RLVR. Its parents may hold what no file here may (keys
+// that are numbers) or knows (Hydra's ${now:...}), so this looks at the file alone.
+void refuse_other_pipeline(const yaml::Node& file);
+
 // True if an override of this key is of the ROLL file, and not of what it comes to.
 bool is_roll_key(const std::string& path);
 

@@ -10,8 +10,8 @@ namespace hexad::config::roll {
 namespace {
 
 // Of all its pipelines, of which RLVR is translated.
-const std::vector<std::string> kMarks = {"actor_train",   "actor_infer", "sft_train",
-                                         "student_train", "student",     "train_env_manager"};
+const std::vector<std::string> kMarks = {"actor_train", "actor_infer",       "sft_train",  "student_train",
+                                         "student",     "train_env_manager", "custom_envs"};
 
 // Adds the first key of every reference in a value: `a` of "${a}" and of "${a.b}".
 void add_referred(const yaml::Node& node, std::set<std::string>& keys) {
@@ -75,8 +75,13 @@ bool is_roll_key(const std::string& path) {
   return first == "hexad" || !config::core_schema().find(first);
 }
 
-Translation translate(yaml::Node file) {
+void refuse_other_pipeline(const yaml::Node& file) {
+  if (!is_roll(file)) return;
   if (const auto other = other_pipeline(file)) fail(ErrorKind::config, "{}", other->text());
+}
+
+Translation translate(yaml::Node file) {
+  refuse_other_pipeline(file);  // what its parents say counts now
   const std::set<std::string> own = variables(file);
   resolve_interpolations(file);
   std::erase_if(file.entries(), [&](const auto& entry) { return own.contains(entry.first); });

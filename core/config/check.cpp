@@ -222,7 +222,7 @@ void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
 
 Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                           const Compat& compat) {
-  yaml::Node file = read_with_parents(path, compat.absent_parent);
+  yaml::Node file = read_with_parents(path, compat.absent_parent, compat.look);
   keep_secrets(file);
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
   Schema of_all;  // an override may name a key of any plugin

@@ -33,6 +33,8 @@ struct Compat {
   // A file that `defaults` names (`name@_here_`) and that is not there; nothing if the name is not known. Null: none
   // is.
   std::optional<yaml::Node> (*absent_parent)(const std::string& name) = nullptr;
+  // Throws Error(config) where nothing of the named file can run here, before its parents are read. Null: does nothing.
+  void (*look)(const yaml::Node& file) = nullptr;
 };
 
 }  // namespace hexad::config

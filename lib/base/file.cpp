@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <istream>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file/folder.hpp"
@@ -94,6 +95,20 @@ void sync_tree(const std::filesystem::path& root) {
   for (const std::filesystem::directory_entry& entry : entries_below(root))
     if (entry.is_regular_file() || entry.is_directory()) sync_path(entry.path());
   sync_path(root);
+}
+
+void skip_mark(std::istream& in, const std::filesystem::path& file) {
+  const int first = in.peek();
+  if (in.eof()) return in.clear();
+  if (first < 0xEF) return;  // no mark; a pipe cannot be sought in, so that nothing is read of it
+  char bytes[3] = {};
+  in.read(bytes, sizeof bytes);
+  const std::string_view start(bytes, static_cast<size_t>(in.gcount()));
+  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
+    fail(ErrorKind::data, "{0}: UTF-16, want UTF-8: iconv -f UTF-16 -t UTF-8 {0} > rows.jsonl", file.string());
+  in.clear();
+  if (start == "\xEF\xBB\xBF") return;
+  for (size_t i = 0; i < start.size(); ++i) in.unget();
 }
 
 }  // namespace hexad

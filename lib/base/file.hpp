@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace hexad {
 std::string read_file(const std::filesystem::path& file);
 // The same of what may be a regular file alone: nobody waits for a pipe that lies under its name.
 std::string read_regular_file(const std::filesystem::path& file);
+
+// Leaves `in`, of a file of rows, behind a byte order mark of UTF-8. Error(data) with the way out for UTF-16.
+void skip_mark(std::istream& in, const std::filesystem::path& file);
 
 // Makes `file` of these bytes, never through a link (open_file.hpp), or throws Error(data) naming it and the reason.
 void write_file(const std::filesystem::path& file, std::string_view bytes);

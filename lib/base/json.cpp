@@ -5,6 +5,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad {
 namespace {
@@ -77,6 +78,7 @@ J read_json(const std::filesystem::path& file) {
   try {
     return parse_json<J>(text);
   } catch (const typename J::parse_error& error) {
+    if (const std::string_view hint = lfs_hint(text); !hint.empty()) fail(ErrorKind::data, "{}{}", file.string(), hint);
     fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
   }
 }

@@ -34,6 +34,10 @@ inline std::string replaced(std::string text, std::string_view part, std::string
 // `text` without the ASCII white space at its ends.
 std::string_view trimmed(std::string_view text);
 
+// ": it is Git LFS's pointer ..." where the bytes of a file begin as one, which a clone without LFS leaves in the place
+// of a large file; empty for any other.
+std::string_view lfs_hint(std::string_view bytes);
+
 // Levenshtein distance with adjacent transpositions counted as one edit, on bytes.
 size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -59,10 +59,12 @@ bool is_pickle(const std::string& name) {
 
 std::string quantization_of(const json& config) {
   if (!config.is_object()) return "";
-  for (const char* key : {"quantization_config", "compression_config"}) {
+  for (const char* key : {"quantization_config", "compression_config", "quantization"}) {  // the last is MLX's
     const auto found = config.find(key);
     if (found == config.end() || !found->is_object() || found->empty()) continue;
     std::string result = text_at(*found, "quant_method");
+    if (result.empty()) result = text_at(*found, "quant_algo");
+    if (result.empty() && key == std::string_view("quantization") && found->contains("group_size")) result = "MLX";
     const bool four = is_set(*found, "load_in_4bit"), eight = is_set(*found, "load_in_8bit");
     if (result.empty()) result = four || eight ? "bitsandbytes" : "of no stated method";
     if (four || eight)
@@ -74,9 +76,25 @@ std::string quantization_of(const json& config) {
   return "";
 }
 
+std::string quantization_beside(const fs::path& folder) {
+  for (const char* name : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
+    std::error_code unreadable;
+    if (!fs::exists(folder / name, unreadable)) continue;
+    try {
+      const json config = try_parse_json<json>(read_file(folder / name));
+      std::string result = quantization_of(config);
+      if (result.empty()) result = quantization_of({{"quantization_config", config}});
+      return fmt::format("{}: {}", name, result.empty() ? "of no stated method" : result);
+    } catch (const Error&) {  // it cannot be read: the name of the file says enough
+      return fmt::format("{}: of no stated method", name);
+    }
+  }
+  return "";
+}
+
 std::string quantized_text(const fs::path& folder, const std::string& quantization) {
   return fmt::format(
-      "{0}: the weights are quantized (config.json: {1}), and weights are read in float32, bfloat16 or float16 alone. "
+      "{0}: the weights are quantized ({1}), and weights are read in float32, bfloat16 or float16 alone. "
       "Take the model that this one was made of, or restore it in Python: "
       "AutoModelForCausalLM.from_pretrained('{0}').dequantize().save_pretrained('<directory>')",
       folder.string(), quantization);
@@ -92,6 +110,12 @@ std::string other_weights(const fs::path& folder) {
     return first([=](const std::string& name) { return name.ends_with(end); });
   };
   if (std::ranges::binary_search(names, std::string("adapter_config.json"))) return adapter_text(folder);
+  if (const std::string name = first([](const std::string& each) { return each.starts_with("model_world_size_"); });
+      !name.empty())
+    return fmt::format(
+        "it holds {}, a rank's part of a checkpoint of verl's. Merge them: python -m verl.model_merger merge --backend "
+        "fsdp --local_dir {} --target_dir <directory>",
+        name, folder.string());
   if (const std::string name = first(is_pickle); !name.empty()) {
     return fmt::format(
         "it holds {}, which is Python's pickle: reading it can run any program, so it is not read here. Save the model "
@@ -107,6 +131,28 @@ std::string other_weights(const fs::path& folder) {
           "AutoModelForCausalLM.from_pretrained('{}', {}=True).save_pretrained('<directory>')",
           name, end[1] == 'h' ? "TensorFlow" : "Flax", folder.string(), end[1] == 'h' ? "from_tf" : "from_flax");
   }
+  struct Other {
+    const char* end;
+    const char* what;
+  };
+  constexpr Other kOthers[] = {
+      {".onnx", "a graph of ONNX's. Take the model that was exported, as safetensors"},
+      {"openvino_model.bin", "weights of OpenVINO's. Take the model that was exported, as safetensors"},
+      {".distcp",
+       "a part of a distributed checkpoint of PyTorch's. Merge it with the program that saved it, such as "
+       "`torch.distributed.checkpoint.format_utils`, or `verl.model_merger` for verl's, into a folder as "
+       "transformers saves it"},
+      {".nemo", "an archive of NeMo's. Export it as a Hugging Face folder with NeMo"},
+      {"zero_to_fp32.py",
+       "a checkpoint of DeepSpeed's. Merge it: python zero_to_fp32.py . <directory> "
+       "--safe_serialization"},
+      {"latest_checkpointed_iteration.txt",
+       "a checkpoint in the parts of its ranks. Export it as a Hugging Face folder with what saved it"},
+      {".incomplete", "a download that has not ended. Start it again"},
+      {"model_index.json", "a pipeline of diffusers', which writes no text"}};
+  for (const Other& other : kOthers)
+    if (const std::string name = ends(other.end); !name.empty())
+      return fmt::format("it holds {}: {}", name, other.what);
   if (const std::string name = ends(".safetensors"); !name.empty())
     return fmt::format(
         "it holds {}, and is no folder as transformers saves it, where weights are in model.safetensors, or in the "

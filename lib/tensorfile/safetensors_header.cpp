@@ -112,6 +112,8 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
   if (file.size() < sizeof length) {
     fail(ErrorKind::data, "{}: not a safetensors file: only {} bytes long", origin, file.size());
   }
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min<size_t>(file.size(), 64));
+  if (const std::string_view hint = lfs_hint(start); !hint.empty()) fail(ErrorKind::data, "{}{}", origin, hint);
   std::memcpy(&length, file.data(), sizeof length);
   if (length > max_header_bytes) {
     fail(ErrorKind::data, "{}: not a safetensors file: its header would be {} bytes long", origin, length);

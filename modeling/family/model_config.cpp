@@ -1,6 +1,7 @@
 #include "modeling/family/model_config.hpp"
 
 #include "lib/base/file.hpp"
+#include "lib/base/text.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
 #include "modeling/family/config_fields.hpp"
 #include "modeling/family/families.hpp"
@@ -80,6 +81,7 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
+    if (const std::string_view hint = lfs_hint(text); !hint.empty()) fail("{}{}", path.string(), hint);
     fail("{}: not valid JSON: {}", path.string(), error.what());
   }
 }

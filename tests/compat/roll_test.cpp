@@ -170,6 +170,13 @@ TEST_CASE("a file of another pipeline is refused by that alone, with what to wri
        "train_env_manager", "agentic pipeline is not available");
   says("student_pretrain: a\nteacher_pretrain: b\nlogits_topk: 64\nstudent: {}\nteacher: {}\n", "student",
        "distillation pipeline is not available");
+  says("custom_envs: {Sokoban: {env_type: sokoban}}\nmax_tokens_per_step: 64\n", "custom_envs",
+       "agentic pipeline is not available");
+  // What the parents hold is not read, nor are values looked at: of many files of ROLL's neither can be here.
+  const Files files({{"main.yaml", "defaults: envs.yaml\nname: x-${now:%H}\ntrain_env_manager: {}\n"},
+                     {"envs.yaml", "custom_envs: {Sokoban: {grid_lookup: {0: W}}}\n"}});
+  check_says(message_of([&] { hexad::config::resolve(files / "main.yaml", {}, hexad::compat::all()); }),
+             "train_env_manager: ROLL's agentic pipeline is not available");
   // A key of theirs in a file of RLVR means nothing, and is not called unknown.
   CHECK(has_notice(resolve_text({}, kFile + "chosen_key: chosen\nsft_train: null\n"), "chosen_key",
                    "ROLL's DPO pipeline reads it, RLVR does not"));

@@ -27,7 +27,7 @@ void erase(yaml::Node& map, const std::string& key) {
 
 class Inheritance {
  public:
-  explicit Inheritance(AbsentParent absent_parent) : absent_parent_(absent_parent) {}
+  Inheritance(AbsentParent absent_parent, Look look) : absent_parent_(absent_parent), look_(look) {}
 
   yaml::Node read(const std::filesystem::path& path) {
     std::error_code error;
@@ -39,6 +39,7 @@ class Inheritance {
     if (++files_ > kMostFiles) fail(ErrorKind::config, "`defaults` come to more than {} files", kMostFiles);
     stack_.push_back(canonical);
     yaml::Node config = yaml::read_file(path);
+    if (look_ && files_ == 1) look_(config);
     const yaml::Node* defaults = config.child("defaults");
     if (defaults && !defaults->is_missing()) {
       const std::vector<std::string> parents = parent_names(config, *defaults);
@@ -100,14 +101,15 @@ class Inheritance {
   }
 
   AbsentParent absent_parent_;
+  Look look_;
   std::vector<std::filesystem::path> stack_;
   size_t files_ = 0;
 };
 
 }  // namespace
 
-yaml::Node read_with_parents(const std::filesystem::path& path, AbsentParent absent_parent) {
-  return Inheritance(absent_parent).read(path);
+yaml::Node read_with_parents(const std::filesystem::path& path, AbsentParent absent_parent, Look look) {
+  return Inheritance(absent_parent, look).read(path);
 }
 
 }  // namespace hexad::config

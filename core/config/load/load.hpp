@@ -16,9 +16,11 @@ namespace hexad::config {
 // depth first, the later over the earlier and the file itself over all. A top-level section with `_override_: true`
 // replaces what the parents say instead of merging with it. `name@_here_`, as in ROLL's files, is name.yaml. Throws
 // Error(config): unreadable file, a file that inherits from itself. `absent_parent` (config/compat.hpp) stands in for a
-// `name@_here_` that is not there; null: nothing does.
+// `name@_here_` that is not there, `look` is shown the file itself; null: nothing does, nobody is.
 using AbsentParent = std::optional<yaml::Node> (*)(const std::string& name);
-yaml::Node read_with_parents(const std::filesystem::path& path, AbsentParent absent_parent = nullptr);
+using Look = void (*)(const yaml::Node& file);
+yaml::Node read_with_parents(const std::filesystem::path& path, AbsentParent absent_parent = nullptr,
+                             Look look = nullptr);
 
 // As Hydra applies an override to a config in struct mode: a.b=1 sets a key that exists or that the schema takes (null:
 // as Hydra, there is none), +a.b=1 adds one, ++a.b=1 does either, ~a.b removes. A map is merged into a map, anything

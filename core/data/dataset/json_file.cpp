@@ -85,17 +85,6 @@ std::vector<Row> read_array(std::istream& in, const fs::path& file) {
   return rows;
 }
 
-// Leaves `in` behind a byte order mark.
-void skip_mark(std::istream& in, const fs::path& file) {
-  char bytes[3] = {};
-  in.read(bytes, sizeof bytes);
-  const std::string_view start(bytes, static_cast<size_t>(in.gcount()));
-  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF"))
-    fail(ErrorKind::data, "{0}: UTF-16, want UTF-8: iconv -f UTF-16 -t UTF-8 {0} > rows.jsonl", file.string());
-  in.clear();
-  in.seekg(start == "\xEF\xBB\xBF" ? 3 : 0);
-}
-
 // Data files of a folder in order of name; all: those of other formats too.
 std::vector<fs::path> files_in(const fs::path& folder, const std::string& prefix, bool (*wanted)(const fs::path&)) {
   std::vector<fs::path> files;

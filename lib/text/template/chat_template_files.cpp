@@ -41,6 +41,15 @@ void read_config(const fs::path& file, Sources& sources) {
     sources[kDefault] = {source.get<std::string>(), origin};
     return;
   }
+  if (source.is_object()) {  // by name, as transformers takes it too
+    for (const auto& [name, text] : source.items()) {
+      if (!text.is_string())
+        fail(ErrorKind::data, "{}: template \"{}\" of \"chat_template\" is {}, want text", file.string(), name,
+             text.type_name());
+      sources[name] = {text.get<std::string>(), name == kDefault ? origin : origin + " " + name};
+    }
+    return;
+  }
   if (!source.is_array())
     fail(ErrorKind::data, "{}: \"chat_template\" must be text or a list of named templates, got {}", file.string(),
          source.type_name());

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/text/tokenizer/tokenizer.hpp"
@@ -48,6 +49,7 @@ struct Line {
 
 Line parse_line(const std::string& text, const std::string& where) {
   Line line{parse_data(text, where), where};
+  if (line.value.is_array()) line.refuse("wanted a JSON object a line, got a list: jq -c '.[]' makes lines of it");
   if (!line.value.is_object()) line.refuse("wanted a JSON object");
   return line;
 }
@@ -81,6 +83,7 @@ int tokenize_file(const std::filesystem::path& model_dir, const std::filesystem:
                   bool decode, const ChatRenderer& render) {
   const auto tokenizer = Tokenizer::load(model_dir);
   InputFile in(input);
+  skip_mark(in, input);
   std::string text;
   int written = 0;
   for (int number = 1; std::getline(in, text); ++number) {

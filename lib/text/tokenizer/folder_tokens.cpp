@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRoles[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                   "pad_token", "cls_token", "mask_token"};
-constexpr const char* kExtras[] = {"additional_special_tokens", "extra_special_tokens"};
+constexpr const char* kExtras[] = {"additional_special_tokens", "extra_special_tokens",
+                                   "model_specific_special_tokens"};
 constexpr const char* kDecoder = "added_tokens_decoder";
 
 json read_object(const fs::path& file) {
@@ -64,12 +65,15 @@ bool is_extra(const std::string& key) {
   return key.ends_with("_token") || std::ranges::any_of(kExtras, [&](const char* extra) { return key == extra; });
 }
 
+// An object under a key that ends so may be something else, such as settings of a processor.
+bool is_token(const json& entry) { return entry.is_object() && entry.contains("content"); }
+
 // Calls `each` with the name, "" in a list, and the token of every further special token: image_token and its like, and
-// what stands in the two lists.
+// what stands in the lists.
 template <typename Each>
 void for_each_extra(const Component& config, Each each) {
   for (auto entry = config.value().begin(); entry != config.value().end(); ++entry)
-    if (entry.key().ends_with("_token") && !is_role(entry.key()) && entry->is_string())
+    if (entry.key().ends_with("_token") && !is_role(entry.key()) && (entry->is_string() || is_token(*entry)))
       each(entry.key(), *special_at(config, entry.key().c_str()));
   for (const char* key : kExtras) {
     if (!config.has(key)) continue;

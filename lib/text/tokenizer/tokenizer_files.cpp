@@ -22,7 +22,32 @@ constexpr const char* kFiles[] = {"tokenizer.json",
                                   "spiece.model",
                                   "sentencepiece.bpe.model",
                                   "tiktoken.model",
-                                  "tekken.json"};
+                                  "tekken.json",
+                                  "vocab.bpe",
+                                  "encoder.json",
+                                  "bpe.codes",
+                                  "spm.model",
+                                  "sentencepiece.model"};
+
+// Those that have a name of the model's in front or a version behind: qwen.tiktoken, tokenizer.model.v7, and the code
+// of a tokenizer class that tokenizer_config.json names (auto_map).
+bool is_named_otherwise(const std::string& name) {
+  return name.ends_with(".tiktoken") || name.starts_with("tokenizer.model.v") ||
+         (name.starts_with("tokenization_") && name.ends_with(".py"));
+}
+
+// Of `folder`, in order.
+template <typename Is>
+std::vector<std::string> names_in(const fs::path& folder, Is is) {
+  std::error_code unreadable;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable)) {
+    const fs::path name = entry.path().filename();
+    if (is(name) && entry.is_regular_file(unreadable)) names.push_back(name.string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
 
 }  // namespace
 
@@ -31,14 +56,11 @@ std::vector<std::string> tokenizer_files(const fs::path& folder) {
   std::error_code unreadable;
   for (const char* name : kFiles)
     if (fs::exists(folder / name, unreadable)) result.push_back(name);
-  std::vector<std::string> templates;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder / kTemplateFolder, unreadable)) {
-    const fs::path name = entry.path().filename();
-    if (name.extension() == ".jinja" && entry.is_regular_file(unreadable))
-      templates.push_back((fs::path(kTemplateFolder) / name).string());
-  }
-  std::ranges::sort(templates);
-  result.insert(result.end(), templates.begin(), templates.end());
+  for (const std::string& name : names_in(folder, [](const fs::path& each) { return is_named_otherwise(each); }))
+    if (std::ranges::find(result, name) == result.end()) result.push_back(name);
+  const auto is_template = [](const fs::path& name) { return name.extension() == ".jinja"; };
+  for (const std::string& name : names_in(folder / kTemplateFolder, is_template))
+    result.push_back((fs::path(kTemplateFolder) / name).string());
   return result;
 }
 

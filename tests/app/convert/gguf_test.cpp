@@ -108,6 +108,14 @@ TEST_CASE("a llama: names, values, rotary order, tied head") {
   CHECK(weights.at("model.layers.0.mlp.down_proj.weight").shape == std::vector<int64_t>{32, 64});
 }
 
+TEST_CASE("the ends of turns and messages end generation too, each once") {
+  GgufFile file = tiny_gguf();
+  file.set_number("tokenizer.ggml.eot_token_id", 5);
+  file.set_number("tokenizer.ggml.eom_token_id", 4);
+  CHECK(Converted(file).json("generation_config.json") ==
+        Json{{"bos_token_id", 4}, {"eos_token_id", Json::array({4, 5})}});
+}
+
 TEST_CASE("a llama's config.json, generation_config.json and tokenizer") {
   const Converted out(tiny_gguf());
   const Json config = out.json("config.json");

@@ -72,6 +72,10 @@ TEST_CASE("a file is named when it is missing or is not JSON") {
   std::ofstream(good.path) << "{\"a\": }";
   CHECK_THROWS_WITH_AS(read_json<nlohmann::json>(good.path),
                        doctest::Contains((good.path.string() + ": not valid JSON: ").c_str()), Error);
+  std::ofstream(good.path) << "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
+  CHECK_THROWS_WITH_AS(read_json<Ordered>(good.path),
+                       doctest::Contains((good.path.string() + ": it is Git LFS's pointer to the file").c_str()),
+                       Error);
 }
 
 TEST_CASE("printing never throws: bytes that are not UTF-8 are replaced, what is no number is null") {

@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
+
+#include "lib/base/error.hpp"
+#include "lib/tensorfile/safetensors_header.hpp"
 #include "tests/checkpoint/temp_folder.hpp"
 
 namespace {
@@ -33,14 +37,49 @@ TEST_CASE("how config.json says that weights are quantised") {
   CHECK(of({{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}) == "compressed-tensors");
   CHECK(of({{"bits", "four"}}) == "of no stated method");
   CHECK(quantization_of({{"compression_config", {{"quant_method", "compressed-tensors"}}}}) == "compressed-tensors");
+  CHECK(quantization_of({{"quantization", {{"group_size", 64}, {"bits", 4}}}}) == "MLX, 4 bits");
   CHECK(of(json::object()).empty());
   CHECK(of(nullptr).empty());
   CHECK(quantization_of(json::array()).empty());
   CHECK(
-      quantized_text("m", "gptq, 4 bits") ==
+      quantized_text("m", "config.json: gptq, 4 bits") ==
       "m: the weights are quantized (config.json: gptq, 4 bits), and weights are read in float32, bfloat16 or float16 "
       "alone. Take the model that this one was made of, or restore it in Python: "
       "AutoModelForCausalLM.from_pretrained('m').dequantize().save_pretrained('<directory>')");
+}
+
+TEST_CASE("files beside config.json that say that weights are quantised") {
+  const auto beside = [](const std::string& name, const std::string& content) {
+    const TempFolder folder;
+    folder.write(name, content);
+    return quantization_beside(folder.path());
+  };
+  CHECK(beside("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8"}})") == "hf_quant_config.json: FP8");
+  CHECK(beside("quantize_config.json", R"({"bits": 4, "group_size": 128})") ==
+        "quantize_config.json: of no stated method, 4 bits");
+  CHECK(beside("quant_config.json", "[") == "quant_config.json: of no stated method");
+  CHECK(beside("config.json", "{}").empty());
+}
+
+TEST_CASE("checkpoints and exports of other programs are called what they are") {
+  CHECK(other({"model_world_size_2_rank_0.pt"}).starts_with("it holds model_world_size_2_rank_0.pt, a rank's part of"));
+  CHECK(other({"__0_0.distcp", ".metadata"}).starts_with("it holds __0_0.distcp: a part of a distributed checkpoint"));
+  CHECK(other({"model.onnx"}) ==
+        "it holds model.onnx: a graph of ONNX's. Take the model that was exported, as safetensors");
+  CHECK(other({"openvino_model.bin", "openvino_model.xml"}).starts_with("it holds openvino_model.bin: weights of"));
+  CHECK(other({"latest", "zero_to_fp32.py"}).find("python zero_to_fp32.py . <directory>") != std::string::npos);
+  CHECK(other({"latest_checkpointed_iteration.txt"}).find("in the parts of its ranks") != std::string::npos);
+  CHECK(other({"model.safetensors.incomplete"}) ==
+        "it holds model.safetensors.incomplete: a download that has not ended. Start it again");
+  CHECK(other({"model.nemo"}).starts_with("it holds model.nemo: an archive of NeMo's"));
+  CHECK(other({"model_index.json"}).starts_with("it holds model_index.json: a pipeline of diffusers'"));
+}
+
+TEST_CASE("a pointer of Git LFS is no file of weights, and called a pointer") {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+  CHECK_THROWS_WITH_AS(parse_safetensors_header(std::as_bytes(std::span(pointer)), "w"),
+                       doctest::Contains("w: it is Git LFS's pointer to the file and not the file itself. Fetch it"),
+                       hexad::Error);
 }
 
 TEST_CASE("what a folder has in the place of safetensors") {

@@ -55,6 +55,18 @@ bool is_general_category(std::string_view name) {
          (name.size() == 1 || (name[1] >= 'a' && name[1] <= 'z'));
 }
 
+bool is_word(std::string_view name) { return name == "Word" || name == "word"; }
+
+// "L" of "Letter", "Lu" of "uppercase_letter": Oniguruma knows categories by their long names too, PCRE2 does not.
+// Empty for any other name. (ICU looks past case, blanks and underscores, as Oniguruma does.)
+std::string_view short_category(std::string_view name) {
+  if (is_general_category(name)) return name;
+  const int32_t mask = u_getPropertyValueEnum(UCHAR_GENERAL_CATEGORY_MASK, std::string(name).c_str());
+  if (name.size() <= 2 || mask == UCHAR_INVALID_CODE) return "";
+  const char* found = u_getPropertyValueName(UCHAR_GENERAL_CATEGORY_MASK, mask, U_SHORT_PROPERTY_NAME);
+  return found && is_general_category(found) ? found : "";
+}
+
 class Translator {
  public:
   Translator(std::string_view pattern, const std::string& where) : in_(pattern), where_(where) {}
@@ -240,8 +252,10 @@ class Translator {
     if (name.starts_with('^')) negative = !negative, name.remove_prefix(1);
     if (name == "Han") {
       emit_class(han_class(), negative);
-    } else if (is_general_category(name)) {
-      emit_class(category_class(name), negative);
+    } else if (const std::string_view category = short_category(name); !category.empty()) {
+      emit_class(category_class(category), negative);
+    } else if (is_word(name)) {
+      emit_class(word_class(true), negative);
     } else {
       emit(fmt::format("\\{}{{{}{}}}", negative ? 'P' : 'p', is_script(name) ? "sc:" : "", name));
       before_ = Before::set;

@@ -45,6 +45,9 @@ TEST_CASE("the template of a model directory") {
       R"({"chat_template": [{"name": "default", "template": "default"}, {"name": "tool_use", "template": "tools"}]})");
   CHECK(model.rendered() == "default");
   CHECK(model.rendered(true) == "tools");
+  model.write("tokenizer_config.json", R"({"chat_template": {"default": "by name", "tool_use": "with tools"}})");
+  CHECK(model.rendered() == "by name");
+  CHECK(model.rendered(true) == "with tools");
   CHECK(ChatTemplate::named(model.path, "tool_use").has_value());
   CHECK_FALSE(ChatTemplate::named(model.path, "rag").has_value());
   model.write("chat_template.jinja", "file\n");
@@ -68,6 +71,8 @@ TEST_CASE("files that hold no template are refused by name") {
         model.path.string() +
             ": the model has chat templates of the names rag, and none named \"default\": choose one "
             "by its name");
+  model.write("tokenizer_config.json", R"({"chat_template": {"rag": 5}})");
+  CHECK(model.failure() == file + ": template \"rag\" of \"chat_template\" is number, want text");
   model.write("tokenizer_config.json", R"({"chat_template": [{"template": "x"}]})");
   CHECK(model.failure() == file + ": an entry of \"chat_template\" wants a text \"name\"");
   model.write("tokenizer_config.json", R"({"chat_template": "a\n{% if"})");

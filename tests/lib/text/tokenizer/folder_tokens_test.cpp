@@ -112,6 +112,13 @@ TEST_CASE("special tokens of the model's own") {
   const Folder folder({{kConfig, {{"extra_special_tokens", {{"image_token", "<a>"}}}, {"video_token", "<b>"}}}});
   CHECK(folder.encode("a<a><b>") == Ids{0, 16, 15});
   CHECK(folder.roles() == std::map<std::string, std::string>{{"image_token", "<a>"}, {"video_token", "<b>"}});
+  // As transformers 5 saves them; and a token in its object form. Other objects under such keys are no tokens.
+  const Folder saved({{kConfig,
+                       {{"model_specific_special_tokens", {{"image_token", "<a>"}}},
+                        {"video_token", token("<b>")},
+                        {"audio_token", {{"rate", 16}}}}}});
+  CHECK(saved.encode("a<a><b>") == Ids{0, 16, 15});
+  CHECK(saved.roles() == std::map<std::string, std::string>{{"image_token", "<a>"}, {"video_token", "<b>"}});
   const Folder roles({{kConfig, {{"unk_token", "<u>"}, {"sep_token", nullptr}, {"add_bos_token", true}}}});
   CHECK(roles.roles() == std::map<std::string, std::string>{{"unk_token", "<u>"}});
 }
@@ -136,6 +143,17 @@ TEST_CASE("files that disagree on an id, or are malformed, are refused by name")
   ends({{kAdded, {{"<a>", "15"}}}}, "added_tokens.json: the id of \"<a>\" wants a whole number from 0");
   ends({{kConfig, {{"additional_special_tokens", 3}}}},
        "tokenizer_config.json: \"additional_special_tokens\" wants a list or an object of tokens");
+}
+
+TEST_CASE("files of a tokenizer whose names are the model's own") {
+  const Folder folder({{"qwen.tiktoken", 1},
+                       {"tokenizer.model.v7", 1},
+                       {"tokenization_kimi.py", 1},
+                       {"vocab.bpe", 1},
+                       {"modeling_kimi.py", 1}});
+  CHECK(hexad::text::tokenizer_files(folder.path) == std::vector<std::string>{"tokenizer.json", "vocab.bpe",
+                                                                              "qwen.tiktoken", "tokenization_kimi.py",
+                                                                              "tokenizer.model.v7"});
 }
 
 TEST_CASE("the files of a tokenizer, templates in their folder among them") {

@@ -78,3 +78,12 @@ TEST_CASE("ranges that end or begin with a set are refused, as there") {
         "t: regex [a-[bc]]: a range that ends with a set of characters is not supported (at character 3)");
   CHECK(failure("[a") == "t: regex [a: a class without its ] is not supported (at character 3)");
 }
+
+TEST_CASE("categories by their long names") {
+  CHECK(split(R"(\p{Letter}+)", "ab1") == Pieces{"ab", "1"});
+  CHECK(split(R"(\p{Lowercase_Letter}+)", "abC") == Pieces{"ab", "C"});
+  CHECK(split(R"(\p{Punct}+)", "a!?$+b") == Pieces{"a", "!?", "$+b"});
+  CHECK(split(R"(\p{Word}+)", "a_b c") == Pieces{"a_b", " ", "c"});
+  CHECK(split(R"([\p{Other_Letter}]+)", "a漢b") == Pieces{"a", "漢", "b"});
+  CHECK(failure(R"(\p{Lettre})").find("does not compile") != std::string::npos);
+}
