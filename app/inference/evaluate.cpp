@@ -178,17 +178,20 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   Means means;
   const auto all = static_cast<int64_t>(prompts.size());
   const int64_t at_once = run.eval.num_prompts_per_step > 0 ? run.eval.num_prompts_per_step : all;
-  for (int64_t begin = 0, step = 0; begin < all; begin += at_once, ++step) {
+  for (int64_t begin = 0; begin < all; begin += at_once) {
     std::vector<const data::Datum*> part;
     for (int64_t i = begin; i < std::min(all, begin + at_once); ++i) part.push_back(&prompts[static_cast<size_t>(i)]);
+    // How many are drawn together changes no sample.
     const rollout::Plan plan{sampling,
-                             static_cast<int64_t>(part.size()),
+                             all,
                              run.eval.num_tests_per_prompt,
                              static_cast<uint64_t>(run.eval.seed),
-                             step,
-                             0,
+                             /*step=*/0,
+                             /*round=*/0,
                              run.grpo.max_rollout_turns,
-                             run.grpo.truncated_response_ends_sample};
+                             run.grpo.truncated_response_ends_sample,
+                             /*at_once=*/0,
+                             /*first=*/begin};
     const rollout::Rollout rollout = rollout::run_rollout(generation, environments, text, part, plan);
     add(rollout, run.eval, means, result);
     result.metrics = means.values();

@@ -20,7 +20,7 @@ void Conversation::add_response(const Response& written, const ModelText& model_
   response = model_text.tokenizer->decode(written.tokens, /*skip_special_tokens=*/true);
   text += response;
   written_tokens += static_cast<int64_t>(written.tokens.size());
-  truncated = written.truncated;
+  cut_off = written.truncated, truncated |= cut_off;
   ++turns;
 }
 

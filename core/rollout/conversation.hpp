@@ -33,7 +33,7 @@ struct Conversation {
   std::string response;           // the newest, without special tokens
   int64_t response_at = 0;        // its place in tokens
   int64_t turns = 0, written_tokens = 0;
-  bool truncated = false, ended = false;
+  bool truncated = false, cut_off = false, ended = false;  // cut_off: the newest response; truncated: any, or a reply
 
   // What environments have said of it.
   float reward = 0;

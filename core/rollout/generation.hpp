@@ -61,7 +61,7 @@ class Generation {
   data::Batch take_columns() { return std::exchange(columns_, {}); }
 
   // What the generators reported by host->metric during the last generate, reduced over workers.
-  std::map<std::string, double> metrics() const { return metrics_.values(); }
+  const plugin::MetricSum& metrics() const { return metrics_; }
 
   // Hands the backend's current weights to the generators; the next completions carry the new version. Requests that
   // run go on under it, with the keys and values that they have unless those are to be computed again.

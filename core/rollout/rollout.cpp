@@ -69,10 +69,10 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
   std::vector<Conversation> conversations;
   std::vector<data::Batch> columns;
   Reported reported;
-  std::map<std::string, double> metrics;
+  plugin::MetricSum metrics;  // of generators
   std::chrono::duration<double> waited{0};
   for (int64_t first = 0; first == 0 || first < all; first += at_once) {
-    Turns turns({prompts.begin() + first, prompts.begin() + std::min(first + at_once, all)}, plan, first);
+    Turns turns({prompts.begin() + first, prompts.begin() + std::min(first + at_once, all)}, plan, plan.first + first);
     for (auto requests = turns.requests(plan); !requests.empty(); requests = turns.requests(plan)) {
       const data::Batch completions = generation.generate(requests, plan.sampling);
       turns.add_responses(completions, generation.take_columns(), text);
@@ -80,14 +80,14 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
       reported.add(score(turns.newest(), environments, plan.step));
       waited += Clock::now() - scoring;
       turns.add_replies(plan, text);
-      for (const auto& [name, value] : generation.metrics()) metrics[name] = value;
+      metrics.add(generation.metrics());
     }
     columns.push_back(turns.columns());
     std::ranges::move(turns.conversations(), std::back_inserter(conversations));
   }
   Rollout rollout = rollout_of(conversations, columns.size() == 1 ? columns[0] : data::Batch::concat(columns),
                                plan.samples, plan.step, reported);
-  for (const auto& [name, value] : metrics) rollout.metrics[name] = value;
+  for (const auto& [name, value] : metrics.values()) rollout.metrics[name] = value;
   rollout.environment_seconds = waited.count();
   return rollout;
 }

@@ -68,6 +68,7 @@ struct Plan {
   int64_t turns = 1;                 // most responses of a sample; an environment's replies stand between them
   bool ends_when_truncated = false;  // a response that the token limit cuts off is its sample's last one
   int64_t at_once = 0;               // groups that are drawn together, which changes none of their samples; 0: all
+  int64_t first = 0;                 // the place of the first prompt that is given among the `prompts`
 };
 
 struct Conversation;

@@ -13,7 +13,7 @@ environment::Sample newest_of(const Conversation& conversation, std::span<const 
   sample.ground_truth = conversation.prompt->answer;
   sample.prompt_tokens = conversation.response_at;
   sample.response_tokens = static_cast<int64_t>(tokens.size()) - conversation.response_at;
-  sample.truncated = conversation.truncated;
+  sample.truncated = conversation.cut_off;
   sample.metadata = &conversation.prompt->metadata;
   sample.tokens = tokens;
   sample.group = static_cast<uint64_t>(conversation.group);

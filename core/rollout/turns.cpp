@@ -77,7 +77,7 @@ std::vector<Conversation*> Turns::newest() {
 void Turns::add_replies(const Plan& plan, const ModelText& text) {
   for (const size_t i : going_on_) {
     Conversation& one = conversations_[i];
-    one.ended = !one.reply || (one.truncated && plan.ends_when_truncated);
+    one.ended = !one.reply || (one.cut_off && plan.ends_when_truncated);
     if (one.ended || one.turns == plan.turns) continue;
     const std::vector<int32_t> tokens = reply_tokens(text, *one.reply, one.tokens.back());
     const auto length = static_cast<int64_t>(one.tokens.size() + tokens.size());

@@ -135,7 +135,7 @@ TEST_CASE("a sample without a reward counts in nobody's baseline") {
   config::RunConfig config = plain();
   rollout::Rollout rollout = one_group({0.8f, 0, 0.4f, 0.2f});
   rollout.batch.at("invalid").span<uint8_t>()[1] = 1;
-  CHECK(reward_std(config, rollout.batch)[0] == doctest::Approx(std::sqrt(0.28 / 3)));
+  CHECK(reward_std(config, rollout)[0] == doctest::Approx(std::sqrt(0.28 / 3)));
   add_advantages(config, rollout);
   for (const auto& [row, reward] : {std::pair{0, 0.8}, {2, 0.4}, {3, 0.2}})
     CHECK(rollout.batch.row<float>("advantages", row)[2] == doctest::Approx(reward - 1.4 / 3));
@@ -148,15 +148,15 @@ TEST_CASE("dynamic sampling judges groups as a whole, also under a leave-one-out
     CAPTURE(odd);
     const rollout::Rollout rollout = one_group({odd, 1 - odd, 1 - odd, 1 - odd});
     config.compat.dynamic_sampling_by_sample = false;
-    for (const float std : reward_std(config, rollout.batch)) CHECK(std == doctest::Approx(0.5));
+    for (const float std : reward_std(config, rollout)) CHECK(std == doctest::Approx(0.5));
     // The odd one has three equal siblings, the others two and the odd one.
     config.compat.dynamic_sampling_by_sample = true;
-    const std::vector<float> by_sample = reward_std(config, rollout.batch);
+    const std::vector<float> by_sample = reward_std(config, rollout);
     CHECK(by_sample[0] == 0);
     for (size_t i = 1; i < 4; ++i) CHECK(by_sample[i] == doctest::Approx(std::sqrt(1.0 / 3)));
   }
   config.compat.dynamic_sampling_by_sample = false;
-  for (const float std : reward_std(config, one_group({0.7f, 0.7f, 0.7f, 0.7f}).batch)) CHECK(std == 0);
+  for (const float std : reward_std(config, one_group({0.7f, 0.7f, 0.7f, 0.7f}))) CHECK(std == 0);
 }
 
 TEST_CASE("samples that the overlong filter takes out of the loss vote in no baseline") {
@@ -180,9 +180,9 @@ TEST_CASE("a group that varies by what was cut off alone teaches nothing") {
   config.grpo.overlong_filtering = true;
   rollout::Rollout rollout = one_group({0, 1, 0, 0});  // row 1 was cut off
   shape(config.grpo, rollout);
-  for (const float std : reward_std(config, rollout.batch)) CHECK(std == 0);
+  for (const float std : reward_std(config, rollout)) CHECK(std == 0);
   config.compat.filtered_samples_vote = true;
-  for (const float std : reward_std(config, rollout.batch)) CHECK(std == doctest::Approx(0.5));
+  for (const float std : reward_std(config, rollout)) CHECK(std == doctest::Approx(0.5));
 }
 
 TEST_CASE("what a filter takes out of the loss might as well not be there, whatever the estimator") {
@@ -231,10 +231,29 @@ TEST_CASE("how far rewards vary is told of them as they were before shaping") {
   rollout::Rollout rollout = four_samples({1, 1, 0, 1});  // the first group's responses have different lengths
   shape(config.grpo, rollout);
   CHECK(column(rollout, "rewards")[0] != column(rollout, "rewards")[1]);
-  const std::vector<float> std = reward_std(config, rollout.batch);
+  const std::vector<float> std = reward_std(config, rollout);
   CHECK(std[0] == 0);
   CHECK(std[1] == 0);
   CHECK(std[2] == doctest::Approx(std::sqrt(0.5)));
+}
+
+TEST_CASE("under gdpo a group varies where a part of its rewards does") {
+  config::RunConfig config = plain();
+  config.grpo.adv_estimator.name = "gdpo";
+  config.grpo.adv_estimator.reward_weights = {2, 1};
+  rollout::Rollout rollout = four_samples({1, 1, 1, 1});
+  rollout.components = {{"a", {1, 0, 1, 1}}, {"b", {0, 1, 0, 0}}};
+  const std::vector<float> gdpo = reward_std(config, rollout);
+  for (const size_t row : {0, 1}) CHECK(gdpo[row] == doctest::Approx(std::sqrt(0.5)));
+  for (const size_t row : {2, 3}) CHECK(gdpo[row] == 0);
+  // Such a group has advantages.
+  add_advantages(config, rollout);
+  CHECK(rollout.batch.row<float>("advantages", 0)[2] > 0.5f);
+  config.compat.dynamic_sampling_by_sample = true;
+  for (const float std : reward_std(config, rollout)) CHECK(std == 0);
+  config.compat.dynamic_sampling_by_sample = false;
+  config.grpo.adv_estimator.name = "grpo";
+  for (const float std : reward_std(config, rollout)) CHECK(std == 0);
 }
 
 TEST_CASE("advantages are clipped, and samples whose log-probs disagree leave the loss") {

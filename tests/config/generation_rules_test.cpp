@@ -83,6 +83,18 @@ TEST_CASE("what shapes rollouts alone is named") {
   CHECK_FALSE(told({vllm}, "vllm_kwargs", processors));
 }
 
+TEST_CASE("a KL in the rewards is told of where the sampling filters are on one of its sides") {
+  const Overrides kl = {"++loss_fn.use_kl_in_reward=true", "++grpo.adv_estimator.name=reinforce_plus_plus"};
+  const auto told = [&](const std::string& filter) {
+    return has_notice(resolve_text({kl[0], kl[1], filter}), "loss_fn.use_kl_in_reward", "under top_p and top_k");
+  };
+  CHECK(told("++policy.generation.top_p=0.9"));
+  CHECK(told("++policy.generation.top_k=20"));
+  CHECK_FALSE(told("++policy.generation.top_k=-1"));
+  CHECK_FALSE(told("++policy.generation.temperature=0.7"));
+  CHECK_FALSE(has_notice(resolve_text({"++policy.generation.top_p=0.9"}), "loss_fn.use_kl_in_reward", "under top_p"));
+}
+
 TEST_CASE("validation samples as training does") {
   for (const auto& [key, other] : {std::pair{"temperature", "0.5"}, {"top_p", "0.9"}, {"top_k", "7"}}) {
     const std::string place = fmt::format("policy.generation.val_{}", key);

@@ -82,6 +82,23 @@ TEST_CASE("what is trained on otherwise than in NeMo-RL is said, where the confi
   CHECK_FALSE(has_notice(resolve_text({}), ratios, grows));
 }
 
+TEST_CASE("what the estimator or the loss does not look at is said") {
+  const std::string weights = "grpo.adv_estimator.reward_weights", shaping = "grpo.reward_shaping.enabled",
+                    gdpo = "++grpo.adv_estimator.name=gdpo", none = "no effect";
+  CHECK(has_notice(resolve_text({"++" + weights + "=[1, 0.2]"}), weights, none));
+  CHECK_FALSE(has_notice(resolve_text({"++" + weights + "=[1, 0.2]", gdpo}), weights, none));
+  CHECK_FALSE(has_notice(resolve_text({"++" + weights + "=null"}), weights, none));
+  CHECK(has_notice(resolve_text({"++" + shaping + "=true", gdpo}), shaping, none));
+  CHECK_FALSE(has_notice(resolve_text({"++" + shaping + "=true"}), shaping, none));
+  CHECK_FALSE(has_notice(resolve_text({gdpo}), shaping, none));
+  const std::string bound = "loss_fn.truncated_importance_sampling_ratio";
+  const Overrides corrected = {"++" + bound + "=2", "++loss_fn.use_importance_sampling_correction=true"};
+  CHECK(has_notice(resolve_text(corrected), bound, none));
+  CHECK_FALSE(has_notice(resolve_text({corrected[0], corrected[1], "++loss_fn.truncated_importance_sampling_type=tis"}),
+                         bound, none));
+  CHECK_FALSE(has_notice(resolve_text({"++" + bound + "=null"}), bound, none));
+}
+
 TEST_CASE("penalties are told what they look for") {
   const std::string at = "++reward_penalties.", ids = at + "token_ids.";
   check_says(

@@ -36,7 +36,7 @@ TEST_CASE("what a generator reports about groups arrives with them, once") {
   CHECK(generation.generate(requests(4), sampling()).size() == 4);
   REQUIRE(workers.group.wait_until([&] { return stream.running() == 0; }, 20));
   CHECK(stream.take_finished().size() == 2);
-  CHECK(generation.metrics().at("toy_requests") == 4);
+  CHECK(generation.metrics().values().at("toy_requests") == 4);
   CHECK(stream.take_metrics().at("toy_requests") == 5);
   CHECK(stream.take_metrics().empty());
 }

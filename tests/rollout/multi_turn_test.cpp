@@ -23,7 +23,7 @@ struct Talker : environment::Environment {
   int64_t replies = 0;
   bool invalid_at_last = false;
   mutable std::vector<std::string> responses;  // every one that it has seen
-  mutable int64_t calls = 0;
+  mutable int64_t calls = 0, cut_off = 0;
 
   environment::Scores score(std::span<const environment::Sample> samples, int64_t) const override {
     environment::Scores scores;
@@ -33,7 +33,7 @@ struct Talker : environment::Environment {
       const int64_t turn = sample.state ? sample.state->get<int64_t>() : 0;
       CHECK(turn == sample.turn);
       CHECK(static_cast<int64_t>(sample.tokens.size()) == sample.prompt_tokens + sample.response_tokens);
-      responses.emplace_back(sample.response);
+      responses.emplace_back(sample.response), cut_off += sample.truncated;
       scores.metrics["mean_turn"] += static_cast<double>(turn) / static_cast<double>(samples.size());
       const bool over = turn == replies;
       scores.rewards.push_back(1);
@@ -135,11 +135,16 @@ TEST_CASE("a response that the limit of tokens cuts off is replied to as any oth
   Fixture fixture(/*replies=*/2);
   fixture.how.max_new_tokens = 1;  // nearly every response is cut
   const Rollout goes_on = fixture.run(/*turns=*/3);
+  int64_t ended_last = 0, cuts = 0;  // samples that were cut off at a turn before; responses
   for (int64_t i = 0; i < goes_on.batch.size(); ++i) {
     const auto runs = written(goes_on.batch, i);
     REQUIRE(runs.size() == 3);
     CHECK(goes_on.batch.row<float>("rewards", i)[0] == 3);
-    CHECK(goes_on.batch.row<uint8_t>("truncated", i)[0] == (runs.back().back() != kEnd));  // the last one alone
+    const auto cuts_here = std::ranges::count_if(runs, [](const auto& run) { return run.back() != kEnd; });
+    const bool cut = cuts_here > 0;
+    cuts += cuts_here;
+    CHECK(goes_on.batch.row<uint8_t>("truncated", i)[0] == cut);  // whichever it was
+    ended_last += cut && runs.back().back() == kEnd;
     std::vector<int64_t> want = fixture.data[i / 20].token_ids;
     for (size_t k = 0; k < runs.size(); ++k) {
       if (k > 0)
@@ -150,6 +155,10 @@ TEST_CASE("a response that the limit of tokens cuts off is replied to as any oth
     CHECK(std::vector<int64_t>(tokens.begin(), tokens.end()) == want);
   }
   CHECK(goes_on.metrics.at("avg_turns_per_sample") == 3);
+  CHECK(ended_last > 0);
+  // Environments judge the response that they are given.
+  CHECK(fixture.talker->cut_off == cuts);
+  CHECK(goes_on.metrics.at("toy_requests") == 3 * 40);  // of all turns
   fixture.ends_when_truncated = true;
   const Rollout ends = fixture.run(3);
   CHECK(ends.metrics.at("avg_turns_per_sample") < 2);

@@ -76,13 +76,18 @@ Metrics add_advantages(const config::RunConfig& config, rollout::Rollout& rollou
   return metrics;
 }
 
-std::vector<float> reward_std(const config::RunConfig& config, const data::Batch& batch) {
+std::vector<float> reward_std(const config::RunConfig& config, const rollout::Rollout& rollout) {
+  const data::Batch& batch = rollout.batch;
   const auto rewards = batch.at("rewards").span<float>();
   const auto unshaped = batch.has("unshaped_rewards") ? batch.at("unshaped_rewards").span<float>() : rewards;
   const bool leave_one_out = config.compat.dynamic_sampling_by_sample && config.grpo.use_leave_one_out_baseline;
-  return baseline_and_std(prompt_groups(batch), rewards, voters(batch, config.compat.filtered_samples_vote),
-                          leave_one_out, unshaped)
-      .std;
+  const std::vector<int64_t> groups = prompt_groups(batch);
+  const std::vector<float> valid = voters(batch, config.compat.filtered_samples_vote);
+  std::vector<float> spread = baseline_and_std(groups, rewards, valid, leave_one_out, unshaped).std;
+  if (config.grpo.adv_estimator.name != "gdpo" || config.compat.dynamic_sampling_by_sample) return spread;
+  for (const auto& [name, part] : rollout.components)  // they may differ where their sum does not
+    std::ranges::transform(spread, baseline_and_std(groups, part, valid, false).std, spread.begin(), std::ranges::max);
+  return spread;
 }
 
 Metrics advantage_metrics(std::span<const float> advantages, std::span<const float> mask) {

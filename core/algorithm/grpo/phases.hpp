@@ -37,10 +37,10 @@ Metrics advantage_metrics(std::span<const float> advantages, std::span<const flo
 // Shares of samples with baseline 0, 1 and in between, as baseline_reward/pct_0, pct_1, pct_mixed.
 Metrics baseline_metrics(std::span<const float> baseline);
 
-// The standard deviation of every sample's group [B], of rewards as they were before shaping: 0 for all samples of a
-// group whose rewards do not vary, and for none of another. With compat.dynamic_sampling_by_sample and a leave-one-out
-// baseline it is that of a sample's siblings.
-std::vector<float> reward_std(const config::RunConfig& config, const data::Batch& batch);
+// The standard deviation of every sample's group [B], of rewards as they were before shaping, of gdpo the largest of
+// them and their parts: 0 for all samples of a group whose rewards do not vary, and for none of another. With
+// compat.dynamic_sampling_by_sample parts do not count, and under a leave-one-out baseline it is that of its siblings.
+std::vector<float> reward_std(const config::RunConfig& config, const rollout::Rollout& rollout);
 
 // How many validation prompts are drawn; 0: there is nothing to validate on.
 int64_t validation_prompts(const Grpo& run);

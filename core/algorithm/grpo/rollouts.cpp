@@ -29,7 +29,7 @@ StepSamples::StepSamples(const Grpo& run, int64_t step)
 
 void StepSamples::take_varied(const rollout::Rollout& rollout, Metrics& metrics) {
   metrics["reward"] = mean_reward(rollout.batch);
-  complete_ = varied_.add(rollout, reward_std(run_.config, rollout.batch));
+  complete_ = varied_.add(rollout, reward_std(run_.config, rollout));
   if (!complete_) {
     run_.console.line(fmt::format(
         "step {}: {} of {} samples are in groups whose rewards vary, after {} of at most {} rollouts", step_,

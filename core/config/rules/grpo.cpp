@@ -68,17 +68,19 @@ void check_grpo_rules(RuleContext& c) {
             "gradient");
   check_penalties(c);
   tell_differences(c);
-  if (c.text("grpo.stop_at_validation_metric") && !c.number("grpo.stop_at_validation_threshold")) {
+  const bool by_part = c.text("grpo.adv_estimator.name") == "gdpo";
+  if (!by_part && c.value("grpo.adv_estimator.reward_weights"))
+    c.notice("grpo.adv_estimator.reward_weights", "no effect: gdpo alone reads it; env.NAME.rewards weighs a sum");
+  if (by_part && c.flag("grpo.reward_shaping.enabled"))
+    c.notice("grpo.reward_shaping.enabled", "no effect on advantages: gdpo takes the parts of rewards, unshaped");
+  if (c.text("grpo.stop_at_validation_metric") && !c.number("grpo.stop_at_validation_threshold"))
     c.error("grpo.stop_at_validation_metric", "needs grpo.stop_at_validation_threshold");
-  }
   check_order(c, "grpo.advantage_clip_low", "grpo.advantage_clip_high", true);
-  if (c.flag("grpo.reward_scaling.enabled")) {
+  if (c.flag("grpo.reward_scaling.enabled"))
     check_order(c, "grpo.reward_scaling.source_min", "grpo.reward_scaling.source_max", false);
-  }
-  if (c.integer("grpo.num_generations_per_prompt") == 1 && has_baseline(c)) {
+  if (c.integer("grpo.num_generations_per_prompt") == 1 && has_baseline(c))
     c.notice("grpo.num_generations_per_prompt",
              "got 1: a sample alone in its group is its own baseline, so that its reward gives no advantage");
-  }
   if (!c.flag("grpo.use_dynamic_sampling") && c.number("grpo.batch_multiplier").value_or(1) != 1)
     c.error("grpo.batch_multiplier",
             "needs grpo.use_dynamic_sampling: a step trains on grpo.num_prompts_per_step prompts");
@@ -91,10 +93,9 @@ void check_grpo_rules(RuleContext& c) {
     c.error("grpo.max_rollout_turns",
             "above 1 does not go with policy.generation.imposed_lengths, which are of one response a sample");
   const bool no_reference = c.number("loss_fn.reference_policy_kl_penalty").value_or(0) == 0;
-  if (c.flag("grpo.skip_reference_policy_logprobs_calculation") && !no_reference) {
+  if (c.flag("grpo.skip_reference_policy_logprobs_calculation") && !no_reference)
     c.error("grpo.skip_reference_policy_logprobs_calculation",
             "needs loss_fn.reference_policy_kl_penalty: 0, for the KL is taken from the reference policy");
-  }
 }
 
 }  // namespace hexad::config
