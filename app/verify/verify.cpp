@@ -13,7 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/said/printable.hpp"
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 #include "sdk/verify/cuda/engine.hpp"
 #include "sdk/verify/level/levels.hpp"
 

@@ -57,7 +57,8 @@ inline std::vector<float> forward_logprobs(const hexad::modeling::ModelConfig& c
     const at::Tensor ids = at::tensor(tokens, at::kLong).to(device);
     const PackedLayout layout = packed_layout(offsets, device);
     PackedAttention plain(config, layout, kernel);
-    native_test::Fp8CacheAttention attention(plain, fp8_cache);
+    using native_test::OfCache;
+    native_test::CachedAttention attention(plain, fp8_cache ? OfCache(native_test::through_e4m3) : OfCache());
     const at::Tensor hidden = forward_hidden(config, lookup, ids, layout.positions, attention, block);
     const at::Tensor targets = next_token_targets(ids, offsets);
     const at::Tensor logprobs =

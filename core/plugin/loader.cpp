@@ -12,7 +12,7 @@
 #include "core/plugin/host/table.hpp"
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 #include "lib/elf/library.hpp"
 
 namespace hexad::plugin {

@@ -1,6 +1,6 @@
 #include "core/plugin/kind/instance_base.hpp"
 
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 
 namespace hexad::plugin {
 

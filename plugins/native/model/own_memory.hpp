@@ -4,7 +4,7 @@
 #include <ATen/Functions.h>
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -20,10 +20,11 @@ namespace hexad::native {
 // for the rest of its large page.
 inline void prefer_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  constexpr uintptr_t kPage = 4096;
-  const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) / kPage * kPage;
-  const uintptr_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / kPage * kPage;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  constexpr size_t kPage = 4096;
+  void* first = begin;
+  size_t left = bytes;
+  if (!std::align(kPage, kPage, first, left)) return;
+  madvise(first, left / kPage * kPage, MADV_HUGEPAGE);
 #endif
 }
 

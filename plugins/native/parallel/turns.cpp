@@ -13,7 +13,7 @@ constexpr auto kAskEvery = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Turns::Turns(Replica replica, at::Device device, Mailbox& mailbox)
+Turns::Turns(const Replica& replica, at::Device device, Mailbox& mailbox)
     : lockstep_(replica), in_turn_(replica, replica.in_order()), device_(device), mailbox_(mailbox) {}
 
 std::optional<Turn> Turns::next(const sdk::Call& call, uint64_t digest) {

@@ -19,7 +19,7 @@ namespace hexad::native {
 class Turns {
  public:
   // `mailbox` outlives this.
-  Turns(Replica replica, at::Device device, Mailbox& mailbox);
+  Turns(const Replica& replica, at::Device device, Mailbox& mailbox);
 
   const Replica& replica() const { return lockstep_.replica(); }  // any thread
 

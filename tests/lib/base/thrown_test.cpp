@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 
 using namespace hexad;
 

@@ -16,7 +16,7 @@
 #include "core/plugin/precheck.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/said/printable.hpp"
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 
 namespace hexad::plugin::confined {
 namespace {

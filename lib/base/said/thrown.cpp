@@ -1,4 +1,4 @@
-#include "lib/base/thrown.hpp"
+#include "lib/base/said/thrown.hpp"
 
 #include <cxxabi.h>
 
