@@ -121,7 +121,7 @@ TEST_CASE("prompt files wrap the first question of a conversation that trains, a
                        doctest::Contains("t.jsonl:1: prompt_file wraps the first user's message, which has to"), Error);
   // The first question in parts: the second one is not wrapped in its place.
   none.messages = Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "1+1"}]},
-                                  {"role": "user", "content": "2+2"}, {"role": "assistant", "content": "4"}])");
+                                  {"role": "user", "content": "1 + 1"}, {"role": "assistant", "content": "2"}])");
   CHECK_THROWS_WITH_AS(process(none, 0, "chat", options, bytes()),
                        doctest::Contains("t.jsonl:1: prompt_file wraps the first user's message, which has to"), Error);
 }
