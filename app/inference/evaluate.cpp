@@ -12,9 +12,9 @@
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
 #include "core/telemetry/console.hpp"
-#include "lib/base/file/append_file.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/append_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/yaml/secret.hpp"
 

@@ -1,7 +1,7 @@
 #include "core/rollout/turns.hpp"
 
-#include "lib/base/random.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/random.hpp"
 
 namespace hexad::rollout {
 namespace {
@@ -19,8 +19,7 @@ void check_imposed(const Plan& plan) {
 // is a prompt of its own.
 Request request_of(const Plan& plan, int64_t row, int64_t turn, std::span<const int32_t> prompt) {
   const auto draw = static_cast<uint64_t>(row + plan.round * plan.prompts * plan.samples);
-  Request request{prompt, row / plan.samples,
-                  CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)};
+  Request request{prompt, row / plan.samples, CounterRandom(plan.seed, static_cast<uint64_t>(plan.step)).at(draw)};
   const std::vector<int64_t>& lengths = plan.sampling.imposed_lengths;
   if (!lengths.empty()) request.max_new_tokens = lengths[static_cast<size_t>(row)];
   if (turn > 0) {

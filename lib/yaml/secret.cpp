@@ -34,8 +34,7 @@ struct Place {
 void visit(const Node& node, const Place& place, bool secret, bool below_names, const auto& take) {
   if (!node.source().empty() || !node.is_container()) return take(node, place, secret);
   if (node.is_list()) {
-    for (size_t i = 0; i < node.items().size(); ++i)
-      visit(node.items()[i], {&place, {}, i}, secret, below_names, take);
+    for (size_t i = 0; i < node.items().size(); ++i) visit(node.items()[i], {&place, {}, i}, secret, below_names, take);
     return;
   }
   for (const auto& [key, value] : node.entries()) {

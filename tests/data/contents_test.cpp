@@ -19,7 +19,9 @@ Datum conversation(std::vector<float> mask, float loss_multiplier = 1) {
   return datum;
 }
 
-Contents counted(int64_t size, int64_t too_long = 0, int64_t untrained = 0) { return {size, too_long, untrained, 0, ""}; }
+Contents counted(int64_t size, int64_t too_long = 0, int64_t untrained = 0) {
+  return {size, too_long, untrained, 0, ""};
+}
 
 }  // namespace
 

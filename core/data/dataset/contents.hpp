@@ -9,11 +9,11 @@
 namespace hexad::data {
 
 struct Contents {
-  int64_t size = 0;         // samples: prompts, conversations or pairs
-  int64_t too_long = 0;     // of them cut short, which train nothing
-  int64_t untrained = 0;    // of the others those without a token that trains: the assistant says nothing in them
+  int64_t size = 0;             // samples: prompts, conversations or pairs
+  int64_t too_long = 0;         // of them cut short, which train nothing
+  int64_t untrained = 0;        // of the others those without a token that trains: the assistant says nothing in them
   int64_t hides_reasoning = 0;  // of those that fit: the chat template shows nothing of an answer's reasoning
-  std::string fingerprint;  // of tokens, masks, answers, environments and metadata, in their order
+  std::string fingerprint;      // of tokens, masks, answers, environments and metadata, in their order
 };
 
 Contents contents_of(std::span<const Datum> samples);

@@ -10,8 +10,8 @@
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/json_file.hpp"
 #include "core/data/dataset/procedural.hpp"
-#include "lib/base/random.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/random.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::data {

@@ -59,7 +59,7 @@ struct Server {
   int unhealthy = 0;  // answers of /health in a row
   std::string last_error;
   Clock::time_point last_progress = Clock::now();  // the last token, or end, of any request
-  uint64_t probe = 0, timer = 0;  // a transfer, a timer; 0: none
+  uint64_t probe = 0, timer = 0;                   // a transfer, a timer; 0: none
 
   std::string label() const { return "vLLM server " + std::to_string(index) + " (" + url + ")"; }
   bool up() const { return state == State::up; }

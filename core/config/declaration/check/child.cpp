@@ -12,8 +12,8 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/sha256.hpp"
 #include "lib/base/said/thrown.hpp"
+#include "lib/base/sha256.hpp"
 #include "lib/base/utf8.hpp"
 #include "lib/elf/library.hpp"
 #include "lib/elf/links.hpp"
