@@ -99,8 +99,9 @@ __global__ void __launch_bounds__(kBlock) backward_kernel(RmsNormBackward call) 
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) grad[i] = 0;
       }
+      // Rounded as the sum of two gradients is: recomputed norms, whose sums are autograd's, have the same bits.
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) grad[i] += inv * (scaled[p][i] - normed[p][i] * mean);
+      for (int i = 0; i < kWidth; ++i) grad[i] = __fadd_rn(grad[i], __fmul_rn(inv, scaled[p][i] - normed[p][i] * mean));
       store(static_cast<X*>(call.grad_x) + at + column, grad);
       if (call.grad_delta) store(static_cast<Y*>(call.grad_delta) + at + column, grad);
     }

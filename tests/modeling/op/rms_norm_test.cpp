@@ -68,6 +68,28 @@ TEST_CASE("add_rms_norm is the sum and its norm, with the gradients of both") {
   }
 }
 
+TEST_CASE("add_rms_norm has the bits of residual_add and rms_norm, forward and backward") {
+  for (const at::Device device : test_devices()) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      CAPTURE(device.str());
+      at::manual_seed(5);
+      const at::Tensor hidden = at::randn({70, 64}).to(device).requires_grad_(true);
+      const at::Tensor delta = at::randn({70, 64}).to(device, dtype).requires_grad_(true);
+      const at::Tensor weight = at::randn({64}).to(device, dtype).requires_grad_(true);
+      const at::Tensor by_sum = at::randn({70, 64}).to(device), by_norm = at::randn({70, 64}).to(device, dtype);
+      const auto gradients = [&](const at::Tensor& sum, const at::Tensor& normed) {
+        return torch::autograd::grad({sum, normed}, {hidden, delta, weight}, {by_sum, by_norm});
+      };
+      const auto [sum, normed] = add_rms_norm(hidden, delta, weight, 1e-5);
+      const at::Tensor sum_alone = residual_add(hidden, delta), norm_alone = rms_norm(sum_alone, weight, 1e-5);
+      CHECK(sum.equal(sum_alone));
+      CHECK(normed.equal(norm_alone));
+      const auto got = gradients(sum, normed), want = gradients(sum_alone, norm_alone);
+      for (size_t i = 0; i < 3; ++i) CHECK_MESSAGE(got[i].equal(want[i]), i);
+    }
+  }
+}
+
 TEST_CASE("rms_norm of zeros is zero, of nan is nan, and its rows are independent") {
   const at::Tensor x = at::randn({5, 16}), weight = at::ones({16});
   CHECK(rms_norm(at::zeros({3, 16}), weight, 1e-6).equal(at::zeros({3, 16})));
