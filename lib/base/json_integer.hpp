@@ -32,7 +32,8 @@ std::vector<T> integers(const J& json) {
 template <typename T = int64_t, typename J>
 T count_of(const J& object, const char* key) {
   const J* const count = object.is_object() && object.contains(key) ? &object.at(key) : nullptr;
-  if (!count || !count->is_number_integer() || *count < 0 || !std::in_range<T>(count->template get<uint64_t>()))
+  const bool is_negative = count && !count->is_number_unsigned() && *count < 0;
+  if (!count || !count->is_number_integer() || is_negative || !std::in_range<T>(count->template get<uint64_t>()))
     fail(ErrorKind::data, "{} is {}, wanted a whole number, 0 or more", key, count ? json_text(*count) : "missing");
   return count->template get<T>();
 }
