@@ -65,7 +65,8 @@ const std::vector<Pipeline>& others() {
 }  // namespace
 
 std::optional<Problem> other_pipeline(const yaml::Node& file) {
-  const bool rolls_out = file.child("actor_infer") || file.child("rewards");
+  // `defaults` is there as long as parents are not read, which may say so.
+  const bool rolls_out = file.child("actor_infer") || file.child("rewards") || file.child("defaults");
   for (const Pipeline& pipeline : others()) {
     if (rolls_out && !pipeline.rolls_out) continue;
     for (const char* mark : pipeline.marks) {

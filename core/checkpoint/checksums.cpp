@@ -23,12 +23,14 @@ void add_strange_weights(const fs::path& directory, const FileSums& saved, std::
   std::set<fs::path> folders;
   for (const auto& [path, sum] : saved) folders.insert(fs::path(path).parent_path());
   std::error_code unreadable;
-  for (const fs::path& folder : folders)
-    for (const auto& entry : fs::directory_iterator(directory / folder, unreadable)) {
+  for (const fs::path& folder : folders) {
+    if (!fs::is_directory(directory / folder, unreadable)) continue;
+    for (const fs::directory_entry& entry : entries_of(directory / folder)) {
       const std::string name = (folder / entry.path().filename()).string();
       const bool is_weights = name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
       if (is_weights && !saved.contains(name)) lines.push_back(name + " was not saved with it: move it away");
     }
+  }
 }
 
 std::string damage_of(const fs::path& file, const FileSum& saved) {

@@ -50,8 +50,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 std::string_view lfs_hint(std::string_view bytes) {
   if (!bytes.starts_with("version https://git-lfs.github.com/spec/")) return "";
   return ": it is Git LFS's pointer to the file and not the file itself. Fetch it: git lfs pull, in the folder that "
-         "was "
-         "cloned, or hf download";
+         "was cloned, or hf download";
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {

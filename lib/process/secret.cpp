@@ -33,7 +33,9 @@ bool has_password(std::string_view value) {
 }  // namespace
 
 bool is_secret(std::string_view name, std::string_view value) {
-  const std::string words = words_of(name);
+  std::string whole(name);
+  std::ranges::replace(whole, '.', '_');  // words_of() looks behind the last dot alone
+  const std::string words = words_of(whole);
   if (words.starts_with("aws_") || words.ends_with("connection_string") || holds(kNames, words)) return true;
   for (const std::string_view end : secret_words()) {
     if (words.ends_with(end)) return true;  // PGPASSWORD: with no underscore before it, too

@@ -65,6 +65,12 @@ void mask(Node& node, bool secret, bool below_names) {
   }
 }
 
+// Of "Bearer abc" abc too: others write it without its scheme.
+void keep(std::string_view secret) {
+  keep_secret(secret);
+  if (const size_t at = header_secret(secret); at != secret.npos) keep_secret(secret.substr(at));
+}
+
 }  // namespace
 
 Node without_secrets(const Node& root) {
@@ -75,10 +81,10 @@ Node without_secrets(const Node& root) {
 
 void keep_secrets(const Node& root) {
   visit(root, {}, false, false, [](const Node& node, const Place&, bool secret) {
-    if (secret && (node.is_string() || node.is_int())) return keep_secret(python_str(node));
+    if (secret && (node.is_string() || node.is_int())) return keep(python_str(node));
     if (!node.is_string()) return;
     const size_t at = header_secret(node.as_string());
-    if (at != std::string::npos) keep_secret(std::string_view(node.as_string()).substr(at));
+    if (at != std::string::npos) keep(std::string_view(node.as_string()).substr(at));
   });
 }
 

@@ -180,6 +180,9 @@ TEST_CASE("a file of another pipeline is refused by that alone, with what to wri
   // A key of theirs in a file of RLVR means nothing, and is not called unknown.
   CHECK(has_notice(resolve_text({}, kFile + "chosen_key: chosen\nsft_train: null\n"), "chosen_key",
                    "ROLL's DPO pipeline reads it, RLVR does not"));
+  const Files heir({{"main.yaml", "defaults: rlvr.yaml\nchosen_key: chosen\nactor_train: {}\n"}, {"rlvr.yaml", kFile}});
+  CHECK(has_notice(hexad::config::resolve(heir / "main.yaml", {}, hexad::compat::all()), "chosen_key",
+                   "ROLL's DPO pipeline reads it, RLVR does not"));
 }
 
 TEST_CASE("a device_mapping of its own puts the generator on the last ranks") {

@@ -268,10 +268,12 @@ TEST_CASE("conversations keep their messages, tools and system prompt") {
         R"(bad.jsonl:1: messages[0].tool_calls: want a list of calls (objects), got "[]"; of JSON text jq makes it )"
         "with fromjson");
   CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}]})") ==
-        "bad.jsonl:1: not one of 1 rows has a field 'persona', which system_key names; leave the key out for none");
+        "bad.jsonl:1: not one of 1 rows has a field 'persona', which system_key names; null is for none");
   config.spec = Json{{"tool_key", "functions"}};
   CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}], "tools": []})").find("which tool_key names") !=
         std::string::npos);
+  config.spec = Json{{"tool_key", "tools"}};  // as files of NeMo-RL say, with tools or without
+  CHECK(refusal(R"({"messages": [{"role": "user", "content": "a"}]})") == "");
 }
 
 TEST_CASE("tools may be JSON text, as a whole or each, and nothing else") {

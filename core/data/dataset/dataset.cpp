@@ -120,13 +120,15 @@ bool lack_answers(const std::vector<Row>& rows, MakeRecord make, const DatasetCo
   return make == response_record && !config.output_key && std::ranges::none_of(rows, has_answer);
 }
 
-// A row may lack what these keys name (tools, a system prompt), but not every row: then the name is wrong.
+// A row may lack what these keys name (tools, a system prompt), but not every row: then the name is wrong, unless it is
+// the one that is read without the key.
 void check_named(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
   if (make != conversation_record) return;
   for (const char* key : {"tool_key", "system_key"}) {
     const std::optional<std::string> name = own_key(config, key);
-    if (name && std::ranges::none_of(rows, [&](const Row& row) { return find_field(row, *name) != nullptr; }))
-      fail(ErrorKind::data, "{}: not one of {} rows has a field '{}', which {} names; leave the key out for none",
+    if (!name || *name == "tools") continue;
+    if (std::ranges::none_of(rows, [&](const Row& row) { return find_field(row, *name) != nullptr; }))
+      fail(ErrorKind::data, "{}: not one of {} rows has a field '{}', which {} names; null is for none",
            rows.front().source, rows.size(), *name, key);
   }
 }

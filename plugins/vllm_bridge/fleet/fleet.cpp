@@ -125,7 +125,7 @@ void Fleet::send(Entry& entry, Server& server) {
   entry.server = server.index;
   entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear();
   entry.done = false, entry.tokens_before = entry.tokens.size();
-  entry.last_progress = Clock::now();
+  entry.idle_since.reset();
   if (server.running.empty()) server.last_progress = Clock::now();
   server.running.insert(id);
   server.load += entry.left();
@@ -160,12 +160,13 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
     return;
   }
   const size_t before = entry.tokens.size();
+  bool is_new = false;
   try {
     entry.stream.feed(bytes, [&](std::string_view data) {
-      take_chunk(entry, server, data);
+      is_new |= take_chunk(entry, server, data);
       return !entry.done;
     });
-    require_progress(entry);
+    is_new ? entry.idle_since.reset() : require_progress(entry);
   } catch (const std::exception& error) {
     entry.fault = error.what();
     transfers_.abort(entry.transfer);
@@ -178,25 +179,29 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
 }
 
 // Bytes that bring nothing (comments, events without a token) do not keep a request waiting for ever, even where its
-// server goes on with others.
-void Fleet::require_progress(const Entry& entry) const {
-  const Seconds since = Clock::now() - std::max(entry.last_progress, released_);
+// server goes on with others. Silence does not count: it may wait in the server's queue, and what ends that may come in
+// pieces.
+void Fleet::require_progress(Entry& entry) const {
+  const Clock::time_point now = Clock::now();
+  if (!entry.idle_since) entry.idle_since = now;
+  const Seconds since = now - std::max(*entry.idle_since, released_);
   if (held_ == 0 && since > settings_.deadlines.stall)
     throw std::runtime_error(fmt::format("bytes, and no token for {:.1f} s", since.count()));
 }
 
-void Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
+bool Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
   const Chunk chunk = parse_chunk(server.api, data);
-  if (chunk.done || !chunk.tokens.empty() || !chunk.finish.empty())
-    entry.last_progress = server.last_progress = Clock::now();
+  const bool is_new = chunk.done || !chunk.tokens.empty() || !chunk.finish.empty();
+  if (is_new) server.last_progress = Clock::now();
   if (chunk.done) {
     entry.done = true;
-    return;
+    return true;
   }
   if (!entry.finish.empty() && !chunk.tokens.empty()) throw std::runtime_error("tokens after the stream has ended");
   entry.add(chunk, version_);
   server.load -= static_cast<int64_t>(chunk.tokens.size());
   if (!chunk.finish.empty()) entry.finish = chunk.finish;
+  return is_new;
 }
 
 void Fleet::leave(Entry& entry) {

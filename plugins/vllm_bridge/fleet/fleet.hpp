@@ -77,9 +77,10 @@ class Fleet {
   bool tells_of_draws(const Server& server, const Request& request);
   void on_bytes(uint64_t id, long status, std::string_view bytes);
   void on_end(uint64_t id, const HttpResult& result);
-  // Throws std::runtime_error if it has waited for too long for something new.
-  void require_progress(const Entry& entry) const;
-  void take_chunk(Entry& entry, Server& server, std::string_view data);
+  // Of bytes that brought nothing new: throws std::runtime_error if such have come for too long.
+  void require_progress(Entry& entry) const;
+  // Whether it brings something new: tokens, or an end.
+  bool take_chunk(Entry& entry, Server& server, std::string_view data);
   void settle(Entry& entry, const HttpResult& result);
   void wait_again(Entry& entry, const Server& server, const std::string& why);
   // Whether it ends here, after too many attempts in vain.

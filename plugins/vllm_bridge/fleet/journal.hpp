@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ struct Entry {
   std::string error_body;  // of an answer that is no stream
   std::string fault;       // what is wrong with the stream
   size_t tokens_before = 0;
-  Clock::time_point last_progress;  // when it was sent, or brought something new: no comment does
+  std::optional<Clock::time_point> idle_since;  // the first bytes since the last token, if some came without one
 
   int avoid = -1;   // the server that failed it last: another is better
   int in_vain = 0;  // attempts in a row without a new token

@@ -31,6 +31,7 @@ TEST_CASE("variables are secrets by the words of their names, and by passwords i
                            "X-Auth-Token",
                            "hubApiKey",
                            "SESSIONCOOKIE",
+                           "API_KEY.old",
                            "REGISTRY_CREDENTIAL"})
     CHECK_MESSAGE(is_secret(name, "x"), name);
   for (const char* name : {"PATH", "HOME", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "MONKEY", "AUTHOR", "KEYBOARD",

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "lib/base/said/secret.hpp"
 #include "lib/yaml/file.hpp"
 #include "tests/config/support.hpp"
 
@@ -79,6 +80,8 @@ TEST_CASE("secrets in lines of headers are masked, and asked for again") {
   CHECK_MESSAGE(yaml.find("abc") == std::string::npos, yaml);
   check_says(message_of([&] { hexad::yaml::refuse_masked(hexad::yaml::read_text(yaml, "c.yaml")); }),
              "env.x.headers.0: here was a secret");
+  hexad::yaml::keep_secrets(load_text("a: {headers: ['Authorization: Bearer qwertz-7731'], token: Bearer qwe-5}\n"));
+  CHECK(hexad::without_secrets("got qwertz-7731, qwe-5") == "got ***, ***");
 }
 
 TEST_CASE("a masked value is no value") {

@@ -44,6 +44,19 @@ TEST_CASE("a sample whose stream turns into comments goes on from its tokens") {
   }
 }
 
+TEST_CASE("a request may wait for long in the queue of a server that goes on with others, however its answer begins") {
+  FakeVllm server({.token_ms = 20});
+  Harness bridge({&server}, {{"max_attempts", 1}, {"stall_timeout_s", 0.4}});
+  server.inject([](const Json& body) {
+    return body.at("token_ids")[0] == 66 ? Fault{.kind = Fault::late, .ms = 600} : Fault{};
+  });
+  auto wishes = many(2, 60);
+  wishes[1].prompt = {66};
+  auto& samples = bridge.run(wishes);
+  for (const Wish& wish : wishes) check_sample(wish, samples[wish.id]);
+  CHECK_FALSE(LogLines::all().has("no token for"));
+}
+
 TEST_CASE("the body of an error that has no end is cut") {
   FakeVllm server;
   Harness bridge({&server}, {{"max_attempts", 1}, {"stall_timeout_s", 10}});

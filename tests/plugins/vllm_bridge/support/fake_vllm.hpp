@@ -38,9 +38,10 @@ struct Fault {
     hang,             // nothing any more
     drip,             // `text` again and again, in a stream
     drip_status,      // the same as the body of an answer with `code`
+    late,             // silence for `ms`, then `text` in two pieces, and it goes on
   } kind = none;
   int after = 0;
-  int code = 500;
+  int code = 500, ms = 0;
   const char* text = ": ping\n\n";
 };
 
@@ -278,6 +279,11 @@ class FakeVllm {
         while (!stopping_) connection.pass_time(10);
         throw Gone{};
       case Fault::drip: drip(connection, fault.text);
+      case Fault::late:
+        connection.pass_time(fault.ms);
+        connection.chunk(std::string(1, *fault.text));
+        connection.pass_time(50);
+        return connection.chunk(fault.text + 1), true;
       default: return fault.kind == Fault::no_finish_chunk;
     }
     return false;
