@@ -7,6 +7,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/file/folder.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::tensorfile {
@@ -27,10 +28,9 @@ bool is_set(const json& object, const char* key) {
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
-  std::error_code unreadable;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable))
-    names.push_back(entry.path().filename().string());
-  std::ranges::sort(names);
+  std::error_code absent;
+  if (!fs::is_directory(folder, absent)) return names;
+  for (const fs::directory_entry& entry : entries_of(folder)) names.push_back(entry.path().filename().string());
   return names;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/file/folder.hpp"
+
 namespace hexad::text {
 namespace {
 
@@ -36,16 +38,16 @@ bool is_named_otherwise(const std::string& name) {
          (name.starts_with("tokenization_") && name.ends_with(".py"));
 }
 
-// Of `folder`, in order.
+// Of `folder`, in order; none if there is no such folder.
 template <typename Is>
 std::vector<std::string> names_in(const fs::path& folder, Is is) {
-  std::error_code unreadable;
+  std::error_code absent;
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, unreadable)) {
+  if (!fs::is_directory(folder, absent)) return names;
+  for (const fs::directory_entry& entry : entries_of(folder)) {
     const fs::path name = entry.path().filename();
-    if (is(name) && entry.is_regular_file(unreadable)) names.push_back(name.string());
+    if (is(name) && entry.is_regular_file(absent)) names.push_back(name.string());
   }
-  std::ranges::sort(names);
   return names;
 }
 
