@@ -38,8 +38,7 @@ std::map<std::string, double> Reported::values() const {
 Rollout Rollout::select(std::span<const int64_t> rows) const {
   Rollout result;
   result.batch = batch.select(rows);
-  result.metrics = metrics, result.of_generators = of_generators;
-  result.reported = reported;
+  result.metrics = metrics, result.of_generators = of_generators, result.reported = reported;
   for (const int64_t row : rows) {
     result.responses.push_back(responses[row]);
     result.prompts.push_back(prompts[row]);

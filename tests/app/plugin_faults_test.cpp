@@ -254,6 +254,8 @@ TEST_CASE("a plugin's metric never takes the place of one of the engine's, and t
     return all;
   };
   CHECK(losses(loss, {"+policy.plugin_config.fault=train@0:claims"}) == losses(lossless, {}));
+  // How far policies are apart is told once.
+  CHECK(toy::lines(loss / "logs/exp_001/metrics.jsonl").at(0).at("train/gen_kl_error") == 0.25);
 }
 
 TEST_CASE("an environment that never returns ends the run after cluster.worker_timeout_s, with its name") {

@@ -57,11 +57,10 @@ WorkerState::~WorkerState() {
 }
 
 void WorkerState::add_reported(const plugin::Metric& metric) {
-  const std::string& name = metric.name;
-  if (name == "loss" || name == "global_valid_seqs" || name == "global_valid_toks" ||
-      (name.starts_with("memory_") && name.ends_with("_gib")))
-    return say_name_is_taken(name);
-  metrics.add(name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+  if (metric.name == "loss" || metric.name.starts_with("global_valid_") ||
+      (metric.name.starts_with("memory_") && metric.name.ends_with("_gib")))
+    return say_name_is_taken(metric.name);
+  metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
 }
 
 plugin::CallContext WorkerState::context() {
