@@ -64,7 +64,7 @@ plugin::LossShape loss_shape(const protocol::LossBatch& whole, const BatchView& 
 double add_loss_metrics(WorkerState& state, const plugin::LossValue& value) {
   for (const plugin::LossMetric& metric : value.metrics) {
     if (metric.name == std::string_view("loss")) continue;  // the loss itself, counted once
-    state.metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+    state.add_reported({metric.name, metric.value, metric.weight, metric.reduce});
   }
   return value.loss;
 }

@@ -53,7 +53,8 @@ void PolicyMismatch::add_to(plugin::MetricSum& metrics) {
     const DLTensor* on_host = staging_.on(each.logprobs, {kDLCPU, 0});
     add(*each.batch, {HEXAD_F32(on_host), static_cast<size_t>(each.batch->tokens())}, sums);
   }
-  for (const size_t i : told_) metrics.add(kMismatchMetrics[i], sums[i], 1, plugin::ReduceAs::sum);
+  for (const size_t i : told_)
+    if (!metrics.contains(kMismatchMetrics[i])) metrics.set(kMismatchMetrics[i], sums[i], plugin::ReduceAs::sum);
 }
 
 void PolicyMismatch::add(const data::Batch& batch, std::span<const float> logprobs, Mismatch& sums) const {

@@ -25,7 +25,7 @@ using Mismatch = std::array<double, kMismatchMetrics.size()>;
 // Its part of each.
 Mismatch mismatch_of(const TokenPolicies& token);
 
-// The metrics of a train command, beside those that its loss reports under the same names. They are means over the
+// The metrics of a train command, beside those that plugins report under the same names. They are means over the
 // tokens that count, divided by the global batch's: they add up over micro-batches and ranks.
 class PolicyMismatch {
  public:

@@ -24,6 +24,7 @@ class MetricSum {
   // divides every metric that is no extremum by the number of global batches.
   void merge_global_batch(const MetricSum& other, size_t count);
 
+  bool contains(const std::string& name) const { return entries_.contains(name); }
   std::map<std::string, double> values() const;
 
  private:

@@ -58,7 +58,6 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
   for (const auto& [name, column] : columns.columns()) rollout.batch.set(name, column.tensor, column.axis);
   rollout.metrics = metrics_of(conversations, samples);
   rollout.reported = reported;
-  for (const auto& [name, value] : reported.values()) rollout.metrics[name] = value;
   return rollout;
 }
 
@@ -87,7 +86,7 @@ Rollout run_rollout(Generation& generation, const Environments& environments, co
   }
   Rollout rollout = rollout_of(conversations, columns.size() == 1 ? columns[0] : data::Batch::concat(columns),
                                plan.samples, plan.step, reported);
-  for (const auto& [name, value] : metrics.values()) rollout.metrics[name] = value;
+  rollout.of_generators = metrics.values();
   rollout.environment_seconds = waited.count();
   return rollout;
 }

@@ -47,8 +47,9 @@ struct Rollout {
   std::vector<const data::Datum*> prompts;               // [B]
   std::vector<std::optional<std::string>> answers;       // [B] as Conversation::answer
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
-  std::map<std::string, double> metrics;                 // of the environment and the rollout, NeMo-RL's names
-  Reported reported;                                     // by environments, whose values are among the metrics
+  std::map<std::string, double> metrics;                 // the engine's own, NeMo-RL's names
+  Reported reported;                                     // by environments
+  std::map<std::string, double> of_generators;           // likewise
   double environment_seconds = 0;                        // that a rollout waited for rewards
 
   // These rows, in this order; the metrics stay those of all.

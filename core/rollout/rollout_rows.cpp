@@ -38,8 +38,7 @@ std::map<std::string, double> Reported::values() const {
 Rollout Rollout::select(std::span<const int64_t> rows) const {
   Rollout result;
   result.batch = batch.select(rows);
-  result.metrics = metrics;
-  result.reported = reported;
+  result.metrics = metrics, result.of_generators = of_generators, result.reported = reported;
   for (const int64_t row : rows) {
     result.responses.push_back(responses[row]);
     result.prompts.push_back(prompts[row]);
@@ -62,9 +61,8 @@ void Rollout::append(const Rollout& other) {
   responses.insert(responses.end(), other.responses.begin(), other.responses.end());
   prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
   answers.insert(answers.end(), other.answers.begin(), other.answers.end());
-  metrics = other.metrics;
+  metrics = other.metrics, of_generators = other.of_generators;
   reported.add(other.reported);
-  for (const auto& [name, value] : reported.values()) metrics[name] = value;
 }
 
 }  // namespace hexad::rollout

@@ -98,6 +98,10 @@ static hexad_code score(hexad_environment* self, hexad_call* call, const hexad_s
     self->host->log(call, HEXAD_LOG_WARN, "hangs now", UINT64_MAX);
     for (;;) sleep(1);
   }
+  for (int i = 0; i < 4 && !strcmp(self->fault, "claims"); i++) {
+    const char* const names[] = {"reward", "accuracy", "lr", "mine"};
+    self->host->metric(call, names[i], 777, 1, HEXAD_REDUCE_SUM);
+  }
   if (now && !strcmp(self->fault, "segv")) *(volatile int*)8 = 1;
   if (now && !strcmp(self->fault, "overflow")) return overflow(0);
   if (now && !strcmp(self->fault, "exit")) exit(0);
@@ -219,6 +223,39 @@ TEST_CASE("what a plugin has to say does not flood the terminal") {
   CHECK(flood.code == 3);
   SAYS(flood.err, "): score at step 1: INTERNAL: xxxxx");
   CHECK(flood.err.size() < 100'000);
+}
+
+TEST_CASE("a plugin's metric never takes the place of one of the engine's, and that is said once a name") {
+  const Faulty faulty;
+  const TempDir plain, claimed, loss, lossless;
+  REQUIRE(toy::run(faulty.arguments(plain, "none", 1)).code == 0);
+  const Ended run = toy::run(faulty.arguments(claimed, "claims", 1));
+  REQUIRE(run.code == 0);
+  const auto want = toy::lines(plain / "logs/exp_001/metrics.jsonl");
+  const auto got = toy::lines(claimed / "logs/exp_001/metrics.jsonl");
+  REQUIRE(got.size() > 1);
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (const char* name : {"train/reward", "train/accuracy", "train/lr"})
+      CHECK(got[i].at(name) == want.at(i).at(name));
+    CHECK(got[i].at("train/mine") == 777);
+  }
+  for (const char* name : {"reward", "accuracy", "lr"}) {
+    const std::string line = fmt::format("a plugin reports the metric '{}', and so does the engine", name);
+    const size_t at = run.err.find(line);
+    CHECK_MESSAGE(at != std::string::npos, run.err);
+    CHECK(run.err.find(line, at + 1) == std::string::npos);
+  }
+  // The loss, which decides whether a step is dropped, is counted where the plugin runs.
+  const auto losses = [](const TempDir& dir, Arguments more) {
+    REQUIRE(toy::run(toy::train(dir, std::move(more))).code == 0);
+    std::vector<double> all;
+    for (const auto& line : toy::lines(dir / "logs/exp_001/metrics.jsonl"))
+      if (line.contains("train/loss")) all.push_back(line.at("train/loss").get<double>());
+    return all;
+  };
+  CHECK(losses(loss, {"+policy.plugin_config.fault=train@0:claims"}) == losses(lossless, {}));
+  // How far policies are apart is told once.
+  CHECK(toy::lines(loss / "logs/exp_001/metrics.jsonl").at(0).at("train/gen_kl_error") == 0.25);
 }
 
 TEST_CASE("an environment that never returns ends the run after cluster.worker_timeout_s, with its name") {

@@ -158,7 +158,7 @@ TEST_CASE("a response that the limit of tokens cuts off is replied to as any oth
   CHECK(ended_last > 0);
   // Environments judge the response that they are given.
   CHECK(fixture.talker->cut_off == cuts);
-  CHECK(goes_on.metrics.at("toy_requests") == 3 * 40);  // of all turns
+  CHECK(goes_on.of_generators.at("toy_requests") == 3 * 40);  // of all turns
   fixture.ends_when_truncated = true;
   const Rollout ends = fixture.run(3);
   CHECK(ends.metrics.at("avg_turns_per_sample") < 2);
@@ -182,8 +182,8 @@ TEST_CASE("what environments report of several turns: counts add up, the rest is
   Fixture fixture(/*replies=*/1);
   const Rollout rollout = fixture.run(4);
   const double second = rollout.metrics.at("total_turns") - 40;
-  CHECK(rollout.metrics.at("num_asked") == 40 + second);
-  CHECK(rollout.metrics.at("mean_turn") == doctest::Approx(second / (40 + second)));
+  CHECK(rollout.reported.values().at("num_asked") == 40 + second);
+  CHECK(rollout.reported.values().at("mean_turn") == doctest::Approx(second / (40 + second)));
 }
 
 // As asynchronous runs do it: each group at its own pace, rewards on another thread.

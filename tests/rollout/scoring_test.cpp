@@ -55,16 +55,21 @@ TEST_CASE("counts of several environments add up, and what else they report is a
   CHECK(metrics.at("speed") == 4);
 }
 
-TEST_CASE("over the generations of a step too; other metrics are the newest's") {
+TEST_CASE("over the generations of a step too; other metrics are the newest's, and the engine's are nobody else's") {
   Rollout all, more;
   for (Rollout* each : {&all, &more}) each->batch = data::Batch::of_lengths(std::vector<int64_t>{1});
   all.reported.add({{"num_reward_failures", 3}, {"speed", 6}, {"early", 9}}, 1);
   more.reported.add({{"num_reward_failures", 4}, {"speed", 2}}, 3);
+  more.reported.add({{"accuracy", 777}}, 3);
   all.metrics = {{"accuracy", 0.5}};
-  more.metrics = {{"accuracy", 0.25}, {"speed", 2}};
+  more.metrics = {{"accuracy", 0.25}};
+  all.of_generators = {{"requests", 4}};
+  more.of_generators = {{"requests", 5}};
   all.append(more);
-  CHECK(all.metrics ==
-        std::map<std::string, double>{{"num_reward_failures", 7}, {"speed", 3}, {"early", 9}, {"accuracy", 0.25}});
+  CHECK(all.metrics == std::map<std::string, double>{{"accuracy", 0.25}});
+  CHECK(all.reported.values() ==
+        std::map<std::string, double>{{"num_reward_failures", 7}, {"speed", 3}, {"early", 9}, {"accuracy", 777}});
+  CHECK(all.of_generators == std::map<std::string, double>{{"requests", 5}});
 }
 
 TEST_CASE("accuracy goes by the part correctness where a reward has one, as NeMo-RL's does") {

@@ -218,7 +218,7 @@ rollout::Rollout Collector::take(int64_t step, telemetry::Metrics& metrics) {
   counts_.trained += static_cast<int64_t>(groups.size());
   rollout::Rollout rollout = rollout::rollout_of(conversations, data::Batch::concat(columns),
                                                  run_.config.grpo.num_generations_per_prompt, step, reported_[step]);
-  for (const auto& [name, value] : stream_.take_metrics()) rollout.metrics[name] = value;
+  rollout.of_generators = stream_.take_metrics();
   add_ages(conversations, step, metrics);
   metrics["avg_trajectory_age"] = age / static_cast<double>(groups.size());
   metrics["buffer_size"] = static_cast<double>(buffer_.size());

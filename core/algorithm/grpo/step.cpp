@@ -25,9 +25,10 @@ LoopSettings loop_settings(const Grpo& run) {
 }
 
 void add_step_metrics(GrpoStep& step) {
-  step.metrics.insert(step.trained.metrics.begin(), step.trained.metrics.end());
   step.metrics.insert(step.rollout.metrics.begin(), step.rollout.metrics.end());
   step.metrics.try_emplace("reward", mean_reward(step.rollout.batch));
+  step.reported = step.rollout.reported.values();
+  add_reported(step.reported, step.rollout.of_generators);
 }
 
 Metrics add_advantages(const Grpo& run, rollout::Rollout& rollout) {

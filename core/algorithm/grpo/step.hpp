@@ -13,7 +13,7 @@ struct GrpoStep : Step {
 // What the block `grpo` says of the loop.
 LoopSettings loop_settings(const Grpo& run);
 
-// Adds what the rollout and the training tell to the metrics, and "reward" where nothing else gave it.
+// Adds what the rollout tells to the metrics, and "reward" where dynamic sampling has not.
 void add_step_metrics(GrpoStep& step);
 
 // Log-probs are known where something asked for them.

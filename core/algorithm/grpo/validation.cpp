@@ -1,6 +1,7 @@
 #include "core/algorithm/grpo/phases.hpp"
 
 #include "core/algorithm/reward/reward.hpp"
+#include "lib/base/said/reported.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -53,6 +54,8 @@ Metrics validate(Grpo& run) {
   metrics["accuracy"] = mean_reward(rollout.batch);
   metrics["avg_length"] = rollout.metrics.at("mean_gen_tokens_per_sample");
   if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) metrics["pass_k"] = pass_rate(rollout.batch, k);
+  add_reported(metrics, rollout.reported.values());
+  add_reported(metrics, rollout.of_generators);
   log_validation(run, rollout, run.progress.total_steps);
   for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
     run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text,

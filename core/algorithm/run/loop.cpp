@@ -56,9 +56,10 @@ void Loop::count(Step& step, const data::LoaderState& position) {
   progress.metrics.clear();  // of this step alone: a checkpoint that was not validated has no rank
   progress.total_valid_tokens += static_cast<int64_t>(trained.valid_tokens);
 
-  metrics.insert(trained.metrics.begin(), trained.metrics.end());
   metrics["grad_norm"] = trained.grad_norm;
   metrics["skipped_steps"] = static_cast<double>(trained.skipped_steps);
+  add_reported(metrics, trained.metrics);
+  add_reported(metrics, step.reported);
   for (const auto& [name, value] : metrics) progress.metrics["train:" + name] = value;
   run_.interruption.trained();
   is_interrupted();

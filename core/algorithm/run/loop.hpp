@@ -10,6 +10,7 @@
 #include "core/algorithm/run/training.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/telemetry/performance.hpp"
+#include "lib/base/said/reported.hpp"
 #include "lib/base/timer.hpp"
 
 namespace hexad::algorithm {
@@ -41,7 +42,7 @@ struct Step {
 
   int64_t number;  // from 1
   cluster::TrainResult trained;
-  Metrics metrics;
+  Metrics metrics, reported;  // the engine's own; by plugins, beside what they report of the training
 };
 
 // A loop calls, in this order: is_validation_due; while not is_over: begin, count, is_validation_due,

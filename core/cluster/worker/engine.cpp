@@ -5,6 +5,7 @@
 #include "core/cluster/worker/state.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
+#include "lib/base/said/reported.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -55,15 +56,20 @@ WorkerState::~WorkerState() {
   if (runtime_started) runtime->stop();
 }
 
+void WorkerState::add_reported(const plugin::Metric& metric) {
+  if (metric.name == "loss" || metric.name.starts_with("global_valid_") ||
+      (metric.name.starts_with("memory_") && metric.name.ends_with("_gib")))
+    return say_name_is_taken(metric.name);
+  metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
+}
+
 plugin::CallContext WorkerState::context() {
   plugin::CallContext context;
   context.step = step;
   context.flags = deterministic ? HEXAD_CALL_DETERMINISTIC : 0;
   context.cancelled = &link.cancelled();
   context.device = device;
-  context.metric = [this](const plugin::Metric& metric) {
-    metrics.add(metric.name, metric.value, metric.weight, static_cast<plugin::ReduceAs>(metric.reduce));
-  };
+  context.metric = [this](const plugin::Metric& metric) { add_reported(metric); };
   if (tokenizer) {
     context.detokenize = [this](std::span<const int32_t> ids) {
       return tokenizer->decode(ids, /*skip_special_tokens=*/false);

@@ -39,6 +39,8 @@ struct WorkerState {
   WorkerState(const Bootstrap& bootstrap, WorkerLink& link) : bootstrap(bootstrap), rank(bootstrap.rank), link(link) {}
   ~WorkerState();  // instances, then process groups
 
+  // Adds what a plugin reports to `metrics`, but for names under which the engine itself counts.
+  void add_reported(const plugin::Metric& metric);
   // The context of a call into a plugin at the current step; host->metric lands in `metrics`.
   plugin::CallContext context();
   // The instance, or an Error(worker) that says that the command needs one.

@@ -5,12 +5,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
-#include <set>
 
 #include "core/environment/arguments.hpp"
 #include "core/environment/program/scoring.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/said/once.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/program_folders.hpp"
 #include "lib/process/secret.hpp"
@@ -38,11 +37,8 @@ bool found(const std::string& program) {
 
 // What the kernel lacks, once in this process; and which variables the program does not see.
 void say_of(const process::Sandbox& sandbox, const std::string& path) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
   const std::string lacks = process::lacking(sandbox.strict, process::this_kernel());
-  const std::scoped_lock lock(mutex);
-  if (!lacks.empty() && said.insert(lacks).second)
+  if (!lacks.empty() && first_time("sandbox: " + lacks))
     spdlog::warn("{}: the kernel cannot do all of its sandbox: {} (docs/rewards.md)", path, lacks);
   const std::string kept = joined(process::secrets_of_ours(sandbox.pass_env));
   if (!kept.empty())
