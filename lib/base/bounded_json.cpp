@@ -42,7 +42,8 @@ Json number_as_written(std::string_view text) {
 // instructions, and keeps one of two equal keys without a word.
 class Builder {
  public:
-  explicit Builder(const Wanted& wanted) : wanted_(wanted) {}
+  // `has_escapes`: whether texts may name characters by \uXXXX, the one way to halves of surrogate pairs in UTF-8.
+  Builder(const Wanted& wanted, bool has_escapes) : wanted_(wanted), has_escapes_(has_escapes) {}
 
   Json take() { return std::move(root_); }
 
@@ -57,10 +58,13 @@ class Builder {
   bool RawNumber(const char* text, rapidjson::SizeType size, bool /*copy*/) {
     return put(number_as_written({text, size}));
   }
-  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) { return put(std::string(text, size)); }
+  // False ends the parsing. RapidJSON itself refuses the first half of a pair alone, and takes the second alone.
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return is_whole({text, size}) && put(std::string(text, size));
+  }
   bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
     name_.assign(text, size);
-    return true;
+    return is_whole(name_);
   }
   bool StartObject() { return open(true); }
   bool StartArray() { return open(false); }
@@ -81,6 +85,7 @@ class Builder {
   };
   using Members = std::span<Member>;
 
+  bool is_whole(std::string_view text) const { return !has_escapes_ || utf8_prefix(text) == text.size(); }
   bool put(Json value) {
     if (levels_.empty())
       root_ = std::move(value);
@@ -132,6 +137,7 @@ class Builder {
   }
 
   const Wanted& wanted_;
+  const bool has_escapes_;
   Json root_;
   std::vector<Level> levels_;  // what is open
   std::vector<Member> members_;
@@ -147,6 +153,20 @@ class Builder {
   fail(wanted.kind, "{}: not JSON: line {}, column {}: {}", wanted.where, line, column, why);
 }
 
+// `rest`: the text from the error on.
+std::string_view reason(rapidjson::ParseErrorCode code, std::string_view rest) {
+  if (code == rapidjson::kParseErrorNumberTooBig)
+    return "a number beyond 1.8e308: such a one has to be a text, in quotes";
+  if (code == rapidjson::kParseErrorStringUnicodeSurrogateInvalid)
+    return "half of a surrogate pair (\\ud800 to \\udfff), which is no character: leave it out";
+  if (code == rapidjson::kParseErrorTermination)  // Builder's
+    return "in the text before this: half of a surrogate pair (\\ud800 to \\udfff), which is no character: leave it "
+           "out";
+  if (rest.starts_with("NaN") || rest.starts_with("Infinity"))
+    return "NaN and Infinity are no JSON: write null, or leave the field out";
+  return rapidjson::GetParseError_En(code);
+}
+
 template <unsigned kMoreFlags>
 Json parse(std::string_view text, const Wanted& wanted) {
   constexpr unsigned kFlags =
@@ -156,10 +176,11 @@ Json parse(std::string_view text, const Wanted& wanted) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::string unescaped(text);  // in which RapidJSON replaces escapes
   rapidjson::InsituStringStream stream(unescaped.data());
-  Builder builder(wanted);
+  Builder builder(wanted, text.find("\\u") != text.npos);
   rapidjson::Reader reader;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
-  if (!result) refuse(text, result.Offset(), rapidjson::GetParseError_En(result.Code()), wanted);
+  if (!result)
+    refuse(text, result.Offset(), reason(result.Code(), text.substr(std::min(result.Offset(), text.size()))), wanted);
   if (stream.Tell() < text.size()) refuse(text, stream.Tell(), "a NUL character", wanted);  // RapidJSON's end of a text
   return builder.take();
 }

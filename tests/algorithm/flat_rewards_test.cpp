@@ -8,14 +8,13 @@ using algorithm::FlatRewards;
 
 namespace {
 
-const telemetry::Metrics kFlat = {{"advantages/max", 0}, {"advantages/min", 0}},
-                         kVaried = {{"advantages/max", 0.5}, {"advantages/min", -0.5}};
+constexpr bool kFlat = true, kVaried = false;
 
 // One prompt, answered three times.
 struct Judged {
   explicit Judged(const std::vector<float>& sample_mask = {0, 1, 1}) {
     prompt.text = "What is\n2 + 2?", prompt.answer = "4", prompt.env_name = "math";
-    rollout.batch = data::Batch::of_lengths(std::vector<int64_t>{0, 0, 0});
+    rollout.batch = data::Batch::of_lengths(std::vector<int64_t>{2, 2, 2});
     rollout.batch.set("rewards", data::Tensor::of<float>({1, 0.5f, 0.5f}), data::Axis::sample);
     rollout.batch.set("sample_mask", data::Tensor::of(sample_mask), data::Axis::sample);
     rollout.batch.set("truncated", data::Tensor::of<uint8_t>({1, 0, 0}), data::Axis::sample);
@@ -24,16 +23,25 @@ struct Judged {
     rollout.answers = {std::nullopt, "5", "6"};
     rollout.prompts.assign(3, &prompt);
   }
+  // A sample that is filtered has one all the same.
+  void give_advantages(float second, float third) {
+    rollout.batch.set("advantages", data::Tensor::of<float>({7, 7, second, second, third, third}), data::Axis::token);
+  }
   data::Datum prompt;
   rollout::Rollout rollout;
 };
 
 // What is said after each of these steps; "" is nothing.
-std::vector<std::string> said_of(const Judged& judged, const std::vector<telemetry::Metrics>& steps) {
+std::vector<std::string> said_of(Judged judged, const std::vector<bool>& steps) {
+  judged.rollout.prompts.assign(3, &judged.prompt);
   FlatRewards flat;
   std::vector<std::string> said;
-  for (size_t i = 0; i < steps.size(); ++i)
-    said.push_back(flat.look(judged.rollout, steps[i], 11 + static_cast<int64_t>(i)).value_or(""));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    judged.give_advantages(0, steps[i] == kFlat ? 0 : 0.5f);
+    const std::vector<std::string> lines = flat.look(judged.rollout, 11 + static_cast<int64_t>(i));
+    CHECK(lines.size() <= 1);
+    said.push_back(lines.empty() ? "" : lines[0]);
+  }
   return said;
 }
 
@@ -69,4 +77,29 @@ TEST_CASE("long texts are cut between characters, and what is missing is said") 
   CHECK(text.find(" ... ") != std::string::npos);
   CHECK(text.find("\ufffd") == std::string::npos);
   CHECK(text.size() < 400);
+}
+
+TEST_CASE("one environment of several whose rewards are flat is told of once it had three batches of samples") {
+  Judged judged({1, 1, 1});
+  data::Datum other = judged.prompt;
+  other.env_name = "code", other.text = "Sort.";
+  judged.rollout.prompts = {&judged.prompt, &judged.prompt, &other};
+  FlatRewards flat;
+  std::vector<std::string> said;
+  for (int64_t step = 1; step <= 12; ++step) {  // math varies, a third of each batch is code
+    judged.give_advantages(0.5f, 0);
+    for (const std::string& line : flat.look(judged.rollout, step)) said.push_back(line);
+    CHECK(said.size() == (step < 9 ? 0u : 1u));
+  }
+  CHECK(
+      said.at(0).starts_with("steps 1 to 9, samples of env.code: the rewards of each prompt's samples are all equal, "
+                             "so that no sample has an advantage and rewards teach nothing. For example: prompt "
+                             "\"Sort.\", response \"6\""));
+  CHECK(said[0].find("look at env.code and") != std::string::npos);
+  judged.give_advantages(0.5f, -0.5f);
+  CHECK(flat.look(judged.rollout, 13).empty());
+  for (int64_t step = 14; step <= 22; ++step) {
+    judged.give_advantages(0.5f, 0);
+    CHECK(flat.look(judged.rollout, step).size() == (step == 22 ? 1u : 0u));
+  }
 }

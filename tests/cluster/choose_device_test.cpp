@@ -54,7 +54,8 @@ TEST_CASE("auto takes a GPU for each rank, the CPU where there is none, and refu
   for (int rank : {0, 1})  // all ranks alike
     CHECK(refusal(machine(1), rank, 2, "auto") ==
           "cluster.device is 'auto' and cluster.gpus_per_node 2, but CUDA finds 1 GPU here. Set cluster.gpus_per_node "
-          "to at most that, or cluster.device=cpu to use none");
+          "to at most that, or cluster.device=cpu to use none. A launcher that shows each rank one GPU (srun "
+          "--gpus-per-task) has to show all (--gpus-per-node)");
   CHECK(is(choose_device(machine(0), "auto", 0, 1), kDLCPU, 0));
   CHECK(is(choose_device(without_cuda(), "auto", 0, 1), kDLCPU, 0));
   CHECK(is(choose_device(nullptr, "auto", 0, 1), kDLCPU, 0));

@@ -20,19 +20,23 @@ std::string quoted(const std::string& text) {
   return json_text(nlohmann::ordered_json(text.substr(0, begin) + " ... " + text.substr(end)));
 }
 
-// Why no sample has an advantage, and what there is to look at.
-std::string explained(const rollout::Rollout& rollout) {
-  const data::Batch& batch = rollout.batch;
-  const auto truncated = batch.at("truncated").span<uint8_t>();
-  const std::vector<float> training = voters(batch, /*filtered_too=*/false);
-  const auto row = std::max_element(training.begin(), training.end()) - training.begin();
+bool has_advantage(const data::Batch& batch, int64_t row) {
+  return batch.row<float>("sample_mask", row)[0] != 0 &&
+         std::ranges::any_of(batch.row<float>("advantages", row), [](float each) { return each != 0; });
+}
+
+// Why none of these samples has an advantage, and what there is to look at.
+std::string explained(const rollout::Rollout& rollout, const std::vector<int64_t>& rows) {
+  const auto truncated = rollout.batch.at("truncated").span<uint8_t>();
+  const std::vector<float> training = voters(rollout.batch, /*filtered_too=*/false);
+  const int64_t row = *std::ranges::max_element(rows, {}, [&](int64_t each) { return training[each]; });
   const std::string sample = judged_sample(rollout, row);
-  if (training.at(static_cast<size_t>(row)) == 0)
+  if (training[row] == 0)
     return fmt::format(
         "no sample is in the loss ({} of {} were cut off at policy.generation.max_new_tokens), so that nothing is "
         "learnt. For example: {}. If answers need more room, raise policy.generation.max_new_tokens; "
         "grpo.overlong_filtering and grpo.seq_logprob_error_threshold take samples out",
-        std::ranges::count(truncated, 1), batch.size(), sample);
+        std::ranges::count(rows, 1, [&](int64_t each) { return truncated[each]; }), rows.size(), sample);
   return fmt::format(
       "the rewards of each prompt's samples are all equal, so that no sample has an advantage and rewards teach "
       "nothing. For example: {}. If that verdict is wrong, look at env.{} and at the column of answers (output_key of "
@@ -52,12 +56,21 @@ std::string judged_sample(const rollout::Rollout& rollout, int64_t row) {
                      answer ? ", read as " + quoted(*answer) : "", rollout.batch.row<float>("rewards", row)[0]);
 }
 
-std::optional<std::string> FlatRewards::look(const rollout::Rollout& rollout, const telemetry::Metrics& metrics,
-                                             int64_t step) {
-  const bool flat = metrics.at("advantages/max") == 0 && metrics.at("advantages/min") == 0;
-  steps_ = flat ? steps_ + 1 : 0;
-  if (steps_ != kSteps) return std::nullopt;
-  return fmt::format("steps {} to {}: {}", step - kSteps + 1, step, explained(rollout));
+std::vector<std::string> FlatRewards::look(const rollout::Rollout& rollout, int64_t step) {
+  const data::Batch& batch = rollout.batch;
+  std::map<std::string, std::vector<int64_t>> rows_of;
+  for (int64_t row = 0; row < batch.size(); ++row) rows_of[rollout.prompts[row]->env_name].push_back(row);
+  std::vector<std::string> lines;
+  for (const auto& [name, rows] : rows_of) {
+    const bool flat = std::ranges::none_of(rows, [&](int64_t row) { return has_advantage(batch, row); });
+    const auto [begin, before] = streaks_[name];
+    const int64_t samples = flat ? before + std::ssize(rows) : 0, enough = kSteps * batch.size();
+    streaks_[name] = {before > 0 ? begin : step, samples};
+    if (before < enough && samples >= enough)
+      lines.push_back(fmt::format("steps {} to {}{}: {}", before > 0 ? begin : step, step,
+                                  rows_of.size() > 1 ? ", samples of env." + name : "", explained(rollout, rows)));
+  }
+  return lines;
 }
 
 }  // namespace hexad::algorithm

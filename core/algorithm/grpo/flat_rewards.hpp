@@ -1,11 +1,11 @@
 // Steps that teach nothing because no sample has an advantage: rewards of a group that are all equal, or nothing that
 // trains.
 #pragma once
-#include <optional>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/rollout/rollout.hpp"
-#include "core/telemetry/run_log.hpp"
 
 namespace hexad::algorithm {
 
@@ -13,17 +13,19 @@ namespace hexad::algorithm {
 // was read as the sample's answer where the environment tells it, and its reward.
 std::string judged_sample(const rollout::Rollout& rollout, int64_t row);
 
-// Counts such steps in a row.
+// Counts such steps in a row, for the samples of each environment.
 class FlatRewards {
  public:
-  static constexpr int64_t kSteps = 3;  // in a row, before it is said
+  static constexpr int64_t kSteps = 3;  // whole batches of an environment's samples in a row, before it is said
 
-  // After a step with these metrics (advantages/max, advantages/min) and this rollout: what to tell the user, once they
-  // are kSteps in a row, and nothing otherwise.
-  std::optional<std::string> look(const rollout::Rollout& rollout, const telemetry::Metrics& metrics, int64_t step);
+  // After a step with this rollout: what to tell the user, a line for each environment that has come to kSteps now.
+  std::vector<std::string> look(const rollout::Rollout& rollout, int64_t step);
 
  private:
-  int64_t steps_ = 0;
+  struct Streak {
+    int64_t begin = 0, samples = 0;
+  };
+  std::map<std::string, Streak> streaks_;  // by environment
 };
 
 }  // namespace hexad::algorithm

@@ -56,7 +56,7 @@ void report(Grpo& run, Loop& loop, const GrpoStep& step) {
   size.samples = step.rollout.batch.size();
   size.total_tokens = step.rollout.batch.tokens();
   loop.report(step, size);
-  if (const auto hint = run.flat_rewards.look(step.rollout, step.metrics, step.number)) run.console.line(*hint);
+  for (const std::string& hint : run.flat_rewards.look(step.rollout, step.number)) run.console.line(hint);
 }
 
 }  // namespace hexad::algorithm

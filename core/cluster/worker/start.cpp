@@ -170,8 +170,10 @@ DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, 
   fail(
       ErrorKind::config,
       "cluster.device is '{}' and cluster.gpus_per_node {}, but CUDA finds {} GPU{} here. Set cluster.gpus_per_node to "
-      "at most that, or cluster.device=cpu to use none",
-      wanted, ranks, gpus, gpus == 1 ? "" : "s");
+      "at most that, or cluster.device=cpu to use none{}",
+      wanted, ranks, gpus, gpus == 1 ? "" : "s",
+      gpus == 1 ? ". A launcher that shows each rank one GPU (srun --gpus-per-task) has to show all (--gpus-per-node)"
+                : "");
 }
 
 namespace command {

@@ -106,9 +106,17 @@ TEST_CASE("data that are malformed, or say a key twice, are refused with their p
   says("{\"a\": }", "d.jsonl:2: malformed JSON: column 7: Invalid value.");
   says("[1,\n x]", "d.jsonl:2: not JSON: line 2, column 2: Invalid value.");
   says("{\"a\": 1, \"a\": 2}", "d.jsonl:2: key 'a' stands twice in one object");
-  says("{\"a\": NaN}", "d.jsonl:2: malformed JSON: column 7");
+  const char* const no_json = ": NaN and Infinity are no JSON: write null, or leave the field out";
+  says("{\"a\": NaN}", (std::string("d.jsonl:2: malformed JSON: column 7") + no_json).c_str());
+  for (const char* number : {"Infinity", "-Infinity", "[1, NaN]"}) says(number, no_json);
+  for (const std::string& number : {std::string("1e400"), std::string(400, '7'), std::string(400, '7') + ".5"})
+    says(number, "malformed JSON: column 1: a number beyond 1.8e308: such a one has to be a text, in quotes");
   says("{\"a\": \"\xff\"}", "d.jsonl:2: malformed JSON: column 8: not UTF-8");
-  says("{\"a\": \"\\ud83d\"}", "d.jsonl:2: malformed JSON: column");
+  const char* const half = "half of a surrogate pair (\\ud800 to \\udfff), which is no character: leave it out";
+  for (const char* text : {"{\"a\": \"\\ud83d\"}", "{\"a\": \"\\udc80\"}", "{\"\\udfff\": 1}",
+                           "{\"a\": \"\\ude00\\ud83d\"}", "\"\xc3\xa9 \\udcc3\\udca9\""})
+    says(text, half);
+  CHECK(parse_data("[\"\\ud83d\\ude00\", \"\\u00e9\"]", "d") == Ordered::array({"\U0001f600", "\u00e9"}));
   says(std::string(501, '['), "d.jsonl:2: nested deeper than 500 levels");
 }
 

@@ -47,9 +47,8 @@ TEST_CASE("a sample whose stream turns into comments goes on from its tokens") {
 TEST_CASE("a request may wait for long in the queue of a server that goes on with others, however its answer begins") {
   FakeVllm server({.token_ms = 20});
   Harness bridge({&server}, {{"max_attempts", 1}, {"stall_timeout_s", 0.4}});
-  server.inject([](const Json& body) {
-    return body.at("token_ids")[0] == 66 ? Fault{.kind = Fault::late, .ms = 600} : Fault{};
-  });
+  server.inject(
+      [](const Json& body) { return body.at("token_ids")[0] == 66 ? Fault{.kind = Fault::late, .ms = 600} : Fault{}; });
   auto wishes = many(2, 60);
   wishes[1].prompt = {66};
   auto& samples = bridge.run(wishes);
