@@ -230,7 +230,8 @@ TEST_CASE("a run says at its start which file it reads, and by which columns") {
       toy::run(train(dir, {"~data.train",
                            "+data.train={dataset_name: ResponseDataset, env_name: exact_answer, data_path: " + rows +
                                ", input_key: question, output_key: solution}",
-                           "grpo.max_num_steps=1", "grpo.num_prompts_per_step=1", "policy.train_global_batch_size=8"}));
+                           "grpo.max_num_steps=1", "grpo.num_prompts_per_step=1", "policy.train_global_batch_size=8",
+                           "policy.train_micro_batch_size=8"}));
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(contains(run.err, "\ndata      " + rows + " (ResponseDataset, input_key: question, output_key: solution)\n"));

@@ -82,7 +82,10 @@ TEST_CASE("a run outlives the loss of all servers but one") {
   CHECK_MESSAGE(back == 4, log);  // each at the beginning, and no more
 }
 
-TEST_CASE("faults of every phase and kind, a few") { check(FaultyRun({.steps = 150}, schedule(24))); }
+// A server that fills a disk and is killed for being slow gives the disk back before the run has met it.
+TEST_CASE("faults of every phase and kind, a few" * doctest::test_suite("timing")) {
+  check(FaultyRun({.steps = 150}, schedule(24)));
+}
 
 TEST_SUITE("faults") {
   TEST_CASE("100 faults") { check(FaultyRun({.steps = 480, .timeout_s = 1500}, schedule(100))); }
