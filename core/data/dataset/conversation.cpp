@@ -99,8 +99,7 @@ Record response_record(const Row& row, const config::DatasetConfig& config) {
   const std::string input_key = config.input_key.value_or("input"), output_key = config.output_key.value_or("output");
   Record record;
   record.messages = Json::array({message("user", text_field(row, input_key))});
-  const Json* const usual = config.output_key ? nullptr : find_field(row, output_key);
-  if (config.output_key ? !output_key.empty() : usual && !usual->is_null()) {
+  if (!output_key.empty()) {
     record.answer = config.output_key ? named_answer(row, output_key) : text_field(row, output_key);
     record.messages.push_back(message("assistant", record.answer));
   }

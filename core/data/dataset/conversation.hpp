@@ -7,9 +7,8 @@
 namespace hexad::data {
 
 // {input_key: question, output_key: answer} (defaults "input", "output") as a user's and an assistant's message. The
-// other fields become metadata. Where output_key is not set, a row whose answer is absent or null has none; one of ""
-// says that no row has. Throws Error(data) naming row and key where output_key is given and the answer is missing or
-// empty.
+// other fields become metadata. An output_key of "" says that rows have no answer. Throws Error(data) naming row and
+// key where the answer is missing, or empty although output_key is given.
 Record response_record(const Row& row, const config::DatasetConfig& config);
 
 // {"messages": [...]} (chat_key) as it is, with a system message from the field system_key or else from system_prompt,

@@ -114,6 +114,12 @@ MakeRecord reader_named(const std::string& name) {
   return nullptr;
 }
 
+// Rows of questions and answers of which nobody has named the answer's column, and no row has the usual one.
+bool lack_answers(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
+  const auto has_answer = [](const Row& row) { return row.value.contains("output"); };
+  return make == response_record && !config.output_key && std::ranges::none_of(rows, has_answer);
+}
+
 // A row may lack what these keys name (tools, a system prompt), but not every row: then the name is wrong, unless it is
 // the one that is read without the key.
 void check_named(const std::vector<Row>& rows, MakeRecord make, const DatasetConfig& config) {
@@ -149,8 +155,10 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
   if (rows.size() > most) rows.resize(most);
   const MakeRecord make = named ? named : response_record;
+  DatasetConfig read = config;
+  if (lack_answers(rows, make, config)) read.output_key = "";
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
-  for (const Row& row : rows) split.train.records.push_back(make(row, config));
+  for (const Row& row : rows) split.train.records.push_back(make(row, read));
   check_named(rows, make, config);
   return split;
 }

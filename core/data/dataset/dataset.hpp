@@ -43,7 +43,8 @@ struct DatasetSplit {
 //   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
 // records. Relative paths are relative to `root`. Malformed rows are an Error(data) that names file:line. Rows without
-// an answer have none where output_key names no column of answers.
+// an answer have none where output_key names no column of answers: either all of a ResponseDataset, or any of an
+// openai_format.
 DatasetSplit load_dataset(const config::DatasetConfig& config, const std::string& root = ".");
 
 // Whether its records are made and not read.
