@@ -28,12 +28,9 @@ size_t too_deep(std::string_view text) {
 
 enum class Numbers { as_written, by_value };
 
-// By value as far as a double holds it: 1e999 stays as it was written.
 std::string number_text(const nlohmann::ordered_json::binary_t& characters, Numbers numbers) {
   std::string text(characters.begin(), characters.end());
-  if (numbers == Numbers::as_written) return text;
-  const auto value = try_parse_json<nlohmann::ordered_json>(text);
-  return value.is_discarded() ? text : json_text(value);
+  return numbers == Numbers::as_written ? text : json_text(parse_json<nlohmann::ordered_json>(text));
 }
 
 void append(const nlohmann::ordered_json& value, Numbers numbers, std::string& out) {

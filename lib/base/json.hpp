@@ -47,8 +47,7 @@ nlohmann::ordered_json parse_bounded(std::string_view text, size_t deepest, cons
 nlohmann::ordered_json parse_data(std::string_view text, const std::string& where);
 // What json_text writes on one line, of values that parse_data made too.
 std::string data_text(const nlohmann::ordered_json& value);
-// The same with numbers by value, 1.10 as 1.1: what json_text writes of a value that parse_json made of the text. One
-// beyond a double's range, which parse_json refuses, is as it was written.
+// The same with numbers by value, 1.10 as 1.1: what json_text writes of a value that parse_json made of the text.
 std::string value_text(const nlohmann::ordered_json& value);
 
 }  // namespace hexad
