@@ -69,7 +69,7 @@ TEST_CASE("a program writes its working folder and TMPDIR; a strict one no folde
   CHECK(sandbox_of({"sh"}, false).reads.empty());
   const auto writes_in = [&](const std::string& folder, bool strict) {
     fs::current_path(folder);
-    const auto writes = sandbox_of({"sh"}, strict).writes;
+    auto writes = sandbox_of({"sh"}, strict).writes;
     fs::current_path(here);
     return writes;
   };
