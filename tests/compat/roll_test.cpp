@@ -72,7 +72,8 @@ TEST_CASE("the quickstart in ROLL's form is the quickstart") {
   ours.erase("policy.tokenizer.name");        // the model, as when it is absent
   ours.erase("policy.dtensor_cfg.enabled"), theirs.erase("policy.dtensor_cfg.enabled");  // true when absent
   CHECK(ours.size() == theirs.size());
-  for (const auto& [key, value] : ours) CHECK_MESSAGE(theirs[key] == value, key << ": " << theirs[key]);
+  for (const auto& each : ours)
+    CHECK_MESSAGE(theirs[each.first] == each.second, each.first << ": " << theirs[each.first]);
   CHECK(rolled.notices.empty());
 }
 
