@@ -36,10 +36,9 @@ void check_allowed(const config::Loaded& loaded, std::vector<Problem>& problems)
   const Node *enabled = loaded.root.find("plugins.enabled"), *pins = loaded.root.find("plugins.pin");
   if (enabled && enabled->is_bool() && !enabled->as_bool())
     return error("plugins.enabled", "false, and no run does without plugins: leave it out");
+  if (!pins || !pins->is_map() || pins->entries().empty()) return;
   for (const config::Chosen* chosen : loaded.selection.all()) {
-    if (!pins || !pins->is_map() || pins->entries().empty() || !chosen->installed ||
-        !algorithm::is_used(loaded, *chosen))
-      continue;
+    if (!chosen->installed || !algorithm::is_used(loaded, *chosen)) continue;
     const plugin::Manifest& manifest = *chosen->installed->candidate().manifest;
     const Node* pin = pins->child(manifest.name);
     const std::string has = "sha256:" + manifest.sha256;
