@@ -124,14 +124,9 @@ void copy_side_files(const Part& part, const ConvertOutput& output) {
 
 // config.json with the new dtype.
 void write_config(const Part& part, const ConvertOutput& output, std::optional<tensorfile::DType> dtype) {
-  const std::string path = (part.folder() / "config.json").string();
-  Json config;
-  try {
-    config = parse_json<Json>(read_own_file(part.root, part.below_root("config.json")));
-  } catch (const Json::parse_error& error) {
-    fail(ErrorKind::data, "{}: not valid JSON: {}", path, error.what());
-  }
-  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path);
+  const fs::path path = part.folder() / "config.json";
+  Json config = file_json<Json>(read_own_file(part.root, part.below_root("config.json")), path);
+  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path.string());
   if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = tensorfile::torch_name(*dtype);
   output.write_text("config.json", json_text(config, 2) + "\n");
 }

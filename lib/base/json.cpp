@@ -73,14 +73,18 @@ J try_parse_json(std::string_view text) {
 }
 
 template <typename J>
-J read_json(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
+J file_json(const std::string& text, const std::filesystem::path& file) {
   try {
     return parse_json<J>(text);
   } catch (const typename J::parse_error& error) {
     if (const std::string_view hint = lfs_hint(text); !hint.empty()) fail(ErrorKind::data, "{}{}", file.string(), hint);
     fail(ErrorKind::data, "{}: not valid JSON: {}", file.string(), error.what());
   }
+}
+
+template <typename J>
+J read_json(const std::filesystem::path& file) {
+  return file_json<J>(read_file(file), file);
 }
 
 std::string json_text(const nlohmann::json& value, int indent) {
@@ -115,10 +119,12 @@ std::string value_text(const nlohmann::ordered_json& value) {
 template nlohmann::json parse_json(std::string_view);
 template nlohmann::json parse_json(std::string_view, const nlohmann::json::parser_callback_t&);
 template nlohmann::json try_parse_json(std::string_view);
+template nlohmann::json file_json(const std::string&, const std::filesystem::path&);
 template nlohmann::json read_json(const std::filesystem::path&);
 template nlohmann::ordered_json parse_json(std::string_view);
 template nlohmann::ordered_json parse_json(std::string_view, const nlohmann::ordered_json::parser_callback_t&);
 template nlohmann::ordered_json try_parse_json(std::string_view);
+template nlohmann::ordered_json file_json(const std::string&, const std::filesystem::path&);
 template nlohmann::ordered_json read_json(const std::filesystem::path&);
 
 }  // namespace hexad

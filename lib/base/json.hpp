@@ -26,6 +26,10 @@ J parse_json(std::string_view text, const typename J::parser_callback_t& watch);
 template <typename J>
 J try_parse_json(std::string_view text);
 
+// The JSON of a file's text; Error(data) names the file when it is not JSON.
+template <typename J>
+J file_json(const std::string& text, const std::filesystem::path& file);
+
 // The JSON in `file`; Error(data) names the file when it cannot be opened or is not JSON.
 template <typename J>
 J read_json(const std::filesystem::path& file);
