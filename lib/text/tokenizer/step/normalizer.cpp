@@ -77,7 +77,7 @@ class Strip final : public Normalizer {
       if (!(classes[next_char(at)] & kSpace)) break;
       view = view.substr(0, last);
     }
-    text.from_start -= std::min(removed, text.from_start);
+    text.from_start = std::min(text.from_start - std::min(removed, text.from_start), view.size());
   }
 
  private:
