@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/cluster/process/worker_group.hpp"
+#include "lib/base/timer.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 
@@ -26,6 +27,7 @@ struct One {
     options.call_timeout_s = 120;
     options.interrupted = &interrupted;
     options.has_trained = &has_trained;
+    options.has_unsaved = &has_unsaved;
     return options;
   }
   void generate() {
@@ -39,6 +41,7 @@ struct One {
 
   std::atomic<int> interrupted = 0;
   std::atomic<bool> has_trained = false;
+  std::atomic<bool> has_unsaved = false;
   toy::TempDir dir;
   cluster::Spawner spawner;
   cluster::WorkerGroup group;
@@ -74,11 +77,24 @@ TEST_CASE("before the first step every call is given up, and the workers with it
 
 TEST_CASE("a rank that does not come back after it was cancelled is named by the next call") {
   One one("generate@5:hang");
-  one.has_trained = true, one.interrupted = 1;
-  CHECK_THROWS_AS(one.generate(), Interrupted);
+  const auto seconds = [&] {
+    const Stopwatch waited;
+    CHECK_THROWS_AS(one.generate(), Interrupted);
+    return waited.seconds();
+  };
+  SUBCASE("within five seconds where there is nothing to save") {
+    one.has_trained = true, one.interrupted = 1;
+    const double waited = seconds();
+    CHECK(waited >= 5);
+    CHECK(waited < 10);
+  }
+  SUBCASE("later where a step is to be saved") {
+    one.has_trained = one.has_unsaved = true, one.interrupted = 1;
+    CHECK(seconds() >= 15);
+  }
   const std::string error = error_of([&] { one.group.call(one.group.all(), protocol::Refit{.version = 2}); });
   CHECK_MESSAGE(error.starts_with("rank 0 on "), error);
-  CHECK_MESSAGE(contains(error, "did not come back within 15 s after it was cancelled; last call 'generate'"), error);
+  CHECK_MESSAGE(contains(error, "did not come back in time after it was cancelled; last call 'generate'"), error);
 }
 
 TEST_SUITE_END();

@@ -20,7 +20,7 @@ void remove_whole(const fs::path& folder) {
 
 void Interruption::begin() {
   const std::scoped_lock lock(mutex_);
-  has_trained = false;
+  has_trained = has_unsaved = false;
   made_.clear();
 }
 

@@ -14,6 +14,7 @@ class Interruption {
   std::atomic<int> interrupted = 0;       // > 0: end
   std::atomic<int> saves = 0;             // how often a checkpoint was asked for
   std::atomic<bool> has_trained = false;  // a step is finished; until then there is nothing to save or to keep
+  std::atomic<bool> has_unsaved = false;  // the newest of them is in no checkpoint yet, and is to be in one
 
   // A run begins, also one that goes on after a lost worker.
   void begin();

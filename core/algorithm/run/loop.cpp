@@ -61,6 +61,7 @@ void Loop::count(Step& step, const data::LoaderState& position) {
   add_reported(metrics, trained.metrics);
   add_reported(metrics, step.reported);
   for (const auto& [name, value] : metrics) progress.metrics["train:" + name] = value;
+  run_.interruption.has_unsaved = run_.checkpoints != nullptr;
   run_.interruption.trained();
   is_interrupted();
 }
@@ -193,8 +194,9 @@ void Loop::save() {
 }
 
 void Loop::print_saved(std::optional<int64_t> committed) const {
-  if (committed)
-    run_.console.line(fmt::format("saved {}/step_{}", run_.config.checkpointing.checkpoint_dir, *committed));
+  if (!committed) return;
+  if (*committed == run_.progress.total_steps) run_.interruption.has_unsaved = false;
+  run_.console.line(fmt::format("saved {}/step_{}", run_.config.checkpointing.checkpoint_dir, *committed));
 }
 
 // A disk without room is for others to mend: the run goes on meanwhile, and waits for a moment before it ends. `again`:

@@ -230,6 +230,7 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   worker_options.meeting_dir = config.logger.log_dir;
   worker_options.interrupted = &interruption.interrupted;
   worker_options.has_trained = &interruption.has_trained;
+  worker_options.has_unsaved = &interruption.has_unsaved;
   workers.emplace(options.spawner, worker_options);
   workers->on_progress([this](int, const cluster::protocol::Progress& event) {
     console.progress(event.what, event.done, event.total, fmt::format("{} tokens", event.tokens));

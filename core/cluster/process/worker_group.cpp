@@ -19,8 +19,9 @@ constexpr int kSoonMs = 5;
 constexpr double kPeersReportS = 3;
 // A rank that its peers miss and that gave no sign of life for so long (three heartbeats) is the one.
 constexpr double kNoLifeS = 3;
-// How long a cancelled call may take to come back: a pass of a generator ends before it looks up.
-constexpr double kCancelPatienceS = 15;
+// How long a cancelled call may take to come back; longer where its ranks are to save a step, as a pass of a generator
+// ends before it looks up.
+constexpr double kCancelPatienceS = 5, kCancelAndSavePatienceS = 15;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -101,8 +102,7 @@ std::vector<Message> WorkerGroup::call_raw(RankRange ranks, const std::function<
   if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.failure.has_value(); })) throw_failure();
   called_ = ranks;
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
-    if (workers_[rank].is_stuck)
-      lost(rank, fmt::format("did not come back within {:.0f} s after it was cancelled", kCancelPatienceS));
+    if (workers_[rank].is_stuck) lost(rank, "did not come back in time after it was cancelled");
   }
   for (int rank = ranks.first; rank < ranks.end(); ++rank) {
     Message message = make(rank);
@@ -151,7 +151,8 @@ void WorkerGroup::end_if_interrupted(bool may_be_cancelled) {
   }
   if (!may_be_cancelled) return;
   const auto waits = [](const Worker& worker) { return !worker.answered; };
-  for (const auto began = Clock::now(); std::ranges::any_of(workers_, waits) && seconds_since(began) < kCancelPatienceS;
+  const double patience_s = *options_.has_unsaved ? kCancelAndSavePatienceS : kCancelPatienceS;
+  for (const auto began = Clock::now(); std::ranges::any_of(workers_, waits) && seconds_since(began) < patience_s;
        receive_one(kPollMs)) {
     check_exits();
     for (int rank = called_.first; rank < called_.end(); ++rank)  // again, as it may pass the command that it cancels

@@ -30,9 +30,10 @@ struct WorkerGroupOptions {
   std::optional<Launch> launch;
   std::string meeting_dir;
   // > 0: the run ends. While `has_trained` is false every call is given up, and the workers with it; from then on a
-  // command that may be cancelled is. Null: never.
+  // command that may be cancelled is; its ranks have longer to come back while `has_unsaved`. Null: never.
   const std::atomic<int>* interrupted = nullptr;
   const std::atomic<bool>* has_trained = nullptr;
+  const std::atomic<bool>* has_unsaved = nullptr;
 };
 
 // Workers are named by rank, 0 .. size-1. One thread uses a group. A worker that dies, hangs or does not answer in time
