@@ -45,12 +45,14 @@ def main():
     options = parser.parse_args()
     for is_async, name in ((False, "timing/train/checkpointing"), (True, "timing/train/policy_training")):
         seconds = {}
-        for checksums in (False, True, False, True):  # in turn: a disk has its moods
+        for checksums in 4 * (False, True):  # in turn: a disk has its moods
             size, lines = run(options, checksums, is_async)
             seconds.setdefault(checksums, []).extend(line[name] for line in lines if name in line)
         without, with_sums = (statistics.median(seconds[each]) for each in (False, True))
         print(f"{name:30} {size / 1e9:.2f} GB: without {without:.3f} s, with {with_sums:.3f} s, "
               f"{100 * (with_sums / without - 1):+.1f} %")
+        for checksums, all_seconds in seconds.items():
+            print(f"  {'with' if checksums else 'without':7} {' '.join(f'{each:.2f}' for each in all_seconds)}")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ FileSums sums_from(const Json& json) {
   return sums;
 }
 
-FileSums sums_of(const fs::path& directory, bool sha256) {
+FileSums sums_of(const fs::path& directory, bool sha256, tensorfile::GrowingSums* growing) {
+  auto followed = growing ? growing->finish() : std::map<fs::path, tensorfile::GrownFile>();
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : entries_below(directory))
     if (entry.is_regular_file()) files.push_back(entry.path());
@@ -78,7 +79,9 @@ FileSums sums_of(const fs::path& directory, bool sha256) {
   in_background(files.size(), [&](size_t i) {
     try {
       const ResolvedFile now = opened(files[i]);
-      sums[i] = {now.size(), sha256 ? now.sha256() : ""};
+      const auto known = followed.find(files[i]);
+      const bool is_known = known != followed.end() && known->second.bytes == now.size();
+      sums[i] = {now.size(), is_known ? known->second.sha256 : sha256 ? now.sha256() : ""};
     } catch (const std::exception& error) {
       errors[i] = error.what();
     }

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/tensorfile/growing_sums.hpp"
+
 namespace hexad::checkpoint {
 
 struct FileSum {
@@ -22,9 +24,9 @@ bool has_checksums(const FileSums& sums);
 nlohmann::ordered_json to_json(const FileSums& sums);
 FileSums sums_from(const nlohmann::ordered_json& json);
 
-// Of all files below `directory`, with their SHA-256 or without; on threads that give way to all others. Throws
-// Error(data) where one cannot be read.
-FileSums sums_of(const std::filesystem::path& directory, bool sha256);
+// Of all files below `directory`, with their SHA-256 or without; on threads that give way to all others. `growing`: of
+// the folders' files as they were written, null: of none. Throws Error(data) where one cannot be read.
+FileSums sums_of(const std::filesystem::path& directory, bool sha256, tensorfile::GrowingSums* growing = nullptr);
 
 // In what the files below `directory` are not those of `saved`: "PATH is missing", a line each. Files that were not
 // saved do not count, but for weights in folders of those that were: readers would take them.

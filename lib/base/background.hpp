@@ -14,6 +14,9 @@
 
 namespace hexad {
 
+// The calling thread gives way to all others from now on.
+inline void give_way() { ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19); }
+
 // work(i) of each i below `count`, on threads of their own that give way to all others; returns when all is done. What
 // `work` throws ends the program.
 inline void in_background(size_t count, const std::function<void(size_t)>& work) {
@@ -27,7 +30,7 @@ inline void in_background(size_t count, const std::function<void(size_t)>& work)
   try {
     while (threads.size() < std::min({count, cores, kMostThreads}))
       threads.emplace_back([&] {
-        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);  // of this thread alone
+        give_way();
         run();
       });
   } catch (const std::system_error&) {  // a limit of the system: with those that there are

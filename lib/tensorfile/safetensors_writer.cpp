@@ -12,6 +12,7 @@
 #include "lib/base/file/folder.hpp"
 #include "lib/base/file/open_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/tensorfile/growing_name.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
 
 namespace hexad::tensorfile {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
 
-fs::path temporary_beside(const fs::path& path) {
+fs::path partial_name(const fs::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".partial");
 }
 
@@ -73,23 +74,24 @@ SafetensorsWriter::SafetensorsWriter(fs::path path, const std::vector<TensorSpec
     }
     end += spec.bytes();
   }
-  const fs::path temporary = temporary_beside(path_);
+  const fs::path temporary = growing_name(path_);
   descriptor_ = open_to_write(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (descriptor_ < 0) fail(ErrorKind::data, "{}: cannot be written: {}", path_.string(), why_not_opened(errno));
   try {
     write_all(descriptor_, header.data(), header.size(), 0, path_);
-    if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0) refuse(path_, errno);
   } catch (...) {
     ::close(descriptor_);
     ::unlink(temporary.c_str());
     throw;
   }
   temporary_ = temporary;
+  appended_ = header.size();
 }
 
 SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
+      appended_(other.appended_),
       places_(std::move(other.places_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
@@ -113,8 +115,19 @@ void SafetensorsWriter::write(std::string_view name, std::span<const std::byte> 
     fail(ErrorKind::internal, "{}: tensor \"{}\": got {} bytes, wanted {}", path_.string(), name, data.size(),
          place.spec.bytes());
   }
+  if (place.begin != appended_) stop_growing();
   write_all(descriptor_, data.data(), data.size(), place.begin, path_);
+  if (appended_) *appended_ += data.size();
   places_.find(name)->second.written = true;
+}
+
+// Before bytes lie where others are still to come: whoever follows the file would take these for zeros.
+void SafetensorsWriter::stop_growing() {
+  if (!appended_) return;
+  const fs::path partial = partial_name(path_);
+  give_name(temporary_, partial);
+  temporary_ = partial;
+  appended_.reset();
 }
 
 void SafetensorsWriter::require_complete() const {
@@ -172,7 +185,7 @@ void ShardedWriter::finish() {
 void ShardedWriter::write_index() const {
   nlohmann::json index = {{"metadata", {{"total_size", bytes_}}}, {"weight_map", nlohmann::json::object()}};
   for (const auto& [name, shard] : shard_of_) index["weight_map"][name] = file_name(shard);
-  const fs::path path = directory_ / kIndexName, temporary = temporary_beside(path);
+  const fs::path path = directory_ / kIndexName, temporary = partial_name(path);
   try {
     write_file(temporary, json_text(index, 2) + "\n");
     give_name(temporary, path);

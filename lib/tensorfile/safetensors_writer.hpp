@@ -1,6 +1,7 @@
 // Safetensors, written: a tensor at a time, in any order, so that a model need not fit in memory.
-// Files have temporary names (".NAME.partial") until finish(): what was there before stays whole until then. A writer
-// that is destroyed without finish() removes them. Nothing is synced: who needs it on the disk calls sync_tree
+// Files have temporary names until finish(): what was there before stays whole until then. ".NAME.growing" is appended
+// to alone (growing_sums.hpp), as long as tensors come in the order of their specs; ".NAME.partial" is filled anyhow. A
+// writer that is destroyed without finish() removes them. Nothing is synced: who needs it on the disk calls sync_tree
 // (lib/base/file.hpp), beside other work if that is better. Errors are Error(data) with path and reason (a full disk),
 // and Error(internal) for tensors that are not as announced. Not thread-safe.
 #pragma once
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +44,10 @@ class SafetensorsWriter {
     bool written = false;
   };
   const Place& awaited_place(std::string_view name) const;
+  void stop_growing();
 
   std::filesystem::path path_, temporary_;  // temporary_: "" when it is gone
+  std::optional<uint64_t> appended_;        // bytes, as long as every tensor came behind the one before
   std::map<std::string, Place, std::less<>> places_;
   int descriptor_ = -1;
 };

@@ -49,11 +49,15 @@ void Saver::begin(const data::LoaderState& position) {
     const std::filesystem::path directory = run_.checkpoints->begin(*step_);
     copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer",
                    std::exchange(is_first_, false) ? &run_.console : nullptr);
-    run_.policy.save(directory / "policy/weights",
-                     run_.config.checkpointing.save_optimizer ? (directory / "policy/optimizer").string() : "");
+    const std::filesystem::path weights = directory / "policy/weights", optimizer = directory / "policy/optimizer";
+    const bool has_sums = run_.config.checkpointing.checksums;
     // Here, and not by the ranks: which of them wrote a file its backend alone knows. Ours write on rank 0, which
     // shares this host and its page cache.
-    sums_ = std::async(std::launch::async, checkpoint::sums_of, directory, run_.config.checkpointing.checksums);
+    auto growing = has_sums ? std::make_unique<tensorfile::GrowingSums>(std::vector{weights, optimizer}) : nullptr;
+    run_.policy.save(weights, run_.config.checkpointing.save_optimizer ? optimizer.string() : "");
+    sums_ = std::async(std::launch::async, [directory, has_sums, growing = std::move(growing)] {
+      return checkpoint::sums_of(directory, has_sums, growing.get());
+    });
   } catch (...) {
     abandon();
     throw;

@@ -53,7 +53,7 @@ TEST_CASE("a file that cannot be written, a folder that cannot be made, a full d
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(ShardedWriter(folder / "file/model", kOne),
                        doctest::Contains("file/model: cannot be made: Not a directory"), Error);
-  std::filesystem::create_symlink("/dev/full", folder / ".m.safetensors.partial");
+  std::filesystem::create_symlink("/dev/full", folder / ".m.safetensors.growing");
   CHECK_THROWS_WITH_AS(SafetensorsWriter(folder / "m.safetensors", kThree),
                        doctest::Contains("m.safetensors: cannot be written: No space left"), Error);
   CHECK(names_in(folder.path()) == Names{"file"});
@@ -62,7 +62,7 @@ TEST_CASE("a file that cannot be written, a folder that cannot be made, a full d
 TEST_CASE("until it is finished a save has temporary names, and an abandoned one leaves nothing") {
   TempFolder folder;
   ShardedWriter first(folder.path(), kThree);
-  CHECK(names_in(folder.path()) == Names{".model.safetensors.partial"});
+  CHECK(names_in(folder.path()) == Names{".model.safetensors.growing"});
   write_three(first);
   {
     ShardedWriter abandoned(folder.path(), kThree, 16);
