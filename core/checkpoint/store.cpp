@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <ranges>
 #include <set>
 
 #include "lib/base/error.hpp"
@@ -142,7 +143,10 @@ std::optional<Store::Found> Store::newest_intact(const std::function<void(const 
   }
   if (damaged.empty()) return std::nullopt;
   std::string text;
-  for (const auto& [bad, what] : damaged) text += fmt::format("\n  {}: {}", bad.string(), what);
+  constexpr size_t kMostNamed = 10;
+  for (const auto& [bad, what] : damaged | std::views::take(kMostNamed))
+    text += fmt::format("\n  {}: {}", bad.string(), what);
+  if (damaged.size() > kMostNamed) text += fmt::format("\n  and {} older ones", damaged.size() - kMostNamed);
   fail(ErrorKind::data,
        "checkpointing.checkpoint_dir has no checkpoint that is intact:{}\nRestore one from a copy, or give this run a "
        "checkpoint_dir of its own",

@@ -5,6 +5,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/pattern.hpp"
 #include "lib/base/said/secret.hpp"
+#include "lib/base/utf8.hpp"
 #include "lib/yaml/interpolation_grammar.hpp"
 #include "lib/yaml/scalar.hpp"
 #include "lib/yaml/secret.hpp"
@@ -274,7 +275,7 @@ void check_key(const std::string& key, const std::string& where) {
 Override parse_override(std::string_view text) {
   Override result;
   result.text = without_assigned_secrets(text);
-  const Location location{fmt::format("override '{}'", result.text), 0, 0};
+  const Location location{fmt::format("override '{}'", shortened(result.text, 200)), 0, 0};
   std::string_view rest = text;
   if (rest.starts_with("~")) {
     result.kind = Override::Kind::remove;

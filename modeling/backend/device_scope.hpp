@@ -44,7 +44,9 @@ void guarded(Body&& body) {
   } catch (const c10::DistError& error) {
     throw sdk::Error(HEXAD_UNAVAILABLE, error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    throw sdk::Error(HEXAD_INTERNAL, error.what_without_backtrace());
+    const std::string what = error.what_without_backtrace();
+    const bool lacks_memory = what.find("DefaultCPUAllocator") != what.npos;  // it has no type of its own
+    throw sdk::Error(lacks_memory ? HEXAD_RESOURCE_EXHAUSTED : HEXAD_INTERNAL, what);
   }
 }
 

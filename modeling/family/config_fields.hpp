@@ -9,6 +9,10 @@
 
 namespace hexad::modeling {
 
+// More than any model has, so that the product of a count and two sizes fits 64 bits.
+constexpr int64_t kMostSize = int64_t{1} << 24;   // of a dimension
+constexpr int64_t kMostCount = int64_t{1} << 14;  // layers, heads, experts, elements of a head
+
 class ConfigFields {
  public:
   ConfigFields(const nlohmann::json& object, std::string origin) : object_(object), origin_(std::move(origin)) {
@@ -40,12 +44,14 @@ class ConfigFields {
     if (!raw(key).is_string()) wrong(key, "a text");
     return raw(key).get<std::string>();
   }
-  int64_t size(const char* key, std::optional<int64_t> fallback = {}) const {
+  int64_t size(const char* key, std::optional<int64_t> fallback = {}, int64_t most = kMostSize) const {
     const std::optional<int64_t> value = has(key) ? integer(key) : fallback;
     if (!value) fail("{}: '{}' is missing", origin_, key);
     if (*value <= 0) fail("{}: '{}' is {}, wanted a positive integer", origin_, key, *value);
+    if (*value > most) fail("{}: '{}' is {}, wanted at most {}: no model has more", origin_, key, *value, most);
     return *value;
   }
+  int64_t count(const char* key, std::optional<int64_t> fallback = {}) const { return size(key, fallback, kMostCount); }
 
   [[noreturn]] void wrong(const char* key, const char* wanted) const {
     fail("{}: '{}' is {}, wanted {}", origin_, key, raw(key).dump(), wanted);

@@ -34,7 +34,7 @@ std::vector<int64_t> sliding_windows(const Family& family, const ConfigFields& f
   if (!by_key && !fields.boolean("use_sliding_window").value_or(false)) return windows;
   const bool is_null = !fields.has("sliding_window") && fields.mentions("sliding_window");
   const bool is_off = family.window == Window::if_set && !fields.has("sliding_window");
-  const int64_t window = is_null || is_off ? 0 : fields.size("sliding_window", 4096);
+  const int64_t window = is_null || is_off ? 0 : fields.size("sliding_window", 4096, INT64_MAX);
   if (by_key || family.window == Window::opt_in) return std::vector<int64_t>(num_layers, window);
   if (fields.has("layer_types")) {
     const nlohmann::json& types = fields.raw("layer_types");
@@ -65,9 +65,9 @@ void parse_heads(const Family& family, const ConfigFields& fields, ModelConfig& 
   } else {
     const bool absent = !fields.mentions("num_key_value_heads");
     config.num_kv_heads =
-        fields.size("num_key_value_heads", family.num_kv_heads && absent ? family.num_kv_heads : config.num_heads);
+        fields.count("num_key_value_heads", family.num_kv_heads && absent ? family.num_kv_heads : config.num_heads);
     config.head_dim =
-        fields.size("head_dim", family.head_dim ? family.head_dim : config.hidden_size / config.num_heads);
+        fields.count("head_dim", family.head_dim ? family.head_dim : config.hidden_size / config.num_heads);
   }
   if (config.num_heads % config.num_kv_heads != 0) {
     fail("{}: num_attention_heads {} is not a multiple of num_key_value_heads {}", origin, config.num_heads,
@@ -165,8 +165,8 @@ ModelConfig parse_model_config(const nlohmann::json& json, const std::string& or
   config.family = family.model_type;
   config.vocab_size = fields.size("vocab_size");
   config.hidden_size = fields.size("hidden_size");
-  config.num_layers = fields.size("num_hidden_layers");
-  config.num_heads = fields.size("num_attention_heads");
+  config.num_layers = fields.count("num_hidden_layers");
+  config.num_heads = fields.count("num_attention_heads");
   config.intermediate_size = fields.size("intermediate_size");
   config.rms_norm_eps = fields.number("rms_norm_eps").value_or(family.rms_norm_eps);
   config.max_position_embeddings = fields.size("max_position_embeddings", family.max_position_embeddings);

@@ -82,14 +82,14 @@ MoeConfig parse_moe(const MoeFamily& family, const ConfigFields& fields, int64_t
   config.family = &family;
   // transformers 5 saves Qwen's num_experts as num_local_experts.
   const char* count = fields.has(family.num_experts_key) ? family.num_experts_key : "num_local_experts";
-  config.num_experts = fields.size(count, family.num_experts);
+  config.num_experts = fields.count(count, family.num_experts);
   config.intermediate_size = size(family.intermediate_key, family.intermediate);
   config.layers = expert_layers(family, fields, num_layers);
   if (family.shared_scale) {
     config.shared_intermediate_size = fields.size("shared_expert_intermediate_size", family.shared_intermediate);
   } else if (family.shared) {
     const int64_t shared = fields.integer("n_shared_experts").value_or(fields.mentions("n_shared_experts") ? 0 : 1);
-    if (shared < 0) fields.wrong("n_shared_experts", "0 or more");
+    if (shared < 0 || shared > kMostCount) fields.wrong("n_shared_experts", "0 or more, as few as models have");
     config.shared_intermediate_size = shared * config.intermediate_size;
   }
   config.routing = routing_of(family, fields);

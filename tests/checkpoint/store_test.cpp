@@ -152,6 +152,22 @@ TEST_CASE("a damaged training_info.json is named, with what to do") {
   CHECK_THROWS_WITH_AS(store.latest(), doctest::Contains("is damaged"), Error);
 }
 
+TEST_CASE("of many checkpoints that are damaged the newest are named") {
+  TempStore temp;
+  for (int step = 0; step < 30; ++step) fs::create_directories(temp.path("step_" + std::to_string(step)));
+  Store store(temp.config);
+  try {
+    store.newest_intact([](const std::string&) {});
+    FAIL("found one");
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    CHECK_MESSAGE(what.find("/step_29: ") != what.npos, what);
+    CHECK_MESSAGE(what.find("/step_20: ") != what.npos, what);
+    CHECK_MESSAGE(what.find("/step_19: ") == what.npos, what);
+    CHECK_MESSAGE(what.find("\n  and 20 older ones\n") != what.npos, what);
+  }
+}
+
 TEST_CASE("two runs do not share a directory") {
   TempStore temp;
   {

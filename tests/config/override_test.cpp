@@ -31,6 +31,12 @@ TEST_CASE("adding what is there, and deleting what is not, is refused") {
         "override 'l={a: 1}': cannot merge a mapping with a list of 2; remove the key first (~l)");
 }
 
+TEST_CASE("of a long override the front is shown") {
+  const std::string error = error_of("other=" + std::string(100'000, 'a'));
+  CHECK_MESSAGE(error.size() < 1000, error.size());
+  check_says(error, "there is no key other");
+}
+
 TEST_CASE("a malformed override is refused with what is wrong") {
   CHECK(error_of("grpo.steps") == "override 'grpo.steps': there is no '='; wanted grpo.steps=value");
   CHECK(error_of("5x=1") ==

@@ -4,6 +4,7 @@
 
 #include "core/config/meant_key.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/utf8.hpp"
 #include "lib/yaml/interpolation.hpp"
 #include "lib/yaml/merge.hpp"
 
@@ -25,7 +26,7 @@ Path split(const std::string& key) {
 }
 
 [[noreturn]] void refuse(const yaml::Override& override, const std::string& what) {
-  fail(ErrorKind::config, "override '{}': {}", override.text, what);
+  fail(ErrorKind::config, "override '{}': {}", shortened(override.text, 200), what);
 }
 
 // The entry under a key or index, interpolations unresolved; null if there is none.

@@ -150,6 +150,10 @@ TEST_CASE("errors say where, what and what is known") {
   check(no_layers, "config.json: 'num_hidden_layers' is missing");
   check(with(minimal("llama"), {{"vocab_size", "many"}}), "config.json: 'vocab_size' is \"many\", wanted an integer");
   check(with(minimal("llama"), {{"vocab_size", 0}}), "config.json: 'vocab_size' is 0, wanted a positive integer");
+  check(with(minimal("llama"), {{"vocab_size", int64_t{1} << 62}}),
+        "config.json: 'vocab_size' is 4611686018427387904, wanted at most 16777216: no model has more");
+  check(with(minimal("llama"), {{"num_hidden_layers", 1'000'000'000}}),
+        "config.json: 'num_hidden_layers' is 1000000000, wanted at most 16384: no model has more");
   check(with(minimal("llama"), {{"hidden_act", "gelu"}}),
         "config.json: hidden_act 'gelu' is not supported; wanted silu");
   check(with(minimal("llama"), {{"num_key_value_heads", 3}}),
