@@ -28,7 +28,7 @@ void normalize(const text::Normalizer& normalizer, std::string_view given) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto [json, given] = fuzz::two_texts(data, size);
+  const std::string_view json = fuzz::two_texts(data, size).first, given = fuzz::two_texts(data, size).second;
   const auto value = try_parse_json<nlohmann::json>(json);
   if (value.is_discarded()) return 0;
   fuzz::attempt([&] {
