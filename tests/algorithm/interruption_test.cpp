@@ -10,7 +10,6 @@
 
 using namespace hexad;
 using algorithm::Interruption;
-using plugin_test::contains;
 using plugin_test::Json;
 
 namespace {
@@ -95,7 +94,7 @@ TEST_CASE("an interruption ends the run with its last finished step: checkpoint,
 }
 
 TEST_CASE("a step whose samples do not come is given up, and the one before it saved") {
-  const Stopped run([](const Stopped& now) { return now.requests() > 2 * 64; },
+  const Stopped run([](const Stopped& now) { return now.requests() > size_t{2} * 64; },
                     both(kLong, {"+policy.generation.plugin_config={fault: 'silence@3:alive', trace: DIR}"}));
   run.check_whole(2);
   CHECK(run.outcome.steps == 2);

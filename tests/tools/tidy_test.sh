@@ -12,7 +12,14 @@ cat > "$work/bin/clang-tidy" <<'S2'
 #!/usr/bin/env bash
 echo "$*" >> "$CALLS"
 sleep "$TAKES"
+code=0
+if grep -q bound "${!#}"; then
+  printf "%s:2:1: error: reference to local binding 'bound' declared in enclosing function 'f'\n" "${!#}"
+  printf '  int bound;\n      ^\n'
+  code=1
+fi
 if grep -q wrong "${!#}"; then echo "${!#}:1:1: error: this is wrong [bugprone-all]"; exit 1; fi
+exit $code
 S2
 chmod +x "$work/bin/clang-tidy"
 export PATH="$work/bin:$PATH" CALLS="$work/calls" TAKES=0
@@ -51,6 +58,11 @@ grep -q '"name": "core/one.cpp", "lines": \[\[2, 2\]\]' "$CALLS" || { echo "line
 echo "int wrong;" >> core/three.cpp
 tidy "a finding" 1 "core/three.cpp:1:1: error: this is wrong" 2 HEAD
 tidy "files by name" 0 "2 files have changed" 2 core/one.cpp core/two.cpp
+echo "int bound;" > core/two.cpp
+tidy "what clang 14 alone refuses" 0 "; 0 of them have findings" 1 core/two.cpp
+echo "int bound, wrong;" > core/two.cpp
+tidy "that, and a finding" 1 "core/two.cpp:1:1: error: this is wrong" 1 core/two.cpp
+git checkout -q core/two.cpp
 TIDY_SECONDS=0 tidy "no time" 0 "not looked at within 0 s: core/one.cpp core/three.cpp" 0 HEAD
 TAKES=5 TIDY_SECONDS=1 tidy "too slow" 0 "not looked at within 1 s: core/two.cpp" 1 core/two.cpp
 exit "$failed"
