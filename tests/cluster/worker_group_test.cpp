@@ -251,7 +251,7 @@ TEST_CASE("a worker of another build is refused, and no command reaches it") {
       socket.send(protocol::to_message(protocol::Hello{.version = version, .host = "node-2", .pid = 4711}));
       if (const auto received = socket.receive(60'000)) command = received->message.command;
     });
-    const std::string error = error_of([&] { WorkerGroup group(&spawner, options); });
+    std::string error = error_of([&] { WorkerGroup group(&spawner, options); });
     other.join();
     CHECK(command == "shutdown");
     return error;

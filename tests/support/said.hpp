@@ -11,7 +11,7 @@
 // `part` is in `text`, which is made once, and outside of doctest: a CHECK within a message would stop it.
 #define SAYS(text, part)                                       \
   do {                                                         \
-    const std::string said = text;                             \
+    const auto said = std::string(text);                       \
     CHECK_MESSAGE(said.find(part) != std::string::npos, said); \
   } while (false)
 
