@@ -223,7 +223,7 @@ TEST_CASE("a section without a kind is the plugin of its name or type, and has t
   CHECK(first("mine", {{"type", "toy"}, {"scale", 2}}) == 8);
   CHECK(first("mine", {{"rewards", {{{"name", "toy"}, {"weight", 0.5}}, {{"name", "token_task"}}}}}) == 6);
   const auto refused = [&](const std::string& name, const Json& section) {
-    const std::string error = error_of([&] { check_section(name, section, catalog); });
+    std::string error = error_of([&] { check_section(name, section, catalog); });
     CHECK(error_of([&] { environment::make(name, section, {registry}); }) == error);
     return error;
   };
