@@ -10,6 +10,8 @@
 #include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
+#include "lib/base/error.hpp"
+#include "lib/hub/hub.hpp"
 #include "lib/text/tokenizer/command.hpp"
 
 namespace hexad::cli {
@@ -25,8 +27,19 @@ struct Model {
 };
 
 void add_model_options(CLI::App* command, const std::shared_ptr<Model>& model) {
-  command->add_option("MODEL_DIR", model->directory, "Hugging Face model directory")->required();
+  command->add_option("MODEL_DIR", model->directory, "Hugging Face model directory, or a name in the Hub's cache")
+      ->required();
   command->add_option("OVERRIDES", model->overrides, "key=value of the config, e.g. policy.precision=bfloat16");
+}
+
+// A folder or file of this name, else the snapshot in the Hub's cache.
+std::string tokenizer_path(const std::string& name) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(name, unreadable)) return name;
+  if (const auto cached = hub::find(hub::Use::tokenizer, "MODEL_DIR", name)) return cached->string();
+  const std::string hint = hub::how_to_fetch(hub::Use::tokenizer, name);
+  if (!hint.empty()) fail(ErrorKind::data, "{}: no such file or directory{}", name, hint);
+  return name;
 }
 
 }  // namespace
@@ -72,10 +85,12 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   auto model = std::make_shared<Model>();
   auto decode = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("tokenize", "Text or messages to token ids, or back");
-  command->add_option("MODEL_DIR", model->directory, "Directory with tokenizer.json")->required();
+  command->add_option("MODEL_DIR", model->directory, "Directory with tokenizer.json, or a name in the Hub's cache")
+      ->required();
   command->add_option("--input", model->input, "JSONL with text, messages or (--decode) token_ids")->required();
   command->add_flag("--decode", *decode, "Token ids to text");
   command->callback([=, &exit_code] {
+    model->directory = tokenizer_path(model->directory);
     std::optional<rollout::ModelText> text;  // only messages need the chat template
     const auto render = [&](const nlohmann::ordered_json& line, const std::string& place) {
       if (!text) text = rollout::load_model_text(model->directory, {});
@@ -92,7 +107,8 @@ void add_convert(CLI::App& app, int& exit_code) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("convert", "GGUF or Hugging Face directory to a Hugging Face directory");
-  command->add_option("SRC", arguments->source, ".gguf file or model directory")->required();
+  command->add_option("SRC", arguments->source, ".gguf file, model directory, or a name in the Hub's cache")
+      ->required();
   command->add_option("DST", arguments->destination, "Directory to make")->required();
   command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));

@@ -10,6 +10,7 @@
 #include "lib/base/file/folder.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/hub/hub.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
@@ -201,7 +202,11 @@ std::optional<fs::path> gguf_in(const fs::path& directory) {
 
 ConvertResult convert(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
   if (options.dtype) require_storable(*options.dtype);
-  if (!fs::exists(source)) fail(ErrorKind::data, "{}: no such file or directory", source.string());
+  if (!fs::exists(source)) {
+    const std::string name = source.string();
+    if (const auto cached = hub::find(hub::Use::weights, name, name)) return convert(*cached, destination, options);
+    fail(ErrorKind::data, "{}: no such file or directory{}", name, hub::how_to_fetch(hub::Use::weights, name));
+  }
   if (!fs::is_directory(source)) {
     if (source.extension() == ".gguf") return convert_gguf(source, {}, destination, options);
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());

@@ -148,7 +148,7 @@ config::Resolved inference_config(const InferenceOptions& options) {
 int64_t score_file(const InferenceOptions& options, const fs::path& input, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
-  const std::string model_dir = algorithm::find_model(options.model_dir);
+  const std::string model_dir = algorithm::find_model(options.model_dir, !run.policy.random_init_seed);
   const int64_t vocab = rollout::vocabulary_size(model_dir);
   std::vector<std::vector<int64_t>> rows;
   for_each_line(input, [&](const Json& line, const std::string& place) {
@@ -176,7 +176,7 @@ int64_t score_file(const InferenceOptions& options, const fs::path& input, std::
 int64_t generate(const InferenceOptions& options, const GenerateInput& input, bool json, std::ostream& out) {
   const config::Resolved resolved = inference_config(options);
   const config::RunConfig run = config::run_config(resolved);
-  const std::string model_dir = algorithm::find_model(options.model_dir);
+  const std::string model_dir = algorithm::find_model(options.model_dir, !run.policy.random_init_seed);
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
 
   const int64_t vocab = rollout::vocabulary_size(model_dir);

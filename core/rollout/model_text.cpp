@@ -5,6 +5,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/hub/hub.hpp"
 #include "lib/text/tokenizer/tokenizer_config.hpp"
 
 namespace hexad::rollout {
@@ -52,10 +53,11 @@ std::filesystem::path tokenizer_directory(const std::filesystem::path& model_dir
   if (config.name.empty()) return model_dir;
   std::error_code unreadable;
   if (std::filesystem::is_directory(config.name, unreadable)) return config.name;
+  if (const auto cached = hub::find(hub::Use::tokenizer, "policy.tokenizer.name", config.name)) return *cached;
   fail(ErrorKind::config,
        "policy.tokenizer.name: no directory '{}'. Wanted: a directory with tokenizer.json; leave the key out to use "
-       "the model's",
-       config.name);
+       "the model's{}",
+       config.name, hub::how_to_fetch(hub::Use::tokenizer, config.name));
 }
 
 }  // namespace

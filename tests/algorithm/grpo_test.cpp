@@ -372,6 +372,6 @@ TEST_CASE("what policy.model_name may be wrong about") {
                  "*.safetensors); it holds an adapter of PEFT's (LORA; adapter_config.json)"));
   CHECK(error_of([&] { algorithm::find_model(gguf); }) ==
         fmt::format("policy.model_name: {0} is a GGUF file. Convert it once: hexad convert {0} <directory>", gguf));
-  CHECK(contains(error_of([&] { algorithm::find_model("meta-llama/Llama-3.2-1B"); }),
-                 "hf download meta-llama/Llama-3.2-1B"));
+  CHECK(contains(error_of([&] { algorithm::find_model("meta-llama/Llama-9.9-1B"); }),
+                 "hf download meta-llama/Llama-9.9-1B"));
 }

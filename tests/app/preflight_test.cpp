@@ -168,8 +168,8 @@ TEST_CASE("a checkpoint is no model directory, and says how to make one of it") 
 TEST_CASE("a model that is not there: a hub's name, or a path") {
   const Toy toy;
   const auto model = [&](const std::string& name) { return toy.run({"train"}, {"policy.model_name=" + name}).err; };
-  says(model("meta-llama/Llama-3.2-1B"), "hf download meta-llama/Llama-3.2-1B --local-dir <directory>");
-  for (const std::string name : {"core/Qwen2.5-1.5B", "/nowhere/x", "nowhere", "./owner/name", "a/b/c"}) {
+  says(model("meta-llama/Llama-9.9-1B"), "Fetch it: hf download meta-llama/Llama-9.9-1B\n");
+  for (const std::string name : {"core/Qwen2.5-1.5B", "/nowhere/x", "../nowhere", "./owner/name", "a/b/c"}) {
     const std::string said = model(name);
     says(said, "policy.model_name: no such directory: '" + name + "'");
     CHECK_FALSE(contains(said, "hf download"));

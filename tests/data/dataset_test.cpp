@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lib/base/error.hpp"
+#include "tests/support/hub_cache.hpp"
 
 using namespace hexad;
 using namespace hexad::data;
@@ -163,7 +164,10 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   config.split = "test";
   CHECK(load_dataset(config).train.records[0].answer == "u");
   config.split = "dev";
-  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("no file for split 'dev'"), Error);
+  CHECK_THROWS_WITH_AS(load_dataset(config),
+                       doctest::Contains("no file for split 'dev'; want dev.jsonl, data/dev-*.jsonl or "
+                                         "dev/*.jsonl; it holds data/, "),
+                       Error);
 
   fs::create_symlink("cache/that/was/removed", fs::path(folder.path()) / "train-00002.jsonl");
   config.split = "train";
@@ -184,6 +188,41 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   config.dataset_name = "ResponseDatset";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nor a local folder, did you mean 'ResponseDataset'?"),
                        Error);
+}
+
+TEST_CASE("a data set of the Hub is its snapshot in the cache") {
+  test_support::HubCache cache;
+  const std::string name = "datasets--owner--rows";
+  cache.files(name, {{"README.md", "x"}, {"main/train.jsonl", numbered_rows(2)}});
+  config::DatasetConfig config = response("owner/rows");
+  config.subset = "main";
+  const DatasetSplit split = load_dataset(config);
+  CHECK(split.train.records.size() == 2);
+  CHECK(split.train.task_name == "owner-rows");
+  CHECK(split.train.records[1].source == (cache.snapshot(name) / "main/train.jsonl:2").string());
+  config.subset.reset();
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("it holds README.md, main/"), Error);
+  config.data_path.reset();
+  config.dataset_name = "owner/rows@v1";
+  CHECK_THROWS_WITH_AS(load_dataset(config),
+                       doctest::Contains("dataset_name: the revision 'v1' of owner/rows is not in the Hub's cache; "),
+                       Error);
+
+  // A folder of the name wins.
+  const Folder folder;
+  fs::create_directories(fs::path(folder.path()) / "owner/rows");
+  folder.write("owner/rows/train.jsonl", numbered_rows(3));
+  config.dataset_name = "owner/rows";
+  CHECK(load_dataset(config, folder.path()).train.records.size() == 3);
+
+  config.dataset_name = "owner/none";
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("sliding_puzzle) nor a local folder; the Hub's cache, "),
+                       Error);
+  CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("Fetch it: hf download owner/none --repo-type dataset"),
+                       Error);
+  CHECK_THROWS_WITH_AS(load_dataset(response("owner/none")),
+                       doctest::Contains("owner/none: no such file or folder (data_path); the Hub's cache, "), Error);
+  CHECK_THROWS_WITH_AS(load_dataset(response("none.jsonl")), "./none.jsonl: no such file or folder (data_path)", Error);
 }
 
 TEST_CASE("beside a data_path any name will do, but not a reader's that is misspelt") {

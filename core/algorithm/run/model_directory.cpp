@@ -6,8 +6,8 @@
 
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
-#include "lib/base/pattern.hpp"
 #include "lib/base/text.hpp"
+#include "lib/hub/hub.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
 
 namespace hexad::algorithm {
@@ -16,13 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& what) { fail(ErrorKind::config, "policy.model_name: {}", what); }
-
-// "owner/name", where no folder `owner` makes a path of it.
-bool is_hub_name(const std::string& name) {
-  static const Pattern pattern("[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*");
-  std::error_code unreadable;
-  return pattern.matches(name) && !fs::exists(name.substr(0, name.find('/')), unreadable);
-}
 
 // Of the folders beside it.
 std::string near_folder(const fs::path& path) {
@@ -38,7 +31,7 @@ std::string near_folder(const fs::path& path) {
 
 }  // namespace
 
-std::string find_model(const std::string& model_name) {
+std::string find_model(const std::string& model_name, bool has_weights) {
   const fs::path path(model_name);
   std::error_code unreadable;
   if (fs::exists(path / "config.json", unreadable)) return fs::canonical(path).string();
@@ -57,16 +50,13 @@ std::string find_model(const std::string& model_name) {
                     "*.safetensors){}",
                     model_name, other.empty() ? "" : "; " + other));
   }
-  if (is_hub_name(model_name))
-    refuse(
-        fmt::format("no directory '{0}'. Hexad does not download models: give the path of a Hugging Face model "
-                    "directory (hf download {0} --local-dir <directory>)",
-                    model_name));
   if (fs::exists(path, unreadable))
     refuse(fmt::format("{} is no directory. Wanted: a Hugging Face model directory", model_name));
+  const auto use = has_weights ? hub::Use::weights : hub::Use::model;
+  if (const auto cached = hub::find(use, "policy.model_name", model_name)) return find_model(cached->string());
   const std::string near = near_folder(path);
-  refuse(fmt::format("no such directory: '{}'{} Wanted: the path of a Hugging Face model directory", model_name,
-                     near.empty() ? "." : near));
+  refuse(fmt::format("no such directory: '{}'{} Wanted: the path of a Hugging Face model directory{}", model_name,
+                     near.empty() ? "." : near, near.empty() ? hub::how_to_fetch(use, model_name) : ""));
 }
 
 }  // namespace hexad::algorithm

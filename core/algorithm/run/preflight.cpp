@@ -153,7 +153,8 @@ void require_ready(config::Resolved& resolved, bool launched) {
   std::vector<std::string> lines;
   for (const Problem& problem : problems) lines.push_back(problem.key.empty() ? problem.message : problem.text());
   if (!lines.empty()) throw Error(ErrorKind::config, joined(lines, "\n"));
-  find_model(resolved.root.as_string("policy.model_name"));
+  const Node* seed = resolved.root.find("policy.random_init_seed");
+  find_model(resolved.root.as_string("policy.model_name"), !seed || seed->is_null());
 }
 
 }  // namespace hexad::algorithm

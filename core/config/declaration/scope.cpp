@@ -5,6 +5,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "core/config/load/defaults.hpp"
+#include "lib/hub/hub.hpp"
 #include "lib/model/model_shape.hpp"
 #include "lib/model/parameter_count.hpp"
 
@@ -107,7 +108,7 @@ std::optional<expression::Value> Scope::find(std::string_view path) const {
 Json model_names(const yaml::Node& root) {
   const yaml::Node* name = root.find("policy.model_name");
   if (!name || !name->is_string()) return nullptr;
-  const std::filesystem::path file = std::filesystem::path(name->as_string()) / "config.json";
+  const std::filesystem::path file = hub::model_folder(name->as_string()) / "config.json";
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(file, unreadable)) return nullptr;
   Json config = try_parse_json<Json>(read_file(file));

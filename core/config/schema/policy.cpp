@@ -5,7 +5,9 @@ namespace {
 
 void add_tokenizer(Schema& s) {
   s.section("policy.tokenizer", "tokenizer and chat template");
-  s.add("policy.tokenizer.name", kText, "${policy.model_name}", "model directory whose tokenizer is used").not_filled();
+  s.add("policy.tokenizer.name", kText, "${policy.model_name}",
+        "model directory whose tokenizer is used, or a name in the Hub's cache")
+      .not_filled();
   s.add("policy.tokenizer.chat_template", kText | kNull, "default",
         "\"default\": the tokenizer's own (of several \"tool_use\" for rows with tools); null: messages are joined as "
         "they are; *.jinja: a file; the name of one that the model has; else the template itself");
@@ -62,7 +64,9 @@ void add_retired(Schema& s) {
 
 void add_policy(Schema& s) {
   s.section("policy", "the model that is trained");
-  s.add("policy.model_name", kText, "", "Hugging Face model directory");
+  s.add("policy.model_name", kText, "",
+        "Hugging Face model directory, or a name of the Hub (Qwen/Qwen2.5-1.5B, gpt2; @revision) that `hf download` "
+        "has put into the cache; nothing is downloaded here");
   s.add("policy.backend", kText, "",
         "the plugin that trains: a name that `hexad plugin list` shows, or a path; if absent, the one whose section is "
         "enabled");

@@ -13,6 +13,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/random.hpp"
 #include "lib/base/text.hpp"
+#include "lib/hub/hub.hpp"
 
 namespace hexad::data {
 namespace {
@@ -21,11 +22,6 @@ namespace fs = std::filesystem;
 using config::DatasetConfig;
 
 constexpr uint64_t kSplitStream = 2;
-
-fs::path data_path(const DatasetConfig& config, const std::string& root) {
-  const fs::path path = config.data_path.value_or(config.dataset_name);
-  return path.is_absolute() ? path : fs::path(root) / path;
-}
 
 // The last two components of the path without what follows the first dot: data/math/train.jsonl is math-train.
 std::string task_name(const fs::path& path) {
@@ -41,13 +37,26 @@ const std::vector<std::string> kBuiltIn = {"ResponseDataset",         "openai_fo
                                            "BinaryPreferenceDataset", "arithmetic",    "puzzle",
                                            "sliding_puzzle"};
 
-[[noreturn]] void refuse_name(const DatasetConfig& config) {
-  fail(ErrorKind::config,
-       "dataset_name: '{}' is neither a built-in dataset ({}) nor a local folder{} Nothing is downloaded: export it "
-       "once "
-       "to JSONL and set dataset_name: ResponseDataset, data_path, input_key and output_key",
-       config.dataset_name, joined(kBuiltIn),
-       nearest(config.dataset_name, kBuiltIn) ? did_you_mean(config.dataset_name, kBuiltIn) : ".");
+[[noreturn]] void refuse_name(const std::string& name) {
+  const std::string near = did_you_mean(name, kBuiltIn), fetch = hub::how_to_fetch(hub::Use::data, name);
+  fail(ErrorKind::config, "dataset_name: '{}' is neither a built-in dataset ({}) nor a local folder{}", name,
+       joined(kBuiltIn),
+       near.empty() && !fetch.empty() ? fetch
+                                      : (near.empty() ? "." : near) +
+                                            " Nothing is downloaded: export it once to JSONL and set dataset_name: "
+                                            "ResponseDataset, data_path, input_key and output_key");
+}
+
+// What data_path, or else dataset_name, names: the file or folder `path`, or a data set in the Hub's cache.
+fs::path find_data(const DatasetConfig& config, const fs::path& path) {
+  std::error_code unreadable;
+  if (fs::exists(path, unreadable)) return path;
+  const std::string name = config.data_path.value_or(config.dataset_name);
+  if (const auto cached = hub::find(hub::Use::data, config.data_path ? "data_path" : "dataset_name", name))
+    return *cached;
+  if (!config.data_path) refuse_name(name);
+  fail(ErrorKind::data, "{}: no such file or folder (data_path){}", path.string(),
+       hub::how_to_fetch(hub::Use::data, name));
 }
 
 std::string lower(std::string text) {
@@ -65,8 +74,7 @@ void refuse_misspelt(const std::string& name) {
     if (name == known || edit_distance(lower(name), lower(known)) > kTypo) continue;
     fail(ErrorKind::config,
          "dataset_name: no built-in dataset is named '{}', did you mean '{}'? A name of your own, for rows read as "
-         "those "
-         "of a ResponseDataset, has to be less like it",
+         "those of a ResponseDataset, has to be less like it",
          name, known);
   }
 }
@@ -135,23 +143,22 @@ void check_named(const std::vector<Row>& rows, MakeRecord make, const DatasetCon
 
 // A subset of a Hugging Face dataset is a folder in the dataset's own.
 fs::path with_subset(const fs::path& path, const std::string& subset) {
-  if (subset.empty() || !fs::exists(path)) return path;
+  if (subset.empty()) return path;
   if (fs::is_directory(path / subset)) return path / subset;
   fail(ErrorKind::data, "{}: no folder '{}' in it (subset); leave the key out to read the files of data_path itself",
        path.string(), subset);
 }
 
 DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
-  const fs::path path = data_path(config, root);
+  const fs::path path = fs::path(root) / config.data_path.value_or(config.dataset_name);
   const MakeRecord named = reader_named(config.dataset_name);
-  std::error_code unreadable;
   if (!named && config.data_path) refuse_misspelt(config.dataset_name);
-  if (!named && !fs::exists(path, unreadable)) refuse_name(config);
   if (named && !config.data_path) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
          config.dataset_name);
   }
-  std::vector<Row> rows = read_data_path(with_subset(path, config.subset.value_or("")), config.split.value_or("train"));
+  std::vector<Row> rows =
+      read_data_path(with_subset(find_data(config, path), config.subset.value_or("")), config.split.value_or("train"));
   const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
   if (rows.size() > most) rows.resize(most);
   const MakeRecord make = named ? named : response_record;

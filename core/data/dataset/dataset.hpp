@@ -41,6 +41,7 @@ struct DatasetSplit {
 //   BinaryPreferenceDataset  data_path with prompt_key, chosen_key and rejected_key;
 //   arithmetic, puzzle, sliding_puzzle  procedural, see procedural.hpp;
 //   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
+// Where there is no such file or folder, data_path and the last may be names that are in the Hub's cache (lib/hub).
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
 // records. Relative paths are relative to `root`. Malformed rows are an Error(data) that names file:line. Rows without
 // an answer have none where output_key names no column of answers: either all of a ResponseDataset, or any of an

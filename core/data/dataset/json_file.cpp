@@ -129,14 +129,13 @@ std::vector<Row> read_rows(const fs::path& file) {
 }
 
 std::vector<Row> read_data_path(const fs::path& path, const std::string& split) {
-  if (!fs::exists(path)) fail(ErrorKind::data, "{}: no such file or folder (data_path)", path.string());
   if (!fs::is_directory(path)) return read_rows(path);
   const std::vector<fs::path> files = files_of_split(path, split, is_json);
   if (files.empty()) {
     const std::vector<fs::path> others = files_of_split(path, split, is_binary);
     if (!others.empty()) refuse_format(others.front());
-    fail(ErrorKind::data, "{}: no file for split '{}'; want {}.jsonl, data/{}-*.jsonl or {}/*.jsonl", path.string(),
-         split, split, split, split);
+    fail(ErrorKind::data, "{}: no file for split '{}'; want {}.jsonl, data/{}-*.jsonl or {}/*.jsonl; it holds {}",
+         path.string(), split, split, split, split, listing_of(path));
   }
   std::vector<Row> rows;
   for (const fs::path& file : files) {

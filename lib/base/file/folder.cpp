@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
+#include "lib/base/text.hpp"
 
 namespace hexad {
 namespace {
@@ -28,6 +30,17 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   if (error) fail(ErrorKind::data, "{}: cannot be listed: {}", folder.string(), error.message());
   std::ranges::sort(entries);
   return entries;
+}
+
+std::string listing_of(const fs::path& folder) {
+  constexpr size_t kMost = 10;
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : entries_of(folder))
+    names.push_back(one_line(entry.path().filename().string()) + (entry.is_directory(unreadable) ? "/" : ""));
+  const size_t all = names.size();
+  if (all > kMost) names.resize(kMost);
+  return all == 0 ? "nothing" : joined(names) + (all > kMost ? fmt::format(" and {} more", all - kMost) : "");
 }
 
 std::vector<fs::directory_entry> entries_below(const fs::path& folder) {

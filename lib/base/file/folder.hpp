@@ -1,12 +1,16 @@
 // What a folder holds. A listing that fails, at its beginning or in the middle of it, is no shorter folder: it throws.
 #pragma once
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace hexad {
 
 // Its entries in order of name. Throws Error(data) naming the folder and the reason.
 std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder);
+
+// The names in it for a message, folders with a slash: "README.md, data/ and 12 more"; "nothing". Throws as above.
+std::string listing_of(const std::filesystem::path& folder);
 
 // All below it too, each folder before what it holds; where links to folders lead is not looked at. Throws as above.
 std::vector<std::filesystem::directory_entry> entries_below(const std::filesystem::path& folder);

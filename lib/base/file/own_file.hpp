@@ -19,7 +19,8 @@ inline bool is_own_file(const std::filesystem::path& file, const std::filesystem
   if (unreadable) return false;
   if (lies_in(file, root)) return true;
   for (std::filesystem::path part = root; part.has_relative_path(); part = part.parent_path())
-    if (part.filename() == "snapshots" && part.parent_path().filename().string().starts_with("models--"))
+    if (const std::string repository = part.parent_path().filename().string();
+        part.filename() == "snapshots" && (repository.starts_with("models--") || repository.starts_with("datasets--")))
       return lies_in(file, part.parent_path() / "blobs");
   return false;
 }

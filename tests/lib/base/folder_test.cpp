@@ -52,6 +52,16 @@ TEST_CASE("a folder that cannot be listed is no empty one") {
                        Error);
 }
 
+TEST_CASE("what a folder holds, for a message") {
+  const TempFolder folder;
+  CHECK(listing_of(folder.path) == "nothing");
+  for (const char* name : {"b/file", "a.txt", "c\nd"}) folder.write(name);
+  CHECK(listing_of(folder.path) == "a.txt, b/, c\\nd");
+  for (int i = 0; i < 9; ++i) folder.write("x" + std::to_string(i));
+  CHECK(listing_of(folder.path) == "a.txt, b/, c\\nd, x0, x1, x2, x3, x4, x5, x6 and 2 more");
+  CHECK_THROWS_WITH_AS(listing_of(folder.path / "a.txt"), doctest::Contains("cannot be listed"), Error);
+}
+
 TEST_CASE("what leads to nothing or in circles is to be read, so that its reader says so") {
   const TempFolder folder;
   fs::create_directory(folder.path / "folder");

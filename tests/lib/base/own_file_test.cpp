@@ -86,6 +86,12 @@ TEST_CASE("the blobs of Hugging Face's cache belong to its snapshots, and nothin
   SAYS(copied(dir, snapshot, "of_the_cache"), "refs/main, outside of ");
   SAYS(copied(dir, snapshot, "by_a_blob"), "a link to " + secret.string() + ", outside of ");
 
+  // A data set's as well.
+  dir.write("datasets--x/blobs/1", "rows");
+  fs::create_directories(dir / "datasets--x/snapshots/0a1b");
+  fs::create_symlink("../../blobs/1", dir / "datasets--x/snapshots/0a1b/file");
+  CHECK(copied(dir, dir / "datasets--x/snapshots/0a1b", "file") == "rows");
+
   // A folder `blobs` elsewhere is none of a cache's, and neither is one that is itself a link.
   dir.write("blobs/1", "x");
   fs::create_directories(dir / "snapshots/0a1b");
