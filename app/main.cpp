@@ -16,6 +16,10 @@
 #include "lib/base/text.hpp"
 #include "lib/process/open_files.hpp"
 
+namespace hexad::cli {
+extern const char* const kCommit;  // commit.cpp, which the build makes
+}
+
 namespace {
 
 // What is wrong with the words that should name a command; empty if they do.
@@ -77,6 +81,7 @@ int run(int argc, char** argv) {
   hexad::cli::add_convert(app, exit_code);
   hexad::cli::add_report(app, exit_code);
   hexad::cli::add_checkpoint(app, exit_code);
+  hexad::cli::add_doctor(app, hexad::cli::kCommit, exit_code);
   hexad::cli::add_worker(app, exit_code);
   hexad::cli::add_plugin_process(app, exit_code);
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {

@@ -4,9 +4,17 @@
 #include <ostream>
 #include <string>
 
+#include "core/manifest/discovery.hpp"
 #include "core/manifest/options.hpp"
 
 namespace hexad::plugin {
+
+// "ok", "shadowed", "refused" or "not built", and why; no code is loaded.
+struct Status {
+  std::string state;
+  std::string reason;
+};
+Status status_of(const Candidate& candidate, const Options& options);
 
 // `plugin list`: what is found, shadowed and refused, and why. No code is loaded. Prints every candidate of the search
 // path, then the folders. As JSON: {"plugins": [...], "searched": [...]}. Returns 0; plugins that are refused, or not

@@ -13,25 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "ok", "shadowed", "refused" or "not built", and why.
-struct Status {
-  std::string state;
-  std::string reason;
-};
-
-Status status_of(const Candidate& candidate, const Options& options) {
-  if (!candidate.problem.empty()) return {"refused", candidate.problem};
-  if (!candidate.shadowed_by.empty()) return {"shadowed", "by " + candidate.shadowed_by.string()};
-  if (!options.enabled) return {"refused", "plugins.enabled is false"};
-  if (is_unbuilt(candidate)) return {"not built", ""};
-  try {
-    check_before_load(candidate, options, nullptr);
-    return {"ok", ""};
-  } catch (const Error& error) {
-    return {"refused", error.what()};
-  }
-}
-
 Json describe(const Candidate& candidate, const Options& options) {
   Json json;
   if (const auto& m = candidate.manifest) {
@@ -93,6 +74,19 @@ std::vector<config::Key> declared_keys(const Candidate& candidate, Json& plugin)
 }
 
 }  // namespace
+
+Status status_of(const Candidate& candidate, const Options& options) {
+  if (!candidate.problem.empty()) return {"refused", candidate.problem};
+  if (!candidate.shadowed_by.empty()) return {"shadowed", "by " + candidate.shadowed_by.string()};
+  if (!options.enabled) return {"refused", "plugins.enabled is false"};
+  if (is_unbuilt(candidate)) return {"not built", ""};
+  try {
+    check_before_load(candidate, options, nullptr);
+    return {"ok", ""};
+  } catch (const Error& error) {
+    return {"refused", error.what()};
+  }
+}
 
 int list_plugins(const Options& options, bool json, std::ostream& out) {
   const Discovery found = discover(options);

@@ -5,10 +5,14 @@
 
 namespace hexad::inference {
 
-void require_open_files(int ranks) {
+rlim_t open_files_of_run(int ranks) {
   // Rank 0 has most: measured, 26 and 3 a rank with a plugin in C; backends add a connection a rank and group.
   constexpr rlim_t kAlways = 48, kEachRank = 8;
-  const rlim_t got = process::raise_open_files(), wanted = kAlways + kEachRank * static_cast<rlim_t>(ranks);
+  return kAlways + kEachRank * static_cast<rlim_t>(ranks);
+}
+
+void require_open_files(int ranks) {
+  const rlim_t got = process::raise_open_files(), wanted = open_files_of_run(ranks);
   if (got >= wanted) return;
   fail(
       ErrorKind::config,
