@@ -1,8 +1,9 @@
-// hexad config check|show CONFIG [key=value ...]
+// hexad config check|show CONFIG [key=value ...], from-trl|from-verl FILE [key=value ...]
 #include <iostream>
 
 #include "app/commands.hpp"
 #include "app/config/commands.hpp"
+#include "app/config/from_other.hpp"
 #include "app/config_check.hpp"
 #include "compat/compat.hpp"
 #include "lib/base/error.hpp"
@@ -41,6 +42,26 @@ int check(const Arguments& arguments) {
   return config::print_problems(problems, arguments.config, arguments.json, std::cout, bytes);
 }
 
+CLI::App* add_from(CLI::App& parent, const char* name, const char* help,
+                   const std::shared_ptr<config::FromOther>& from) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->add_option("FILE", from->file, "YAML or JSON file")->required();
+  command->add_option("SETTINGS", from->overrides, "key=value of that system's, over the file");
+  command->add_option("--out", from->out, "File that is written, in place of standard output");
+  return command;
+}
+
+void add_from_others(CLI::App& parent) {
+  auto trl = std::make_shared<config::FromOther>(), verl = std::make_shared<config::FromOther>();
+  CLI::App* from_trl = add_from(parent, "from-trl", "Write a config of TRL's arguments", trl);
+  from_trl->add_option("--trainer", trl->trainer, "Whose arguments: grpo, sft, dpo, reward; else the keys tell");
+  from_trl->add_option("--processes", trl->processes, "GPUs that TRL trains on (accelerate's num_processes)");
+  from_trl->callback([trl] { config::config_from_trl(*trl, std::cout, std::cerr); });
+  add_from(parent, "from-verl", "Write a config of verl's", verl)->callback([verl] {
+    config::config_from_verl(*verl, std::cout, std::cerr);
+  });
+}
+
 }  // namespace
 
 void add_config(CLI::App& app, int& exit_code) {
@@ -55,6 +76,7 @@ void add_config(CLI::App& app, int& exit_code) {
     exit_code = config::config_show(arguments->config, arguments->overrides, arguments->json, std::cout, std::cerr,
                                     arguments->origins, compat::all());
   });
+  add_from_others(*config);
 }
 
 }  // namespace hexad::cli

@@ -46,23 +46,34 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-// TRL's and argparse's form: an override behind dashes. Empty where the command takes no overrides or has none such.
-std::string dashed_override(const CLI::App& app, int argc, char** argv) {
+// TRL's and OpenRLHF's form, argparse's: overrides behind dashes, a line each. Empty where the command takes no
+// overrides or has none such.
+std::string dashed_overrides(const CLI::App& app, int argc, char** argv) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   if (!command->get_option_no_throw("OVERRIDES")) return "";
+  hexad::config::Schema schema;
+  schema.know(hexad::compat::all().names);
+  std::string lines;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t dashes = std::min(argument.find_first_not_of('-'), argument.size());
     const std::string text = argument.substr(dashes), name = text.substr(0, text.find('='));
-    if (dashes == 0 || name.empty() || command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
-    hexad::config::Schema schema;
-    schema.know(hexad::compat::all().names);
+    const bool number = dashes == 1 && !name.empty() && (std::isdigit(name[0]) != 0 || name[0] == '.');
+    if (dashes == 0 || name.empty() || number) continue;
+    if (command->get_option_no_throw(argument.substr(0, argument.find('=')))) continue;
     const hexad::config::OtherName* other = schema.other_name(name);
+    const bool known = other && !other->key.empty();
     const std::string value = name.size() < text.size() ? text.substr(name.size() + 1) : "VALUE";
-    return fmt::format("overrides have no dashes: key=value, here {}={}", other ? other->key : name, value);
+    if (!lines.empty()) lines += '\n';
+    if (other && !known) {
+      lines += fmt::format("{}'s {}: {}", other->system, name, other->note);
+    } else {
+      lines += fmt::format("overrides have no dashes: key=value, here {}={}{}", known ? other->key : name, value,
+                           known && !other->note.empty() ? fmt::format(" ({})", other->note) : "");
+    }
   }
-  return "";
+  return lines;
 }
 
 int run(int argc, char** argv) {
@@ -94,7 +105,7 @@ int run(int argc, char** argv) {
     std::ostringstream said;
     const int code = app.exit(error, std::cout, said);
     std::fputs(hexad::printable(hexad::without_assigned_secrets(said.str())).c_str(), stderr);
-    if (const std::string hint = code == 0 ? "" : dashed_override(app, argc, argv); !hint.empty())
+    if (const std::string hint = code == 0 ? "" : dashed_overrides(app, argc, argv); !hint.empty())
       std::fprintf(stderr, "%s\n", hexad::indented(hexad::without_assigned_secrets(hint)).c_str());
     return code == 0 ? 0 : 2;
   }

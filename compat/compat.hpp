@@ -4,7 +4,7 @@
 
 namespace hexad::compat {
 
-// ROLL's files, NeMo-RL's evaluations, TRL's names. Lives as long as the program.
+// ROLL's files, NeMo-RL's evaluations, the names of TRL, verl and OpenRLHF. Lives as long as the program.
 const config::Compat& all();
 
 }  // namespace hexad::compat

@@ -71,15 +71,17 @@ class Search {
   }
 
   std::string of_another_system() const {
-    const OtherName* other = schema_.other_name(word_);
+    const OtherName* other = schema_.other_name(key_);
     if (!other) return "";
+    const std::string& there = other->name == word_ ? word_ : key_;
+    if (other->key.empty()) return fmt::format("{}'s {}: {}", other->system, there, other->note);
     std::string key(other->key);
     // Where each algorithm has one of its own, that of this one.
     const std::string own = algorithm_ + "." + last_name(key);
     if (algorithm_ != "grpo" && schema_.find(own)) key = own;
     if (!takes(schema_, key)) return "";
     if (last_name(key) == word_) return one_of({key});
-    return fmt::format("{}'s {} is {}{}", other->system, word_, key,
+    return fmt::format("{}'s {} is {}{}", other->system, there, key,
                        other->note.empty() ? "" : fmt::format(" ({})", other->note));
   }
 

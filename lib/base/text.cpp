@@ -47,6 +47,23 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   return best;
 }
 
+namespace {
+// Short names of element types, and C's.
+constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+    {"bf16", "bfloat16"}, {"bfloat", "bfloat16"}, {"fp16", "float16"},   {"f16", "float16"},  {"half", "float16"},
+    {"fp32", "float32"},  {"f32", "float32"},     {"float", "float32"},  {"tf32", "float32"}, {"single", "float32"},
+    {"fp64", "float64"},  {"f64", "float64"},     {"double", "float64"},
+};
+}  // namespace
+
+std::optional<std::string> nearest_choice(std::string_view word, std::span<const std::string> choices) {
+  std::string_view type = word.starts_with("torch.") ? word.substr(6) : word;
+  const auto other = std::ranges::find(kTypes, type, &std::pair<std::string_view, std::string_view>::first);
+  if (other != std::end(kTypes)) type = other->second;
+  const auto same = std::ranges::find(choices, type);
+  return type != word && same != choices.end() ? *same : nearest(word, choices);
+}
+
 std::string_view lfs_hint(std::string_view bytes) {
   if (!bytes.starts_with("version https://git-lfs.github.com/spec/")) return "";
   return ": it is Git LFS's pointer to the file and not the file itself. Fetch it: git lfs pull, in the folder that "

@@ -45,6 +45,10 @@ size_t edit_distance(std::string_view a, std::string_view b);
 // up to 3 letters. Never the word itself.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
+// The same of a value's texts, where one of them may be `word` written otherwise: bf16, fp32, half, float and
+// torch.float16 are names of element types.
+std::optional<std::string> nearest_choice(std::string_view word, std::span<const std::string> choices);
+
 // ", did you mean 'X'?" for the nearest candidate; empty when none is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 

@@ -124,6 +124,13 @@ TEST_CASE("an override behind dashes is answered with the form that it has") {
   dashed({"--learning_rate=1e-3"}, "overrides have no dashes: key=value, here policy.optimizer.kwargs.lr=1e-3\n");
   dashed({"--grpo.seed=3"}, "overrides have no dashes: key=value, here grpo.seed=3\n");
   dashed({"--json", "--max_steps", "4"}, "overrides have no dashes: key=value, here grpo.max_num_steps=VALUE\n");
+  dashed({"--init_kl_coef", "-0.1", "--lora_rank", "8", "--epsilon=0.2"},
+         "overrides have no dashes: key=value, here loss_fn.reference_policy_kl_penalty=VALUE\n  OpenRLHF's lora_rank: "
+         "low-rank adapters are not available; all weights are trained\n  overrides have no dashes: key=value, here "
+         "loss_fn.ratio_clip_min=0.2\n");
+  dashed({"--packing_samples=true", "--train.batch_size=8"},
+         "here policy.sequence_packing.enabled=true\n  overrides have no dashes: key=value, here "
+         "policy.train_global_batch_size=8 (samples of an optimizer step)\n");
   const Ended report = toy::run({"report", "x", "--seed=3"});
   CHECK_FALSE(contains(report.err, "overrides"));
 }

@@ -67,7 +67,7 @@ TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
 TEST_CASE("the page for those who know TRL runs as it stands, and its model learns") {
   const toy::TempDir dir;
-  const std::string printed = run_page(dir, "docs/from_trl.md", 5);
+  const std::string printed = run_page(dir, "docs/from_trl.md", 6);
   CHECK(contains(printed, "{\"id\": 0, \"reward\": 1.0}\n"));
   const auto rewards = values(dir / "my_run/logs/exp_001", "train/reward");
   CHECK(rewards.front() < 0.3);

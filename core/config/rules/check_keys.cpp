@@ -78,6 +78,8 @@ class Walk {
     if (name == "_override_") {
       return add(Problem::Severity::notice, value, path, "has no effect: it is read in a top-level section alone");
     }
+    if (value.is_map() && !value.entries().empty() && schema_.other_name(path + "."))
+      return walk_map(value, path, path);  // a section of another system's: each of its keys has an answer
     const std::string hint = meant_key(path, *root_, &schema_).hint;
     add(Problem::Severity::error, value, path, "unknown key; " + (hint.empty() ? advice_ : hint));
   }

@@ -40,7 +40,7 @@ std::optional<std::string> choice_problem(const Key& key, const std::string& tex
     return fmt::format("'{}' is not available in this version{}", text, wanted.empty() ? "" : "; wanted " + wanted);
   }
   if (key.choices.empty()) return std::nullopt;
-  const std::optional<std::string> near = nearest(text, key.choices);
+  const std::optional<std::string> near = nearest_choice(text, key.choices);
   return fmt::format("got '{}', wanted one of {}{}", text, wanted,
                      near ? fmt::format("; did you mean {}?", *near) : "");
 }

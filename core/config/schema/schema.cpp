@@ -98,9 +98,14 @@ const Key* Schema::find(std::string_view path) const {
   return found == patterns_.end() ? nullptr : keys_[*found].get();
 }
 
-const OtherName* Schema::other_name(std::string_view name) const {
-  const auto found = std::ranges::find(names_, name, &OtherName::name);
-  return found == names_.end() ? nullptr : &*found;
+const OtherName* Schema::other_name(std::string_view path) const {
+  const OtherName *below = nullptr, *last = nullptr;
+  for (const OtherName& other : names_) {
+    if (other.name == path) return &other;
+    if (!below && other.name.ends_with('.') && path.starts_with(other.name)) below = &other;
+    if (!last && other.name == path.substr(path.rfind('.') + 1)) last = &other;
+  }
+  return below ? below : last;
 }
 
 bool Schema::is_free(std::string_view path) const {

@@ -70,9 +70,9 @@ struct Key {
 // What another system calls a setting of ours.
 struct OtherName {
   std::string_view system;     // "TRL"
-  std::string_view name;       // there
-  std::string_view key;        // of the schema; of GRPO where each algorithm has one of its own
-  std::string_view note = {};  // where the value is another one
+  std::string_view name;       // there, a last word or a whole path; "trainer.": all that has no row of its own there
+  std::string_view key;        // of the schema; of GRPO where each algorithm has one of its own; empty: there is none
+  std::string_view note = {};  // where the value is another one; without a key what there is instead
 };
 
 // The keys in the order in which they were added, which is that of the reference page. A copy shares the keys: there
@@ -136,8 +136,8 @@ class Schema {
   const Key* find(std::string_view path) const;
   // Names for those who type them; of static storage.
   void know(std::span<const OtherName> names) { names_ = names; }
-  // Null for a name that no other system has.
-  const OtherName* other_name(std::string_view name) const;
+  // Of a path, the section that it is in, or its last word; null for what no other system has.
+  const OtherName* other_name(std::string_view path) const;
   // True if the path lies inside a map with free keys.
   bool is_free(std::string_view path) const;
   // The paths of the keys directly below a path; none of them has a `*`.

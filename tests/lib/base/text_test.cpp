@@ -63,3 +63,18 @@ TEST_CASE("the message of an error is valid UTF-8, whatever it quotes") {
         "got '\xEF\xBF\xBD', wanted '\xC3\xA9'");
   CHECK(std::string(Error(ErrorKind::data, std::string("cut\xE2\x82")).what()) == "cut\xEF\xBF\xBD");
 }
+
+TEST_CASE("a choice by another name of an element type is found, and other words by nearness") {
+  const std::vector<std::string> types = {"bfloat16", "float16", "float32"}, short_types = {"fp32", "fp64"};
+  const auto meant = [](const char* word, const std::vector<std::string>& choices) {
+    return hexad::nearest_choice(word, choices).value_or("none");
+  };
+  CHECK(meant("bf16", types) == "bfloat16");
+  CHECK(meant("half", types) == "float16");
+  CHECK(meant("float", types) == "float32");
+  CHECK(meant("torch.float16", types) == "float16");
+  CHECK(meant("bfloat61", types) == "bfloat16");
+  CHECK(meant("double", types) == "none");
+  CHECK(meant("fp16", short_types) == "fp32");  // float16 is none of them: by nearness
+  CHECK(meant("float32", types) == "float16");  // never the word itself
+}

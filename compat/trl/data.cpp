@@ -1,0 +1,125 @@
+// Data sets, and what scores the responses.
+#include "compat/trl/pass.hpp"
+#include "lib/base/text.hpp"
+
+namespace hexad::compat::trl {
+namespace {
+
+using yaml::Node;
+
+// How a row is read, by the columns that TRL's trainers want.
+void add_columns(Pass& p, Node& set) {
+  const auto add = [&](const char* key, std::string value) { set.set(key, Node(std::move(value))); };
+  switch (p.trainer) {
+    case Trainer::grpo:
+      add("dataset_name", "openai_format");
+      add("chat_key", "prompt");
+      return add("output_key", "solution");
+    case Trainer::sft: add("dataset_name", "openai_format"); return add("chat_key", "messages");
+    case Trainer::dpo:
+    case Trainer::reward: add("dataset_name", "BinaryPreferenceDataset");
+  }
+}
+
+std::string columns_comment(Trainer trainer) {
+  switch (trainer) {
+    case Trainer::grpo:
+      return "prompt: messages; of a text: dataset_name: ResponseDataset with input_key: prompt. output_key: the "
+             "column "
+             "that the reward compares with";
+    case Trainer::sft:
+      return "rows of messages; of prompt and completion: dataset_name: ResponseDataset with input_key: prompt, "
+             "output_key: completion";
+    default: return "rows of prompt, chosen and rejected";
+  }
+}
+
+Node dataset(Pass& p, const std::string& path, const std::string& split) {
+  Node set{Node::Map{}};
+  add_columns(p, set);
+  set.set("data_path", path_node(path));
+  if (!path.ends_with(".jsonl") && !path.ends_with(".json")) set.set("split", Node(split));
+  return set;
+}
+
+// One of `datasets`; its place in the list for messages.
+Node of_mixture(Pass& p, size_t index) {
+  const std::string at = fmt::format("datasets.{}.", index);
+  const std::optional<std::string> path = p.args.text(at + "path");
+  if (!path) p.args.refuse(at + "path", "is missing, wanted the name or path of a data set");
+  const std::vector<std::string> files = p.args.texts(at + "data_files");
+  Node set = dataset(p, files.empty() ? *path : files.front(), p.args.text(at + "split").value_or("train"));
+  if (files.size() > 1) p.out.leave_out(at + "data_files", "one file or folder is a data set here");
+  if (const auto name = p.args.text(at + "name")) set.set("subset", Node(*name));
+  if (p.args.value(at + "fraction")) p.out.leave_out(at + "fraction", "a data set counts by its rows here");
+  return set;
+}
+
+Node mixture(Pass& p, const Node& list) {
+  Node::List sets;
+  for (size_t i = 0; i < list.items().size(); ++i) sets.push_back(of_mixture(p, i));
+  return sets.size() == 1 ? sets.front() : Node(std::move(sets));
+}
+
+// As TRL's scripts call it.
+void punish_length(Pass& p) {
+  const std::string at = "grpo.reward_shaping.";
+  p.out.set(at + "enabled", true, "get_soft_overlong_punishment(1280, 256) of TRL's scripts");
+  p.out.set(at + "overlong_buffer_length", int64_t{256});
+  p.out.set(at + "overlong_buffer_penalty", 1.0);
+  p.out.set(at + "max_response_length", int64_t{1280});
+}
+
+}  // namespace
+
+void translate_data(Pass& p) {
+  const Node* list = p.args.value("datasets");
+  const bool several = list && list->is_list() && !list->items().empty();
+  const std::optional<std::string> name = p.args.text("dataset_name");
+  if (!several && !name)
+    p.args.refuse("dataset_name",
+                  "is missing, for to_dict() does not hold the data; put dataset_name=NAME behind the file");
+  const std::string split = p.args.text("dataset_train_split").value_or("train");
+  Node train = several ? mixture(p, *list) : dataset(p, *name, split);
+  const std::optional<std::string> subset = several ? std::nullopt : p.args.text("dataset_config");
+  if (subset) train.set("subset", Node(*subset));
+  const std::optional<double> share = p.args.number("test_split_size");
+  if (share && train.is_map()) train.set("split_validation_size", Node(*share));
+  const bool asked = p.trainer == Trainer::sft || p.trainer == Trainer::grpo;  // the others always do
+  p.out.set("data.shuffle", !asked || p.args.flag("shuffle_dataset"));
+  p.out.put("data.train", &train, columns_comment(p.trainer));
+  const std::string test = p.args.text("dataset_test_split").value_or("test");
+  if (several || share || p.args.text("eval_strategy").value_or("no") == "no") return;
+  Node validation = dataset(p, *name, test);
+  if (subset) validation.set("subset", Node(*subset));
+  p.out.put("data.validation", &validation);
+}
+
+void translate_rewards(Pass& p) {
+  bool math = false;
+  std::vector<std::string> others;
+  for (const std::string& name : p.args.texts("reward_funcs")) {
+    if (name == "accuracy_reward" || name == "reasoning_accuracy_reward") {
+      math = true;
+    } else if (name == "get_soft_overlong_punishment") {
+      punish_length(p);
+    } else {
+      others.push_back(name);
+    }
+  }
+  if (!others.empty() || !math)
+    p.out.leave_out(
+        "reward_funcs",
+        fmt::format("{}. `hexad plugin new reward_python my_reward` writes a script for one of yours, and "
+                    "env: {{my_reward: {{command: [python3, my_reward/my_reward.py]}}}} starts it "
+                    "(docs/rewards.md)",
+                    others.empty() ? "none is named in the file" : joined(others) + ": Python inside of TRL"));
+  if (p.args.value("reward_weights"))
+    p.out.leave_out("reward_weights", "env.NAME.rewards has a weight for each reward (docs/rewards.md)");
+  const std::string env = math ? "math" : "exact_answer";
+  p.out.set("data.default.env_name", env,
+            math ? "" : "a stand-in for the rewards that are left out: 1 for the answer's text");
+  p.out.set("env." + env, yaml::Node::Map{});
+}
+
+}  // namespace hexad::compat::trl
