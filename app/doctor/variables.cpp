@@ -90,15 +90,11 @@ Findings launcher(const Variables& variables) {
   const bool is_alone = world != variables.end() && leading_number(world->second).value_or(0) == 1;
   if ((rank == variables.end() && world == variables.end()) || is_alone)
     return {{Level::ok, "launcher", "none: hexad train starts the ranks of this host"}};
-  const bool both = rank != variables.end() && world != variables.end();
+  const std::string_view what = rank == variables.end()    ? "WORLD_SIZE is set, and RANK is not"
+                                : world == variables.end() ? "RANK is set, and WORLD_SIZE is not"
+                                                           : "RANK and WORLD_SIZE are set, and LOCAL_WORLD_SIZE is not";
   return {{Level::note, "launcher",
-           fmt::format("{} set, and {} is not: no launcher is seen, and each hexad train starts all ranks itself",
-                       both                      ? "RANK and WORLD_SIZE are"
-                       : rank != variables.end() ? "RANK is"
-                                                 : "WORLD_SIZE is",
-                       both                      ? "LOCAL_WORLD_SIZE"
-                       : rank != variables.end() ? "WORLD_SIZE"
-                                                 : "RANK"),
+           fmt::format("{}: no launcher is seen, and each hexad train starts all ranks itself", what),
            "unset it, or start hexad train by torchrun, srun or mpirun (docs/launch.md)"}};
 }
 

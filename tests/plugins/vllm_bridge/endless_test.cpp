@@ -29,18 +29,20 @@ TEST_CASE("bytes that bring no token keep no request for ever, though its server
     bridge.submit(wishes);
     for (int i = 0; i < 200 && bridge.samples.empty(); ++i) bridge.poll(100);
     CHECK_MESSAGE(bridge.samples[1].finish == HEXAD_FINISH_ERROR, LogLines::all().text());
-    CHECK(bridge.samples[1].error.find("bytes, and no token for 0.") != std::string::npos);
+    CHECK(bridge.samples[1].error.find("bytes, and no token for ") != std::string::npos);
     check_sample(wishes[0], bridge.finish()[0]);
   }
 }
 
 TEST_CASE("a sample whose stream turns into comments goes on from its tokens") {
-  for (const int after : {0, 4, 12}) {
+  constexpr int kAll = 12;  // a sample that has all its tokens ends as it should, whichever deadline passes first
+  for (const int after : {0, 4, kAll}) {
+    CAPTURE(after);
     FakeVllm server;
     Harness bridge({&server}, {{"stall_timeout_s", 0.4}});
     server.inject(once({.kind = Fault::drip, .after = after}));
     check_sample(Wish{}, bridge.run({Wish{}}, 15).at(0));
-    CHECK(LogLines::all().has("no token for 0."));
+    if (after < kAll) CHECK(LogLines::all().has("no token for "));
   }
 }
 
