@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
@@ -29,7 +30,7 @@ constexpr int kLevels = 3;  // from /usr/lib/x86_64-linux-gnu up to /usr
 std::string loader() {
   Dl_info info = {};
   const unsigned long base = ::getauxval(AT_BASE);
-  return base != 0 && ::dladdr(reinterpret_cast<const void*>(base), &info) != 0 ? info.dli_fname : "";
+  return base != 0 && ::dladdr(std::bit_cast<const void*>(base), &info) != 0 ? info.dli_fname : "";
 }
 
 // What a program writes until it ends; false when the time is over.

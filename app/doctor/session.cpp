@@ -9,7 +9,7 @@
 namespace hexad::doctor {
 namespace {
 
-constexpr std::time_t kDay = 24 * 60 * 60;  // of clocks that differ between where it was built and here
+constexpr std::time_t kDay = std::time_t{24} * 60 * 60;  // of clocks that differ between where it was built and here
 
 std::string date(std::time_t when) {
   std::tm parts{};

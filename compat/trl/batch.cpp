@@ -77,7 +77,8 @@ void translate_generation_batch(Pass& p) {
   const Sizes s = sizes_of(p);
   const int64_t micro_batches = std::lcm(s.steps_per_generation, s.accumulation);
   const int64_t samples = product(p.args, "steps_per_generation", {s.micro, p.processes, micro_batches});
-  p.optimizer_steps = static_cast<double>(micro_batches / s.accumulation) * static_cast<double>(s.iterations);
+  const int64_t passes = micro_batches / s.accumulation;  // exact: a multiple of both
+  p.optimizer_steps = static_cast<double>(passes) * static_cast<double>(s.iterations);
 
   const bool several = micro_batches == s.accumulation && s.accumulation > s.steps_per_generation;
   const std::string factor =
