@@ -11,7 +11,7 @@ constexpr std::string_view kParquet = ".parquet";
 // The file of rows that has to be made of a Parquet file: the answer stands below `reward_model` there.
 std::string rows_of(Pass& p, const std::string& path) {
   if (!path.ends_with(kParquet)) return path;
-  const std::string rows = path.substr(0, path.size() - kParquet.size()) + ".jsonl";
+  std::string rows = path.substr(0, path.size() - kParquet.size()) + ".jsonl";
   p.out.leave_out("data.train_files",
                   fmt::format("rows with the answer in a column of its own are read; make them once, of each file, as "
                               "in docs/from_verl.md: {} of {}",
