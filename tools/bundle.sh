@@ -23,7 +23,7 @@ cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
 theirs='ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp.*|linux-vdso'
 theirs="^($theirs|libtorch.*|libc10.*|libcu.*|libnv.*|libnccl.*|libhexad.*)\.so"
 zmq=libzmq.so.5  # which hexad opens with its first socket
-cp -L "$(ldconfig -p | awk -v name="$zmq" '$1 == name {print $NF; exit}')" "$dest/lib/$zmq"
+cp -L "$(awk -v name="$zmq" '$1 == name {print $NF; exit}' <<< "$(ldconfig -p)")" "$dest/lib/$zmq"
 for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so "$dest/lib/$zmq"; do
   ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'
 done | sort -u | while read -r name path; do

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <set>
+#include <span>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
@@ -144,7 +144,7 @@ std::optional<Store::Found> Store::newest_intact(const std::function<void(const 
   if (damaged.empty()) return std::nullopt;
   std::string text;
   constexpr size_t kMostNamed = 10;
-  for (const auto& [bad, what] : damaged | std::views::take(kMostNamed))
+  for (const auto& [bad, what] : std::span(damaged).first(std::min(damaged.size(), kMostNamed)))
     text += fmt::format("\n  {}: {}", bad.string(), what);
   if (damaged.size() > kMostNamed) text += fmt::format("\n  and {} older ones", damaged.size() - kMostNamed);
   fail(ErrorKind::data,

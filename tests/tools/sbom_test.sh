@@ -12,8 +12,10 @@ fail() { printf '%s\n' "$*"; failed=1; }
 build=$work/build
 mkdir -p "$build/bin" "$build/lib/hexad/plugins"
 printf 'CMAKE_PROJECT_VERSION:STATIC=1.2.3\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\n' "$work" > "$build/CMakeCache.txt"
-zlib=$(ldconfig -p | awk '$1 == "libz.so.1" {print $NF; exit}')
-zmq=$(ldconfig -p | awk '$1 == "libzmq.so.5" {print $NF; exit}')
+cached=$(ldconfig -p)  # whole: who writes into a pipe that is closed early fails
+library() { awk -v name="$1" '$1 == name {print $NF; exit}' <<< "$cached"; }
+zlib=$(library libz.so.1)
+zmq=$(library libzmq.so.5)
 printf 'const char* zlibVersion(void);\nconst char* ours(void) { return zlibVersion(); }\n' > "$work/ours.c"
 cc -shared -fPIC -o "$build/lib/libours.so" "$work/ours.c" -Wl,--no-as-needed "$zlib"
 printf 'const char* ours(void);\nconst char* opened = "libzmq.so.5";\nint main(void) { return !ours() || !opened; }\n' \
