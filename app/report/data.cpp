@@ -135,6 +135,13 @@ std::optional<Tokens> tokens_of(const Json& line) {
                 count};
 }
 
+// Log-probs that a run did not compute are null in its log; an older version wrote zeros, which no rollout has.
+bool are_computed(const Tokens& tokens) {
+  const auto is_zero = [](const Json& value) { return value.is_number() && value.get<double>() == 0; };
+  return tokens.train && !(tokens.rollout && std::ranges::all_of(*tokens.train, is_zero) &&
+                           !std::ranges::all_of(*tokens.rollout, is_zero));
+}
+
 void add_tokens(Json& sample, const Tokens& tokens) {
   const size_t shown = tokens.count - tokens.first, kept = kTokensAtStart + kTokensAtEnd;
   const size_t left_out = shown > kept ? shown - kept : 0;
@@ -149,7 +156,7 @@ void add_tokens(Json& sample, const Tokens& tokens) {
   }
   sample["tokens"] = std::move(texts);
   sample["written"] = std::move(written);
-  sample["train"] = std::move(train);
+  sample["train"] = are_computed(tokens) ? std::move(train) : Json();
   sample["rollout"] = std::move(rollout);
   if (left_out > 0) sample["left_out"] = {{"at", kTokensAtStart}, {"count", left_out}};
 }
@@ -166,6 +173,17 @@ std::string prompt_of(const Json& line, const std::string& response, const std::
   prompt = text_of(line, "content");
   if (prompt.ends_with(response)) prompt.resize(prompt.size() - response.size());
   return prompt;
+}
+
+// What a person asks of a reward: what was wanted, what it was made of, and why the sample may not have counted.
+void add_verdict(Json& sample, const Json& line) {
+  if (const std::string expected = text_of(line, "expected_answer"); !expected.empty())
+    sample["expected"] = shortened(expected);
+  const auto components = line.find("components");
+  if (components != line.end() && components->is_object()) sample["components"] = *components;
+  const auto truncated = line.find("truncated"), mask = line.find("sample_loss_mask");
+  if (truncated != line.end() && *truncated == true) sample["truncated"] = true;
+  if (mask != line.end() && mask->is_number() && mask->get<double>() == 0) sample["left_loss"] = true;
 }
 
 }  // namespace
@@ -196,6 +214,7 @@ Json report_sample(const Json& line, int64_t step, size_t row) {
   if (const auto length = response_length(line)) sample["length"] = *length;
   sample["prompt"] = shortened(prompt_of(line, response, tokens));
   sample["response"] = shortened(response);
+  add_verdict(sample, line);
   if (!tokens || tokens->first == tokens->count) return sample;
   sample["advantage"] = four_digits(list_of(line, "advantages", tokens->count), tokens->first);
   add_tokens(sample, *tokens);

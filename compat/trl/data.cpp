@@ -110,10 +110,10 @@ void translate_rewards(Pass& p) {
   if (!others.empty() || !math)
     p.out.leave_out(
         "reward_funcs",
-        fmt::format("{}. `hexad plugin new reward_python my_reward` writes a script for one of yours, and "
-                    "env: {{my_reward: {{command: [python3, my_reward/my_reward.py]}}}} starts it "
-                    "(docs/rewards.md)",
-                    others.empty() ? "none is named in the file" : joined(others) + ": Python inside of TRL"));
+        fmt::format(
+            "{}. A function of yours in a file of its own is called as TRL calls it: env: {{my_reward: {{python: "
+            "my_reward.py}}}} (docs/rewards.md)",
+            others.empty() ? "none is named in the file" : joined(others) + ": Python inside of TRL"));
   if (p.args.value("reward_weights"))
     p.out.leave_out("reward_weights", "env.NAME.rewards has a weight for each reward (docs/rewards.md)");
   const std::string env = math ? "math" : "exact_answer";

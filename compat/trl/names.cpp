@@ -129,7 +129,7 @@ constexpr config::OtherName kNames[] = {
      "is not available: responses are drawn from the probabilities that training sees"},
     {"TRL", "report_to", "logger.tensorboard_enabled"},
     {"TRL", "resume_from_checkpoint", "checkpointing.resume_if_exists"},
-    {"TRL", "reward_funcs", "env", "a program that scores, or a built-in reward: docs/rewards.md"},
+    {"TRL", "reward_funcs", "env", "env.NAME.python: FILE.py, or a built-in reward: docs/rewards.md"},
     {"TRL", "reward_model_name_or_path", "",
      "a reward model is no reward here; one behind a server is: docs/plugins/http_reward.md"},
     {"TRL", "reward_weights", "env.NAME.rewards", "docs/rewards.md"},

@@ -41,19 +41,10 @@ void put_files(Pass& p, const std::string& key, const std::string& to, const std
 void translate_rewards(Pass& p) {
   const std::optional<std::string> path = p.file.text("custom_reward_function.path");
   const std::optional<std::string> name = p.file.text("custom_reward_function.name");
-  std::string env = "math", why;
-  if (path) {
-    env = "exact_answer";
-    why = "a stand-in for the function that is left out: 1 for the answer's text";
-    p.out.leave_out("custom_reward_function.path",
-                    fmt::format("{} of {}: `hexad plugin new reward_python my_reward` writes a script for it, and env: "
-                                "{{my_reward: {{command: [python3, my_reward/my_reward.py]}}}} starts it "
-                                "(docs/rewards.md)",
-                                name.value_or("compute_score"), *path));
-  } else {
+  const std::string env = path ? "my_reward" : "math";
+  if (!path)
     p.out.leave_out("data.reward_fn_key",
                     "verl chooses a reward by each row's data_source; written as mathematics for all of them");
-  }
   p.file.value("data.reward_fn_key");
   const std::string manager = p.file.text("reward_model.reward_manager").value_or("naive");
   if (manager != "naive" && manager != "dapo")
@@ -61,8 +52,9 @@ void translate_rewards(Pass& p) {
   if (p.file.flag("reward_model.enable"))
     p.out.leave_out("reward_model.enable",
                     "a reward model is no reward here; one behind a server is (docs/plugins/http_reward.md)");
-  p.out.set("data.default.env_name", env, why);
+  p.out.set("data.default.env_name", env);
   p.out.set("env." + env, Node::Map{});
+  if (path) p.out.set("env.my_reward.python", *path + ":" + name.value_or("compute_score"));
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ constexpr config::OtherName kVerlNames[] = {
     {"verl", "reward_model.overlong_buffer.penalty_factor", "grpo.reward_shaping.overlong_buffer_penalty"},
     {"verl", "reward_model.", "", "rewards are environments: env, docs/rewards.md"},
     {"verl", "reward_manager.", "", "rewards are environments: env, docs/rewards.md"},
-    {"verl", "custom_reward_function.", "env", "a program that scores: docs/rewards.md"},
+    {"verl", "custom_reward_function.", "env.NAME.python", "FILE.py:FUNCTION: docs/rewards.md"},
     {"verl", "trainer.total_epochs", "grpo.max_num_epochs"},
     {"verl", "trainer.total_training_steps", "grpo.max_num_steps"},
     {"verl", "trainer.nnodes", "cluster.num_nodes"},

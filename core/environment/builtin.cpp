@@ -173,8 +173,8 @@ std::unique_ptr<Environment> make_environment(const std::string& name, const Jso
   for (const auto& known : registry()) names.push_back(known.first);
   std::ranges::sort(names);
   fail(ErrorKind::config,
-       "env_name: unknown environment '{0}'{1}; known: {2}. Your own: give it a program (env.{0}.command), a plugin "
-       "(env.{0}.plugin) or parts (env.{0}.rewards)",
+       "env_name: unknown environment '{0}'{1}; known: {2}. Your own: give it a program (env.{0}.command), a Python "
+       "file (env.{0}.python), a plugin (env.{0}.plugin) or parts (env.{0}.rewards)",
        name, did_you_mean(name, names), joined(names));
 }
 

@@ -35,6 +35,9 @@ struct Reply {
   std::string content, role = "user";
 };
 
+// Of Scores::invalid: the reward says nothing about such a sample. To a weighted sum it adds nothing; alone it is as 1.
+constexpr uint8_t kNotApplicable = 2;
+
 struct Scores {
   std::vector<float> rewards;                            // [samples]
   std::vector<uint8_t> invalid;                          // [samples] 1: could not be scored, must not train

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 std::string kind_of(const std::string& name, const Json& section) {
   std::vector<std::string> kinds;
   for (const auto& entry : section.items()) {
-    for (const char* key : {"plugin", "command", "rewards", "type"}) {
+    for (const char* key : {"plugin", "command", "python", "rewards", "type"}) {
       if (entry.key() == key && !entry.value().is_null()) kinds.push_back(entry.key());
     }
   }
@@ -100,7 +100,8 @@ std::unique_ptr<Environment> make_of_plugin(const std::string& name, const Json&
 std::unique_ptr<Environment> make(const std::string& name, const Json& section, const Services& services) {
   const std::string kind = section.is_object() ? kind_of(name, section) : "";
   if (kind == "plugin") return make_of_plugin(name, section, services);
-  if (kind == "command") return make_program_environment(name, section, services.interrupted);
+  if (kind == "command" || kind == "python")
+    return make_program_environment(name, section, services.interrupted, services.num_steps);
   if (kind == "rewards")
     return make_weighted_sum(
         name, section, [&](const std::string& part, const Json& arguments) { return make(part, arguments, services); });
@@ -128,7 +129,7 @@ void check_section(const std::string& name, const Json& section, const config::C
     fail(ErrorKind::config, "env.{}.plugin: want the name of an environment plugin or a path, got {}", name,
          json_text(section.at("plugin")));
   if (kind == "plugin") return;
-  if (kind == "command") {
+  if (kind == "command" || kind == "python") {
     program_settings(name, section);
   } else if (kind == "rewards") {
     make_weighted_sum(name, section, [&](const std::string& part, const Json& arguments) {

@@ -14,11 +14,12 @@ struct Services {
   plugin::Registry& plugins;
   plugin::Locate locate = {};
   const std::atomic<int>* interrupted = nullptr;  // > 0: slow rewards are given up; null: never
+  int64_t num_steps = 0;                          // of the run, which programs are told; 0: not known
 };
 
-// By the key that `section` has: `plugin`: a plugin; `command`: a program; `rewards`: a weighted sum of parts; else, of
-// the section's name or of `type`, the environment plugin that is installed, whose manifest declares the section's
-// keys, or the built-in one. Throws Error.
+// By the key that `section` has: `plugin`: a plugin; `command`: a program; `python`: a function of a Python file;
+// `rewards`: a weighted sum of parts; else, of the section's name or of `type`, the environment plugin that is
+// installed, whose manifest declares the section's keys, or the built-in one. Throws Error.
 std::unique_ptr<Environment> make(const std::string& name, const nlohmann::ordered_json& section,
                                   const Services& services);
 

@@ -40,6 +40,7 @@ class WeightedSum : public Environment {
       add(part, of_parts.back(), sum);
       add_turns(part, of_parts.back(), sum, replied);
     }
+    leave_out(of_parts, sum);
     for (size_t p = 0; p < parts_.size(); ++p) {
       report_components(parts_[p].name, of_parts[p], sum);
       if (!fill_gaps(samples, of_parts[p], sum.invalid)) continue;
@@ -69,6 +70,7 @@ class WeightedSum : public Environment {
   static void add(const Part& part, const Scores& scores, Scores& sum) {
     const bool makes_invalid = can_make_invalid(part, scores);
     for (size_t i = 0; i < sum.rewards.size(); ++i) {
+      if (scores.invalid[i] == kNotApplicable) continue;
       sum.rewards[i] += static_cast<float>(part.weight * scores.rewards[i]);
       if (makes_invalid) sum.invalid[i] |= scores.invalid[i];
     }
@@ -79,6 +81,16 @@ class WeightedSum : public Environment {
       if (name == "num_reward_failures") sum.metrics[name] += value;
     }
     if (sum.answers.empty()) sum.answers = scores.answers;
+  }
+
+  // Samples about which no part with a weight says anything.
+  void leave_out(const std::vector<Scores>& of_parts, Scores& sum) const {
+    for (size_t i = 0; i < sum.invalid.size(); ++i) {
+      size_t silent = 0, weighted = 0;
+      for (size_t p = 0; p < parts_.size(); ++p)
+        if (parts_[p].weight != 0) ++weighted, silent += of_parts[p].invalid[i] == kNotApplicable;
+      if (weighted > 0 && silent == weighted) sum.invalid[i] = kNotApplicable;
+    }
   }
 
   // The state of a sample has a member for each part that keeps one.
@@ -119,8 +131,9 @@ class WeightedSum : public Environment {
     }
   }
 
-  // A valid sample that this part, of weight 0, could not score gets the mean of those of its group that it could, or
-  // of all: it moves no mean of its group that is reported, and gdpo sees no advantage in it. False: there are none.
+  // A valid sample that this part, of weight 0, could not score, or says nothing about, gets the mean of those of its
+  // group that it could, or of all: it moves no mean of its group that is reported, and gdpo sees no advantage in it.
+  // False: there are none.
   static bool fill_gaps(std::span<const Sample> samples, Scores& part, const std::vector<uint8_t>& invalid) {
     struct Mean {
       double sum = 0, count = 0;

@@ -34,9 +34,15 @@ fs::path next_directory(const fs::path& log_dir) {
 
 RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
     : directory_(next_directory(log_dir)) {
-  AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
-  metrics_.emplace(directory_ / "metrics.jsonl");
-  if (tensorboard) tensorboard_.emplace(directory_);
+  try {
+    AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
+    metrics_.emplace(directory_ / "metrics.jsonl");
+    if (tensorboard) tensorboard_.emplace(directory_);
+  } catch (...) {
+    std::error_code error;
+    fs::remove_all(directory_, error);
+    throw;
+  }
 }
 
 RunLog::~RunLog() {

@@ -22,7 +22,7 @@ using Metrics = std::map<std::string, double>;
 class RunLog {
  public:
   // Makes the directory and writes config.yaml (0600); with `tensorboard`, every step also goes into an event file.
-  // Throws Error(data) if it cannot be written.
+  // Throws Error(data) if it cannot be written, and leaves none.
   RunLog(const std::filesystem::path& log_dir, const std::string& resolved_config, bool tensorboard = false);
   // Tries once more to write what waits, and warns of what was not written.
   ~RunLog();

@@ -45,6 +45,15 @@ std::optional<fs::path> find(Use use, const std::string& key, const std::string&
   }
 }
 
+bool is_absent(Use use, const std::string& name) {
+  const std::optional<Repository> repository = repository_named(kind_of(use), name);
+  std::error_code unreadable;
+  if (!repository || repository->id.find('/') == std::string::npos || is_like_path(repository->id)) return false;
+  if (!is_revision(repository->revision) || fs::exists(name, unreadable)) return false;
+  const fs::path cache = cache_folder();
+  return cache.empty() || !fs::is_directory(cache / repository->folder(), unreadable);
+}
+
 fs::path model_folder(const std::string& name) {
   std::error_code unreadable;
   if (fs::is_directory(name, unreadable)) return name;

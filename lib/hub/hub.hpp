@@ -16,6 +16,10 @@ enum class Use { model, weights, tokenizer, data };
 // part; both begin with `key`, and end with the line that fetches what is missing.
 std::optional<std::filesystem::path> find(Use use, const std::string& key, const std::string& name);
 
+// Whether `name` can be the Hub's alone, and the cache has no repository of this name: it may be fetched still. A name
+// without owner is taken for that of a folder.
+bool is_absent(Use use, const std::string& name);
+
 // For who only looks: a folder of the name, else the snapshot, else the name. Throws nothing of its own.
 std::filesystem::path model_folder(const std::string& name);
 

@@ -70,10 +70,7 @@ class Reads {
       return add_program(fs::absolute(word, none));
     }
     if (word.find('/') != word.npos) return;
-    for (const std::string& folder : parts(variable("PATH"), ":")) {
-      const fs::path program = fs::path(folder) / word;
-      if (fs::is_regular_file(program, none) && ::access(program.c_str(), X_OK) == 0) return add_program(program);
-    }
+    if (const std::string program = program_file(word); !program.empty()) add_program(program);
   }
   void add_folder(const fs::path& folder) {
     if (!is_wide(folder)) add(folder);
@@ -119,6 +116,22 @@ std::string temporary_folder() {
   std::error_code none;
   const std::string named = variable("TMPDIR");
   return !named.empty() && fs::is_directory(named, none) ? fs::absolute(named, none).string() : "/tmp";
+}
+
+std::string program_file(const std::string& name) {
+  const auto can_run = [](const fs::path& file) {
+    std::error_code none;
+    return fs::is_regular_file(file, none) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != name.npos) return can_run(name) ? name : "";
+  std::string rest = variable("PATH");
+  for (;;) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const fs::path file = fs::path(end == 0 ? "." : rest.substr(0, end)) / name;  // an empty one is our working folder
+    if (can_run(file)) return file;
+    if (end == rest.size()) return "";
+    rest.erase(0, end + 1);
+  }
 }
 
 Sandbox sandbox_of(const std::vector<std::string>& command, bool strict) {

@@ -10,6 +10,10 @@ namespace hexad::process {
 // TMPDIR, or /tmp where that is not set or no folder.
 std::string temporary_folder();
 
+// The file that is run as this program: the name itself where it has a '/', or the first of that name on PATH; empty
+// where there is none that can be run.
+std::string program_file(const std::string& name);
+
 // The sandbox of a program that is started in our working folder. It writes there, and an ordinary one in
 // temporary_folder() too. A strict one reads
 // - files and folders that a word of the command names, and the folders in which such files are,

@@ -192,3 +192,52 @@ TEST_CASE("a configuration that is not there is answered with the nearest file")
   says(toy::run({"train", near}).err, near + ": no such file, did you mean " + toy.config + "?");
   says(toy::run({"train", "/nowhere/nothere.yaml"}).err, "/nowhere/nothere.yaml: no such file\n");
 }
+
+TEST_CASE("config check looks for the model, its tokenizer and the data as a run does") {
+  const Toy toy;
+  const std::string nowhere = (toy.dir / "nowhere").string();
+  toy.refused({"policy.model_name=" + nowhere}, "error: policy.model_name: no such directory: '" + nowhere + "'");
+  toy.refused({"policy.model_name=nowhere"}, "error: policy.model_name: no such directory: 'nowhere'");
+  toy.refused({"policy.model_name=" + toy.dir.path().string()},
+              "error: policy.model_name: " + toy.dir.path().string() + " has no config.json. Wanted: ");
+  toy.refused({"++policy.tokenizer.name=" + nowhere}, "policy.tokenizer.name: no directory '" + nowhere + "'");
+  toy.refused({"++policy.tokenizer.chat_template=mine"}, "policy.tokenizer.chat_template: 'mine' is no template, and ");
+  const auto told = [&](const Arguments& overrides, const std::string& words) {
+    const Ended check = toy.run({"config", "check"}, overrides);
+    CHECK_MESSAGE(check.code == 0, check.out);
+    says(check.out, words);
+    CHECK(toy.run({"train"}, overrides).code == 2);
+    CHECK_FALSE(toy::fs::exists(toy.dir / "logs"));
+  };
+  toy.refused({"++policy.tokenizer.name=" + toy.dir.write("broken/tokenizer.json", "{").parent_path().string()},
+              "broken/tokenizer.json");
+  // What may well be there where the run will be.
+  const std::string bare = toy.dir.write("bare/config.json", R"({"model_type": "llama"})").parent_path().string();
+  told({"policy.model_name=" + bare}, "notice: policy.tokenizer: " + bare + "/tokenizer.json");
+  told({"policy.model_name=meta-llama/Llama-9.9-1B"}, "notice: policy.model_name: no such directory: ");
+  const std::string data = "+data.train={dataset_name: ResponseDataset, env_name: exact_answer, data_path: ";
+  told({"~data.train", data + "nope.jsonl}"}, "notice: data.train: there is no such file or folder here: nope.jsonl");
+  told({"~data.train", data + "owner/rows}"}, "Fetch it: hf download owner/rows --repo-type dataset");
+}
+
+TEST_CASE("starts that are refused leave no folder, whatever part of the run refuses") {
+  const Toy toy;
+  const auto refused = [&](const Arguments& overrides, const std::string& words) {
+    const Ended run = toy.run({"train"}, overrides);
+    CHECK(run.code == 2);
+    says(run.err, words);
+    CHECK_FALSE(toy::fs::exists(toy.dir / "logs"));
+    CHECK_FALSE(toy::fs::exists(toy.dir / "checkpoints"));
+  };
+  const std::string data = "+data.train={dataset_name: ResponseDataset, env_name: exact_answer, data_path: ",
+                    rows = toy.dir.write("rows.jsonl", "{oops\n").string();
+  refused({"~data.train", data + rows + "}"}, "rows.jsonl:1: ");
+  refused({"data.train.size=4"}, "num_prompts_per_step");
+  refused({"++env.r={command: [sh, -c, exit 1]}", "data.train.env_name=r"}, "has never answered");
+  // Others of the same folder stay, and their numbers.
+  REQUIRE(toy.run({"train"}, {"grpo.max_num_steps=1"}).code == 0);
+  CHECK(toy.run({"train", "--fresh"}, {"~data.train", data + rows + "}"}).code == 2);
+  CHECK(toy::fs::exists(toy.dir / "logs/exp_001/metrics.jsonl"));
+  CHECK_FALSE(toy::fs::exists(toy.dir / "logs/exp_002"));
+  CHECK(toy::fs::exists(toy.dir / "checkpoints/step_1/training_info.json"));
+}

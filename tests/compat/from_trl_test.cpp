@@ -249,7 +249,8 @@ TEST_CASE("rewards by TRL's own names; others are Python and are named") {
   const Draft own = grpo("reward_funcs: [my.module.first, second]\nreward_weights: [1.0, 0.5]\n");
   is(own, "env", "{\"exact_answer\":{}}");
   check_says(why(own, "reward_funcs"),
-             "my.module.first, second: Python inside of TRL. `hexad plugin new reward_python");
+             "my.module.first, second: Python inside of TRL. A function of yours in a file of its own is called as TRL "
+             "calls it: env: {my_reward: {python: my_reward.py}} (docs/rewards.md)");
   check_says(why(own, "reward_weights"), "env.NAME.rewards");
   check_says(why(grpo(""), "reward_funcs"), "none is named in the file");
 }

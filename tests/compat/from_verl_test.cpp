@@ -211,9 +211,10 @@ TEST_CASE("rollouts, rows and rewards") {
   is(draft, "data.train.0.data_path", "\"a.jsonl\"");
   is(draft, "data.train.1.max_samples", "50");
   check_says(why(draft, "data.train_files"), "a.jsonl of a.parquet");
-  check_says(why(draft, "custom_reward_function.path"),
-             "compute_score of my.py: `hexad plugin new reward_python my_reward`");
-  is(draft, "env", "{\"exact_answer\":{}}");
+  is(draft, "data.default.env_name", "\"my_reward\"");
+  is(draft, "env", "{\"my_reward\":{\"python\":\"my.py:compute_score\"}}");
+  is(verl({"custom_reward_function.path=my.py", "custom_reward_function.name=score"}), "env.my_reward.python",
+     "\"my.py:score\"");
   const Draft sglang = verl({kRollout + "name=sglang"});
   is(sglang, "policy.generation.backend", "\"native\"");
   is(sglang, "env", "{\"math\":{}}");

@@ -80,7 +80,7 @@ TEST_CASE("names of TRL and OpenRLHF that have no counterpart say so") {
   CHECK(resolve_error({"lora_r=8"}) ==
         "override 'lora_r=8': there is no key lora_r; TRL's lora_r: low-rank adapters are not available; all weights "
         "are trained");
-  check_says(resolve_error({"reward_funcs=[a]"}), "TRL's reward_funcs is env (a program that scores");
+  check_says(resolve_error({"reward_funcs=[a]"}), "TRL's reward_funcs is env (env.NAME.python: FILE.py");
   check_says(resolve_error({"micro_train_batch_size=1"}),
              "OpenRLHF's micro_train_batch_size is policy.train_micro_batch_size");
   check_says(resolve_error({"algo.kl.init_coef=1"}),

@@ -171,6 +171,21 @@ TEST_CASE("models and arithmetic that the native generator cannot run are refuse
               {{{fp8, corrected}, "'fp8' needs a dense model; nearest: bfloat16", {own + "precision=bfloat16"}}});
 }
 
+TEST_CASE("models that are of no family here are refused by what their config.json says") {
+  const std::string type = "/policy.hf_config_overrides={model_type: ",
+                    act = "/policy.hf_config_overrides={hidden_act: ";
+  const std::string vllm = "/policy.generation.backend=vllm";
+  check_rules(kDense,
+              {{{type + "nosuch_text}", vllm},
+                "config.json: model_type 'nosuch_text' is not supported; known families: [llama, mistral, qwen2, ",
+                {type + "llama}", vllm}},
+               {{type + "nosuch_text}"},
+                "policy.generation.backend: got native, which does not run model_type 'nosuch_text'; known families: ",
+                {type + "mistral}"}},
+               {{type + "null}"}, "config.json: 'model_type' is missing", {type + "qwen2}"}},
+               {{act + "gelu}"}, "config.json: hidden_act 'gelu' is not supported; wanted silu", {act + "silu}"}}});
+}
+
 TEST_CASE("what vLLM's servers are refused for is refused before the run") {
   const std::string vllm = "/policy.generation.backend=vllm", at = "/policy.generation.", own = at + "vllm_cfg.";
   check_rules(

@@ -68,18 +68,11 @@ TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 TEST_CASE("the page for those who know TRL runs as it stands, and its model learns") {
   const toy::TempDir dir;
   const std::string printed = run_page(dir, "docs/from_trl.md", 6);
-  CHECK(contains(printed, "{\"id\": 0, \"reward\": 1.0}\n"));
   const auto rewards = values(dir / "my_run/logs/exp_001", "train/reward");
   CHECK(rewards.front() < 0.3);
   CHECK(rewards.back() > 0.8);
   CHECK(contains(printed, "\nc\n"));  // the first letter of cab
   CHECK(toy::fs::exists(dir / "my_run/model/config.json"));
-
-  const auto score = blocks("python", "docs/from_trl.md");  // what the page says that sed makes
-  REQUIRE(score.size() == 1);
-  const size_t last = score[0].rfind("    return");
-  REQUIRE(last != std::string::npos);
-  CHECK(contains(toy::read_text(dir / "my_reward/my_reward.py"), score[0].substr(last)));
 }
 
 TEST_CASE("the page of SFT, DPO and reward models runs as it stands, and a file of one's own is learned") {

@@ -53,8 +53,9 @@ TEST_CASE("the page of rewards tells what works") {
   }
 
   const auto python = blocks("python");
-  REQUIRE(python.size() == 1);
-  dir.write("server.py", python[0]);
+  REQUIRE(python.size() == 2);
+  dir.write("my_trl_reward.py", python[0]);
+  dir.write("server.py", python[1]);
   const std::string port = std::to_string(test_support::free_port());
   const auto here = [&](std::string text) { return replaced(std::move(text), "8080", port); };
   const bool plugin = fs::exists(toy::hexad().parent_path().parent_path() / "lib/hexad/plugins/libhttp_reward.so");
@@ -74,5 +75,5 @@ TEST_CASE("the page of rewards tells what works") {
     if (server) CHECK_MESSAGE(contains(said, "{\"id\": 0, \"reward\": 1.0}"), said);
     ++trained;
   }
-  CHECK(trained == (plugin ? 4 : 3));
+  CHECK(trained == (plugin ? 5 : 4));
 }

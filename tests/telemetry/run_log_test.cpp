@@ -88,6 +88,14 @@ TEST_CASE("a directory that cannot be made is an error of logger.log_dir") {
   CHECK(contains(error_of([&] { RunLog(dir / "file/logs", ""); }), "logger.log_dir: cannot make "));
 }
 
+TEST_CASE("a directory whose files find no room is not left behind") {
+  const toy::TempDir dir;
+  const SmallDisk disk(dir / "disk", 8 << 10);
+  if (!disk) return test_report::skipped("no disk can be mounted here");
+  SAYS(error_of([&] { RunLog(dir / "disk", std::string(64 << 10, 'x')); }), "No space left on device");
+  CHECK(toy::fs::is_empty(dir / "disk"));
+}
+
 TEST_CASE("one object a step, in a line of its own that is there at once") {
   const toy::TempDir dir;
   RunLog log(dir.path(), "");

@@ -8,9 +8,10 @@ function tiles(run) {
         has = name => values(run, name).length > 0;
   const change = (label, name) => has(name) && tile(label, `${brief(first(name))} → ${brief(final(run, name))}`);
   const validation = (label, name, best) => {
-    const all = values(run, name);
+    const all = values(run, name), steps = run.steps.filter((_, row) => (run.series[name] || [])[row] !== null);
     if (!all.length) return;
-    tile(`${label}, best ${brief(best(...all))}`, `${brief(all[0])} → ${brief(all[all.length - 1])}`);
+    const when = all.length > 1 ? `, step ${steps[0]} to ${steps[all.length - 1]}` : "";
+    tile(`${label}, best ${brief(best(...all))}${when}`, `${brief(all[0])} → ${brief(all[all.length - 1])}`);
   };
   change("reward, first and last 10 steps", "train/reward");
   // Of a policy gradient the loss says little.

@@ -15,8 +15,25 @@ function wantedSamples(run) {
     .filter(
       s => (step === "" || s.step === +step) && !(s.reward < from) && !(s.reward > to) &&
         (isNaN(from) && isNaN(to) || typeof s.reward === "number") &&
-        (text === "" || (s.prompt + s.response).toLowerCase().includes(text)))
+        (text === "" || (s.prompt + s.response + (s.expected || "")).toLowerCase().includes(text)))
     .sort(orders[find("sample_order").value]);
+}
+
+// Why a sample has its reward, and what the training makes of it.
+function verdict(sample) {
+  const parts = Object.entries(sample.components || {}).map(([name, value]) => `${name} ${short(value)}`);
+  const scored = typeof sample.reward === "number", words = [scored ? `reward ${short(sample.reward)}` : "not scored"];
+  if (scored && parts.length) words.push(`of ${parts.join(", ")}`);
+  if (sample.truncated) words.push("cut off by the token limit");
+  if (!scored)
+    words.push("counts nowhere");
+  else if (sample.left_loss)
+    words.push("left out of the loss");
+  else if (sample.advantage === 0)
+    words.push("advantage 0: no better or worse than the others of its prompt, and teaches nothing");
+  else if (typeof sample.advantage === "number")
+    words.push(`advantage ${short(sample.advantage)}: made ${sample.advantage > 0 ? "more" : "less"} likely`);
+  return words.join("; ");
 }
 
 function sampleCard(sample, open) {
@@ -24,7 +41,7 @@ function sampleCard(sample, open) {
   const head = node("summary", {}, fact("step", String(sample.step)), fact("reward", short(sample.reward)));
   if (typeof sample.advantage === "number") head.append(fact("advantage", short(sample.advantage)));
   if (typeof sample.length === "number") head.append(fact("tokens", String(sample.length)));
-  if (sample.tokens) head.append(fact("worst mismatch", short(worst(sample))));
+  if (sample.tokens) head.append(fact("worst mismatch", sample.train ? short(worst(sample)) : "not computed"));
   head.append(node("span", {class: "first_line"}, visible(sample.response).trim().slice(0, 200)));
   const card = node("details", {class: "sample"}, head);
   card.addEventListener("toggle", () => {  // tokens are many: made when they are looked at

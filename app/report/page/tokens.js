@@ -9,15 +9,18 @@ function visible(text) {
     return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16)}⟩`;
   });
 }
-const mismatch = (sample, i) =>
-  sample.train[i] === null || sample.rollout[i] === null ? 0 : Math.abs(sample.train[i] - sample.rollout[i]);
+// Without prev_logprobs, which some runs do not compute, there is none.
+const mismatch = (sample, i) => {
+  if (!sample.train || sample.train[i] === null || sample.rollout[i] === null) return 0;
+  return Math.abs(sample.train[i] - sample.rollout[i]);
+};
 const worst = sample => (sample.tokens || []).reduce((most, _, i) => Math.max(most, mismatch(sample, i)), 0);
 
 // 0 to 1: nothing below 0.001 nat, full at 1 nat, logarithmic between; what rounding alone does stays pale.
 const heat = difference => difference <= 1e-3 ? 0 : Math.min(1, (Math.log10(difference) + 3) / 3) ** 1.5;
 const shades = {
   mismatch: (sample, i) => heat(mismatch(sample, i)),
-  surprise: (sample, i) => Math.min(1, -(sample.rollout[i] ?? sample.train[i] ?? 0) / 8),
+  surprise: (sample, i) => Math.min(1, -(sample.rollout[i] ?? sample.train?.[i] ?? 0) / 8),
   none: () => 0,
 };
 const scales = {
@@ -29,9 +32,10 @@ function tokenTip(sample, i) {
   const lines = [tipLine(JSON.stringify(visible(sample.tokens[i])), "")];
   if (!sample.written[i]) return [...lines, tipLine("not written by the model, not in the loss", "")];
   const probability = x => x === null ? "–" : `${x.toFixed(4)} (p ${Math.exp(x).toFixed(4)})`;
+  lines.push(tipLine("generation_logprobs", probability(sample.rollout[i])));
+  if (!sample.train) return [...lines, tipLine("prev_logprobs", "not computed")];
   return [
-    ...lines, tipLine("generation_logprobs", probability(sample.rollout[i])),
-    tipLine("prev_logprobs", probability(sample.train[i])), tipLine("mismatch", short(mismatch(sample, i)))
+    ...lines, tipLine("prev_logprobs", probability(sample.train[i])), tipLine("mismatch", short(mismatch(sample, i)))
   ];
 }
 
@@ -56,11 +60,12 @@ function tokenNodes(sample, shade) {
 function transcript(sample, colouring) {
   const box = node("div", {class: "transcript"});
   box.append(node("span", {class: "role"}, "prompt"), node("span", {class: "prompt"}, visible(sample.prompt)));
-  if (!sample.tokens) {
+  if (sample.tokens)
+    box.append(...tokenNodes(sample, shades[colouring]));
+  else
     box.append(node("span", {class: "role"}, "response"), visible(sample.response));
-    return box;
-  }
-  box.append(...tokenNodes(sample, shades[colouring]));
+  if (sample.expected) box.append(node("span", {class: "role"}, "expected answer"), visible(sample.expected));
+  box.append(node("span", {class: "role"}, "verdict"), verdict(sample));
   box.addEventListener("pointermove", event => {
     const i = event.target.dataset?.i;
     if (i === undefined)
@@ -73,7 +78,9 @@ function transcript(sample, colouring) {
 }
 
 function drawScale(colouring) {
-  const scale = scales[colouring];
+  const scale = scales[colouring], withTokens = view.run.samples.filter(sample => sample.tokens);
+  if (colouring === "mismatch" && withTokens.length && withTokens.every(sample => !sample.train))
+    return find("scale").replaceChildren("not computed: nothing in this run needs prev_logprobs");
   find("scale").replaceChildren(...(
     scale ?
       [`${scale[0]}: ${scale[1]}`, node("span", {class: "gradient"}), `${scale[2]}; dotted: not written by the model`] :

@@ -35,13 +35,13 @@ std::string explained(const rollout::Rollout& rollout, const std::vector<int64_t
     return fmt::format(
         "no sample is in the loss ({} of {} were cut off at policy.generation.max_new_tokens), so that nothing is "
         "learnt. For example: {}. If answers need more room, raise policy.generation.max_new_tokens; "
-        "grpo.overlong_filtering and grpo.seq_logprob_error_threshold take samples out",
+        "grpo.overlong_filtering and grpo.seq_logprob_error_threshold take samples out (docs/metrics.md)",
         std::ranges::count(rows, 1, [&](int64_t each) { return truncated[each]; }), rows.size(), sample);
   return fmt::format(
       "the rewards of each prompt's samples are all equal, so that no sample has an advantage and rewards teach "
       "nothing. For example: {}. If that verdict is wrong, look at env.{} and at the column of answers (output_key of "
       "the dataset); if it is right, the task is too hard or too easy: take other prompts, more samples of each "
-      "(grpo.num_generations_per_prompt), or a reward that tells better answers from worse ones",
+      "(grpo.num_generations_per_prompt), or a reward that tells better answers from worse ones (docs/metrics.md)",
       sample, rollout.prompts[static_cast<size_t>(row)]->env_name);
 }
 

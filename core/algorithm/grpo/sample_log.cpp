@@ -34,18 +34,22 @@ void log_samples(const Grpo& run, const rollout::Rollout& rollout, int64_t step)
   const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
   const std::vector<bool> with_texts = rows_with_texts(batch.size());
   const std::vector<float> valid = scored(batch);
+  const bool has_prev = needs_prev_logprobs(run.config, run.policy.loss_needs());  // else they are zeros
   std::vector<nlohmann::ordered_json> lines;
   for (int64_t i = 0; i < batch.size(); ++i) {
     lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
                      {"response", rollout.responses[i]},
+                     {"expected_answer", rollout.prompts[i]->answer},
                      {"rewards", valid[i] != 0 ? Json(batch.row<float>("rewards", i)[0]) : Json()},
+                     {"truncated", batch.row<uint8_t>("truncated", i)[0] != 0},
                      {"input_lengths", batch.length(i)},
                      {"token_ids", list(batch.row<int64_t>("input_ids", i))},
                      {"token_loss_mask", list(batch.row<float>("token_mask", i))},
                      {"sample_loss_mask", batch.row<float>("sample_mask", i)[0]},
                      {"advantages", list(batch.row<float>("advantages", i))},
                      {"generation_logprobs", list(batch.row<float>("generation_logprobs", i))},
-                     {"prev_logprobs", list(batch.row<float>("prev_logprobs", i))}});
+                     {"prev_logprobs", has_prev ? list(batch.row<float>("prev_logprobs", i)) : Json()}});
+    for (const auto& [name, values] : rollout.components) lines.back()["components"][name] = values[i];
     if (with_texts[static_cast<size_t>(i)])
       lines.back()["tokens"] = token_texts(run.text, batch.row<int64_t>("input_ids", i));
   }

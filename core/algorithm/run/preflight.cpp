@@ -10,6 +10,7 @@
 #include "core/environment/make.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
+#include "lib/hub/hub.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -79,7 +80,8 @@ void check_environment(const Node& root, const config::EnvConfig& sections, cons
     }
     problems.push_back({Problem::Severity::error, used.location, used.key,
                         fmt::format("unknown environment '{0}'{1}; known: {2}. Your own: give it a program "
-                                    "(env.{0}.command), a plugin (env.{0}.plugin) or parts (env.{0}.rewards)",
+                                    "(env.{0}.command), a Python file (env.{0}.python), a plugin (env.{0}.plugin) or "
+                                    "parts (env.{0}.rewards)",
                                     used.name, did_you_mean(used.name, known), joined(known))});
     return;
   }
@@ -95,6 +97,18 @@ void check_environment(const Node& root, const config::EnvConfig& sections, cons
       problem.message = std::string(error.what()).substr(std::string("env_name: ").size());
     }
     problems.push_back(std::move(problem));
+  }
+}
+
+// A name of the Hub may well be in the cache of the machine that will run it: of that, a notice.
+void check_model(const Node& root, std::vector<Problem>& problems) {
+  const Node *name = root.find("policy.model_name"), *seed = root.find("policy.random_init_seed");
+  if (!name || !name->is_string()) return;
+  try {
+    find_model(name->as_string(), !seed || seed->is_null());
+  } catch (const Error& error) {
+    problems.push_back(problem_of(root, error.what()));
+    if (hub::is_absent(hub::Use::model, name->as_string())) problems.back().severity = Problem::Severity::notice;
   }
 }
 
@@ -132,6 +146,7 @@ std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, 
   } catch (const Error& error) {
     problems.push_back(problem_of(root, error.what()));
   }
+  check_model(root, problems);
   return problems;
 }
 
@@ -151,10 +166,11 @@ void require_ready(config::Resolved& resolved, bool launched) {
       resolved.notices.push_back(std::move(*here));
   }
   std::vector<std::string> lines;
-  for (const Problem& problem : problems) lines.push_back(problem.key.empty() ? problem.message : problem.text());
+  for (Problem& problem : problems) {
+    problem.severity = Problem::Severity::error;
+    lines.push_back(problem.key.empty() ? problem.message : problem.text());
+  }
   if (!lines.empty()) throw Error(ErrorKind::config, joined(lines, "\n"));
-  const Node* seed = resolved.root.find("policy.random_init_seed");
-  find_model(resolved.root.as_string("policy.model_name"), !seed || seed->is_null());
 }
 
 }  // namespace hexad::algorithm

@@ -321,9 +321,10 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   const config::RunConfig& config = setup.config;
   rollout::Prompts prompts(config, setup.text.tools());
   plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
-  const rollout::Environments environments =
-      rollout::make_environments(config.env, environment_names_of(config),
-                                 {plugins, locator(setup.resolved.root), &setup.interruption.interrupted});
+  const rollout::Environments environments = rollout::make_environments(
+      config.env, environment_names_of(config),
+      {plugins, locator(setup.resolved.root), &setup.interruption.interrupted,
+       std::min(config.grpo.max_num_steps, config.grpo.max_num_epochs * prompts.steps_per_epoch())});
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
@@ -359,12 +360,21 @@ TrainOutcome train_on_examples(TrainingSetup& setup) {
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption) {
   interruption.begin();
   TrainOutcome outcome;
+  std::optional<TrainingSetup> setup;
   try {
-    TrainingSetup setup(resolved, options, interruption);
-    outcome = setup.config.algorithm == config::Algorithm::grpo ? train_on_rollouts(setup) : train_on_examples(setup);
+    setup.emplace(resolved, options, interruption);
+    outcome =
+        setup->config.algorithm == config::Algorithm::grpo ? train_on_rollouts(*setup) : train_on_examples(*setup);
   } catch (const Interrupted&) {
     if (interruption.has_trained) throw;  // it would have been saved
+  } catch (const Error& error) {
+    // A start that is refused has said all it has to say. Logs of workers and plugins that failed stay.
+    const bool stays = error.exit_code() != 2 || (setup && setup->log.steps() > 0);
+    setup.reset();
+    if (!stays) interruption.take_back();
+    throw;
   }
+  setup.reset();
   outcome.interrupted = interruption.interrupted > 0;
   outcome.is_taken_back = outcome.interrupted && !interruption.has_trained;
   if (outcome.is_taken_back) interruption.take_back();

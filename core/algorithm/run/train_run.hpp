@@ -36,7 +36,8 @@ struct TrainOutcome {
 
 // Runs the algorithm of the configuration. An interruption ends it with its last finished step, which is saved: a step
 // that trains is finished, one that generates or validates is not waited for, and rewards are for a few seconds. Before
-// the first step all that the run has made is taken back. Throws Error.
+// the first step all that the run has made is taken back, and so it is where an Error of configuration, model or data
+// ends a run that has logged nothing. Throws Error.
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption);
 
 // What the block `plugins` says; and where a key of the configuration was written, for messages of plugins.

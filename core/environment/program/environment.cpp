@@ -1,39 +1,24 @@
 #include "core/environment/program/environment.hpp"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <set>
 
 #include "core/environment/arguments.hpp"
 #include "core/environment/program/scoring.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/said/once.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/program_folders.hpp"
+#include "lib/process/python_file.hpp"
 #include "lib/process/secret.hpp"
 
 namespace hexad::environment {
+
+extern const char* const kRewardFile;  // sdk/python/reward_file.py
+
 namespace {
-
-bool executable(const std::filesystem::path& file) {
-  std::error_code none;
-  return std::filesystem::is_regular_file(file, none) && ::access(file.c_str(), X_OK) == 0;
-}
-
-bool found(const std::string& program) {
-  if (program.find('/') != program.npos) return executable(program);
-  const char* variable = std::getenv("PATH");
-  std::string rest = variable ? variable : "";
-  for (;;) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    const std::string folder = rest.substr(0, end);
-    if (executable(std::filesystem::path(folder.empty() ? "." : folder) / program)) return true;
-    if (end == rest.size()) return false;
-    rest.erase(0, end + 1);
-  }
-}
 
 // What the kernel lacks, once in this process; and which variables the program does not see.
 void say_of(const process::Sandbox& sandbox, const std::string& path) {
@@ -59,11 +44,9 @@ class ProgramEnvironment : public Environment {
     Scores scores = scoring.run(interrupted_);
     if (scoring.answered() > 0) ever_answered_ = true;
     if (!samples.empty() && scoring.failed() == samples.size() && !ever_answered_)
-      fail(
-          ErrorKind::config,
-          "{}: the program `{}` has never answered: {}. Try it by hand: it reads a request a line and writes an answer "
-          "a line (docs/rewards.md)",
-          settings_.path, settings_.shown, scores.why_invalid);
+      fail(ErrorKind::config,
+           "{}: the program `{}` has never answered: {}. Try it by hand: docs/rewards.md says what it is asked",
+           settings_.path, settings_.shown, scores.why_invalid);
     return scores;
   }
   bool compares_answer() const override { return false; }  // it knows what it needs
@@ -75,24 +58,45 @@ class ProgramEnvironment : public Environment {
   mutable ProgramPool pool_;
 };
 
+void take_python(const Arguments& arguments, ProgramSettings& settings) {
+  const std::string text = arguments.text("python", ""), interpreter = arguments.text("interpreter", "python3");
+  const process::PythonFunction named = process::python_function(text);
+  if (const std::string why = process::why_unreadable(named); !why.empty())
+    fail(ErrorKind::config, "{}: {}", arguments.path("python"), why);
+  const nlohmann::ordered_json options{{"file", named.file},
+                                       {"function", named.function},
+                                       {"components", settings.components},
+                                       {"conversational", arguments.flag("conversational", false)}};
+  settings.shown = interpreter + " " + text;
+  settings.command = {interpreter, "-c", kRewardFile, json_text(options)};
+  settings.named = {interpreter, named.file};
+}
+
 }  // namespace
 
 std::unique_ptr<Environment> make_program_environment(const std::string& name, const nlohmann::ordered_json& section,
-                                                      const std::atomic<int>* interrupted) {
+                                                      const std::atomic<int>* interrupted, int64_t num_steps) {
   try {
-    return std::make_unique<ProgramEnvironment>(program_settings(name, section), interrupted);
+    return std::make_unique<ProgramEnvironment>(program_settings(name, section, num_steps), interrupted);
   } catch (const ProgramFailed& error) {
-    fail(ErrorKind::config, "env.{}.command: the program {}", name, error.what());
+    fail(ErrorKind::config, "env.{}: the program {}", name, error.what());
   }
 }
 
-ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section) {
-  const Arguments arguments(
-      name, section,
-      {"command", "timeout_s", "startup_timeout_s", "retries", "batch_size", "components", "sandbox", "pass_env"});
-  ProgramSettings settings;
-  settings.path = "env." + name;
-  if (section.at("command").is_string()) {
+ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section, int64_t num_steps) {
+  const bool python = section.contains("python") && !section.at("python").is_null();
+  std::vector<std::string> known = {"timeout_s",  "startup_timeout_s", "retries",  "batch_size",
+                                    "components", "sandbox",           "pass_env", python ? "python" : "command"};
+  if (python) known.insert(known.end(), {"interpreter", "conversational"});
+  const Arguments arguments(name, section, known);
+  ProgramSettings settings{.path = "env." + name, .num_steps = num_steps};
+  settings.components = arguments.texts("components");
+  if (std::set<std::string>(settings.components.begin(), settings.components.end()).size() !=
+      settings.components.size())
+    fail(ErrorKind::config, "{}: a name stands there twice", arguments.path("components"));
+  if (python) {
+    take_python(arguments, settings);
+  } else if (section.at("command").is_string()) {
     settings.shown = arguments.text("command", "");
     settings.command = {"/bin/sh", "-c", settings.shown};
   } else {
@@ -106,24 +110,20 @@ ProgramSettings program_settings(const std::string& name, const nlohmann::ordere
   settings.timeout_s = arguments.seconds("timeout_s", 60);
   settings.startup_timeout_s = arguments.seconds("startup_timeout_s", 60);
   settings.retries = arguments.integer("retries", 1, 0);
-  settings.batch_size = arguments.integer("batch_size", 1, 1);
-  settings.components = arguments.texts("components");
-  if (std::set<std::string>(settings.components.begin(), settings.components.end()).size() !=
-      settings.components.size())
-    fail(ErrorKind::config, "{}: a name stands there twice", arguments.path("components"));
+  settings.batch_size = arguments.integer("batch_size", python ? 0 : 1, 1);
   const std::string sandbox = arguments.choice("sandbox", "default", {"default", "strict", "none"});
   if (sandbox != "none") {
-    settings.sandbox = process::sandbox_of(settings.command, sandbox == "strict");
+    settings.sandbox = process::sandbox_of(python ? settings.named : settings.command, sandbox == "strict");
     settings.sandbox->pass_env = arguments.texts("pass_env");
   } else if (arguments.has("pass_env")) {
     fail(ErrorKind::config, "{}: a program without a sandbox is given every variable; remove the key, or sandbox: none",
          arguments.path("pass_env"));
   }
-  if (!found(settings.command[0]))
+  if (process::program_file(settings.command[0]).empty())
     fail(ErrorKind::config,
          "{}: no program '{}' {}. Give its path (from the folder that hexad is started in), and make the file "
          "executable or name its interpreter first, as [python3, reward.py]",
-         arguments.path("command"), settings.command[0],
+         arguments.path(python ? "interpreter" : "command"), settings.command[0],
          settings.command[0].find('/') == std::string::npos ? "on PATH" : "that can be run");
   return settings;
 }

@@ -53,7 +53,7 @@ Json parse_bounded(std::string_view line) {
 
 }  // namespace
 
-Json request_of(const Sample& sample, int64_t id, int64_t step) {
+Json request_of(const Sample& sample, int64_t id, int64_t step, int64_t num_steps) {
   const bool has_record = sample.metadata && sample.metadata->is_object();
   Json request{{"id", id},
                {"prompt", std::string(sample.prompt)},
@@ -67,6 +67,7 @@ Json request_of(const Sample& sample, int64_t id, int64_t step) {
                {"step", step},
                {"turn", sample.turn}};
   if (sample.state) request["state"] = *sample.state;
+  if (num_steps > 0) request["num_steps"] = num_steps;
   return request;
 }
 
@@ -93,7 +94,9 @@ Answer answer_of(const Json& value, int64_t id, const std::vector<std::string>& 
   Answer answer;
   const auto invalid = value.find("invalid");
   const auto reward = value.find("reward");
-  answer.invalid = (invalid != value.end() && *invalid == true) || (reward != value.end() && reward->is_null());
+  answer.applies = value.value("applies", Json(true)) != false;
+  answer.invalid =
+      !answer.applies || (invalid != value.end() && *invalid == true) || (reward != value.end() && reward->is_null());
   if (answer.invalid) {
     const auto reason = value.find("reason");
     answer.reason =

@@ -39,9 +39,13 @@ ProgramScoring::ProgramScoring(const ProgramSettings& settings, ProgramPool& poo
   scores_.replies.resize(samples.size());
   scores_.states.resize(samples.size());
   for (const std::string& name : settings.components) scores_.components[name].resize(samples.size());
-  for (int64_t id = 0; id < static_cast<int64_t>(samples.size()); ++id) {
-    if (jobs_.empty() || static_cast<int64_t>(jobs_.back().ids.size()) == settings.batch_size) jobs_.emplace_back();
-    jobs_.back().ids.push_back(id);
+  const bool by_group = settings.batch_size == 0;
+  const size_t most =
+      by_group ? (samples.size() + pool.size() - 1) / pool.size() : static_cast<size_t>(settings.batch_size);
+  for (size_t at = 0; at < samples.size(); ++at) {
+    const bool may_end = !by_group || at == 0 || samples[at].group != samples[at - 1].group;
+    if (jobs_.empty() || (may_end && jobs_.back().ids.size() >= most)) jobs_.emplace_back();
+    jobs_.back().ids.push_back(static_cast<int64_t>(at));
   }
 }
 
@@ -121,9 +125,10 @@ void ProgramScoring::replace_if_gone(ProgramPool::Lease& lease) {
 
 std::vector<Answer> ProgramScoring::ask(ProgramPool::Lease& lease, const Job& job) {
   using Json = nlohmann::ordered_json;
-  const bool batched = settings_.batch_size > 1;
+  const bool batched = settings_.batch_size != 1;
   Json request = Json::array();
-  for (const int64_t id : job.ids) request.push_back(request_of(samples_[static_cast<size_t>(id)], id, step_));
+  for (const int64_t id : job.ids)
+    request.push_back(request_of(samples_[static_cast<size_t>(id)], id, step_, settings_.num_steps));
   replace_if_gone(lease);
   Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
@@ -146,6 +151,7 @@ void ProgramScoring::keep(const Job& job, const std::vector<Answer>& answers) {
     for (size_t c = 0; c < settings_.components.size(); ++c)
       scores_.components[settings_.components[c]][at] = answers[i].components[c];
     if (answers[i].invalid) set_invalid(job.ids[i], "the program says that it cannot score it: " + answers[i].reason);
+    if (!answers[i].applies) scores_.invalid[at] = kNotApplicable;
   }
   answered_ += job.ids.size();
   --running_jobs_;

@@ -99,6 +99,63 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
   }
 }
 
+TEST_CASE("where prev_logprobs were not computed the page says so, and shows no mismatch") {
+  if (!has_browser()) return;
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  log.add("train", {{"reward", 1}});
+  log.samples("train_data", 1,
+              {Json{{"content", "ab"},
+                    {"response", "b"},
+                    {"rewards", 1.0},
+                    {"token_ids", {1, 2}},
+                    {"tokens", {"a", "b"}},
+                    {"token_loss_mask", {0.0, 1.0}},
+                    {"generation_logprobs", {0.0, -11.0}},
+                    {"prev_logprobs", nullptr}}});
+  log.end_step(1);
+  report::write_report(log.directory());
+  const std::string page = rendered(log.directory() / "report.html", dir.path());
+  CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+  CHECK(contains(page, "worst mismatch <b>not computed</b>"));
+  CHECK(contains(page, "not computed: nothing in this run needs prev_logprobs"));
+  CHECK_FALSE(contains(page, "style=\"background: rgba(var(--hot)"));
+}
+
+TEST_CASE("a sample has what was expected, its verdict and why") {
+  if (!has_browser()) return;
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  log.add("train", {{"reward", 1}});
+  const auto sample = [](const Json& more) {
+    Json line = {{"content", "ab"},          {"response", "b"},     {"rewards", 0.5},
+                 {"expected_answer", "<b>"}, {"token_ids", {1, 2}}, {"token_loss_mask", {0.0, 1.0}},
+                 {"sample_loss_mask", 1.0},  {"truncated", false},  {"advantages", {0.0, 0.0}}};
+    line.update(more);
+    return line;
+  };
+  log.samples("train_data", 1,
+              {sample({{"components", {{"tests", 1.0}, {"style", 0.0}}}, {"advantages", {1.5, 1.5}}}),
+               sample({{"truncated", true}, {"sample_loss_mask", 0.0}})});
+  log.samples("train_data", 2, {sample({}), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
+  log.end_step(1);
+  log.end_step(2);
+  for (const int step : {1, 2}) {  // two are open
+    report::write_report(log.directory());
+    const std::string page = rendered(log.directory() / "report.html", dir.path());
+    CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+    CHECK(contains(page, ">expected answer</span>&lt;b&gt;<span"));
+    if (step == 1) {  // the newest come first
+      CHECK(contains(page, ">verdict</span>reward 0.5; advantage 0: no better or worse than the others of its prompt"));
+      CHECK(contains(page, ">verdict</span>not scored; counts nowhere<"));
+    } else {
+      CHECK(contains(page, ">verdict</span>reward 0.5; of tests 1, style 0; advantage 1.5: made more likely<"));
+      CHECK(contains(page, ">verdict</span>reward 0.5; cut off by the token limit; left out of the loss<"));
+    }
+    toy::fs::remove(log.directory() / "train_data_step2.jsonl");
+  }
+}
+
 TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it lacks") {
   if (!has_browser()) return;
   const toy::TempDir dir;
@@ -118,8 +175,8 @@ TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it
   CHECK(contains(page, ">steps 81 to 140 in "));
   CHECK(count_of(page, "<div class=\"tile\">") == 4);
   CHECK(contains(page, "<b>0.5 → 0.5</b><span class=\"soft\">loss, first and last 10 steps</span>"));
-  CHECK(contains(page, "<b>0.7 → 0.2</b><span class=\"soft\">validation loss, best 0.2</span>"));
-  CHECK(contains(page, "<b>0.75 → 0.75</b><span class=\"soft\">validation accuracy, best 0.75</span>"));
+  CHECK(contains(page, "<b>0.7 → 0.2</b><span class=\"soft\">validation loss, best 0.2, step 80 to 140</span>"));
+  CHECK(contains(page, "<b>0.75 → 0.75</b><span class=\"soft\">validation accuracy, best 0.75, step 80 to 140</span>"));
   CHECK(contains(page, "id=\"lengths_part\" hidden"));
   CHECK(contains(page, "id=\"samples_part\" hidden"));
   CHECK(in_head(page, "Tokens per second") == "78000");  // smoothed by 0.8

@@ -51,13 +51,39 @@ TEST_CASE("without token texts there are ids; without tokens there is the text")
   CHECK(report_sample(Json::object(), 1, 0).at("reward").is_null());
 }
 
+TEST_CASE("log-probs that a run has not computed are none: null, and the zeros of older logs") {
+  Json line = kLine;
+  line["prev_logprobs"] = nullptr;
+  CHECK(report_sample(line, 1, 0).at("train").is_null());
+  CHECK(report_sample(line, 1, 0).at("rollout").at(0) == -0.1235);
+  line["prev_logprobs"] = std::vector<double>(6, 0.0);
+  CHECK(report_sample(line, 1, 0).at("train").is_null());
+  line["generation_logprobs"] = line["prev_logprobs"];  // a model that is certain: the zeros are right
+  CHECK(report_sample(line, 1, 0).at("train") == Json{0.0, 0.0, nullptr, 0.0});
+}
+
+TEST_CASE("what was expected, the parts of a reward, and why a sample may not have counted") {
+  CHECK_FALSE(report_sample(kLine, 1, 0).contains("expected"));
+  Json line = kLine;
+  line.update(
+      {{"expected_answer", "42"}, {"components", {{"tests", 1.0}}}, {"truncated", true}, {"sample_loss_mask", 0.0}});
+  const Json sample = report_sample(line, 1, 0);
+  CHECK(sample.at("expected") == "42");
+  CHECK(sample.at("components").at("tests") == 1.0);
+  CHECK(sample.at("truncated") == true);
+  CHECK(sample.at("left_loss") == true);
+  line.update({{"expected_answer", 42}, {"components", "none"}, {"truncated", false}, {"sample_loss_mask", 1.0}});
+  for (const char* key : {"expected", "components", "truncated", "left_loss"})
+    CHECK_MESSAGE(!report_sample(line, 1, 0).contains(key), key);
+}
+
 TEST_CASE("columns of other lengths or kinds are passed over") {
   Json line = kLine;
   line["prev_logprobs"] = {1.0};
   line["tokens"] = "text";
   line["advantages"] = nullptr;
   const Json sample = report_sample(line, 1, 0);
-  CHECK(sample.at("train").at(0).is_null());
+  CHECK(sample.at("train").is_null());
   CHECK(sample.at("tokens").at(0) == "#3");
   CHECK(sample.at("advantage").is_null());
 }

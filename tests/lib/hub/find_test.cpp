@@ -203,3 +203,14 @@ TEST_CASE("how a name that is not there is fetched, and what is no name") {
         "; where the Hub's cache is nothing says: HF_HUB_CACHE, HF_HOME and HOME are not set");
   CHECK_FALSE(hub::find(Use::model, "key", "owner/name"));
 }
+
+TEST_CASE("what is in no cache yet is told apart from what is here, in part or wrong") {
+  HubCache cache;
+  for (const char* name : {"owner/name", "owner/name@v1", "Qwen/Qwen2.5-1.5B"})
+    CHECK_MESSAGE(hub::is_absent(Use::model, name), name);
+  for (const char* name : {"/a/b", "./a", "tests/rows", "tests", "nowhere", "owner/name@refs/pr/1", "owner/model.gguf"})
+    CHECK_MESSAGE(!hub::is_absent(Use::model, name), name);
+  cache.ref("models--owner--name", "main", kCommit);  // a snapshot that is not whole is here
+  CHECK_FALSE(hub::is_absent(Use::model, "owner/name"));
+  CHECK(hub::is_absent(Use::data, "owner/name"));
+}

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "lib/base/file.hpp"
 #include "modeling/error.hpp"
+#include "modeling/family/families.hpp"
 #include "tests/modeling/support/temporary_dir.hpp"
 
 namespace hexad::modeling {
@@ -171,6 +173,17 @@ TEST_CASE("errors say where, what and what is known") {
         "config.json: 'mlp_only_layers' is 1, wanted a list of layers");
   check(with(minimal("llama"), {{"eos_token_id", "x"}}),
         "config.json: 'eos_token_id' is \"x\", wanted a token id or a list of them");
+}
+
+// The manifests refuse a model by the list that stands in them, before a worker could.
+TEST_CASE("the families that manifests list are those that there are") {
+  std::string list;
+  for (const Family& family : families()) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", family.model_type);
+  const char* root = std::getenv("HEXAD_SOURCE_DIR");
+  for (const char* plugin : {"dtensor", "megatron", "native"}) {
+    const std::filesystem::path keys = std::filesystem::path(root ? root : ".") / "plugins" / plugin / "keys.yaml";
+    CHECK_MESSAGE(read_file(keys).find("families: \"[" + list + "]\"") != std::string::npos, keys.string());
+  }
 }
 
 TEST_CASE("load_model_config joins the eos ids of both files") {
