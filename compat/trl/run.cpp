@@ -145,11 +145,14 @@ void translate_reports(Pass& p, const std::string& folder) {
   p.out.set_path("logger.log_dir", p.args.text("logging_dir").value_or(folder + "/logs"));
   std::vector<std::string> others;
   for (const std::string& name : p.args.texts("report_to")) {
-    if (name == "tensorboard" || name == "all") p.out.set("logger.tensorboard_enabled", true);
-    if (name != "tensorboard" && name != "all" && name != "none") others.push_back(name);
+    if (name == "tensorboard" || name == "all")
+      p.out.set("logger.tensorboard_enabled", true);
+    else if (name == "wandb" || name == "mlflow" || name == "swanlab" || name == "trackio")
+      p.out.set("logger." + name + "_enabled", true);
+    else if (name != "none")
+      others.push_back(name);
   }
-  if (!others.empty())
-    p.out.leave_out("report_to", joined(others) + ": metrics are in metrics.jsonl and report.html (docs/reports.md)");
+  if (!others.empty()) p.out.leave_out("report_to", joined(others) + ": what there is instead is in docs/trackers.md");
 }
 
 }  // namespace

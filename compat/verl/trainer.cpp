@@ -42,12 +42,20 @@ void translate_reports(Pass& p) {
   p.out.set("logger.log_dir", "logs/" + project + "/" + name, "project_name and experiment_name");
   std::vector<std::string> others;
   for (const std::string& to : p.file.texts("trainer.logger")) {
-    if (to == "tensorboard") p.out.set("logger.tensorboard_enabled", true);
-    if (to != "tensorboard" && to != "console") others.push_back(to);
+    if (to == "console" || !p.file.given("trainer.logger")) continue;  // nobody has asked for wandb, its default
+    const bool is_mlflow = to == "mlflow";
+    if (to == "tensorboard") {
+      p.out.set("logger.tensorboard_enabled", true);
+    } else if (to == "wandb" || to == "swanlab" || to == "trackio" || is_mlflow) {
+      p.out.set("logger." + to + "_enabled", true);
+      p.out.set("logger." + to + (is_mlflow ? ".experiment_name" : ".project"), project);
+      p.out.set("logger." + to + (is_mlflow ? ".run_name" : ".name"), name);
+    } else {
+      others.push_back(to);
+    }
   }
-  if (!others.empty() && p.file.given("trainer.logger"))
-    p.out.leave_out("trainer.logger",
-                    joined(others) + ": metrics are in metrics.jsonl and report.html (docs/reports.md)");
+  if (!others.empty())
+    p.out.leave_out("trainer.logger", joined(others) + ": what there is instead is in docs/trackers.md");
 }
 
 }  // namespace

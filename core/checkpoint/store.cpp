@@ -62,6 +62,7 @@ Json to_json(const TrainingInfo& info) {
                {"weight_version", info.weight_version},
                {"loader", info.loader},
                {"identity", info.identity}};
+  if (!info.run_id.empty()) json["run_id"] = info.run_id;
   for (const auto& [name, value] : info.metrics) json[name] = std::isfinite(value) ? Json(value) : Json();
   if (info.files.empty()) return json;
   json["files"] = to_json(info.files);
@@ -284,6 +285,7 @@ TrainingInfo read_info(const fs::path& directory) {
     if (json.contains("weight_version")) info.weight_version = count_of(json, "weight_version");
     info.loader = json.at("loader");
     info.identity = json.at("identity");
+    info.run_id = json.value("run_id", "");
     for (const auto& [name, value] : json.items()) {
       if (name.find(':') != std::string::npos && value.is_number()) info.metrics[name] = value.get<double>();
     }

@@ -27,6 +27,7 @@ struct TrainingInfo {
   int64_t weight_version = 0;
   nlohmann::ordered_json loader;          // data::LoaderState
   nlohmann::ordered_json identity;        // model, dataset ...: what must not change between save and resume
+  std::string run_id;                     // by which trackers know the run; empty: none has been told of it
   std::map<std::string, double> metrics;  // "val:accuracy", "train:reward" ...: what retention ranks by
   FileSums files;                         // of this checkpoint, but for this one; empty: an older version made it
 };

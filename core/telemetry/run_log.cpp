@@ -55,6 +55,14 @@ RunLog::~RunLog() {
   if (!missing.empty()) spdlog::warn("logger.log_dir: {} lacks {}: there was no room", directory_.string(), missing);
 }
 
+void RunLog::track(const std::vector<config::TrackerConfig>& trackers, const fs::path& scripts, const TrackedRun& run) {
+  trackers_.emplace(trackers, scripts, directory_, run);
+}
+
+void RunLog::end_tracking(const std::string& status) {
+  if (trackers_) trackers_->end(status, directory_ / "report.html");
+}
+
 void RunLog::add(const std::string& prefix, const Metrics& metrics) {
   for (const auto& [name, value] : metrics) step_[prefix + "/" + name] = std::isfinite(value) ? Json(value) : Json();
 }
@@ -67,6 +75,7 @@ void RunLog::end_step(int64_t step) {
   for (const auto& [name, value] : step_.items()) {
     if (value.is_number()) finite[name] = value.get<double>();
   }
+  if (trackers_) trackers_->step(step, now, step_);
   step_ = Json::object();
   lines_.push_back({step, json_text(line) + "\n"});
   write_waiting();
@@ -74,6 +83,7 @@ void RunLog::end_step(int64_t step) {
 }
 
 void RunLog::samples(const std::string& name, int64_t step, const std::vector<Json>& lines) {
+  if (trackers_) trackers_->samples(name, step, lines);
   std::string text;
   for (const Json& line : lines) text += json_text(line) + "\n";
   samples_.push_back({fmt::format("{}_step{}.jsonl", name, step), std::move(text)});

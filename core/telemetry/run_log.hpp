@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/telemetry/trackers.hpp"
 #include "lib/base/file/append_file.hpp"
 #include "lib/tensorboard/event_file.hpp"
 
@@ -30,6 +31,12 @@ class RunLog {
   RunLog& operator=(const RunLog&) = delete;
 
   const std::filesystem::path& directory() const { return directory_; }
+
+  // Starts trackers, which are told of all that is written from now on.
+  void track(const std::vector<config::TrackerConfig>& trackers, const std::filesystem::path& scripts,
+             const TrackedRun& run);
+  // Tells them how the run ended: finished, interrupted, failed; and of report.html where it is there.
+  void end_tracking(const std::string& status);
 
   // Adds metrics of the running step under "prefix/name" ("train", "validation", "timing/train", "performance").
   void add(const std::string& prefix, const Metrics& metrics);
@@ -62,6 +69,7 @@ class RunLog {
   std::filesystem::path directory_;
   std::optional<AppendFile> metrics_;
   std::optional<tensorboard::EventFile> tensorboard_;
+  std::optional<Trackers> trackers_;
   std::deque<Line> lines_;                       // that wait
   std::deque<SampleFile> samples_;               // that wait
   bool full_ = false;                            // it was said, and not yet that there is room again

@@ -1,6 +1,8 @@
 #include "lib/base/random.hpp"
 
 #include <numeric>
+#include <random>
+#include <string_view>
 #include <utility>
 
 namespace hexad {
@@ -35,6 +37,15 @@ std::vector<int64_t> random_permutation(int64_t count, uint64_t seed, uint64_t s
   CounterRandom random(seed, stream);
   for (int64_t i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
   return order;
+}
+
+std::string random_name(size_t length) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device system;
+  std::uniform_int_distribution<size_t> place(0, kCharacters.size() - 1);
+  std::string name;
+  while (name.size() < length) name += kCharacters[place(system)];
+  return name;
 }
 
 }  // namespace hexad

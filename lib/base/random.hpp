@@ -2,6 +2,7 @@
 // but those three has to be saved to repeat it.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace hexad {
@@ -26,5 +27,8 @@ class CounterRandom {
 
 // A uniformly random order of 0..count-1 (Fisher-Yates).
 std::vector<int64_t> random_permutation(int64_t count, uint64_t seed, uint64_t stream);
+
+// So many characters of a-z and 0-9 by the system's random numbers: a name that nobody else takes.
+std::string random_name(size_t length);
 
 }  // namespace hexad

@@ -114,13 +114,13 @@ pid_t spawn(Plan& plan, int report, char* const* arguments, char* const* variabl
   return pid;
 }
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& more,
-                                          const std::optional<Sandbox>& sandbox) {
-  const std::vector<std::string> kept = sandbox ? secrets_of_ours(sandbox->pass_env) : std::vector<std::string>();
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more, const Setup& setup) {
+  std::vector<std::string> kept = setup.sandbox ? secrets_of_ours(setup.sandbox->pass_env) : std::vector<std::string>();
+  kept.insert(kept.end(), setup.withheld.begin(), setup.withheld.end());
   std::vector<std::string> result;
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string text(*entry), name = text.substr(0, text.find('='));
-    if (!more.contains(name) && !std::binary_search(kept.begin(), kept.end(), name)) result.push_back(text);
+    if (!more.contains(name) && std::find(kept.begin(), kept.end(), name) == kept.end()) result.push_back(text);
   }
   for (const auto& [name, value] : more) result.push_back(name + "=" + value);
   return result;
@@ -141,7 +141,7 @@ void ignore_job_signals() {
 
 pid_t start(const Command& command) {
   std::vector<std::string> arguments = command.arguments,
-                           variables = environment_with(command.variables, command.setup.sandbox);
+                           variables = environment_with(command.variables, command.setup);
   Plan plan(command.setup);
   auto [reported, report] = make_pipe();
   const pid_t pid = spawn(plan, report.get(), pointers(arguments).data(), pointers(variables).data());

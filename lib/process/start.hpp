@@ -29,6 +29,8 @@ struct Setup {
   bool adopts_orphans = false;
   // It begins as after ignore_job_signals().
   bool ignores_job_signals = false;
+  // Variables of our environment that it is not given.
+  std::vector<std::string> withheld = {};
   // What is kept from it, and from all that it starts.
   std::optional<Sandbox> sandbox = {};
 };

@@ -107,12 +107,13 @@ size_t kill_below(pid_t root, pid_t spared) {
 }  // namespace
 
 Tree::Tree(const std::string& name, const std::vector<std::string>& command, int input, int output, int error,
-           const std::optional<Sandbox>& sandbox) {
+           const std::optional<Sandbox>& sandbox, const std::vector<std::string>& withheld) {
   auto [ours, its] = make_sockets(SOCK_STREAM);
   Command leader = {.arguments = {"/bin/sh", "-c", kLeader, name}};
   leader.arguments.insert(leader.arguments.end(), command.begin(), command.end());
   leader.setup.descriptors = {{input, 0}, {output, 1}, {error, 2}, {its.get(), 3}};
   leader.setup.adopts_orphans = true;
+  leader.setup.withheld = withheld;
   leader.setup.sandbox = sandbox;
   if (sandbox && sandbox->strict) {
     folder_.emplace("hexad-" + name);

@@ -26,10 +26,10 @@ namespace hexad::process {
 class Tree {
  public:
   // `command`: the program first, found on PATH. `name`: what the shell calls itself where it speaks, as of a program
-  // that is not there, which ends with 127. Input, output, error: descriptors of ours that the program is given. Any
-  // thread. Throws std::system_error.
+  // that is not there, which ends with 127. Input, output, error: descriptors of ours that the program is given;
+  // `withheld`: of Setup. Any thread. Throws std::system_error.
   Tree(const std::string& name, const std::vector<std::string>& command, int input, int output, int error,
-       const std::optional<Sandbox>& sandbox = {});
+       const std::optional<Sandbox>& sandbox = {}, const std::vector<std::string>& withheld = {});
   ~Tree();  // kills all of it, and waits until it is gone
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;

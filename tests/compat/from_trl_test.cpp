@@ -217,7 +217,7 @@ TEST_CASE("schedules of transformers in PyTorch's classes, by steps of ours") {
 TEST_CASE("optimizer, precision, checkpoints and reports") {
   const Draft draft = grpo(
       "learning_rate: 1e-6\nadam_beta2: 0.95\nmax_grad_norm: 0\nfp16: true\noutput_dir: ~/out\n"
-      "save_total_limit: 2\nreport_to: [wandb, tensorboard, swanlab]\neval_strategy: steps\n"
+      "save_total_limit: 2\nreport_to: [wandb, tensorboard, comet_ml]\neval_strategy: steps\n"
       "eval_steps: 10\nnum_train_epochs: 2.5\n");
   is(draft, "policy.optimizer.kwargs.lr", "1e-06");
   is(draft, "policy.optimizer.kwargs.betas", "[0.9,0.95]");
@@ -225,7 +225,8 @@ TEST_CASE("optimizer, precision, checkpoints and reports") {
   is(draft, "policy.precision", "\"float16\"");
   is(draft, "checkpointing.keep_top_k", "2");
   is(draft, "logger.tensorboard_enabled", "true");
-  check_says(why(draft, "report_to"), "wandb, swanlab: metrics are in metrics.jsonl");
+  is(draft, "logger.wandb_enabled", "true");
+  check_says(why(draft, "report_to"), "comet_ml: what there is instead is in docs/trackers.md");
   is(draft, "grpo.val_period", "10");
   is(draft, "data.validation.split", "\"test\"");
   is(draft, "grpo.max_num_epochs", "3");

@@ -239,7 +239,7 @@ TEST_CASE("rollouts, rows and rewards") {
 TEST_CASE("the length of a run, checkpoints, logs and machines") {
   const Draft draft =
       verl({"trainer.total_epochs=5", "trainer.save_freq=20", "trainer.test_freq=10", "trainer.nnodes=2",
-            "trainer.max_actor_ckpt_to_keep=3", "trainer.logger=[console, tensorboard, swanlab]",
+            "trainer.max_actor_ckpt_to_keep=3", "trainer.logger=[console, tensorboard, swanlab, mlflow, clearml]",
             "trainer.project_name=p", "trainer.experiment_name=e", "trainer.resume_mode=disable"});
   is(draft, "grpo.max_num_epochs", "5");
   is(draft, "checkpointing.save_period", "20");
@@ -249,7 +249,10 @@ TEST_CASE("the length of a run, checkpoints, logs and machines") {
   is(draft, "grpo.val_period", "10");
   is(draft, "cluster", R"({"gpus_per_node":8,"num_nodes":2})");
   is(draft, "logger.tensorboard_enabled", "true");
-  check_says(why(draft, "trainer.logger"), "swanlab: metrics are in metrics.jsonl");
+  is(draft, "logger.swanlab_enabled", "true");
+  is(draft, "logger.swanlab", R"({"project":"p","name":"e"})");
+  is(draft, "logger.mlflow", R"({"experiment_name":"p","run_name":"e"})");
+  check_says(why(draft, "trainer.logger"), "clearml: what there is instead is in docs/trackers.md");
   const Draft silent = verl({"data.val_files=null"});
   is(silent, "grpo.val_period", "0");
   is(silent, "grpo.val_at_start", "false");

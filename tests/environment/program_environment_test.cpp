@@ -226,7 +226,7 @@ TEST_CASE("what a program writes on its standard error goes to the log, and not 
   CHECK(score(*environment, {"chatty", "good"}).invalid == Flags{0, 0});
   const std::string text = log.text();
   SAYS(text, "env.mine [0]: line 0 of a long story");
-  SAYS(text, "env.mine [0]: the next lines of this step are left out");
+  SAYS(text, "env.mine [0]: the next lines are left out");
   CHECK_FALSE(contains(text, "line 100 of"));
   CHECK(text.size() < 20000);
   score(*environment, {"chatty"});

@@ -45,7 +45,7 @@ TEST_CASE("what it refuses, it says, and writes nothing") {
   refuses("loss_d", "mine", "no template 'loss_d', did you mean 'loss_c'?");
   refuses("frobnicator", "mine",
           "no template 'frobnicator'. There are backend, backend_torch, environment, generator, loss_c, loss_cpp, "
-          "loss_cuda, reward_bash, reward_python");
+          "loss_cuda, reward_bash, reward_python, tracker_python");
   refuses("loss_c", "My-Loss", "the name 'My-Loss' must be 2 to 63 characters, a-z first, then a-z, 0-9 and _");
   refuses("loss_c", "../mine", "must be 2 to 63 characters");
   CHECK(fs::is_empty(dir.path()));

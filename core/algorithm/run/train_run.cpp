@@ -12,6 +12,7 @@
 #include "core/cluster/process/start_workers.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/random.hpp"
 #include "lib/yaml/file.hpp"
 #include "lib/yaml/secret.hpp"
 
@@ -113,21 +114,22 @@ cluster::Placement in_process(const config::RunConfig& run) {
 
 // A run that ends with an error leaves its report too: what it did until then is where the cause is looked for.
 Ending train_and_report(Training& run, const TrainOptions& options, const std::function<Ending()>& train) {
-  const auto report = [&] {
+  const auto report = [&](const char* status) {
     try {
       if (options.report && run.log.steps() > 0) options.report(run.log.directory());
     } catch (const std::exception& error) {
       run.console.line(error.what());  // a page is no reason to lose what was trained
     }
+    run.log.end_tracking(status);
   };
   Ending ending;
   try {
     ending = train();
   } catch (...) {
-    report();
+    report(run.interruption.interrupted > 0 ? "interrupted" : "failed");
     throw;
   }
-  report();
+  report(ending == Ending::interrupted ? "interrupted" : "finished");
   return ending;
 }
 
@@ -277,10 +279,27 @@ Training TrainingSetup::run(const Json& identity) {
           {}};
 }
 
+// Trackers know a run by an id that its checkpoints keep.
+void start_trackers(const TrainingSetup& setup, Training& run) {
+  const std::vector<config::TrackerConfig>& trackers = run.config.logger.trackers;
+  if (trackers.empty()) return;
+  constexpr size_t kIdLength = 21;  // SwanLab wants as many; W&B has no id longer than 64
+  std::string& id = run.progress.run_id;
+  if (id.empty()) id = random_name(kIdLength);
+  for (const config::TrackerConfig& each : trackers)
+    run.console.line(fmt::format("{:9} {} (run {})", "tracker", each.name, id));
+  run.log.track(trackers, fs::path(setup.options.program).parent_path().parent_path() / "share/hexad/tracker",
+                {.id = id,
+                 .name = fmt::format("{}-{}", name_of(run.config.algorithm), id.substr(0, 8)),
+                 .resumed_at = run.progress.total_steps,
+                 .config = yaml::without_secrets(setup.resolved.root).to_json()});
+}
+
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
 TrainOutcome finish(TrainingSetup& setup, Training& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data, !setup.options.resumes.value_or(run.config.checkpointing.resume_if_exists));
+  start_trackers(setup, run);
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, setup.options, train);
   setup.workers->stop();

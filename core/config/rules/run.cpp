@@ -88,6 +88,18 @@ void check_own_process(RuleContext& c) {
   }
 }
 
+void check_trackers(RuleContext& c) {
+  const yaml::Node* own = c.root().find("logger.trackers");
+  for (size_t i = 0; own && own->is_list() && i < own->items().size(); ++i) {
+    const std::string key = fmt::format("logger.trackers.{}", i);
+    for (const char* part : {".name", ".command"}) {
+      const yaml::Node* value = c.root().find(key + part);
+      if (own->items()[i].is_map() && (!value || (value->is_list() && value->items().empty())))
+        c.error(key + part, "is missing; wanted {name: mine, command: [python3, mine.py]}");
+    }
+  }
+}
+
 }  // namespace
 
 void check_run_rules(RuleContext& c) {
@@ -98,6 +110,7 @@ void check_run_rules(RuleContext& c) {
   check_cluster(c);
   check_pins(c);
   check_own_process(c);
+  check_trackers(c);
 }
 
 }  // namespace hexad::config

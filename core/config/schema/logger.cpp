@@ -19,13 +19,26 @@ void add_logger(Schema& s) {
   s.section("logger.gpu_monitoring", "how often").accepted("devices are not watched");
   s.add("logger.gpu_monitoring.collection_interval", kFloat, "10", "seconds between measurements").above(0);
   s.add("logger.gpu_monitoring.flush_interval", kFloat, "10", "seconds between writes").above(0);
-  for (const char* service : {"wandb", "mlflow", "swanlab"}) {
-    s.add(fmt::format("logger.{}_enabled", service), kBool, "false", fmt::format("log to {}", service))
-        .accepted(fmt::format("{} is a Python client; metrics.jsonl holds the same metrics", service));
-    s.add(fmt::format("logger.{}", service), kMap | kNull, "{}", fmt::format("settings of {}", service))
-        .open()
-        .dormant();
-  }
+  const auto service = [&](const std::string& name, const char* settings) {
+    s.add("logger." + name + "_enabled", kBool, "false", "send the run to " + name + ": docs/trackers.md");
+    s.add("logger." + name, kMap | kNull, "", settings).open();
+  };
+  service("wandb", "arguments of wandb.init: project, name, entity ...");
+  service("mlflow", "experiment_name, run_name, tracking_uri; artifact_location of a new experiment");
+  service("swanlab", "arguments of swanlab.init: project, name, workspace ...");
+  service("trackio", "arguments of trackio.init: project, name, space_id ...");
+  s.add("logger.trackers", kList, "[]", "programs of your own that are told of the run: docs/trackers.md")
+      .elements(kMap);
+  s.add("logger.trackers.name", kText, "", "what messages and the log call it");
+  s.add("logger.trackers.command", kList | kText, "", "the program and its arguments, or one text for /bin/sh")
+      .elements(kText);
+  s.add("logger.trackers.settings", kMap | kNull, "",
+        "handed to it with the first line: project, name, whatever it reads")
+      .open();
+  s.add("logger.tracker_python", kText, "python3", "the Python that has wandb, mlflow, swanlab or trackio");
+  s.add("logger.tracker_pass_env", kList, "[]",
+        "variables that trackers are given though they look like secrets; each has its own service's key anyway")
+      .elements(kText);
 }
 
 }  // namespace hexad::config

@@ -44,12 +44,54 @@ CheckpointingConfig read_checkpointing(const Reader& r) {
   return c;
 }
 
+// Those that ship with the engine, each with the variables that its service knows its user by; then the user's own.
+std::vector<TrackerConfig> read_trackers(const Reader& r) {
+  static const std::pair<std::string, std::vector<std::string>> kShipped[] = {
+      {"wandb", {"WANDB_API_KEY"}},
+      {"mlflow", {"MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD", "DATABRICKS_TOKEN"}},
+      {"swanlab", {"SWANLAB_API_KEY"}},
+      {"trackio", {"HF_TOKEN", "TRACKIO_WRITE_TOKEN"}},
+  };
+  std::vector<TrackerConfig> trackers;
+  std::string python = "python3";
+  std::vector<std::string> passed;
+  r.read("tracker_python", python);
+  r.read("tracker_pass_env", passed);
+  const auto add = [&](TrackerConfig tracker) {
+    tracker.pass_env.insert(tracker.pass_env.end(), passed.begin(), passed.end());
+    if (!tracker.settings.is_object()) tracker.settings = nlohmann::ordered_json::object();
+    trackers.push_back(std::move(tracker));
+  };
+  for (const auto& [name, keys] : kShipped) {
+    bool enabled = false;
+    r.read(name + "_enabled", enabled);
+    TrackerConfig tracker{name, {python}, "to_" + name + ".py", keys, {}};
+    r.read(name, tracker.settings);
+    if (enabled) add(std::move(tracker));
+  }
+  const yaml::Node* own = r.find("trackers");
+  for (size_t i = 0; own && own->is_list() && i < own->items().size(); ++i) {
+    const std::string at = fmt::format("trackers.{}.", i);
+    TrackerConfig tracker;
+    r.read(at + "name", tracker.name);
+    const yaml::Node* command = r.find(at + "command");
+    if (command && command->is_string())
+      tracker.command = {"/bin/sh", "-c", command->as_string()};
+    else
+      r.read(at + "command", tracker.command);
+    r.read(at + "settings", tracker.settings);
+    add(std::move(tracker));
+  }
+  return trackers;
+}
+
 LoggerConfig read_logger(const Reader& r) {
   LoggerConfig c;
   r.read("log_dir", c.log_dir);
   r.read("num_val_samples_to_print", c.num_val_samples_to_print);
   r.read("tensorboard_enabled", c.tensorboard_enabled);
   r.read("profile_steps", c.profile_steps);
+  c.trackers = read_trackers(r);
   return c;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace hexad::config {
 
 // `hexad eval`.
@@ -36,11 +38,21 @@ struct CheckpointingConfig {
   std::optional<int64_t> ft_save_period;
 };
 
+// A program that is told of the run.
+struct TrackerConfig {
+  std::string name;                   // "wandb"
+  std::vector<std::string> command;   // the program first
+  std::string script;                 // file that ships with the engine, and follows the command; empty: none
+  std::vector<std::string> pass_env;  // variables that it is given though they look like secrets
+  nlohmann::ordered_json settings;    // a map
+};
+
 struct LoggerConfig {
   std::string log_dir = "logs";
   int64_t num_val_samples_to_print = 0;
   bool tensorboard_enabled = false;
   std::vector<double> profile_steps;
+  std::vector<TrackerConfig> trackers;
 };
 
 struct ClusterConfig {

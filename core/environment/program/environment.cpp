@@ -20,6 +20,8 @@ extern const char* const kRewardFile;  // sdk/python/reward_file.py
 
 namespace {
 
+constexpr const char* kRefused = " (what its sandbox keeps from a program: docs/rewards.md)";
+
 // What the kernel lacks, once in this process; and which variables the program does not see.
 void say_of(const process::Sandbox& sandbox, const std::string& path) {
   const std::string lacks = process::lacking(sandbox.strict, process::this_kernel());
@@ -35,7 +37,8 @@ class ProgramEnvironment : public Environment {
   ProgramEnvironment(ProgramSettings settings, const std::atomic<int>* interrupted)
       : settings_(std::move(settings)),
         interrupted_(interrupted),
-        pool_(settings_.command, settings_.sandbox, settings_.path, static_cast<size_t>(settings_.num_workers)) {
+        pool_({"reward", settings_.command, settings_.sandbox, kRefused}, settings_.path,
+              static_cast<size_t>(settings_.num_workers)) {
     if (settings_.sandbox) say_of(*settings_.sandbox, settings_.path);
   }
 
@@ -55,7 +58,7 @@ class ProgramEnvironment : public Environment {
   const ProgramSettings settings_;
   const std::atomic<int>* interrupted_;
   mutable std::atomic<bool> ever_answered_ = false;
-  mutable ProgramPool pool_;
+  mutable program::ProgramPool pool_;
 };
 
 void take_python(const Arguments& arguments, ProgramSettings& settings) {
@@ -78,7 +81,7 @@ std::unique_ptr<Environment> make_program_environment(const std::string& name, c
                                                       const std::atomic<int>* interrupted, int64_t num_steps) {
   try {
     return std::make_unique<ProgramEnvironment>(program_settings(name, section, num_steps), interrupted);
-  } catch (const ProgramFailed& error) {
+  } catch (const program::ProgramFailed& error) {
     fail(ErrorKind::config, "env.{}: the program {}", name, error.what());
   }
 }

@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kLoggedFailures = 5;  // of a call
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 
-Clock::duration seconds(double count) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+process::Clock::duration seconds(double count) {
+  return std::chrono::duration_cast<process::Clock::duration>(std::chrono::duration<double>(count));
 }
 
 // A program that is gone must not end this process.
@@ -30,8 +30,8 @@ void block_sigpipe() {
 
 }  // namespace
 
-ProgramScoring::ProgramScoring(const ProgramSettings& settings, ProgramPool& pool, std::span<const Sample> samples,
-                               int64_t step)
+ProgramScoring::ProgramScoring(const ProgramSettings& settings, program::ProgramPool& pool,
+                               std::span<const Sample> samples, int64_t step)
     : settings_(settings), pool_(pool), samples_(samples), step_(step) {
   pool.open_log();
   scores_.rewards.resize(samples.size());
@@ -79,16 +79,16 @@ void ProgramScoring::work() {
   block_sigpipe();
   try {
     while (const std::optional<Job> job = next_job()) {
-      std::optional<ProgramPool::Lease> lease = pool_.lease(stop_);
+      std::optional<program::ProgramPool::Lease> lease = pool_.lease(stop_);
       if (!lease) break;
       try {
         keep(*job, ask(*lease, *job));
-      } catch (const ProgramStopped&) {
+      } catch (const program::ProgramStopped&) {
         lease->drop();
       } catch (const BadAnswer& error) {
         lease->drop();  // what it would write next may belong to another request
         fail_once(*job, std::string("gave no answer: ") + error.what());
-      } catch (const ProgramFailed& error) {
+      } catch (const program::ProgramFailed& error) {
         lease->drop();
         fail_once(*job, error.what());
       }
@@ -115,7 +115,7 @@ std::optional<ProgramScoring::Job> ProgramScoring::next_job() {
 }
 
 // One that ended while nobody asked it, which is no sample's fault and costs none an attempt.
-void ProgramScoring::replace_if_gone(ProgramPool::Lease& lease) {
+void ProgramScoring::replace_if_gone(program::ProgramPool::Lease& lease) {
   const std::string why = lease.program().why_gone();
   if (why.empty()) return;
   lease.drop();
@@ -123,16 +123,17 @@ void ProgramScoring::replace_if_gone(ProgramPool::Lease& lease) {
   note_failure(why, "before it was asked, and is started again");
 }
 
-std::vector<Answer> ProgramScoring::ask(ProgramPool::Lease& lease, const Job& job) {
+std::vector<Answer> ProgramScoring::ask(program::ProgramPool::Lease& lease, const Job& job) {
   using Json = nlohmann::ordered_json;
   const bool batched = settings_.batch_size != 1;
   Json request = Json::array();
   for (const int64_t id : job.ids)
     request.push_back(request_of(samples_[static_cast<size_t>(id)], id, step_, settings_.num_steps));
   replace_if_gone(lease);
-  Program& program = lease.program();
+  program::Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
-  const auto deadline = Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
+  const auto deadline =
+      process::Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
   const std::string line = program.ask(data_text(batched ? request : request[0]), deadline, stop_);
   return answers_of(line, job.ids, batched, settings_.components);
 }

@@ -7,14 +7,15 @@
 #include "core/environment/environment.hpp"
 #include "core/environment/program/environment.hpp"
 #include "core/environment/program/exchange.hpp"
-#include "core/environment/program/pool.hpp"
+#include "lib/program/pool.hpp"
 
 namespace hexad::environment {
 
 class ProgramScoring {
  public:
   // Borrows everything.
-  ProgramScoring(const ProgramSettings& settings, ProgramPool& pool, std::span<const Sample> samples, int64_t step);
+  ProgramScoring(const ProgramSettings& settings, program::ProgramPool& pool, std::span<const Sample> samples,
+                 int64_t step);
 
   // Once. Throws Interrupted.
   Scores run(const std::atomic<int>* interrupted);
@@ -29,16 +30,16 @@ class ProgramScoring {
   void wait_for_all(const std::atomic<int>* interrupted);
   void work();
   std::optional<Job> next_job();
-  // Throws ProgramFailed, BadAnswer or ProgramStopped.
-  std::vector<Answer> ask(ProgramPool::Lease& lease, const Job& job);
-  void replace_if_gone(ProgramPool::Lease& lease);
+  // Throws program::ProgramFailed, BadAnswer or program::ProgramStopped.
+  std::vector<Answer> ask(program::ProgramPool::Lease& lease, const Job& job);
+  void replace_if_gone(program::ProgramPool::Lease& lease);
   void note_failure(const std::string& what, const std::string& when);
   void keep(const Job& job, const std::vector<Answer>& answers);
   void fail_once(const Job& job, const std::string& what);
   void set_invalid(int64_t id, const std::string& why);
 
   const ProgramSettings& settings_;
-  ProgramPool& pool_;
+  program::ProgramPool& pool_;
   std::span<const Sample> samples_;
   const int64_t step_;
   std::atomic<bool> stop_ = false;

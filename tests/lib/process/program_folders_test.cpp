@@ -99,3 +99,15 @@ TEST_CASE("what a strict tree leaves behind ends with it") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("the file of a program is the first on PATH that can be run, or what the name says") {
+  const TempDir dir;
+  for (const char* folder : {"/a", "/b"}) fs::create_directory(dir.path + folder);
+  write_text(dir / "a/tool", "");
+  write_text(dir / "b/tool", "");
+  ::chmod((dir / "b/tool").c_str(), 0700);
+  const Variable path("PATH", dir / "a:" + dir / "b");
+  CHECK(program_file("tool") == dir / "b/tool");
+  CHECK(program_file(dir / "b/tool") == dir / "b/tool");
+  for (const std::string& none : {std::string("toll"), dir / "a/tool", dir / "a"}) CHECK(program_file(none) == "");
+}

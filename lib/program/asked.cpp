@@ -1,7 +1,6 @@
-#include "core/environment/program/program.hpp"
+#include "lib/program/asked.hpp"
 
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,24 +9,16 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "lib/base/utf8.hpp"
 
-namespace hexad::environment {
+namespace hexad::program {
 namespace {
 
 constexpr size_t kMostAnswer = size_t{4} << 20;  // bytes of a line
-constexpr size_t kMostNote = 400, kMostTail = 1500;
 constexpr auto kEndingTakes = std::chrono::milliseconds(300);
 constexpr auto kTick = std::chrono::milliseconds(50);
-
-// Bytes that a person can read in a line of the log.
-std::string readable(std::string_view text) {
-  std::string buffer, result(valid_utf8(text, buffer));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return result;
-}
 
 std::string excerpt(std::string_view text) {
   constexpr size_t kShown = 200;
@@ -36,16 +27,16 @@ std::string excerpt(std::string_view text) {
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& command, const std::optional<process::Sandbox>& sandbox,
-                 std::string who, std::atomic<int64_t>& log_lines)
-    : who_(std::move(who)), sandboxed_(sandbox), log_lines_(log_lines) {
+Program::Program(const Start& start, std::string who, std::atomic<int64_t>& log_lines)
+    : refusal_hint_(start.sandbox ? start.refusal_hint : ""), notes_(std::move(who), log_lines) {
   try {
     auto [input, input_end] = process::make_pipe();
     auto [output, output_end] = process::make_pipe();
     auto [notes, notes_end] = process::make_pipe();
-    for (const process::Descriptor* ours : {&input_end, &output, &notes}) ours->never_wait();
-    tree_.emplace("reward", command, input.get(), output_end.get(), notes_end.get(), sandbox);
-    input_ = std::move(input_end), output_ = std::move(output), notes_ = std::move(notes);
+    for (const process::Descriptor* ours : {&input_end, &output}) ours->never_wait();
+    tree_.emplace(start.name, start.command, input.get(), output_end.get(), notes_end.get(), start.sandbox);
+    input_ = std::move(input_end), output_ = std::move(output);
+    notes_.open(std::move(notes));
   } catch (const std::system_error& error) {
     throw ProgramFailed("cannot be started: " + error.code().message());
   }
@@ -81,39 +72,11 @@ bool Program::read_answer() {
   }
 }
 
-void Program::read_notes() {
-  char bytes[4096];
-  for (int i = 0; i < 16 && notes_; ++i) {  // one that never stops writing must not keep us here
-    const ssize_t count = ::read(notes_.get(), bytes, sizeof bytes);
-    if (count <= 0) return;
-    log_notes({bytes, static_cast<size_t>(count)});
-  }
-}
-
-// Whatever it writes is read, so that it never waits; little of it is kept.
-void Program::log_notes(std::string_view text) {
-  tail_.append(text);
-  tail_ = utf8_back(tail_, kMostTail);
-  for (const char c : text) {
-    if (c != '\n') {
-      if (note_.size() < kMostNote) note_ += c;
-      continue;
-    }
-    const int64_t left = log_lines_--;
-    if (left > 0) spdlog::info("{}: {}", who_, readable(utf8_front(note_, kMostNote - 1)));
-    if (left == 1) spdlog::info("{}: the next lines of this step are left out", who_);
-    note_.clear();
-  }
-}
-
 std::string Program::with_notes(const std::string& what) const {
-  std::string tail = tail_;
-  while (!tail.empty() && std::isspace(static_cast<unsigned char>(tail.back()))) tail.pop_back();
+  const std::string tail = notes_.tail();
   if (tail.empty()) return what;
-  const bool refused =
-      sandboxed_ && (tail.find("ermission denied") != tail.npos || tail.find("peration not permitted") != tail.npos);
-  return what + ". Its standard error ends: " + readable(tail) +
-         (refused ? " (what its sandbox keeps from a program: docs/rewards.md)" : "");
+  const bool refused = tail.find("ermission denied") != tail.npos || tail.find("peration not permitted") != tail.npos;
+  return what + ". Its standard error ends: " + tail + (refused ? refusal_hint_ : "");
 }
 
 // After the end of its output.
@@ -121,12 +84,12 @@ std::string Program::how_it_ended() {
   const Clock::time_point until = Clock::now() + kEndingTakes;
   do {
     if (const auto exit = tree_->ended()) {
-      read_notes();
+      notes_.read();
       return sentence(*exit);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   } while (Clock::now() < until);
-  read_notes();
+  notes_.read();
   return "closed its standard output";
 }
 
@@ -141,7 +104,7 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
   std::string_view rest = request;
   for (;;) {
     pollfd waited[4] = {{output_.get(), POLLIN, 0},
-                        {notes_.get(), POLLIN, 0},
+                        {notes_.descriptor(), POLLIN, 0},
                         {rest.empty() ? -1 : input_.get(), POLLOUT, 0},
                         {tree_->life(), POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -152,10 +115,7 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
     ::poll(waited, 4, static_cast<int>(std::min(left, kTick).count()));
     if (stop) throw ProgramStopped();
     if (waited[2].revents) write_some(rest);
-    if (waited[1].revents) {
-      read_notes();
-      if (!(waited[1].revents & POLLIN)) notes_.close();  // it closed it
-    }
+    if (waited[1].revents) notes_.read(waited[1].revents);
     // Its end is also what the leader says: a child that it leaves may keep its output open.
     const bool gone = tree_->ended().has_value();
     if (!waited[0].revents && !gone) continue;
@@ -173,4 +133,4 @@ std::string Program::ask(std::string_view line, Clock::time_point deadline, cons
   }
 }
 
-}  // namespace hexad::environment
+}  // namespace hexad::program

@@ -6,14 +6,14 @@
 #include <optional>
 #include <utility>
 
-#include "core/environment/program/program.hpp"
+#include "lib/program/asked.hpp"
 
-namespace hexad::environment {
+namespace hexad::program {
 
 class ProgramPool {
  public:
-  // Starts all of them. `who` names the environment. Throws ProgramFailed.
-  ProgramPool(std::vector<std::string> command, std::optional<process::Sandbox> sandbox, std::string who, size_t size);
+  // Starts all of them. `who` begins their lines in the log. Throws ProgramFailed.
+  ProgramPool(Start start, std::string who, size_t size);
   ~ProgramPool();
   ProgramPool(const ProgramPool&) = delete;
   ProgramPool& operator=(const ProgramPool&) = delete;
@@ -53,8 +53,7 @@ class ProgramPool {
   Program& program(size_t slot);
   void give_back(size_t slot);
 
-  std::vector<std::string> command_;
-  std::optional<process::Sandbox> sandbox_;
+  Start start_;
   std::string who_;
   std::atomic<int64_t> log_lines_ = kLogLines;
   std::mutex mutex_;
@@ -62,4 +61,4 @@ class ProgramPool {
   std::vector<Slot> slots_;
 };
 
-}  // namespace hexad::environment
+}  // namespace hexad::program

@@ -1,12 +1,11 @@
-#include "core/environment/program/pool.hpp"
+#include "lib/program/pool.hpp"
 
 #include <fmt/format.h>
 
-namespace hexad::environment {
+namespace hexad::program {
 
-ProgramPool::ProgramPool(std::vector<std::string> command, std::optional<process::Sandbox> sandbox, std::string who,
-                         size_t size)
-    : command_(std::move(command)), sandbox_(std::move(sandbox)), who_(std::move(who)), slots_(size) {
+ProgramPool::ProgramPool(Start start, std::string who, size_t size)
+    : start_(std::move(start)), who_(std::move(who)), slots_(size) {
   for (size_t i = 0; i < size; ++i) program(i);
 }
 
@@ -18,7 +17,7 @@ ProgramPool::~ProgramPool() {
 
 Program& ProgramPool::program(size_t slot) {
   std::unique_ptr<Program>& program = slots_[slot].program;
-  if (!program) program = std::make_unique<Program>(command_, sandbox_, fmt::format("{} [{}]", who_, slot), log_lines_);
+  if (!program) program = std::make_unique<Program>(start_, fmt::format("{} [{}]", who_, slot), log_lines_);
   return *program;
 }
 
@@ -39,4 +38,4 @@ void ProgramPool::give_back(size_t slot) {
   freed_.notify_one();
 }
 
-}  // namespace hexad::environment
+}  // namespace hexad::program

@@ -8,10 +8,18 @@
 #include <vector>
 
 #include "lib/process/tree.hpp"
+#include "lib/program/notes.hpp"
 
-namespace hexad::environment {
+namespace hexad::program {
 
 using Clock = std::chrono::steady_clock;
+
+struct Start {
+  std::string name;                  // what the shell that runs it calls itself
+  std::vector<std::string> command;  // the program first, found on PATH
+  std::optional<process::Sandbox> sandbox = {};
+  std::string refusal_hint = {};  // said where its standard error speaks of what a sandbox keeps from it
+};
 
 // It ended, hangs or answers something else than a line: it has to be started again.
 struct ProgramFailed : std::runtime_error {
@@ -26,11 +34,9 @@ struct ProgramStopped : std::runtime_error {
 // however it ends, within the limits of process::Tree. One thread at a time.
 class Program {
  public:
-  // `command`: the program first, found on PATH. `who` begins its lines in the log, of which there may be `log_lines`
-  // more (borrowed, shared). Throws ProgramFailed if it cannot be started at all; a program that is not there ends with
-  // a line on its standard error.
-  Program(const std::vector<std::string>& command, const std::optional<process::Sandbox>& sandbox, std::string who,
-          std::atomic<int64_t>& log_lines);
+  // `who` and `log_lines`: of Notes. Throws ProgramFailed if it cannot be started at all; a program that is not there
+  // ends with a line on its standard error.
+  Program(const Start& start, std::string who, std::atomic<int64_t>& log_lines);
   ~Program();  // closes its standard input, gives it a moment, kills all of it
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -49,19 +55,15 @@ class Program {
  private:
   bool write_some(std::string_view& rest);
   bool read_answer();
-  void read_notes();
-  void log_notes(std::string_view text);
   std::string with_notes(const std::string& what) const;
   std::string how_it_ended();
 
-  std::string who_;
-  bool sandboxed_;
-  process::Descriptor input_, output_, notes_;  // our ends, which do not block; notes: its standard error
+  std::string refusal_hint_;            // empty: it has no sandbox
+  process::Descriptor input_, output_;  // our ends, which do not block
+  Notes notes_;
   std::optional<process::Tree> tree_;
-  std::string answer_;       // bytes of its standard output that have come
-  std::string note_, tail_;  // an unfinished line of its standard error; the last of all
-  std::atomic<int64_t>& log_lines_;
+  std::string answer_;                       // bytes of its standard output that have come
   bool answered_ = false, healthy_ = false;  // ever; the last time
 };
 
-}  // namespace hexad::environment
+}  // namespace hexad::program
