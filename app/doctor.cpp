@@ -12,7 +12,7 @@
 #include "app/doctor/disk.hpp"
 #include "app/doctor/table.hpp"
 #include "app/doctor/topics.hpp"
-#include "app/plugin.hpp"
+#include "app/plugin/plugin.hpp"
 #include "app/program.hpp"
 #include "core/config/typed/system_config.hpp"
 #include "lib/base/json.hpp"

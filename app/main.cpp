@@ -84,6 +84,7 @@ int run(int argc, char** argv) {
   int exit_code = 0;
   hexad::cli::add_train(app, exit_code);
   hexad::cli::add_config(app, exit_code);
+  hexad::cli::add_data(app, exit_code);
   hexad::cli::add_plugin(app, exit_code);
   hexad::cli::add_eval(app, exit_code);
   hexad::cli::add_generate(app, exit_code);

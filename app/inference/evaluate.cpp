@@ -154,6 +154,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const rollout::LoadedPrompts loaded = rollout::evaluation_prompts(run, text.tools());
+  for (const std::string& line : loaded.formats) console.line(line);
   const std::vector<data::Datum>& prompts = loaded.validation;
   plugin::Registry plugins(algorithm::plugin_options(resolved.root), nullptr);
   const rollout::Environments environments =

@@ -6,6 +6,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/hub/hub.hpp"
+#include "lib/text/conversation/message.hpp"
 #include "lib/text/tokenizer/tokenizer_config.hpp"
 
 namespace hexad::rollout {
@@ -105,10 +106,12 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
 
 data::TextTools ModelText::tools() const {
   data::TextTools tools;
-  tools.encode = [this](std::string_view text) {
-    const std::vector<int32_t> ids = tokenizer->encode(text, /*add_special_tokens=*/false);
+  const auto encode = [this](std::string_view text, bool add_special_tokens) {
+    const std::vector<int32_t> ids = tokenizer->encode(text, add_special_tokens);
     return std::vector<int64_t>(ids.begin(), ids.end());
   };
+  tools.encode = [encode](std::string_view text) { return encode(text, false); };
+  tools.encode_plain = [encode](std::string_view text) { return encode(text, true); };
   tools.render = [this](const Json& messages, const data::RenderOptions& options) {
     if (!chat_template) {
       std::string text;
@@ -129,7 +132,8 @@ data::TextTools ModelText::tools() const {
     chat.add_generation_prompt = options.add_generation_prompt;
     chat.special_tokens = special_tokens;
     chat.extra = chat_template_kwargs;
-    return (options.tools.is_null() ? chat_template : tool_template)->render(messages, chat);
+    const text::ChatTemplate& chosen = options.tools.is_null() ? *chat_template : *tool_template;
+    return text::render_parts(messages, [&](const Json& shown) { return chosen.render(shown, chat); });
   };
   return tools;
 }

@@ -6,15 +6,11 @@
 namespace hexad::rollout {
 namespace {
 
-void append(const data::LoadedSet& set, int64_t max_length, const data::TextTools& tools, std::vector<data::Datum>& out,
-            std::map<std::string, Answers>& answers) {
+void append(const config::RunConfig& run, const data::LoadedSet& set, const data::TextTools& tools,
+            std::vector<data::Datum>& out, std::map<std::string, Answers>& answers) {
   const config::DatasetConfig& spec = *set.config;
-  data::ProcessorOptions options;
-  options.processor = spec.processor;
-  options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
-  options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
+  data::ProcessorOptions options = processor_options(run, spec);
   options.env_name = spec.env_name;
-  options.max_seq_length = max_length;
   for (const data::Record& record : set.data.records) {
     out.push_back(data::process(record, static_cast<int64_t>(out.size()), set.data.task_name, options, tools));
     if (data::is_generated(spec)) continue;
@@ -27,10 +23,10 @@ LoadedPrompts load(const config::RunConfig& run, const data::TextTools& tools) {
   data::LoadedSets sets = data::load_datasets(run.data);
   LoadedPrompts loaded;
   loaded.notes = std::move(sets.notes);
-  const int64_t max_length = input_limit(run);
-  for (const data::LoadedSet& set : sets.train) append(set, max_length, tools, loaded.train, loaded.train_answers);
+  loaded.formats = std::move(sets.formats);
+  for (const data::LoadedSet& set : sets.train) append(run, set, tools, loaded.train, loaded.train_answers);
   for (const data::LoadedSet& set : sets.validation)
-    append(set, max_length, tools, loaded.validation, loaded.validation_answers);
+    append(run, set, tools, loaded.validation, loaded.validation_answers);
   if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no prompts");
   return loaded;
 }
@@ -41,6 +37,19 @@ int64_t input_limit(const config::RunConfig& run) {
   return std::min(run.data.max_input_seq_length, run.policy.max_total_sequence_length);
 }
 
+data::ProcessorOptions processor_options(const config::RunConfig& run, const config::DatasetConfig& spec) {
+  data::ProcessorOptions options;
+  options.processor = spec.processor;
+  options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
+  options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
+  options.max_seq_length = input_limit(run);
+  options.add_bos = run.data.add_bos;
+  options.add_eos = run.data.add_eos;
+  options.add_generation_prompt = run.data.add_generation_prompt;
+  options.only_unmask_final = run.supervised.only_unmask_final;
+  return options;
+}
+
 Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : Prompts(run, load(run, tools)) {}
 
 Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
@@ -48,6 +57,7 @@ Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
       validation_(std::move(loaded.validation)),
       answers_(std::move(loaded.train_answers)),
       notes_(std::move(loaded.notes)),
+      formats_(std::move(loaded.formats)),
       contents_(data::contents_of(train_)),
       loader_(static_cast<int64_t>(train_.size()),
               {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
@@ -62,7 +72,9 @@ Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
 LoadedPrompts evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools) {
   LoadedPrompts loaded = load(run, tools);
   if (!loaded.validation.empty()) return loaded;
-  return {{}, std::move(loaded.train), {}, std::move(loaded.train_answers), std::move(loaded.notes)};
+  std::swap(loaded.train, loaded.validation);
+  std::swap(loaded.train_answers, loaded.validation_answers);
+  return loaded;
 }
 
 std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, const Environments& environments) {

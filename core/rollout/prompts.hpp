@@ -17,6 +17,10 @@ namespace hexad::rollout {
 // data section says.
 int64_t input_limit(const config::RunConfig& run);
 
+// How the rows of a dataset are processed, but for the environment and the tokens at the ends of texts. Throws
+// Error(data) for prompt files.
+data::ProcessorOptions processor_options(const config::RunConfig& run, const config::DatasetConfig& spec);
+
 // Rows that were read for one environment, and those of them that have no answer.
 struct Answers {
   int64_t rows = 0, missing = 0;
@@ -28,7 +32,8 @@ using AnswersByEnvironment = std::map<std::string, Answers>;
 struct LoadedPrompts {
   std::vector<data::Datum> train, validation;
   AnswersByEnvironment train_answers, validation_answers;
-  std::vector<std::string> notes;  // lines about what is left out of validation
+  std::vector<std::string> notes;    // lines about what is left out of validation
+  std::vector<std::string> formats;  // lines about formats that columns told
 };
 
 class Prompts {
@@ -44,6 +49,7 @@ class Prompts {
   data::Contents validated() const { return data::contents_of(validation_); }
   const AnswersByEnvironment& answers() const { return answers_; }
   const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& formats() const { return formats_; }
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   int64_t epoch() const { return loader_.epoch(); }
 
@@ -55,7 +61,7 @@ class Prompts {
 
   std::vector<data::Datum> train_, validation_;
   AnswersByEnvironment answers_;  // of both
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, formats_;
   data::Contents contents_;
   data::DataLoader loader_;
   int64_t max_epochs_;

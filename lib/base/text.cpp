@@ -13,6 +13,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+std::string grouped(int64_t number) {
+  std::string text = std::to_string(number);
+  const size_t first = number < 0 ? 1 : 0;
+  for (size_t at = text.size(); at > first + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   // The row of the table for a's first i characters, and the two above it.
   std::vector<size_t> row(b.size() + 1), above(b.size() + 1), two_above(b.size() + 1);

@@ -1,5 +1,6 @@
 // Helpers of messages: lists, parts that stand for others, "did you mean ...?".
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ inline std::string replaced(std::string text, std::string_view part, std::string
   for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += by.size()) text.replace(at, part.size(), by);
   return text;
 }
+
+// 1234567 as "1,234,567".
+std::string grouped(int64_t number);
 
 // `text` without the ASCII white space at its ends.
 std::string_view trimmed(std::string_view text);

@@ -8,6 +8,7 @@
 
 #include "core/data/dataset/contents.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/json.hpp"
 
 using namespace hexad;
 using namespace hexad::data;
@@ -52,6 +53,96 @@ TEST_CASE("a prompt is templated, rendered and tokenised without the answer") {
   CHECK(datum.env_name == "math");
   CHECK(datum.loss_multiplier == 1);
   CHECK(datum.token_mask.empty());
+}
+
+TEST_CASE("a prompt is all but an answer at the end, or what the row says is the prompt") {
+  const auto text = [](const char* messages, size_t prompt = 0, const std::string& file = "") {
+    Record record;
+    record.messages = Json::parse(messages), record.prompt_messages = prompt, record.source = "t.jsonl:1";
+    ProcessorOptions options;
+    options.prompt = file;
+    TextTools tools = bytes();
+    tools.render = [](const Json& shown, const RenderOptions&) {
+      std::string line;
+      for (const Json& message : shown)
+        line += message.at("role").get<std::string>()[0] + value_text(message.value("content", Json()));
+      return line;
+    };
+    return process(record, 0, "math", options, tools).text;
+  };
+  CHECK(text(R"([{"role": "user", "content": "q"}, {"role": "assistant", "tool_calls": [{"id": 1}]},
+                 {"role": "tool", "content": "4"}])") == "u\"q\"anullt\"4\"");
+  CHECK(
+      text(
+          R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": null, "tool_calls": [{"id": 1}]}])") ==
+      "u\"q\"anull");
+  CHECK(text(R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "4", "tool_calls": null}])") ==
+        "u\"q\"");
+  CHECK(text(R"([{"role": "user", "content": [{"type": "text", "text": "q"}]}])") ==
+        R"(u[{"type":"text","text":"q"}])");
+  const char* const turns = R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
+                                {"role": "user", "content": "r"}, {"role": "tool", "content": "4"}])";
+  CHECK(text(turns, 0, "Solve {}") == R"(u"q"a"a"u"Solve r"t"4")");
+  CHECK(text(turns, 1) == R"(u"q")");
+  CHECK_THROWS_WITH_AS(text(R"([{"role": "user", "content": [{"type": "text", "text": "q"}]}])", 0, "Solve {}"),
+                       doctest::Contains("t.jsonl:1: prompt_file wraps the last user's message, which has to be text"),
+                       Error);
+  CHECK_THROWS_WITH_AS(text(R"([{"role": "system", "content": "s"}, {"role": "assistant", "content": "a"}])"),
+                       doctest::Contains("t.jsonl:1: a prompt has a user's message before the answer"), Error);
+}
+
+TEST_CASE("text without a chat template is read as it is") {
+  Record record = conversation();
+  record.is_plain = true, record.prompt_messages = 1;
+  TextTools tools = bytes();
+  tools.encode_plain = [](std::string_view text) {
+    Ids ids = {'^'};  // what the tokenizer puts before a text
+    ids.insert(ids.end(), text.begin(), text.end());
+    return ids;
+  };
+  ProcessorOptions options;
+  CHECK(process(record, 0, "math", options, tools).text == "1+1");
+  CHECK(process(record, 0, "math", options, tools).token_ids == Ids{'^', '1', '+', '1'});
+  options.prompt = "Solve {}";
+  CHECK(process(record, 0, "math", options, tools).text == "Solve 1+1");
+  options.system_prompt = "Be brief.";
+  CHECK_THROWS_WITH_AS(process(record, 0, "math", options, tools),
+                       doctest::Contains("t.jsonl:1: system_prompt_file is for messages, and the row is text"), Error);
+  options = {};
+  options.processor = "sft_processor";
+  options.eos_token = "$";
+  const Datum datum = process(record, 0, "chat", options, tools);
+  CHECK(datum.token_ids == Ids{'^', '1', '+', '1', '2', '$'});
+  CHECK(datum.token_mask == std::vector<float>{0, 0, 0, 0, 1, 1});
+  record.messages.erase(0);
+  record.prompt_messages = 0;
+  CHECK(process(record, 0, "chat", options, tools).token_mask == std::vector<float>{1, 1, 1});
+}
+
+TEST_CASE("an answer of several messages trains, and no answer within its prompt") {
+  Record record = conversation();
+  record.messages = Json::parse(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+      {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}, {"role": "tool", "content": "e"},
+      {"role": "assistant", "content": "f"}])");
+  record.answer = "f";
+  record.prompt_messages = 3;
+  ProcessorOptions options;
+  options.processor = "sft_processor";
+  const auto trained = [&](const Datum& datum) {
+    std::string text;
+    for (size_t i = 0; i < datum.text.size(); ++i)
+      if (datum.token_mask[i] == 1) text += datum.text[i];
+    return text;
+  };
+  CHECK(trained(process(record, 0, "chat", options, bytes())) == "<assistant>d;<assistant>f;");
+  options.system_prompt = "s";
+  CHECK(trained(process(record, 0, "chat", options, bytes())) == "<assistant>d;<assistant>f;");
+  options.processor = "preference_processor";
+  record.rejected = record.messages;
+  CHECK(trained(process_pair(record, 0, "chat", options, bytes()).rejected) == "<assistant>d;<assistant>f;");
+  record.prompt_messages = 0;
+  CHECK(process(record, 0, "chat", {}, bytes()).text ==
+        "<user>a;<assistant>b;<user>c;<assistant>d;<tool>e;<assistant>");
 }
 
 TEST_CASE("an over-long prompt keeps four tokens and leaves the loss") {
@@ -202,7 +293,8 @@ TEST_CASE("processor errors") {
   Record record = conversation();
   record.messages = Json::array();
   CHECK_THROWS_WITH_AS(process(record, 0, "math", {}, bytes()),
-                       doctest::Contains("t.jsonl:1: a prompt ends with a user's message"), Error);
+                       doctest::Contains("t.jsonl:1: a prompt has a user's message before the answer; processor "),
+                       Error);
   TextTools failing = bytes();
   failing.render = [](const Json&, const RenderOptions&) -> std::string { fail(ErrorKind::data, "no such role"); };
   for (const char* processor : {"default", "sft_processor"}) {

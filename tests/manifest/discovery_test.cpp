@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "app/plugin.hpp"
+#include "app/plugin/plugin.hpp"
 #include "core/config/declaration/catalog.hpp"
 #include "tests/plugin/plugin_folder.hpp"
 

@@ -344,6 +344,7 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
       config.env, environment_names_of(config),
       {plugins, locator(setup.resolved.root), &setup.interruption.interrupted,
        std::min(config.grpo.max_num_steps, config.grpo.max_num_epochs * prompts.steps_per_epoch())});
+  for (const std::string& line : prompts.formats()) setup.notes.lines.push_back(line);
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
@@ -363,6 +364,7 @@ TrainOutcome train_on_examples(TrainingSetup& setup) {
   const config::Algorithm algorithm = setup.config.algorithm;
   Examples examples(setup.config, setup.text);
   const std::string what = has_pairs(algorithm) ? "pairs" : "conversations";
+  for (const std::string& line : examples.formats()) setup.notes.lines.push_back(line);
   setup.note(data::too_long_notice(examples.train(), what, rollout::input_limit(setup.config)));
   setup.note(data::untrained_notice(examples.train(), what));
   setup.note(data::hidden_reasoning_notice(examples.train(), what));

@@ -11,26 +11,12 @@ namespace {
 
 using ExampleRows = std::vector<data::Datum>;
 
-data::ProcessorOptions example_options(const config::RunConfig& run, const config::DatasetConfig& spec,
-                                       const rollout::ModelText& text) {
-  data::ProcessorOptions options;
-  options.processor = spec.processor;
-  options.prompt = spec.prompt_file ? data::read_prompt_file(*spec.prompt_file) : "";
-  options.system_prompt = spec.system_prompt_file ? data::read_prompt_file(*spec.system_prompt_file) : "";
-  options.max_seq_length = rollout::input_limit(run);
-  options.add_bos = run.data.add_bos;
-  options.add_eos = run.data.add_eos;
-  options.add_generation_prompt = run.data.add_generation_prompt;
-  options.bos_token = text.bos_token;
-  options.eos_token = text.eos_token;
-  options.only_unmask_final = run.supervised.only_unmask_final;
-  return options;
-}
-
 void append_examples(const config::RunConfig& run, const data::LoadedSet& set, const rollout::ModelText& text,
                      std::vector<ExampleRows>& out) {
   const data::Dataset& dataset = set.data;
-  const data::ProcessorOptions options = example_options(run, *set.config, text);
+  data::ProcessorOptions options = rollout::processor_options(run, *set.config);
+  options.bos_token = text.bos_token;
+  options.eos_token = text.eos_token;
   const data::TextTools tools = text.tools();
   for (const data::Record& record : dataset.records) {
     const int64_t index = static_cast<int64_t>(out.size());
@@ -98,6 +84,7 @@ Examples::Loaded Examples::load(const config::RunConfig& run, const rollout::Mod
   data::LoadedSets sets = data::load_datasets(run.data);
   Loaded loaded;
   loaded.notes = std::move(sets.notes);
+  loaded.formats = std::move(sets.formats);
   for (const data::LoadedSet& set : sets.train) append_examples(run, set, text, loaded.train);
   for (const data::LoadedSet& set : sets.validation) append_examples(run, set, text, loaded.validation);
   if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no examples");
@@ -112,6 +99,7 @@ Examples::Examples(const config::RunConfig& run, Loaded loaded)
       contents_(data::contents_of(train_)),
       validated_(data::contents_of(loaded.validation)),
       notes_(std::move(loaded.notes)),
+      formats_(std::move(loaded.formats)),
       validation_(validation_batches(run.supervised.val_global_batch_size, loaded.validation)),
       loader_(static_cast<int64_t>(train_.size()),
               {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),

@@ -28,6 +28,7 @@ class Examples {
   const data::Contents& train() const { return contents_; }         // the training examples as a whole
   const data::Contents& validated() const { return validated_; }    // those of validation()
   const std::vector<std::string>& notes() const { return notes_; }  // lines about what validation leaves out
+  const std::vector<std::string>& formats() const { return formats_; }
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   data::LoaderState state() const { return loader_.state(); }
   void restore(const data::LoaderState& state) { loader_.restore(state); }
@@ -37,7 +38,7 @@ class Examples {
   using Example = std::vector<data::Datum>;
   struct Loaded {
     std::vector<Example> train, validation;
-    std::vector<std::string> notes;
+    std::vector<std::string> notes, formats;
   };
 
   static Loaded load(const config::RunConfig& run, const rollout::ModelText& text);
@@ -45,7 +46,7 @@ class Examples {
 
   std::vector<Example> train_;
   data::Contents contents_, validated_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, formats_;
   std::vector<data::Batch> validation_;
   data::DataLoader loader_;
   int64_t max_epochs_;

@@ -10,7 +10,7 @@ void add_dataset(Schema& s, const std::string& at) {
         "BinaryPreferenceDataset, or a dataset NeMo-RL names");
   s.add(at + ".data_path", kText | kNull, "",
         "JSONL file, local Hugging Face dataset directory, or a name in the Hub's cache");
-  s.add(at + ".input_key", kText | kNull, "", "column of the prompt");
+  s.add(at + ".input_key", kText | kNull, "", "column of the prompt; without it the columns tell a ResponseDataset's");
   s.add(at + ".output_key", kText | kNull, "", "column of the expected answer");
   s.add(at + ".subset", kText | kNull, "", "folder of that name in data_path: a subset of a Hugging Face dataset");
   s.add(at + ".split", kText | kNull, "", "split of a Hugging Face dataset");

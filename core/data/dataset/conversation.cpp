@@ -5,13 +5,14 @@
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
+#include "lib/text/conversation/message.hpp"
+#include "lib/text/conversation/row_format.hpp"
 
 namespace hexad::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json message(const std::string& role, const std::string& content) { return {{"role", role}, {"content", content}}; }
+using text::message;
 
 // The answer in the column that output_key names.
 std::string named_answer(const Row& row, const std::string& key) {
@@ -21,10 +22,6 @@ std::string named_answer(const Row& row, const std::string& key) {
        "{}: field '{}' is empty, and output_key names it as the answer. Give the row an answer or leave it out; where "
        "rows need none, leave output_key out",
        row.source, key);
-}
-
-bool is_objects(const Json& list) {
-  return list.is_array() && std::ranges::all_of(list, [](const Json& item) { return item.is_object(); });
 }
 
 // A value that may stand as JSON text.
@@ -51,37 +48,6 @@ std::optional<std::string> own_key(const config::DatasetConfig& config, const st
   return found->get<std::string>();
 }
 
-std::string content_text(const Json& content) {
-  if (content.is_string()) return content.get<std::string>();
-  std::string text;
-  for (const Json& part : content) {
-    const auto found = part.find("text");
-    if (found != part.end() && found->is_string()) text += found->get_ref<const std::string&>();
-  }
-  return text;
-}
-
-void check_messages(const Json& messages, const Row& row, const std::string& key) {
-  if (!messages.is_array() || messages.empty()) {
-    fail(ErrorKind::data, "{}: field '{}' is {}, want a list of messages", row.source, key,
-         messages.is_array() ? "empty" : messages.type_name());
-  }
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const Json& entry = messages[i];
-    if (!entry.is_object() || !entry.contains("role") || !entry.at("role").is_string()) {
-      fail(ErrorKind::data, "{}: {}[{}]: want an object with a role, got {}", row.source, key, i, data_text(entry));
-    }
-    const auto content = entry.find("content");
-    if (content != entry.end() && !content->is_null() && !content->is_string() && !is_objects(*content))
-      fail(ErrorKind::data, "{}: {}[{}].content: want text, or a list of parts (objects), got {}", row.source, key, i,
-           data_text(*content));
-    const auto calls = entry.find("tool_calls");
-    if (calls != entry.end() && !calls->is_null() && !is_objects(*calls))
-      fail(ErrorKind::data, "{}: {}[{}].tool_calls: want a list of calls (objects), got {}{}", row.source, key, i,
-           data_text(*calls), calls->is_string() ? "; of JSON text jq makes it with fromjson" : "");
-  }
-}
-
 Json tools_of(const Row& row, const std::string& key) {
   const Json* value = find_field(row, key);
   if (!value) return {};
@@ -91,7 +57,7 @@ Json tools_of(const Row& row, const std::string& key) {
     for (Json& tool : tools) tool = read_text(tool, where);
   }
   const auto is_tool = [](const Json& tool) { return !tool.contains("function") || tool.at("function").is_object(); };
-  if (tools.is_null() || (is_objects(tools) && std::ranges::all_of(tools, is_tool))) return tools;
+  if (tools.is_null() || (text::is_objects(tools) && std::ranges::all_of(tools, is_tool))) return tools;
   fail(ErrorKind::data, "{}: want a list of tools (objects), or one as JSON text, got {}", where, data_text(*value));
 }
 
@@ -115,7 +81,7 @@ Record conversation_record(const Row& row, const config::DatasetConfig& config) 
   const std::optional<std::string> system_key = own_key(config, "system_key");
   const std::optional<std::string> system_prompt = own_key(config, "system_prompt");
   const Json& messages = field(row, chat_key);
-  check_messages(messages, row, chat_key);
+  text::check_messages(messages, row.source, chat_key);
 
   Record record;
   record.source = row.source;
@@ -128,11 +94,36 @@ Record conversation_record(const Row& row, const config::DatasetConfig& config) 
   const Json& last = record.messages.back();
   if (!answer_key.empty()) {
     record.answer = named_answer(row, answer_key);
-  } else if (last.at("role") == "assistant" && last.contains("content")) {
-    record.answer = content_text(last.at("content"));
+  } else if (text::is_answer(last)) {
+    record.answer = text::said(last);
   }
   record.tools = tools_of(row, tool_key);
   record.metadata = without(row.value, {chat_key, tool_key, system_key.value_or(chat_key), answer_key});
+  return record;
+}
+
+Record record_of(text::RowText said, const Row& row) {
+  Record record{std::move(said), row.source, {}, tools_of(row)};
+  if (record.tools.empty()) record.tools = nullptr;  // templates of Llama's make something of an empty list
+  return record;
+}
+
+std::optional<text::RowFormat> recognised(const std::vector<Row>& rows, const config::DatasetConfig& config) {
+  if (config.input_key) return std::nullopt;
+  std::set<std::string> columns;
+  for (const Row& row : rows) {
+    for (const auto& [key, value] : row.value.items()) columns.insert(key);
+  }
+  text::RowWish wish{text::RowUse::prompts, config.output_key};
+  if (config.processor == "sft_processor") wish.use = text::RowUse::conversations;
+  if (config.processor == "preference_processor") wish.use = text::RowUse::pairs;
+  return text::row_format(columns, rows.front().value, rows.front().source, wish);
+}
+
+Record recognised_record(const Row& row, const text::RowFormat& format, const config::DatasetConfig& config) {
+  Record record = record_of(format.read(row.value, row.source), row);
+  if (!config.output_key.value_or("").empty()) record.answer = named_answer(row, *config.output_key);
+  record.metadata = without(row.value, format.columns);
   return record;
 }
 

@@ -1,5 +1,5 @@
-// Rows of JSON files as records: conversations, and two answers to one prompt, the better and the worse, as NeMo-RL's
-// preference datasets have them.
+// Rows of files as records: of NeMo-RL's data sets, whose columns the configuration names, and of formats that the
+// columns tell.
 #pragma once
 #include "core/data/dataset/dataset.hpp"
 #include "core/data/dataset/json_file.hpp"
@@ -16,16 +16,18 @@ Record response_record(const Row& row, const config::DatasetConfig& config);
 // the last message, if that is the assistant's.
 Record conversation_record(const Row& row, const config::DatasetConfig& config);
 
-// Throws Error(data) unless `messages`, the row's field `key`, is a list of at least one object with a role, and with a
-// content that is absent, null, text or a list of objects, and with tool_calls that are absent, null or such a list.
-void check_messages(const nlohmann::ordered_json& messages, const Row& row, const std::string& key);
-
-// What a message's content says, be it text, parts of text or null.
-std::string content_text(const nlohmann::ordered_json& content);
-
 // The row's tools: a list of objects, each of them or the whole list perhaps as JSON text; null: none. Throws
 // Error(data) for anything else.
 nlohmann::ordered_json tools_of(const Row& row, const std::string& key = "tools");
+
+// Of a row whose columns say what they are; its tools stand in the column "tools".
+Record record_of(text::RowText said, const Row& row);
+
+// How the rows of a ResponseDataset are read whose prompt nobody has named: by their columns. Nothing where these say
+// nothing. Throws Error(data).
+std::optional<text::RowFormat> recognised(const std::vector<Row>& rows, const config::DatasetConfig& config);
+// Other columns than those of the format become metadata; an output_key's has to say something, as above.
+Record recognised_record(const Row& row, const text::RowFormat& format, const config::DatasetConfig& config);
 
 // A key of the dataset's own, if it is set. Throws Error(config) unless it is text.
 std::optional<std::string> own_key(const config::DatasetConfig& config, const std::string& key);
@@ -34,7 +36,8 @@ std::optional<std::string> own_key(const config::DatasetConfig& config, const st
 // that of the lower rank is the better one. Throws Error(data) naming the row, also where the ranks are equal.
 Record preference_record(const Row& row, const config::DatasetConfig& config);
 
-// {prompt_key: text or messages, chosen_key: text, rejected_key: text} (defaults "prompt", "chosen", "rejected").
+// {prompt_key, chosen_key, rejected_key} (defaults "prompt", "chosen", "rejected"), each text or messages; without a
+// prompt it is what both answers begin with.
 Record binary_preference_record(const Row& row, const config::DatasetConfig& config);
 
 }  // namespace hexad::data

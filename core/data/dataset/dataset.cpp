@@ -94,7 +94,7 @@ void split_off_validation(DatasetSplit& split, const DatasetConfig& config) {
   const std::vector<int64_t> order = random_permutation(total, static_cast<uint64_t>(config.seed), kSplitStream);
   const std::set<int64_t> chosen(order.begin(), order.begin() + static_cast<int64_t>(count));
   std::vector<Record> train;
-  Dataset validation{split.train.task_name, {}};
+  Dataset validation{split.train.task_name, {}, split.train.format};
   for (int64_t i = 0; i < total; ++i) {
     (chosen.contains(i) ? validation.records : train).push_back(std::move(split.train.records[i]));
   }
@@ -165,7 +165,10 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   DatasetConfig read = config;
   if (lack_answers(rows, make, config)) read.output_key = "";
   DatasetSplit split{{task_name(path), {}}, std::nullopt};
-  for (const Row& row : rows) split.train.records.push_back(make(row, read));
+  const auto known = make == response_record ? recognised(rows, config) : std::nullopt;
+  for (const Row& row : rows)
+    split.train.records.push_back(known ? recognised_record(row, *known, config) : make(row, read));
+  if (known) split.train.format = known->name;
   check_named(rows, make, config);
   return split;
 }
@@ -197,6 +200,9 @@ LoadedSets load_datasets(const config::DataConfig& data) {
   LoadedSets sets;
   for (const DatasetConfig& config : data.train) {
     DatasetSplit split = load_dataset(config);
+    if (const Dataset& train = split.train; !train.format.empty())
+      sets.formats.push_back(fmt::format(
+          "data: {} rows, {}", grouped(static_cast<int64_t>(train.records.size()) / config.repeat), train.format));
     sets.train.push_back({&config, std::move(split.train)});
     if (split.validation && (data.validation.empty() || !is_generated(config)))
       sets.validation.push_back({&config, std::move(*split.validation)});

@@ -8,16 +8,14 @@
 #include <vector>
 
 #include "core/config/typed/data_config.hpp"
+#include "lib/text/conversation/row_format.hpp"
 
 namespace hexad::data {
 
 // One example. `messages` is the conversation as it stands in the data, each {"role", "content", ...}: for
-// reinforcement learning it ends with the user's message and `answer` holds the ground truth; for supervised training
-// it ends with the assistant's.
-struct Record {
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-  nlohmann::ordered_json rejected;  // of a preference: the worse conversation, `messages` being the better; else null
-  std::string answer;
+// reinforcement learning it is the prompt, with an answer at its end or without, and `answer` holds the ground truth;
+// for supervised training it ends with the assistant's.
+struct Record : text::RowText {
   std::string source;               // "train.jsonl:12" or "arithmetic#5", for messages
   nlohmann::ordered_json metadata;  // fields beyond those above; null if none
   nlohmann::ordered_json tools;     // tool definitions for the chat template; null if none
@@ -26,6 +24,7 @@ struct Record {
 struct Dataset {
   std::string task_name;
   std::vector<Record> records;
+  std::string format = "";  // where the columns told it: "conversational prompt + completion"
 };
 
 struct DatasetSplit {
@@ -34,7 +33,8 @@ struct DatasetSplit {
 };
 
 // Reads or generates the dataset that `config` names:
-//   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split;
+//   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split; without
+//                    input_key rows of any format that their columns tell (lib/text/conversation/row_format.hpp);
 //   openai_format    data_path with {"messages": [...]} rows (key: chat_key), output_key, system_key, system_prompt,
 //                    tool_key;
 //   PreferenceDataset  data_path with {"context": [...], "completions": [{"rank", "completion": [...]}, ...]} rows;
@@ -57,7 +57,8 @@ struct LoadedSet {
 };
 struct LoadedSets {
   std::vector<LoadedSet> train, validation;
-  std::vector<std::string> notes;  // lines about rows of validation sets that are not validated on
+  std::vector<std::string> notes;    // lines about rows of validation sets that are not validated on
+  std::vector<std::string> formats;  // a line for each training set whose format its columns told
 };
 // All of a run's. Validated on, as NeMo-RL does it, is what split_validation_size takes from training sets and then
 // data.validation; held-out questions of generated training sets where there is no data.validation.

@@ -1,9 +1,8 @@
 #include "core/data/dataset/conversation.hpp"
 
-#include <cstring>
-
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/text/conversation/message.hpp"
 
 namespace hexad::data {
 namespace {
@@ -22,7 +21,7 @@ Completion completion_of(const Row& row, const Json& entry, size_t index) {
     fail(ErrorKind::data, "{}: completions[{}]: want {{\"rank\": integer, \"completion\": [messages]}}, got {}",
          row.source, index, data_text(entry));
   }
-  check_messages(entry.at("completion"), row, fmt::format("completions[{}].completion", index));
+  text::check_messages(entry.at("completion"), row.source, fmt::format("completions[{}].completion", index));
   return {entry.at("rank").get<int64_t>(), entry.at("completion")};
 }
 
@@ -31,17 +30,11 @@ Json joined_messages(Json context, const Json& completion) {
   return context;
 }
 
-Json said_by(const char* role, const std::string& text) {
-  Json messages = Json::array();
-  messages.push_back({{"role", role}, {"content", text}});
-  return messages;
-}
-
 }  // namespace
 
 Record preference_record(const Row& row, const config::DatasetConfig&) {
   const Json& context = field(row, "context");
-  check_messages(context, row, "context");
+  text::check_messages(context, row.source, "context");
   const Json& completions = field(row, "completions");
   if (!completions.is_array() || completions.size() != 2) {
     fail(ErrorKind::data, "{}: field 'completions' holds {}, want two: the better and the worse", row.source,
@@ -55,33 +48,17 @@ Record preference_record(const Row& row, const config::DatasetConfig&) {
          row.source, better.rank);
   }
   if (better.rank > worse.rank) std::swap(better, worse);
-  Record record;
-  record.messages = joined_messages(context, better.messages);
-  record.rejected = joined_messages(context, worse.messages);
-  record.source = row.source;
-  record.tools = tools_of(row);
-  return record;
+  text::RowText pair;
+  pair.messages = joined_messages(context, better.messages);
+  pair.rejected = joined_messages(context, worse.messages);
+  return record_of(std::move(pair), row);
 }
 
 Record binary_preference_record(const Row& row, const config::DatasetConfig& config) {
-  const std::string prompt_key = own_key(config, "prompt_key").value_or("prompt");
-  const Json& prompt = field(row, prompt_key);
-  Json context = prompt;
-  if (prompt.is_array()) {
-    check_messages(prompt, row, prompt_key);
-  } else {
-    context = said_by("user", text_field(row, prompt_key));
-  }
-  Record record;
-  const auto whole = [&](const char* key) {
-    const std::string answer = text_field(row, own_key(config, key).value_or(std::string(key, std::strlen(key) - 4)));
-    return joined_messages(context, said_by("assistant", answer));
-  };
-  record.messages = whole("chosen_key");
-  record.rejected = whole("rejected_key");
-  record.source = row.source;
-  record.tools = tools_of(row);
-  return record;
+  const auto column = [&](const std::string& name) { return own_key(config, name + "_key").value_or(name); };
+  const text::PairColumns columns{column("prompt"), column("chosen"), column("rejected"), /*with_template=*/true};
+  if (own_key(config, "prompt_key")) field(row, columns.prompt);  // what is named is there
+  return record_of(text::read_pair(row.value, row.source, columns), row);
 }
 
 }  // namespace hexad::data

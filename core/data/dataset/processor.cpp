@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/data/dataset/conversation.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
+#include "lib/text/conversation/message.hpp"
 #include "lib/text/template/turns.hpp"
 
 namespace hexad::data {
@@ -20,35 +20,47 @@ int64_t stub_length(int64_t max_seq_length, size_t messages) {
   return std::min<int64_t>(4, max_seq_length / static_cast<int64_t>(messages));
 }
 
-bool is_question(const Json& message) {
-  return message.at("role") == "user" && message.contains("content") && message.at("content").is_string();
-}
-
-// The question `asked` in the prompt's template, and the system prompt before all.
-void add_prompt_files(Json& messages, size_t asked, const ProcessorOptions& options) {
+// The user's message `asked`, the first or last one, in the prompt's template, and the system prompt before all.
+Json with_prompt_files(Json messages, size_t asked, const char* which, const Record& record,
+                       const ProcessorOptions& options) {
   if (!options.prompt.empty()) {
+    const bool has_text = asked < messages.size() && messages[asked].value("content", Json()).is_string();
+    if (!has_text)
+      fail(ErrorKind::data,
+           "prompt_file wraps the {} user's message, which has to be text, and the conversation has none", which);
     const std::string problem = messages[asked].at("content");
     messages[asked]["content"] = format_template(options.prompt, {problem}, "prompt_file");
   }
-  if (!options.system_prompt.empty()) {
-    messages.insert(messages.begin(), Json{{"role", "system"}, {"content", options.system_prompt}});
-  }
-}
-
-// The conversation that the model answers: without the assistant's last message, the last user's message in the
-// template.
-Json prompt_messages(const Record& record, const ProcessorOptions& options) {
-  Json messages = record.messages;
-  if (!messages.empty() && messages.back().at("role") == "assistant") messages.erase(messages.size() - 1);
-  if (messages.empty() || !is_question(messages.back()))
-    fail(ErrorKind::data, "a prompt ends with a user's message of text; processor {} found none", options.processor);
-  add_prompt_files(messages, messages.size() - 1, options);
+  if (options.system_prompt.empty()) return messages;
+  if (record.is_plain)
+    fail(
+        ErrorKind::data,
+        "system_prompt_file is for messages, and the row is text that is read without a chat template. With input_key: "
+        "prompt a user asks it");
+  messages.insert(messages.begin(), text::message("system", options.system_prompt));
   return messages;
 }
 
+// The conversation that the model answers: without the answer at its end, the last user's message in the template.
+Json prompt_messages(const Record& record, const ProcessorOptions& options) {
+  const bool answered = !record.messages.empty() && text::is_answer(record.messages.back());
+  const size_t count = record.prompt_messages > 0 ? record.prompt_messages : record.messages.size() - answered;
+  Json messages = Json::array();
+  size_t asked = count;
+  for (size_t i = 0; i < count; ++i) {
+    messages.push_back(record.messages[i]);
+    if (messages[i].at("role") == "user") asked = i;
+  }
+  if (asked == count)
+    fail(ErrorKind::data, "a prompt has a user's message before the answer; processor {} found none",
+         options.processor);
+  return with_prompt_files(std::move(messages), asked, "last", record, options);
+}
+
 void process_prompt(const Record& record, const ProcessorOptions& options, const TextTools& tools, Datum& datum) {
-  datum.text = tools.render(prompt_messages(record, options), {true, record.tools});
-  datum.token_ids = tools.encode(datum.text);
+  const Json messages = prompt_messages(record, options);
+  datum.text = record.is_plain ? text::said(messages[0]) : tools.render(messages, {true, record.tools});
+  datum.token_ids = (record.is_plain ? tools.encode_plain : tools.encode)(datum.text);
   if (datum.token_ids.empty()) fail(ErrorKind::data, "the prompt has no tokens");
   if (static_cast<int64_t>(datum.token_ids.size()) < options.max_seq_length) return;
   datum.token_ids.resize(stub_length(options.max_seq_length, 1));
@@ -81,6 +93,25 @@ MessageIds encode_messages(const Json& messages, const Json& tool_list, const Pr
   return ids;
 }
 
+// Of text without a template, which is read as one, as TRL does it: the answer begins where its tokens depart from
+// those of the prompt alone.
+MessageIds encode_plain(const Json& messages, const ProcessorOptions& options, const TextTools& tools, Datum& datum) {
+  const std::string prompt = messages.size() > 1 ? text::said(messages[0]) : "";
+  datum.text = prompt + text::said(messages.back());
+  if (options.add_eos && !datum.text.ends_with(options.eos_token)) datum.text += options.eos_token;
+  std::vector<int64_t> ids = tools.encode_plain(datum.text);
+  if (messages.size() == 1) return {std::move(ids)};
+  const std::vector<int64_t> alone = tools.encode_plain(prompt);
+  const auto answer = std::ranges::mismatch(ids, alone).in1;
+  return {{ids.begin(), answer}, {answer, ids.end()}};
+}
+
+MessageIds encoded(const Record& record, const Json& messages, const ProcessorOptions& options, const TextTools& tools,
+                   Datum& datum) {
+  return record.is_plain ? encode_plain(messages, options, tools, datum)
+                         : encode_messages(messages, record.tools, options, tools, datum);
+}
+
 int64_t total_length(const MessageIds& ids) {
   int64_t length = 0;
   for (const auto& message : ids) length += static_cast<int64_t>(message.size());
@@ -88,26 +119,30 @@ int64_t total_length(const MessageIds& ids) {
 }
 
 // The conversation's tokens and mask; a stub of each message, outside the loss, where it does not fit.
-void set_conversation(const Json& messages, MessageIds ids, bool fits, const ProcessorOptions& options, Datum& datum) {
+// `prompt`: so many messages never train.
+void set_conversation(const Json& messages, size_t prompt, MessageIds ids, bool fits, const ProcessorOptions& options,
+                      Datum& datum) {
   std::vector<int64_t> lengths;
   for (auto& message : ids) {
     if (!fits) message.resize(std::min<size_t>(message.size(), stub_length(options.max_seq_length, messages.size())));
     datum.token_ids.insert(datum.token_ids.end(), message.begin(), message.end());
     lengths.push_back(static_cast<int64_t>(message.size()));
   }
-  datum.token_mask = message_mask(messages, lengths, options.only_unmask_final);
+  datum.token_mask = message_mask(messages, lengths, options.only_unmask_final, prompt);
   datum.loss_multiplier = fits ? 1 : 0;
 }
 
 // A conversation to train on: its first question in the prompt's template, as NeMo-RL has it.
-Json with_prompt_files(Json messages, const ProcessorOptions& options) {
+Json conversation_to_train(Json messages, const Record& record, const ProcessorOptions& options) {
   if (messages.empty()) fail(ErrorKind::data, "a conversation without messages");
-  const auto asked = std::ranges::find_if(messages, [](const Json& message) { return message.at("role") == "user"; });
-  if (!options.prompt.empty() && (asked == messages.end() || !is_question(*asked)))
-    fail(ErrorKind::data,
-         "prompt_file wraps the first user's message, which has to be text, and the conversation has none");
-  add_prompt_files(messages, static_cast<size_t>(asked - messages.begin()), options);
-  return messages;
+  size_t asked = 0;
+  while (asked < messages.size() && messages[asked].at("role") != "user") ++asked;
+  return with_prompt_files(std::move(messages), asked, "first", record, options);
+}
+
+size_t prompt_size(const Record& record, const ProcessorOptions& options) {
+  return record.prompt_messages > 0 && !options.system_prompt.empty() ? record.prompt_messages + 1
+                                                                      : record.prompt_messages;
 }
 
 // The record's messages, and its answer where they end before it.
@@ -115,9 +150,9 @@ Json whole_conversation(const Record& record) {
   Json messages = record.messages;
   if (messages.empty() || record.answer.empty()) return messages;
   const Json& last = messages.back();
-  if (last.at("role") != "assistant") {
-    messages.push_back({{"role", "assistant"}, {"content", record.answer}});
-  } else if (!last.contains("content") || content_text(last.at("content")) != record.answer) {
+  if (!text::is_answer(last)) {
+    messages.push_back(text::message("assistant", record.answer));
+  } else if (text::said(last) != record.answer) {
     fail(ErrorKind::data,
          "the conversation ends with an answer, and the column that output_key names has another: '{}'. Leave "
          "output_key out to train on the conversation as it is",
@@ -127,10 +162,10 @@ Json whole_conversation(const Record& record) {
 }
 
 void process_conversation(const Record& record, const ProcessorOptions& options, const TextTools& tools, Datum& datum) {
-  const Json messages = with_prompt_files(whole_conversation(record), options);
-  MessageIds ids = encode_messages(messages, record.tools, options, tools, datum);
+  const Json messages = conversation_to_train(whole_conversation(record), record, options);
+  MessageIds ids = encoded(record, messages, options, tools, datum);
   const bool fits = total_length(ids) <= options.max_seq_length;
-  set_conversation(messages, std::move(ids), fits, options, datum);
+  set_conversation(messages, prompt_size(record, options), std::move(ids), fits, options, datum);
 }
 
 // What `make` throws names the record.
@@ -182,27 +217,29 @@ Pair process_pair(const Record& record, int64_t index, const std::string& task_n
   return made_of(record, [&] {
     if (!record.rejected.is_array()) {
       fail(ErrorKind::data,
-           "one answer and no worse one; preferences come from dataset_name: PreferenceDataset or "
-           "BinaryPreferenceDataset");
+           "one answer and no worse one; preferences come from columns 'chosen' and 'rejected', or from dataset_name: "
+           "PreferenceDataset");
     }
     ProcessorOptions final_only = options;
-    final_only.only_unmask_final = true;  // the completions differ in the last message alone
+    final_only.only_unmask_final = record.prompt_messages == 0;  // the completions differ in the last message alone
     Pair pair{labelled(record, index, task_name, options), labelled(record, index, task_name, options)};
-    const Json better = with_prompt_files(record.messages, options),
-               worse = with_prompt_files(record.rejected, options);
-    MessageIds chosen = encode_messages(better, record.tools, options, tools, pair.chosen);
-    MessageIds rejected = encode_messages(worse, record.tools, options, tools, pair.rejected);
+    const Json better = conversation_to_train(record.messages, record, options),
+               worse = conversation_to_train(record.rejected, record, options);
+    MessageIds chosen = encoded(record, better, options, tools, pair.chosen);
+    MessageIds rejected = encoded(record, worse, options, tools, pair.rejected);
+    const size_t prompt = prompt_size(record, options);
     const bool fits = std::max(total_length(chosen), total_length(rejected)) <= options.max_seq_length;
-    set_conversation(better, std::move(chosen), fits, final_only, pair.chosen);
-    set_conversation(worse, std::move(rejected), fits, final_only, pair.rejected);
+    set_conversation(better, prompt, std::move(chosen), fits, final_only, pair.chosen);
+    set_conversation(worse, prompt, std::move(rejected), fits, final_only, pair.rejected);
     return pair;
   });
 }
 
-std::vector<float> message_mask(const Json& messages, const std::vector<int64_t>& lengths, bool only_final) {
+std::vector<float> message_mask(const Json& messages, const std::vector<int64_t>& lengths, bool only_final,
+                                size_t prompt) {
   std::vector<float> mask;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    const bool trained = only_final ? i + 1 == lengths.size() : messages[i].at("role") == "assistant";
+    const bool trained = only_final ? i + 1 == lengths.size() : i >= prompt && messages[i].at("role") == "assistant";
     mask.insert(mask.end(), static_cast<size_t>(lengths[i]), trained ? 1.0f : 0.0f);
   }
   return mask;

@@ -20,6 +20,8 @@ struct RenderOptions {
 struct TextTools {
   // Text -> ids, without adding special tokens.
   std::function<std::vector<int64_t>(std::string_view text)> encode;
+  // The same with those that the tokenizer itself puts around a text, for text without a chat template.
+  std::function<std::vector<int64_t>(std::string_view text)> encode_plain;
   // Messages -> text by the chat template.
   std::function<std::string(const nlohmann::ordered_json& messages, const RenderOptions& options)> render;
 };
@@ -52,11 +54,11 @@ struct Datum {
   nlohmann::ordered_json metadata;
 };
 
-// math_hf_data_processor, math_data_processor: the last user message goes through the prompt template, the system
-// prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the whole conversation (a
-// record that ends with a question gets its answer; its first question goes through the prompt template) with a mask. A
-// prompt of max_seq_length tokens or more, or a conversation of more, is cut short and gets loss_multiplier 0, as in
-// NeMo-RL. Throws Error that begins with the record's source.
+// math_hf_data_processor, math_data_processor: of the messages before the answer the user's last one goes through the
+// prompt template, the system prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the
+// whole conversation (a record that ends with a question gets its answer; its first question goes through the prompt
+// template) with a mask. A prompt of max_seq_length tokens or more, or a conversation of more, is cut short and gets
+// loss_multiplier 0, as in NeMo-RL. Throws Error that begins with the record's source.
 Datum process(const Record& record, int64_t index, const std::string& task_name, const ProcessorOptions& options,
               const TextTools& tools);
 
@@ -69,9 +71,10 @@ Pair process_pair(const Record& record, int64_t index, const std::string& task_n
                   const TextTools& tools);
 
 // 1 for every token of a message that is trained on: the assistant's ones, or the last one whoever's it is. `lengths`:
-// of each message in tokens. NeMo-RL's add_loss_mask_to_message_log.
+// of each message in tokens. NeMo-RL's add_loss_mask_to_message_log. The assistant's among the first `prompt` messages
+// do not train.
 std::vector<float> message_mask(const nlohmann::ordered_json& messages, const std::vector<int64_t>& lengths,
-                                bool only_final);
+                                bool only_final, size_t prompt = 0);
 
 // Throws Error(config) unless `name` is a known processor.
 void check_processor(const std::string& name);

@@ -1,4 +1,4 @@
-#include "app/plugin.hpp"
+#include "app/plugin/plugin.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "app/plugin.hpp"
+#include "app/plugin/plugin.hpp"
 
 #include "app/config/reference.hpp"
 #include "app/config/reference_plugin.hpp"

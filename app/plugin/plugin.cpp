@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "app/commands.hpp"
-#include "app/plugin.hpp"
+#include "app/plugin/plugin.hpp"
 
 namespace hexad::cli {
 namespace {

@@ -1,0 +1,21 @@
+// What `hexad data show` prints.
+#pragma once
+#include <ostream>
+
+#include "app/data/shown_row.hpp"
+
+namespace hexad::dataset_view {
+
+struct ShowOptions {
+  int64_t rows = 3;         // so many are shown; JSON: -1 is all
+  bool validation = false;  // what is validated on, in the place of what is trained on
+  bool json = false;
+  bool colours = false;  // ANSI's, for what trains; else it stands between {+ and +}
+};
+
+// The first rows, a histogram of the lengths of all, and how many rows are dropped and why. With `json` an object a
+// row: {"source", "text", "token_ids", "trains", "expected"}, of a pair with "rejected": {"text", "token_ids",
+// "trains"}, of a dropped row {"source", "dropped"}. Texts are printable (lib/base/said/printable.hpp).
+void show(const config::RunConfig& run, const rollout::ModelText& text, const ShowOptions& options, std::ostream& out);
+
+}  // namespace hexad::dataset_view
