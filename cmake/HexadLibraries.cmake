@@ -1,4 +1,4 @@
-# Libraries that are not ours, but for LibTorch (docs/dependencies.md).
+# Libraries that are not ours, but for LibTorch and Arrow (docs/dependencies.md).
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -11,3 +11,12 @@ find_package(ICU REQUIRED COMPONENTS uc i18n data)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ZMQ REQUIRED libzmq)
+
+# Where tools/setup.sh unpacks wheels.
+if(DEFINED ENV{HEXAD_CACHE})
+  set(hexad_cache $ENV{HEXAD_CACHE})
+elseif(DEFINED ENV{XDG_CACHE_HOME})
+  set(hexad_cache $ENV{XDG_CACHE_HOME}/hexad)
+else()
+  set(hexad_cache $ENV{HOME}/.cache/hexad)
+endif()

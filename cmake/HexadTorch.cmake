@@ -1,12 +1,5 @@
 # LibTorch as the pinned wheel carries it: hexad_use_torch(TARGET) adds headers, libraries and the one precompiled
 # header.
-if(DEFINED ENV{HEXAD_CACHE})
-  set(hexad_cache $ENV{HEXAD_CACHE})
-elseif(DEFINED ENV{XDG_CACHE_HOME})
-  set(hexad_cache $ENV{XDG_CACHE_HOME}/hexad)
-else()
-  set(hexad_cache $ENV{HOME}/.cache/hexad)
-endif()
 set(HEXAD_TORCH_DIR ${hexad_cache}/libtorch-2.11.0/torch CACHE PATH "LibTorch: folder with include/ and lib/")
 if(NOT EXISTS ${HEXAD_TORCH_DIR}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "LibTorch not found at ${HEXAD_TORCH_DIR}. Run tools/setup.sh, or set -DHEXAD_TORCH_DIR=<folder "

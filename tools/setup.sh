@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs everything Hexad builds with (Debian 12+, Ubuntu 24.04+). Idempotent; says what it installs before it does.
-# LibTorch is unpacked from the pinned `torch` wheel into $HEXAD_CACHE (default ~/.cache/hexad), outside the checkout.
+# LibTorch and Apache Arrow are unpacked from the pinned wheels `torch` and `pyarrow` into $HEXAD_CACHE (default
+# ~/.cache/hexad), outside the checkout.
 # `--cuda` adds what only the preset `cuda` needs (the CUDA toolkit with cuDNN is the machine's); `--tests` installs
 # what only `make test` needs.
 set -euo pipefail
@@ -8,6 +9,7 @@ set -euo pipefail
 wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt  # versions, and the SHA-256 of each file
 version_of() { sed -n "s/^$1==\([^ ]*\).*/\1/p" "$wheels"; }
 torch_version=$(version_of torch)
+arrow_version=$(version_of pyarrow)
 cudnn_frontend_version=$(version_of nvidia-cudnn-frontend)
 flashinfer_version=$(version_of flashinfer-python)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
@@ -83,6 +85,15 @@ install_libtorch() {
   fi
 }
 
+# Arrow's C++, headers and libraries: data in Parquet, Arrow and CSV files is read by it.
+install_arrow() {
+  local dest=$cache/arrow-$arrow_version
+  [ -e "$dest/pyarrow/include/parquet/arrow/reader.h" ] && return
+  mkdir -p "$cache"
+  say "downloading Apache Arrow $arrow_version (55 MB) into $cache"
+  fetch_wheel pyarrow 'pyarrow/(include/(arrow|parquet)/|lib(arrow|parquet)\.so\.)' "$dest"
+}
+
 install_cudnn_frontend() {
   local dest=$cache/cudnn-frontend-$cudnn_frontend_version
   [ -e "$dest/include/cudnn_frontend.h" ] && return
@@ -100,8 +111,10 @@ install_flashinfer() {
 }
 
 case "${1:-}" in
-  "") install_packages "${packages[@]}"; install_libtorch ;;
-  --cuda) install_packages "${packages[@]}"; install_libtorch; install_cudnn_frontend; install_flashinfer ;;
+  "") install_packages "${packages[@]}"; install_libtorch; install_arrow ;;
+  --cuda)
+    install_packages "${packages[@]}"; install_libtorch; install_arrow
+    install_cudnn_frontend; install_flashinfer ;;
   --tests) install_packages "${test_packages[@]}" ;;
   *) die "got $1, wanted nothing, --cuda or --tests" ;;
 esac

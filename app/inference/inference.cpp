@@ -116,7 +116,7 @@ std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cl
 
 std::string render_line(const Json& line, const std::string& place, const rollout::ModelText& text, bool prompt) {
   const data::Row row{line, place};
-  const Json& messages = data::field(row, "messages");
+  const Json& messages = table::field(row, "messages");
   data::check_messages(messages, row, "messages");
   const Json flag = line.value("add_generation_prompt", Json());
   if (!flag.is_boolean() && !flag.is_null())

@@ -8,6 +8,7 @@
 
 #include "lib/base/error.hpp"
 #include "tests/support/hub_cache.hpp"
+#include "tests/support/report.hpp"
 
 using namespace hexad;
 using namespace hexad::data;
@@ -154,7 +155,7 @@ TEST_CASE("a named answer is there in every row, others may have none") {
   CHECK(bare.messages == Json::parse(R"([{"role": "user", "content": "b"}])"));
 }
 
-TEST_CASE("a local folder is read by split, and other formats say how to convert") {
+TEST_CASE("a local folder is read by split") {
   const Folder folder;
   folder.write("train-00001.jsonl", numbered_rows(2));
   folder.write("train-00000.jsonl", numbered_rows(1));
@@ -165,8 +166,8 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   CHECK(load_dataset(config).train.records[0].answer == "u");
   config.split = "dev";
   CHECK_THROWS_WITH_AS(load_dataset(config),
-                       doctest::Contains("no file for split 'dev'; want dev.jsonl, data/dev-*.jsonl or "
-                                         "dev/*.jsonl; it holds data/, "),
+                       doctest::Contains("no file for split 'dev'; want dev.jsonl, data/dev-*.parquet or "
+                                         "dev/*.csv (.jsonl, .json, "),
                        Error);
 
   fs::create_symlink("cache/that/was/removed", fs::path(folder.path()) / "train-00002.jsonl");
@@ -176,7 +177,7 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
 
   const Folder parquet;
   parquet.write("data/train-0.parquet", "PAR1");
-  CHECK_THROWS_WITH_AS(load_dataset(response(parquet.path())), doctest::Contains("pandas.read_parquet("), Error);
+  CHECK_THROWS_WITH_AS(load_dataset(response(parquet.path())), doctest::Contains("data/train-0.parquet: "), Error);
 
   config.dataset_name = "OpenMathInstruct-2";
   config.data_path.reset();
@@ -188,6 +189,40 @@ TEST_CASE("a local folder is read by split, and other formats say how to convert
   config.dataset_name = "ResponseDatset";
   CHECK_THROWS_WITH_AS(load_dataset(config), doctest::Contains("nor a local folder, did you mean 'ResponseDataset'?"),
                        Error);
+}
+
+TEST_CASE("a data set in Parquet has the records that it has as JSON lines") {
+  if (!fs::exists(fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/libhexad_arrow.so")) {
+    test_report::skipped("built without Apache Arrow (tools/setup.sh)");
+    return;
+  }
+  const char* const source = std::getenv("HEXAD_SOURCE_DIR");
+  const fs::path rows = fs::path(source ? source : ".") / "tests/lib/table/data";
+  const auto load = [&](const fs::path& path) {
+    config::DatasetConfig config = response(path);
+    config.input_key = "prompt";
+    config.output_key = "";
+    return load_dataset(config).train.records;
+  };
+  const std::vector<Record> wanted = load(rows / "rows.jsonl"), got = load(rows / "hub");
+  REQUIRE(got.size() == 4);
+  REQUIRE(wanted.size() == got.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i].messages == wanted[i].messages);
+    CHECK(got[i].metadata == wanted[i].metadata);
+  }
+}
+
+TEST_CASE("verl's rows are conversations with the answer in an object") {
+  const Folder folder;
+  config::DatasetConfig config = response(folder.write(
+      "verl.jsonl", R"({"prompt": [{"role": "user", "content": "1+1?"}], "reward_model": {"ground_truth": "2"}})"));
+  config.dataset_name = "openai_format";
+  config.output_key = "reward_model.ground_truth";
+  config.spec = {{"chat_key", "prompt"}};
+  const Record record = load_dataset(config).train.records.at(0);
+  CHECK(record.answer == "2");
+  CHECK(record.messages == Json::parse(R"([{"role": "user", "content": "1+1?"}])"));
 }
 
 TEST_CASE("a data set of the Hub is its snapshot in the cache") {

@@ -2,9 +2,11 @@
 // columns tell.
 #pragma once
 #include "core/data/dataset/dataset.hpp"
-#include "core/data/dataset/json_file.hpp"
+#include "lib/table/row.hpp"
 
 namespace hexad::data {
+
+using table::Row;
 
 // {input_key: question, output_key: answer} (defaults "input", "output") as a user's and an assistant's message. The
 // other fields become metadata. An output_key of "" says that rows have no answer. Throws Error(data) naming row and

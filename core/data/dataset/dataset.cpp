@@ -8,12 +8,13 @@
 #include <set>
 
 #include "core/data/dataset/conversation.hpp"
-#include "core/data/dataset/json_file.hpp"
 #include "core/data/dataset/procedural.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/random.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hub/hub.hpp"
+#include "lib/table/container.hpp"
+#include "lib/table/rows.hpp"
 
 namespace hexad::data {
 namespace {
@@ -154,13 +155,12 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
   const MakeRecord named = reader_named(config.dataset_name);
   if (!named && config.data_path) refuse_misspelt(config.dataset_name);
   if (named && !config.data_path) {
-    fail(ErrorKind::config, "dataset_name: {} wants data_path, a .jsonl or .json file or a folder of them",
-         config.dataset_name);
+    fail(ErrorKind::config, "dataset_name: {} wants data_path, a file of rows ({}) or a folder of them",
+         config.dataset_name, table::kContainers);
   }
-  std::vector<Row> rows =
-      read_data_path(with_subset(find_data(config, path), config.subset.value_or("")), config.split.value_or("train"));
-  const size_t most = static_cast<size_t>(config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
-  if (rows.size() > most) rows.resize(most);
+  const std::vector<Row> rows =
+      table::read(with_subset(find_data(config, path), config.subset.value_or("")), config.split.value_or("train"),
+                  config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
   const MakeRecord make = named ? named : response_record;
   DatasetConfig read = config;
   if (lack_answers(rows, make, config)) read.output_key = "";

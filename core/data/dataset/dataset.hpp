@@ -33,14 +33,14 @@ struct DatasetSplit {
 };
 
 // Reads or generates the dataset that `config` names:
-//   ResponseDataset  data_path (a .jsonl / .json file or a folder of them), input_key, output_key, split; without
+//   ResponseDataset  data_path (a file of rows or a folder of them, lib/table), input_key, output_key, split; without
 //                    input_key rows of any format that their columns tell (lib/text/conversation/row_format.hpp);
 //   openai_format    data_path with {"messages": [...]} rows (key: chat_key), output_key, system_key, system_prompt,
 //                    tool_key;
 //   PreferenceDataset  data_path with {"context": [...], "completions": [{"rank", "completion": [...]}, ...]} rows;
 //   BinaryPreferenceDataset  data_path with prompt_key, chosen_key and rejected_key;
 //   arithmetic, puzzle, sliding_puzzle  procedural, see procedural.hpp;
-//   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.json ...), else an error.
+//   any other name   a local folder in Hugging Face layout (<split>.jsonl, data/<split>*.parquet ...), else an error.
 // Where there is no such file or folder, data_path and the last may be names that are in the Hub's cache (lib/hub).
 // split_validation_size: a fraction (< 1) or a number of records, drawn by `seed`. `repeat` repeats the training
 // records. Relative paths are relative to `root`. Malformed rows are an Error(data) that names file:line. Rows without

@@ -1,0 +1,39 @@
+#include "lib/table/arrow_library.hpp"
+
+#include <dlfcn.h>
+
+#include "lib/base/error.hpp"
+
+namespace hexad::table {
+
+namespace fs = std::filesystem;
+
+const hexad_arrow_interface& load_arrow(const fs::path& library, const fs::path& file) {
+  constexpr const char* kInstall =
+      "tools/setup.sh installs it (of the wheel pyarrow, without Python); build again after that. Or make JSONL of the "
+      "file with Python";
+  std::error_code unreadable;
+  if (!fs::exists(library, unreadable))
+    fail(ErrorKind::data, "{}: such files are read by Apache Arrow, and this Hexad was built without it: no {}. {}",
+         file.string(), library.string(), kInstall);
+  void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle)
+    fail(ErrorKind::data, "{}: such files are read by Apache Arrow, which cannot be loaded: {}. {}", file.string(),
+         ::dlerror(), kInstall);
+  const void* const found = ::dlsym(handle, HEXAD_ARROW_INTERFACE);
+  if (!found)
+    fail(ErrorKind::data, "{}: {} has no {}: it is not of this build", file.string(), library.string(),
+         HEXAD_ARROW_INTERFACE);
+  return *static_cast<const hexad_arrow_interface*>(found);
+}
+
+const hexad_arrow_interface& arrow_for(const fs::path& file) {
+  static const hexad_arrow_interface* loaded = nullptr;
+  if (!loaded) {
+    const fs::path program = fs::read_symlink("/proc/self/exe");
+    loaded = &load_arrow(program.parent_path().parent_path() / "lib/libhexad_arrow.so", file);
+  }
+  return *loaded;
+}
+
+}  // namespace hexad::table

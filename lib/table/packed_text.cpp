@@ -1,0 +1,107 @@
+#include "lib/table/packed_text.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "lib/base/error.hpp"
+#include "lib/base/file/open_file.hpp"
+#include "lib/table/arrow_library.hpp"
+#include "lib/table/cache.hpp"
+#include "lib/table/part.hpp"
+
+namespace hexad::table {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Takes the bytes: into memory, and all of them into a file where they are more than fit.
+class Sink {
+ public:
+  Sink(const Place& place, int64_t memory) : place_(place), memory_(memory) {}
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  ~Sink() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  // 0, or an errno, with the reason in said().
+  int take(std::string_view bytes) {
+    try {
+      if (descriptor_ < 0) text_ += bytes;
+      if (descriptor_ < 0 && static_cast<int64_t>(text_.size()) <= memory_) return 0;
+      if (descriptor_ >= 0) return write(bytes);
+      open_file();
+      return descriptor_ < 0 ? errno : write(std::exchange(text_, {}));
+    } catch (const std::exception& error) {
+      said_ = error.what();
+      return ECANCELED;
+    }
+  }
+  // All have been taken: 0, or an errno.
+  int finish() {
+    if (descriptor_ < 0) return 0;
+    const int closed = ::close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
+    return closed != 0 ? closed : part_->rename();
+  }
+  bool is_file() const { return part_.has_value(); }
+  std::string text() { return std::move(text_); }
+  // Why no file could be begun, or what was said in the place of that.
+  std::string& said() { return said_; }
+
+ private:
+  void open_file() {
+    prepare(place_);
+    part_.emplace(place_.file.string());
+    descriptor_ = open_to_write(part_->path().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  }
+  int write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+      if (count < 0 && errno != EINTR) return errno;
+      bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    }
+    return 0;
+  }
+
+  const Place& place_;
+  int64_t memory_;
+  std::string text_, said_;
+  std::optional<Part> part_;
+  int descriptor_ = -1;
+};
+
+int take(void* sink, const char* bytes, size_t size) { return static_cast<Sink*>(sink)->take({bytes, size}); }
+
+int say(void* sink, const char* bytes, size_t size) {
+  std::string& said = static_cast<Sink*>(sink)->said();
+  if (said.empty()) said.assign(bytes, size);
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<TextBytes> unpacked_bytes(const fs::path& file, Packing packing, Budget& budget) {
+  const Place place = place_for(file, ".text");
+  std::error_code unreadable;
+  if (!place.file.empty() && fs::exists(place.file, unreadable)) return bytes_of_file(place.file, file);
+  Sink sink(place, budget.left);
+  const int refused = arrow_for(file).unpack(file.c_str(), name_of(packing), take, say, &sink);
+  const int unfinished = refused ? 0 : sink.finish();
+  if (refused || unfinished)
+    fail(ErrorKind::data, "{}: cannot be unpacked{}: {}", file.string(),
+         sink.is_file() ? " to " + place.file.string() + " (HEXAD_CACHE names another folder)" : "",
+         refused ? sink.said() : std::strerror(unfinished));
+  if (sink.is_file()) return bytes_of_file(place.file, file);
+  std::string text = sink.text();
+  budget.left -= static_cast<int64_t>(text.size());
+  return bytes_of_text(std::move(text));
+}
+
+}  // namespace hexad::table

@@ -1,0 +1,65 @@
+// The same rows in each container.
+#include "lib/table/container.hpp"
+
+#include "tests/lib/table/support.hpp"
+
+using namespace hexad;
+using namespace table_test;
+
+namespace {
+
+struct Same {
+  const char* rows;
+  std::vector<const char*> files;
+};
+
+// By the file of JSON lines that says what the rows are.
+const std::vector<Same> kSame = {
+    {"rows.jsonl",
+     {"rows.json", "rows.jsonl.gz", "rows.jsonl.zst", "rows.json.gz", "rows.json.zst", "rows.parquet", "zstd.parquet",
+      "stream.arrow", "file.arrow", "lz4.arrow", "zstd.arrow", "hub", "saved", "saved_splits"}},
+    {"typed.jsonl", {"typed.parquet", "typed.arrow"}},
+    {"flat.jsonl", {"flat.csv", "flat.tsv", "flat.csv.gz", "flat.csv.zst", "flat.tsv.gz", "flat.tsv.zst"}},
+};
+
+bool wants_arrow(const char* file) {
+  const auto container = table::container_of(file);
+  return !container || container->form != table::Form::json || container->packing != table::Packing::none;
+}
+
+}  // namespace
+
+TEST_CASE("every container has the rows that JSON lines have, in their order") {
+  const bool arrow = has_arrow();
+  for (const Same& same : kSame) {
+    const std::vector<std::string> wanted = texts(*table::open_file(data_file(same.rows)));
+    REQUIRE(wanted.size() >= 2);
+    for (const char* file : same.files) {
+      if (wants_arrow(file) && !arrow) continue;
+      CAPTURE(file);
+      CHECK(texts(*table::open(data_file(file), "train")) == wanted);
+    }
+  }
+}
+
+TEST_CASE("a row has its place, and rows are drawn in any order") {
+  if (!has_arrow()) return;
+  const auto rows = table::open(data_file("hub"), "train");
+  REQUIRE(rows->size() == 4);
+  CHECK(rows->row(3).source == data_file("hub/data/train-00001-of-00002.parquet").string() + "[1]");
+  CHECK(rows->row(0).source == data_file("hub/data/train-00000-of-00002.parquet").string() + "[0]");
+  CHECK(rows->row(3).value.at("prompt") == "last");
+  CHECK(table::open(data_file("hub"), "test")->row(0).value.at("prompt") == "last");
+  CHECK(table::open(data_file("saved_splits"), "test")->size() == 1);
+  CHECK(table::open_file(data_file("rows.jsonl.gz"))->row(1).source == data_file("rows.jsonl.gz").string() + ":2");
+  CHECK(table::read(data_file("hub"), "train", 3).size() == 3);
+}
+
+TEST_CASE("a container is known by the name of its file") {
+  using table::container_of;
+  CHECK(container_of("a/b.jsonl.gz")->packing == table::Packing::gz);
+  CHECK(container_of("b.c.tsv")->form == table::Form::tsv);
+  CHECK(container_of("train-00000-of-00002.parquet")->form == table::Form::parquet);
+  for (const char* other : {"rows.txt", "rows", ".gz", "rows.gz", "rows.parquet.gz", "rows.json.bz2", "csv"})
+    CHECK_FALSE(container_of(other));
+}
