@@ -19,6 +19,7 @@ void add_plugin(CLI::App& app, int& exit_code);
 void add_plugin_verify(CLI::App& app, const char* name, int& exit_code);
 void add_plugin_replay(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
+void add_chat(CLI::App& app, int& exit_code);
 void add_score(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);

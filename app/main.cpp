@@ -88,6 +88,7 @@ int run(int argc, char** argv) {
   hexad::cli::add_plugin(app, exit_code);
   hexad::cli::add_eval(app, exit_code);
   hexad::cli::add_generate(app, exit_code);
+  hexad::cli::add_chat(app, exit_code);
   hexad::cli::add_score(app, exit_code);
   hexad::cli::add_tokenize(app, exit_code);
   hexad::cli::add_convert(app, exit_code);

@@ -1,4 +1,4 @@
-// hexad generate|score|tokenize|convert: a model directory without training.
+// hexad generate|chat|score|tokenize|convert: a model directory without training.
 #include <unistd.h>
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 
 #include "app/commands.hpp"
 #include "app/convert/convert.hpp"
+#include "app/inference/chat.hpp"
 #include "app/inference/inference.hpp"
 #include "app/program.hpp"
 #include "compat/compat.hpp"
@@ -69,6 +70,22 @@ void add_generate(CLI::App& app, int& exit_code) {
   });
 }
 
+void add_chat(CLI::App& app, int& exit_code) {
+  auto model = std::make_shared<Model>();
+  auto input = std::make_shared<inference::ChatInput>();
+  CLI::App* command = app.add_subcommand("chat", "Talk to a model: a line in, its answer out");
+  add_model_options(command, model);
+  command->add_option("--system", input->system, "What the model is told first");
+  command->add_flag("--greedy", input->greedy, "Most likely token at every position");
+  command->callback([=, &exit_code] {
+    cluster::Spawner spawner;
+    input->terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+    if (::isatty(STDOUT_FILENO) == 0) print_raw();  // what a model says, to the byte
+    inference::chat(model->options(&spawner), *input, std::cin, std::cout, std::cerr);
+    exit_code = 0;
+  });
+}
+
 void add_score(CLI::App& app, int& exit_code) {
   auto model = std::make_shared<Model>();
   CLI::App* command = app.add_subcommand("score", "{\"token_ids\"} a line in, {\"logprobs\"} a line out");
@@ -106,15 +123,17 @@ void add_convert(CLI::App& app, int& exit_code) {
     std::string source, destination, dtype;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("convert", "GGUF or Hugging Face directory to a Hugging Face directory");
+  CLI::App* command =
+      app.add_subcommand("convert", "GGUF, Hugging Face directory or checkpoint to a directory, or to a GGUF file");
   command->add_option("SRC", arguments->source, ".gguf file, model directory, or a name in the Hub's cache")
       ->required();
-  command->add_option("DST", arguments->destination, "Directory to make")->required();
-  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+  command->add_option("DST", arguments->destination, "Directory to make, or a file that ends in .gguf")->required();
+  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16; of a .gguf also q8_0")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "q8_0"}));
   command->callback([=, &exit_code] {
     convert::ConvertOptions options;
-    if (!arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
+    options.q8_0 = arguments->dtype == "q8_0";
+    if (!options.q8_0 && !arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
     const convert::ConvertResult result = convert::convert(arguments->source, arguments->destination, options);
     for (const std::string& note : result.notes) std::cerr << "note: " << note << '\n';
     std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,

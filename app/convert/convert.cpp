@@ -1,10 +1,10 @@
 #include "app/convert/convert.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "app/convert/gguf.hpp"
 #include "app/convert/output.hpp"
+#include "app/convert/part.hpp"
+#include "app/convert/storable.hpp"
+#include "app/convert/to_gguf.hpp"
 #include "core/checkpoint/store.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file/folder.hpp"
@@ -12,6 +12,7 @@
 #include "lib/base/json.hpp"
 #include "lib/hub/hub.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
+#include "lib/tensorfile/gguf_block.hpp"
 #include "lib/tensorfile/safetensors.hpp"
 #include "lib/tensorfile/safetensors_writer.hpp"
 #include "lib/text/tokenizer/tokenizer_files.hpp"
@@ -22,33 +23,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void require_storable(tensorfile::DType dtype) {
+void require_possible(const ConvertOptions& options, const fs::path& destination) {
+  if (options.q8_0 && !is_gguf(destination)) {
+    fail(ErrorKind::config,
+         "{}: q8_0 is a type of GGUF files alone: name a file that ends in .gguf, or choose float32, "
+         "bfloat16 or float16",
+         destination.string());
+  }
+  const tensorfile::DType dtype = options.dtype.value_or(tensorfile::DType::f32);
   if (dtype == tensorfile::DType::f32 || dtype == tensorfile::DType::bf16 || dtype == tensorfile::DType::f16) return;
   fail(ErrorKind::config, "weights cannot be stored as {}: choose float32, bfloat16 or float16",
        tensorfile::torch_name(dtype));
 }
 
-// The least magnitude that `dtype` would round to infinity: halfway from its largest value to the next power of two.
-float infinite_from(tensorfile::DType dtype) {
-  return dtype == tensorfile::DType::f16    ? 65520
-         : dtype == tensorfile::DType::bf16 ? 0x1.ffp127f
-                                            : std::numeric_limits<float>::infinity();
-}
-
 // Stores fp32 values as `dtype`. Fails when a value is not finite, before (broken weights) or after the conversion.
 void encode(std::span<const float> values, tensorfile::DType dtype, const std::string& tensor, const fs::path& source,
             std::vector<std::byte>& out) {
-  const float limit = infinite_from(dtype);
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::abs(values[i]) < limit) continue;
-    if (!std::isfinite(values[i])) {
-      fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}: the weights are broken", source.string(), tensor,
-           values[i], i);
-    }
-    fail(ErrorKind::data, "{}: tensor \"{}\" holds {} at element {}, too large for {}: choose {}", source.string(),
-         tensor, values[i], i, tensorfile::torch_name(dtype),
-         dtype == tensorfile::DType::f16 ? "bfloat16 or float32" : "float32");
-  }
+  const bool half = dtype == tensorfile::DType::f16;
+  const tensorfile::GgufType type = half                               ? tensorfile::GgufType::f16
+                                    : dtype == tensorfile::DType::bf16 ? tensorfile::GgufType::bf16
+                                                                       : tensorfile::GgufType::f32;
+  require_storable(values, {tensor, source, std::string(tensorfile::torch_name(dtype)),
+                            tensorfile::gguf_infinite_from(type), half ? "bfloat16 or float32" : "float32"});
   out.resize(values.size() * tensorfile::dtype_size(dtype));
   tensorfile::from_float32(values, dtype, out);
 }
@@ -56,12 +52,17 @@ void encode(std::span<const float> values, tensorfile::DType dtype, const std::s
 // `folder`: the one that it was found in, if it was not named itself.
 ConvertResult convert_gguf(const fs::path& source, const fs::path& folder, const fs::path& destination,
                            const ConvertOptions& options) {
+  if (is_gguf(destination)) {
+    fail(ErrorKind::data, "{}: is a GGUF file, and {} would be one too: convert it into a folder first",
+         source.string(), destination.string());
+  }
   const tensorfile::Gguf gguf = tensorfile::Gguf::open(source);
   if (!folder.empty()) require_own_file(folder, source.filename().string(), gguf.file()->real_path());
   const tensorfile::DType dtype = options.dtype.value_or(tensorfile::DType::f32);
   Json config = gguf_config(gguf);
   config["torch_dtype"] = tensorfile::torch_name(dtype);
-  const std::vector<GgufWeight> weights = gguf_weights(gguf, config);
+  const std::vector<GgufWeight> weights = gguf_weights(config);
+  check_gguf_weights(gguf, weights);
 
   ConvertOutput output(destination);
   output.write_text("config.json", json_text(config, 2) + "\n");
@@ -87,25 +88,6 @@ ConvertResult convert_gguf(const fs::path& source, const fs::path& folder, const
   return result;
 }
 
-// A folder of model files: a Hugging Face folder, or a part of a checkpoint, whose own they then have to be.
-struct Part {
-  fs::path root;
-  std::string name;  // of the folder below it; "" for itself
-
-  fs::path folder() const { return name.empty() ? root : root / name; }
-  std::string below_root(const std::string& file) const { return (fs::path(name) / file).string(); }
-};
-
-// What a link names outside of the folder is not taken into a copy, be it weights or text. It is looked at again when
-// it is open: this is to say so before anything is read.
-void require_own_files(const Part& part) {
-  if (!part.name.empty()) require_own_file(part.root, part.name);
-  for (const fs::directory_entry& entry : entries_of(part.folder()))
-    if (entry.is_regular_file()) require_own_file(part.root, part.below_root(entry.path().filename().string()));
-  for (const std::string& name : text::tokenizer_files(part.folder()))
-    require_own_file(part.root, part.below_root(name));
-}
-
 // The files beside the weights (tokenizer, chat template, licence ...) are copied; a later file replaces an earlier
 // one.
 void copy_side_files(const Part& part, const ConvertOutput& output) {
@@ -125,34 +107,16 @@ void copy_side_files(const Part& part, const ConvertOutput& output) {
 
 // config.json with the new dtype.
 void write_config(const Part& part, const ConvertOutput& output, std::optional<tensorfile::DType> dtype) {
-  const fs::path path = part.folder() / "config.json";
-  Json config = file_json<Json>(read_own_file(part.root, part.below_root("config.json")), path);
-  if (!config.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path.string());
+  Json config = read_config(part);
   if (dtype) config[config.contains("dtype") ? "dtype" : "torch_dtype"] = tensorfile::torch_name(*dtype);
   output.write_text("config.json", json_text(config, 2) + "\n");
-}
-
-void require_weights(const fs::path& source) {
-  if (fs::exists(source / "model.safetensors") || fs::exists(source / "model.safetensors.index.json")) return;
-  const std::string other = tensorfile::other_weights(source);
-  if (!other.empty())
-    fail(ErrorKind::data, "{}: has neither model.safetensors nor model.safetensors.index.json; {}", source.string(),
-         other);
 }
 
 // `tokenizer`: the part with the tokenizer's files, if it is another one.
 ConvertResult convert_huggingface(const Part& model, const std::optional<Part>& tokenizer, const fs::path& destination,
                                   const ConvertOptions& options) {
   const fs::path source = model.folder();
-  require_own_files(model);
-  checkpoint::require_intact_model(source);
-  require_weights(source);
-  const tensorfile::Safetensors weights = tensorfile::Safetensors::open(source);
-  for (const tensorfile::SafetensorsEntry& entry : weights.tensors())
-    require_own_file(model.root, model.below_root(entry.file->path().filename().string()), entry.file->real_path());
-  if (tokenizer && !fs::is_directory(tokenizer->folder()))
-    fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer->folder().string());
-  if (tokenizer) require_own_files(*tokenizer);
+  const tensorfile::Safetensors weights = open_weights(model);
   ConvertOutput output(destination);
   copy_side_files(model, output);
   if (tokenizer) copy_side_files(*tokenizer, output);
@@ -183,6 +147,16 @@ ConvertResult convert_huggingface(const Part& model, const std::optional<Part>& 
   return result;
 }
 
+ConvertResult convert_folder(const Part& model, const std::optional<Part>& tokenizer, const fs::path& destination,
+                             const ConvertOptions& options) {
+  require_own_files(model);
+  if (tokenizer && !fs::is_directory(tokenizer->folder()))
+    fail(ErrorKind::data, "{}: is missing: this is no whole checkpoint", tokenizer->folder().string());
+  if (tokenizer) require_own_files(*tokenizer);
+  return is_gguf(destination) ? convert_to_gguf(model, tokenizer, destination, options)
+                              : convert_huggingface(model, tokenizer, destination, options);
+}
+
 // The one .gguf of a directory without config.json; nothing when there is none.
 std::optional<fs::path> gguf_in(const fs::path& directory) {
   std::optional<fs::path> found;
@@ -201,7 +175,7 @@ std::optional<fs::path> gguf_in(const fs::path& directory) {
 }  // namespace
 
 ConvertResult convert(const fs::path& source, const fs::path& destination, const ConvertOptions& options) {
-  if (options.dtype) require_storable(*options.dtype);
+  require_possible(options, destination);
   if (!fs::exists(source)) {
     const std::string name = source.string();
     if (const auto cached = hub::find(hub::Use::weights, name, name)) return convert(*cached, destination, options);
@@ -211,10 +185,9 @@ ConvertResult convert(const fs::path& source, const fs::path& destination, const
     if (source.extension() == ".gguf") return convert_gguf(source, {}, destination, options);
     fail(ErrorKind::data, "{}: neither a .gguf file nor a directory", source.string());
   }
-  if (fs::exists(source / "config.json")) return convert_huggingface({source, ""}, {}, destination, options);
-  if (checkpoint::is_checkpoint(source)) {
-    return convert_huggingface({source, "policy/weights"}, Part{source, "policy/tokenizer"}, destination, options);
-  }
+  if (fs::exists(source / "config.json")) return convert_folder({source, ""}, {}, destination, options);
+  if (checkpoint::is_checkpoint(source))
+    return convert_folder({source, "policy/weights"}, Part{source, "policy/tokenizer"}, destination, options);
   if (const std::optional<fs::path> gguf = gguf_in(source)) return convert_gguf(*gguf, source, destination, options);
   if (const std::optional<fs::path> newest = checkpoint::newest_checkpoint(source)) {
     fail(ErrorKind::data, "{}: holds checkpoints of a run: name one of them. The newest is {}", source.string(),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/json.hpp"
+
 namespace hexad::convert {
 namespace {
 
@@ -61,7 +63,42 @@ Json byte_level(bool use_regex) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
 }
 
+// What a pre-tokenizer does, a text each step: two that do the same have the same texts, whatever fields they have that
+// change nothing. A step that stands in no table of llama.cpp's is its JSON.
+void add_steps(const nlohmann::json& step, std::vector<std::string>& steps) {
+  if (!step.is_object()) return;
+  const auto type = step.value("type", nlohmann::json());
+  if (type == "Sequence") {
+    for (const nlohmann::json& each : step.value("pretokenizers", nlohmann::json::array())) add_steps(each, steps);
+    return;
+  }
+  const auto says = [&](const char* key, bool otherwise) { return step.value(key, nlohmann::json(otherwise)) == true; };
+  const nlohmann::json pattern = step.value("pattern", nlohmann::json());
+  if (type == "Digits" && says("individual_digits", false)) {
+    steps.push_back(kDigit);
+  } else if (type == "ByteLevel" && !says("add_prefix_space", true)) {
+    if (says("use_regex", true)) steps.push_back(kGpt2);
+    steps.push_back("bytes");
+  } else if (type == "Split" && pattern.is_object() && pattern.contains("Regex") && pattern["Regex"].is_string() &&
+             step.value("behavior", nlohmann::json()) == "Isolated" && !says("invert", false)) {
+    steps.push_back(pattern["Regex"].get<std::string>());
+  } else {
+    steps.push_back(json_text(step));
+  }
+}
+
 }  // namespace
+
+std::optional<std::string> pre_tokenizer_name(const nlohmann::json& pre_tokenizer, bool ignore_merges, bool nfc) {
+  std::vector<std::string> wanted;
+  add_steps(pre_tokenizer, wanted);
+  for (const GgufPreTokenizer& pre : all()) {
+    std::vector<std::string> steps(pre.splits.begin(), pre.splits.end());
+    steps.push_back("bytes");
+    if (steps == wanted && pre.ignore_merges == ignore_merges && pre.nfc == nfc) return pre.names.front();
+  }
+  return std::nullopt;
+}
 
 const GgufPreTokenizer* find_pre_tokenizer(const std::string& name) {
   for (const GgufPreTokenizer& pre : all())

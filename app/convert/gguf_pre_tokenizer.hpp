@@ -1,5 +1,6 @@
 // How the pre-tokenizers that a GGUF file names (tokenizer.ggml.pre) split text, as llama.cpp does it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct GgufPreTokenizer {
 const GgufPreTokenizer* find_pre_tokenizer(const std::string& name);
 
 std::vector<std::string> pre_tokenizer_names();
+
+// The first name of those that split text as a tokenizer.json with these parts does; nothing where none does.
+std::optional<std::string> pre_tokenizer_name(const nlohmann::json& pre_tokenizer, bool ignore_merges, bool nfc);
 
 // tokenizer.json's "pre_tokenizer".
 nlohmann::ordered_json pre_tokenizer_json(const GgufPreTokenizer& pre);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "app/convert/gguf_architecture.hpp"
 #include "app/convert/gguf_pre_tokenizer.hpp"
+#include "app/convert/gguf_text.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 
@@ -12,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What llama.cpp takes where a file does not say.
-constexpr const char* kPre = "tokenizer.ggml.pre";
 constexpr const char* kGuess = "default";
 
 const GgufPreTokenizer& pre_tokenizer_of(const tensorfile::Gguf& gguf) {
@@ -56,29 +57,32 @@ Json token_of(const tensorfile::Gguf& gguf, const std::vector<std::string>& toke
   return tokens[id];
 }
 
+std::vector<int64_t> token_types(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
+  auto types = gguf.get<std::vector<int64_t>>("tokenizer.ggml.token_type");
+  if (types.size() == tokens.size()) return types;
+  fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.token_type\" has {} elements, but there are {} tokens",
+       gguf.path().string(), types.size(), tokens.size());
+}
+
 // Control tokens become special added tokens, user-defined ones plain added tokens.
 Json added_tokens(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
-  constexpr int64_t control = 3, user_defined = 4;
-  const auto types = gguf.get<std::vector<int64_t>>("tokenizer.ggml.token_type");
-  if (types.size() != tokens.size()) {
-    fail(ErrorKind::data, "{}: metadata \"tokenizer.ggml.token_type\" has {} elements, but there are {} tokens",
-         gguf.path().string(), types.size(), tokens.size());
-  }
+  const std::vector<int64_t> types = token_types(gguf, tokens);
   Json list = Json::array();
   for (size_t id = 0; id < tokens.size(); ++id) {
-    if (types[id] != control && types[id] != user_defined) continue;
+    if (types[id] != kControl && types[id] != kUserDefined) continue;
     list.push_back({{"id", id},
                     {"content", tokens[id]},
                     {"single_word", false},
                     {"lstrip", false},
                     {"rstrip", false},
                     {"normalized", false},
-                    {"special", types[id] == control}});
+                    {"special", types[id] == kControl}});
   }
   return list;
 }
 
 Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
+  const std::vector<int64_t> types = token_types(gguf, tokens);
   // An ordered object's own insertion looks through all keys, which is quadratic: append to the vector that it is.
   std::map<std::string_view, size_t> seen;
   Json::object_t vocabulary;
@@ -89,24 +93,50 @@ Json vocabulary(const tensorfile::Gguf& gguf, const std::vector<std::string>& to
       fail(ErrorKind::data, "{}: tokens {} and {} are both \"{}\"", gguf.path().string(), first->second, id,
            tokens[id]);
     }
+    if (types[id] == kUnused && tokens[id] == padding_token(id)) continue;  // of a row of the model without a token
     entries.emplace_back(tokens[id], id);
   }
   return vocabulary;
 }
 
-// Adds the beginning-of-text token to every text, when the file asks for it.
-Json post_processor(const tensorfile::Gguf& gguf, const Json& bos) {
+// Puts the beginning and the end of text around every text, as the file asks for it.
+Json post_processor(const tensorfile::Gguf& gguf, const std::vector<std::string>& tokens) {
   Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}, {"use_regex", true}};
-  if (!adds_bos(gguf) || bos.is_null()) return bytes;
-  const auto special = [&](int type) { return Json{{"SpecialToken", {{"id", bos}, {"type_id", type}}}}; };
-  const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
-  Json token = {{"id", bos}, {"tokens", {bos}}};
-  token["ids"] = Json::array({gguf.get<int64_t>("tokenizer.ggml.bos_token_id")});
-  const Json prepend = {{"type", "TemplateProcessing"},
-                        {"single", Json::array({special(0), text("A", 0)})},
-                        {"pair", Json::array({special(0), text("A", 0), special(1), text("B", 1)})},
-                        {"special_tokens", {{bos.get<std::string>(), token}}}};
-  return {{"type", "Sequence"}, {"processors", Json::array({bytes, prepend})}};
+  Json single = Json::array(), pair = Json::array(), specials = Json::object();
+  const auto add = [&](const char* role, bool asked, int type) {
+    const Json token = asked ? token_of(gguf, tokens, role) : Json();
+    if (token.is_null()) return;
+    const Json id = gguf.get<int64_t>(fmt::format("tokenizer.ggml.{}_token_id", role));
+    if (type == 0) single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
+    pair.push_back({{"SpecialToken", {{"id", token}, {"type_id", type}}}});
+    specials[token.get<std::string>()] = {{"id", token}, {"ids", Json::array({id})}, {"tokens", Json::array({token})}};
+  };
+  const bool bos = adds_bos(gguf), eos = gguf.get_or<bool>("tokenizer.ggml.add_eos_token", false);
+  for (const auto& [name, type] : {std::pair("A", 0), std::pair("B", 1)}) {
+    add("bos", bos, type);
+    const Json sequence = {{"Sequence", {{"id", name}, {"type_id", type}}}};
+    if (type == 0) single.push_back(sequence);
+    pair.push_back(sequence);
+    add("eos", eos, type);
+  }
+  if (specials.empty()) return bytes;
+  const Json around = {
+      {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", specials}};
+  return {{"type", "Sequence"}, {"processors", Json::array({bytes, around})}};
+}
+
+// Null where the file has none; a list of named ones where it has more than one.
+Json chat_template(const tensorfile::Gguf& gguf) {
+  Json list = Json::array();
+  const auto add = [&](const std::string& name, const std::string& key) {
+    if (gguf.metadata().contains(key)) list.push_back({{"name", name}, {"template", gguf.get<std::string>(key)}});
+  };
+  add("default", kChatTemplate);
+  if (gguf.metadata().contains(kChatTemplates))
+    for (const std::string& name : gguf.get<std::vector<std::string>>(kChatTemplates))
+      add(name, fmt::format("{}.{}", kChatTemplate, name));
+  if (list.empty()) return nullptr;
+  return list.size() == 1 && list[0]["name"] == "default" ? list[0]["template"] : list;
 }
 
 }  // namespace
@@ -129,7 +159,7 @@ Json gguf_tokenizer(const tensorfile::Gguf& gguf) {
   tokenizer["added_tokens"] = added_tokens(gguf, tokens);
   tokenizer["normalizer"] = pre.nfc ? Json{{"type", "NFC"}} : Json();
   tokenizer["pre_tokenizer"] = pre_tokenizer_json(pre);
-  tokenizer["post_processor"] = post_processor(gguf, token_of(gguf, tokens, "bos"));
+  tokenizer["post_processor"] = post_processor(gguf, tokens);
   tokenizer["decoder"] = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   tokenizer["model"] = std::move(model);
@@ -149,28 +179,29 @@ std::vector<std::string> gguf_notes(const tensorfile::Gguf& gguf) {
 Json gguf_tokenizer_config(const tensorfile::Gguf& gguf) {
   const std::vector<std::string> tokens = token_list(gguf);
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
-  for (const auto& [role, name] : {std::pair("bos", "bos_token"), std::pair("eos", "eos_token"),
-                                   std::pair("padding", "pad_token"), std::pair("unknown", "unk_token")}) {
-    if (Json token = token_of(gguf, tokens, role); !token.is_null()) config[name] = std::move(token);
-  }
+  for (const GgufRole& role : gguf_roles())
+    if (Json token = token_of(gguf, tokens, role.name); !token.is_null()) config[role.token] = std::move(token);
   config["add_bos_token"] = adds_bos(gguf);
+  if (gguf.get_or<bool>("tokenizer.ggml.add_eos_token", false)) config["add_eos_token"] = true;
   config["clean_up_tokenization_spaces"] = false;
   config["model_max_length"] = gguf.get<int64_t>(gguf.get<std::string>("general.architecture") + ".context_length");
-  if (gguf.metadata().contains("tokenizer.chat_template")) {
-    config["chat_template"] = gguf.get<std::string>("tokenizer.chat_template");
-  }
+  if (Json chat = chat_template(gguf); !chat.is_null()) config["chat_template"] = std::move(chat);
   return config;
 }
 
 Json gguf_generation_config(const tensorfile::Gguf& gguf) {
   Json config = Json::object();
-  for (const auto& [role, name] :
-       {std::pair("bos", "bos_token_id"), std::pair("eos", "eos_token_id"), std::pair("padding", "pad_token_id")}) {
-    const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
-    if (gguf.metadata().contains(key)) config[name] = gguf.get<int64_t>(key);
+  for (const GgufRole& role : gguf_roles()) {
+    const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role.name);
+    if (role.name != std::string_view("unknown") && gguf.metadata().contains(key))
+      config[role.id] = gguf.get<int64_t>(key);
+  }
+  for (const GgufSampling& how : gguf_sampling()) {
+    if (!gguf.metadata().contains(how.name)) continue;
+    config[how.config] = how.real ? Json(gguf.get<double>(how.name)) : Json(gguf.get<int64_t>(how.name));
   }
   // Further ends, of a turn and of a message, at which llama.cpp stops too.
-  for (const char* key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+  for (const char* key : kFurtherEnds) {
     if (!gguf.metadata().contains(key)) continue;
     Json& ends = config["eos_token_id"];
     if (!ends.is_array()) ends = ends.is_null() ? Json::array() : Json::array({ends});

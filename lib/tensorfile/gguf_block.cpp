@@ -1,8 +1,11 @@
-// Formulas: ggml's dequantize_row_* reference functions. Every block starts with its fp16 scale d (and minimum m).
+// Formulas: ggml's dequantize_row_* and quantize_row_q8_0_ref, its reference functions. Every block starts with its fp16 scale d (and minimum m).
 #include "lib/tensorfile/gguf_block.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -72,6 +75,16 @@ void expand_block(GgufType type, const std::byte* in, float* out) {
   }
 }
 
+void quantize_q8_0(const float* values, std::byte* out) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(values[i]));
+  const float scale = largest / 127, inverse = scale != 0 ? 1 / scale : 0;
+  const uint16_t half_scale = float_to_f16(scale);
+  std::memcpy(out, &half_scale, sizeof half_scale);
+  for (int i = 0; i < 32; ++i)
+    out[2 + i] = static_cast<std::byte>(static_cast<int8_t>(std::round(values[i] * inverse)));
+}
+
 }  // namespace
 
 const GgufBlock* gguf_block(uint32_t type) {
@@ -102,6 +115,31 @@ std::vector<float> dequantize(const GgufTensor& tensor) {
     expand_block(tensor.type, tensor.data.data() + i * block.bytes, values.data() + i * block.elements);
   }
   return values;
+}
+
+void quantize(std::span<const float> values, GgufType type, std::span<std::byte> out) {
+  switch (type) {
+    case GgufType::f32: return from_float32(values, DType::f32, out);
+    case GgufType::f16: return from_float32(values, DType::f16, out);
+    case GgufType::bf16: return from_float32(values, DType::bf16, out);
+    case GgufType::q8_0: break;
+    default: fail(ErrorKind::internal, "values are not stored as type {}", static_cast<uint32_t>(type));
+  }
+  const GgufBlock& block = *gguf_block(static_cast<uint32_t>(type));
+  if (values.size() % block.elements != 0 || out.size() != values.size() / block.elements * block.bytes)
+    fail(ErrorKind::internal, "{} values do not make {} bytes of {}", values.size(), out.size(), block.name);
+  for (size_t i = 0; i < values.size() / block.elements; ++i)
+    quantize_q8_0(values.data() + i * block.elements, out.data() + i * block.bytes);
+}
+
+float gguf_infinite_from(GgufType type) {
+  constexpr float half = 65520, brain = 0x1.ffp127f;  // halfway from the largest value to the next power of two
+  switch (type) {
+    case GgufType::f16: return half;
+    case GgufType::bf16: return brain;
+    case GgufType::q8_0: return half * 127;
+    default: return std::numeric_limits<float>::infinity();
+  }
 }
 
 }  // namespace hexad::tensorfile

@@ -14,6 +14,7 @@
 #include "lib/base/json.hpp"
 #include "lib/tensorfile/growing_name.hpp"
 #include "lib/tensorfile/safetensors_header.hpp"
+#include "lib/tensorfile/write_all.hpp"
 
 namespace hexad::tensorfile {
 namespace {
@@ -24,20 +25,6 @@ constexpr const char* kIndexName = "model.safetensors.index.json";
 
 fs::path partial_name(const fs::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".partial");
-}
-
-[[noreturn]] void refuse(const fs::path& path, int reason) {
-  fail(ErrorKind::data, "{}: cannot be written: {}", path.string(), std::strerror(reason));
-}
-
-void write_all(int descriptor, const void* data, size_t size, uint64_t offset, const fs::path& path) {
-  const char* from = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t written = ::pwrite(descriptor, from, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) refuse(path, written < 0 ? errno : ENOSPC);
-    from += written, size -= static_cast<size_t>(written), offset += static_cast<uint64_t>(written);
-  }
 }
 
 void give_name(const fs::path& temporary, const fs::path& path) {
@@ -139,7 +126,7 @@ void SafetensorsWriter::require_complete() const {
 
 void SafetensorsWriter::finish() {
   require_complete();
-  if (::close(std::exchange(descriptor_, -1)) != 0) refuse(path_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) refuse_writing(path_, errno);
   give_name(temporary_, path_);
   temporary_.clear();
 }

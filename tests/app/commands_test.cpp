@@ -26,8 +26,8 @@ Ended ends(int code, const std::vector<std::string>& arguments, const std::strin
 
 TEST_CASE("help and wrong usage") {
   const Ended help = ends(0, {"--help"}, "chosen in YAML");
-  for (const char* command :
-       {"train", "config", "plugin", "generate", "score", "tokenize", "convert", "report", "checkpoint", "doctor"}) {
+  for (const char* command : {"train", "config", "plugin", "generate", "chat", "score", "tokenize", "convert", "report",
+                              "checkpoint", "doctor"}) {
     CHECK_MESSAGE(contains(help.out, command), command);
   }
   CHECK_FALSE(contains(help.out, "worker"));
@@ -250,6 +250,7 @@ TEST_CASE("convert and report say what they cannot take") {
   ends(2, {"convert", (dir / "bad.gguf").string(), (dir / "out").string()}, "bad.gguf");
   CHECK_FALSE(toy::fs::exists(dir / "out"));
   ends(2, {"convert", "a", "b", "--dtype", "int8"}, "float32");
+  ends(2, {"convert", model(), (dir / "out").string(), "--dtype", "q8_0"}, "q8_0 is a type of GGUF files alone");
   ends(2, {"report", "/nowhere"}, "report: /nowhere/metrics.jsonl");
   dir.write("metrics.jsonl", "{\"step\": 1, \"train/reward\": 0.5}\n");
   CHECK(ends(0, {"report", dir.path().string()}).out == (dir / "report.html").string() + "\n");

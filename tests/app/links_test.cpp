@@ -65,10 +65,11 @@ TEST_CASE("a tokenizer's file that a link names elsewhere does not come into che
     CHECK_FALSE(fs::exists(tokenizer / "tokenizer_config.json"));
     CHECK(fs::is_regular_file(fs::symlink_status(tokenizer / "tokenizer.json")));
     CHECK(toy::read_text(tokenizer / "tokenizer.json") == toy::read_text(dir / "model/other_name.json"));
+    CHECK_FALSE(fs::exists(tokenizer.parent_path() / "weights/tokenizer_config.json"));
   }
 }
 
-TEST_CASE("a checkpoint has every file of the tokenizer") {
+TEST_CASE("a checkpoint has every file of the tokenizer, beside the weights too: that folder is a model as it is") {
   const TempDir dir;
   fs::copy(toy::source_dir() / "configs/quickstart_model", dir / "model");
   const std::vector<std::string> names = {"added_tokens.json", "special_tokens_map.json", "merges.txt",
@@ -83,7 +84,8 @@ TEST_CASE("a checkpoint has every file of the tokenizer") {
   CHECK(run.code == 0);
   for (const std::string& name : names) {
     CAPTURE(name);
-    CHECK(toy::read_text(dir / "checkpoints/step_2/policy/tokenizer" / name) == toy::read_text(dir / "model" / name));
+    for (const char* part : {"tokenizer", "weights"})
+      CHECK(toy::read_text(dir / "checkpoints/step_2/policy" / part / name) == toy::read_text(dir / "model" / name));
   }
 }
 

@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const tensorfile::GgufTensor& tensor : gguf.tensors()) tensorfile::dequantize(tensor);
     fuzz::attempt([&] {
       const nlohmann::ordered_json config = convert::gguf_config(gguf);
-      for (const auto& weight : convert::gguf_weights(gguf, config)) convert::read_gguf_weight(gguf, weight);
+      const auto weights = convert::gguf_weights(config);
+      convert::check_gguf_weights(gguf, weights);
+      for (const auto& weight : weights) convert::read_gguf_weight(gguf, weight);
     });
     fuzz::attempt([&] { convert::gguf_tokenizer_config(gguf); });
     fuzz::attempt([&] { convert::gguf_generation_config(gguf); });

@@ -80,6 +80,13 @@ TEST_CASE("sft teaches the answers, and its checkpoint gives them") {
                                       "policy.generation.max_new_tokens=2"});
   INFO(answer.err);
   CHECK(answer.out == "f\n");
+  // The folder of the weights is a model as it is, and to talk to.
+  const std::string weights = (dir / "checkpoints/step_60/policy/weights").string();
+  const toy::Ended talk = toy::run(
+      {"chat", weights, "--greedy", "policy.precision=float32", "policy.generation.max_new_tokens=2"}, "fade\ncab\n");
+  INFO(talk.err);
+  CHECK(talk.code == 0);
+  CHECK(talk.out.starts_with("f\n"));
 }
 
 TEST_CASE("dpo begins at ln 2 and comes to prefer the right answers of questions that it never saw") {

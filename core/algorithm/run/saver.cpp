@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// With them a checkpoint is a model that anyone can use: hexad convert. What a link names elsewhere stays there; those
-// of the first checkpoint are told of.
+// With them the folder of the weights is a model that anyone can open as it is. What a link names elsewhere stays there;
+// those of the first checkpoint are told of.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to, telemetry::Console* console) {
   std::filesystem::create_directories(to);
   for (const std::string& name : text::tokenizer_files(from)) {
@@ -50,6 +50,7 @@ void Saver::begin(const data::LoaderState& position) {
     copy_tokenizer(run_.text.tokenizer_dir, directory / "policy/tokenizer",
                    std::exchange(is_first_, false) ? &run_.console : nullptr);
     const std::filesystem::path weights = directory / "policy/weights", optimizer = directory / "policy/optimizer";
+    copy_tokenizer(run_.text.tokenizer_dir, weights, nullptr);
     const bool has_sums = run_.config.checkpointing.checksums;
     // Here, and not by the ranks: which of them wrote a file its backend alone knows. Ours write on rank 0, which
     // shares this host and its page cache.

@@ -316,9 +316,26 @@ TEST_CASE("metadata that make no model") {
   };
   refused([](GgufFile& file) { file.remove("general.architecture"); }, "metadata \"general.architecture\" is missing");
   refused([](GgufFile& file) { file.set_text("general.architecture", "mamba"); },
-          "architecture \"mamba\" cannot be converted; known are llama, qwen2, qwen3");
+          "architecture \"mamba\" cannot be converted; known are llama, qwen2, qwen2moe, qwen3, qwen3moe");
   refused([](GgufFile& file) { file.set_number("llama.expert_count", 8); },
-          "a mixture of experts (\"llama.expert_count\") cannot be converted");
+          "metadata \"llama.expert_used_count\" is missing");
+  refused(
+      [](GgufFile& file) {
+        file.set_number("llama.expert_count", 8);
+        file.set_number("llama.expert_used_count", 9);
+      },
+      "9 experts of 8 are used for a token");
+  refused(
+      [](GgufFile& file) {
+        file.set_number("llama.expert_count", 2'000'000'000);
+        file.set_number("llama.expert_used_count", 2);
+      },
+      "2000000000 experts in each of 2 layers are announced, but all tensors have only ");
+  refused([](GgufFile& file) { file.set_text("general.architecture", "qwen3moe"); },
+          "a model of architecture \"qwen3moe\" without experts (\"qwen3moe.expert_count\") cannot be converted");
+  refused(
+      [](GgufFile& file) { file.set_number("llama.attention.value_length", 8); },
+      "metadata \"llama.attention.value_length\" is 8, but heads have 16 elements: values of another size than keys");
   refused([](GgufFile& file) { file.set_number("llama.embedding_length", 0); },
           "metadata \"llama.embedding_length\" is 0, wanted a positive number");
   refused([](GgufFile& file) { file.set("llama.block_count", GgufFile::i32, raw<int32_t>(-2)); },
