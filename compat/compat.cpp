@@ -5,7 +5,7 @@
 #include "compat/nemo_rl/eval_form.hpp"
 #include "compat/openrlhf/names.hpp"
 #include "compat/roll/roll.hpp"
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 #include "compat/trl/names.hpp"
 #include "compat/verl/names.hpp"
 

@@ -31,17 +31,15 @@ void set_estimator(Pass& p, const Normalisation& n) {
   // Whitening undoes a shift and a scale that all samples share.
   if (n.whiten && n.deviation != "group") return set("reinforce_plus_plus", {{"minus_baseline", n.mean == "group"}});
   if (n.whiten) {
-    return p.file.error("whiten_advantages",
-                        "true after normalisation by the group's deviation is not available in this version; nearest: "
-                        "false, or adv_estimator: reinforce with norm_mean_type: group and no norm_std_type");
+    return p.file.missing("whiten_advantages", "whitening of advantages that the group's deviation has normalised",
+                          "; nearest: whiten_advantages: false, or adv_estimator: reinforce with norm_mean_type: group "
+                          "and no norm_std_type");
   }
-  p.file.error(
-      n.mean.empty()      ? "norm_mean_type"
-      : n.mean == "batch" ? "norm_mean_type"
-                          : "norm_std_type",
-      fmt::format("mean over {}, deviation over {}, without whiten_advantages, is not available in this version; "
-                  "nearest: norm_mean_type: group and norm_std_type: group, or whiten_advantages: true",
-                  n.mean.empty() ? "nothing" : n.mean, n.deviation.empty() ? "nothing" : n.deviation));
+  const char* const wrong = n.mean.empty() || n.mean == "batch" ? "norm_mean_type" : "norm_std_type";
+  p.file.missing(wrong,
+                 fmt::format("mean over {}, deviation over {}, without whiten_advantages,",
+                             n.mean.empty() ? "nothing" : n.mean, n.deviation.empty() ? "nothing" : n.deviation),
+                 "; nearest: norm_mean_type: group and norm_std_type: group, or whiten_advantages: true");
 }
 
 void set_clips(Pass& p, const Normalisation& n) {
@@ -96,6 +94,18 @@ void set_correction(Pass& p) {
   p.move(at + "upper_bound", "loss_fn.truncated_importance_sampling_ratio");
 }
 
+// A class of ROLL's that trains is its loss: that of ActorPGWorker is pg_variant's, which is vanilla when absent.
+void check_worker(Pass& p) {
+  const char* const key = "actor_train.worker_cls";
+  const std::string worker = p.file.text(key).value_or("ActorWorker"), name = worker.substr(worker.rfind('.') + 1);
+  if (name == "ActorPGWorker") {
+    if (!p.file.given("actor_train.pg_variant") && !p.file.given("pg_variant"))
+      p.file.missing(key, "the plain policy gradient (pg_variant: vanilla)", "; nearest: pg_variant: ppo");
+  } else if (name != "ActorWorker") {
+    p.file.missing(key, fmt::format("a worker in Python ({})", name), "; nearest: a loss plugin (docs/plugins.md)");
+  }
+}
+
 }  // namespace
 
 void translate_algorithm(Pass& p) {
@@ -105,7 +115,9 @@ void translate_algorithm(Pass& p) {
                  "version; nearest: grpo or reinforce");
   }
   const Normalisation n = normalisation(p);
-  set_estimator(p, n);
+  const std::string estimator = p.file.text("adv_estimator").value_or("");
+  if (estimator == "grpo" || estimator == "reinforce") set_estimator(p, n);
+  check_worker(p);
   set_clips(p, n);
   set_ratio_clips(p);
   set_kl(p);

@@ -1,68 +1,8 @@
-// Prompts and who judges their answers.
+// Prompts, and the template that they go through.
 #include "compat/roll/pass.hpp"
-#include "lib/base/text.hpp"
 
 namespace hexad::config::roll {
 namespace {
-
-// The environment that does what a ROLL reward worker does; a name without dots is an environment's own.
-std::optional<std::string> environment_of(const std::string& worker) {
-  const std::string name = worker.substr(worker.rfind('.') + 1);
-  if (name == "MathRuleRewardWorker") return "math";
-  if (name == worker && !name.ends_with("RewardWorker")) return name;
-  return std::nullopt;
-}
-
-// Domains that prompts are drawn from: those of domain_interleave_probs, else all.
-std::vector<std::string> used_domains(Pass& p, const yaml::Node& rewards) {
-  std::vector<std::string> result;
-  const yaml::Node* shares = p.file.given("actor_train.data_args.domain_interleave_probs");
-  for (const auto& [name, value] : shares && shares->is_map() ? shares->entries() : rewards.entries()) {
-    if (shares && value.is_number() && value.as_double() == 0) continue;
-    result.push_back(name);
-  }
-  return result;
-}
-
-// The one environment of all prompts.
-std::optional<std::string> set_environment(Pass& p) {
-  const yaml::Node* rewards = p.file.section("rewards");
-  if (!rewards || !rewards->is_map() || rewards->entries().empty()) {
-    p.file.error("rewards",
-                 "is missing: name who judges the samples, e.g. rewards: {math_rule: {worker_cls: "
-                 "MathRuleRewardWorker}}");
-    return std::nullopt;
-  }
-  std::vector<std::string> environments;
-  bool complete = true;
-  for (const std::string& domain : used_domains(p, *rewards)) {
-    const std::string key = "rewards." + domain + ".worker_cls";
-    if (!rewards->child(domain)) {
-      p.file.error("actor_train.data_args.domain_interleave_probs", fmt::format("there is no rewards.{}", domain));
-      complete = false;
-      continue;
-    }
-    const std::string worker = p.file.text(key).value_or("");
-    const std::optional<std::string> name = environment_of(worker);
-    if (!name) {
-      p.file.error(key,
-                   fmt::format("{} is not available in this version; nearest: MathRuleRewardWorker, or the name of an "
-                               "environment (exact_answer, last_number, math, or a plugin's)",
-                               worker.empty() ? "a reward without worker_cls" : worker));
-      complete = false;
-    } else if (std::ranges::find(environments, *name) == environments.end()) {
-      environments.push_back(*name);
-      p.set("env." + *name, yaml::Node::Map{}, key);
-    }
-  }
-  if (!complete) return std::nullopt;
-  if (environments.size() > 1) {
-    p.file.error("rewards", fmt::format("the domains in use are judged by {}, wanted one environment for all prompts",
-                                        joined(environments, " and ")));
-    return std::nullopt;
-  }
-  return environments.empty() ? std::nullopt : std::optional(environments[0]);
-}
 
 // Keys of Hexad's datasets that stand among data_args.
 bool own_keys(Pass& p, const std::string& at, yaml::Node& dataset) {
@@ -104,7 +44,9 @@ void set_rows(Pass& p, const std::string& role, const std::string& path, const s
   p.out.set(path, yaml::Node(std::move(datasets), place));
 }
 
-void set_template(Pass& p) {
+}  // namespace
+
+void translate_template(Pass& p) {
   p.set("policy.tokenizer.chat_template", std::string("default"), "actor_train.data_args.template");
   for (const char* key : {"global_template", "actor_train.data_args.template"}) {
     const std::optional<std::string> name = p.file.text(key);
@@ -115,15 +57,13 @@ void set_template(Pass& p) {
   p.file.text("actor_infer.data_args.template"), p.file.text("validation.data_args.template");
 }
 
-}  // namespace
-
 void translate_data(Pass& p) {
-  const std::optional<std::string> environment = set_environment(p);
+  const std::optional<std::string> environment = translate_rewards(p);
   set_rows(p, "actor_train", "data.train", environment.value_or("math"));
   if (p.file.section("validation")) set_rows(p, "validation", "data.validation", environment.value_or("math"));
   for (const char* type : {"actor_train.data_args.dataset_type", "validation.data_args.dataset_type"})
     p.file.value(type);
-  set_template(p);
+  translate_template(p);
 }
 
 }  // namespace hexad::config::roll

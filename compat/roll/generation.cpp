@@ -36,9 +36,7 @@ void check_validation(Pass& p) {
     const std::string key = std::string("validation.generating_args.") + name;
     if (!p.file.given(key)) continue;
     const std::optional<double> own = p.file.number(key), train = p.file.number(kSampling + name);
-    if (own != train)
-      p.file.notice(key,
-                    fmt::format("not applied: validation samples as training does, {} {}", name, train.value_or(-1)));
+    if (own != train) p.file.notice(key, "not applied: validation samples as training does");
   }
   const char* const samples = "validation.generating_args.num_return_sequences";
   if (p.file.given(samples)) p.move(samples, "grpo.val_num_generations_per_prompt");
@@ -72,7 +70,7 @@ void translate_reference(Pass& p) {
                              "version; nearest: {}",
                              *own, trained->as_string()));
   }
-  p.file.notice("reference", p.file.flag("use_kl_loss")
+  p.file.notice("reference", p.file.flag("use_kl_loss") || p.out.find("dpo")
                                  ? "actor_train's ranks compute its log-probs, in their layout; its own is not read"
                                  : "not computed: without use_kl_loss nothing asks for it");
 }

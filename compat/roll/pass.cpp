@@ -35,11 +35,24 @@ yaml::Location Part::location(const std::string& path) const {
 void Part::error(const std::string& path, std::string message) { context_.error(path, std::move(message)); }
 void Part::notice(const std::string& path, std::string message) { context_.notice(path, std::move(message)); }
 
-std::vector<Problem> Part::problems() {
-  std::vector<Problem> result = check_keys(node_, schema_, {}, "ROLL has none of this name");
+void Part::missing(const std::string& path, std::string capability, std::string advice) {
+  missing_.push_back({node_.nearest(path).location(), path, std::move(capability), std::move(advice)});
+}
+
+std::vector<Problem> Part::problems(std::vector<Missing>& missing) {
+  std::vector<Problem> result;
+  for (Problem& problem : check_keys(node_, schema_, {}, "ROLL has none of this name")) {
+    std::optional<Missing> asked = as_missing(problem, schema_.find(problem.key), node_.find(problem.key));
+    asked ? missing_.push_back(std::move(*asked)) : result.push_back(std::move(problem));
+  }
   std::ranges::move(context_.take(), std::back_inserter(result));
   add_unread(node_, "", result);
   for (Problem& problem : result) problem.key = prefix_ + problem.key;
+  for (Missing& each : missing_) {
+    each.key = prefix_ + each.key;
+    missing.push_back(std::move(each));
+  }
+  missing_.clear();
   return result;
 }
 
@@ -58,7 +71,7 @@ void Part::add_unread(const yaml::Node& map, const std::string& path, std::vecto
     if (value.is_map() && !key->open) {
       add_unread(value, full, out);
     } else {
-      out.push_back({Problem::Severity::notice, value.location(), full, "not read: it has no part in this run"});
+      out.push_back({Problem::Severity::notice, value.location(), full, "not read: no part of this run takes it"});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compat/roll/missing.hpp"
 #include "core/config/check.hpp"
 #include "core/config/rules/rules.hpp"
 #include "lib/yaml/node.hpp"
@@ -31,10 +32,12 @@ class Part {
 
   void error(const std::string& path, std::string message);
   void notice(const std::string& path, std::string message);
+  // What the key asks for is not there; `advice` as in Missing.
+  void missing(const std::string& path, std::string capability, std::string advice = "");
 
   // What the schema says about this part, what was said while it was translated, and a notice for each key that was
-  // never asked for.
-  std::vector<Problem> problems();
+  // never asked for. Capabilities that are missing go to `missing`.
+  std::vector<Problem> problems(std::vector<Missing>& missing);
 
  private:
   void add_unread(const yaml::Node& map, const std::string& path, std::vector<Problem>& out) const;
@@ -44,14 +47,15 @@ class Part {
   const Schema& schema_;
   std::string prefix_;
   RuleContext context_;
-  std::vector<Problem> said_;
+  std::vector<Missing> missing_;
   std::set<std::string> read_;
 };
 
 struct Pass {
   Part& file;
   yaml::Node out;
-  int64_t ranks = 1;  // of actor_train
+  int64_t ranks = 1;          // of actor_train
+  int64_t data_parallel = 1;  // of those, as many hold a copy of the model each
 
   // Puts a value at a path of NeMo-RL's, with the place of the key of `part` that it comes from.
   void set(const std::string& path, yaml::Node::Value value, const Part& part, const std::string& from) {
@@ -74,12 +78,20 @@ std::optional<std::vector<int64_t>> device_mapping(const yaml::Node& value);
 void translate_run(Pass& pass);        // steps, lengths, folders
 void translate_devices(Pass& pass);    // cluster
 void translate_algorithm(Pass& pass);  // grpo, loss_fn
+void translate_places(Pass& pass);     // folders, checkpoints, model
 void translate_training(Pass& pass);   // optimizer, batches
+void translate_samples(Pass& pass);    // how the samples of a rollout are shared out
 void translate_batching(Pass& pass);   // packing, dynamic batching
 void translate_strategy(Pass& pass, Part& settings, const std::string& name);
 void translate_megatron(Pass& pass, Part& settings);
 void translate_generation(Pass& pass);
-void translate_data(Pass& pass);  // data, env
+void translate_async(Pass& pass);  // behind translate_devices and translate_algorithm
+void translate_data(Pass& pass);   // data
+void translate_template(Pass& pass);
 void translate_reference(Pass& pass);
+void translate_preferences(Pass& pass);  // what the DPO pipeline has of its own
+
+// Adds env; the environment that judges all samples, if there is one.
+std::optional<std::string> translate_rewards(Pass& pass);
 
 }  // namespace hexad::config::roll

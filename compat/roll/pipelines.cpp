@@ -1,8 +1,12 @@
 #include "compat/roll/pipelines.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "lib/base/text.hpp"
 
 namespace hexad::config::roll {
 namespace {
@@ -11,8 +15,7 @@ struct Pipeline {
   const char* name;
   std::vector<const char*> marks;  // keys that no other pipeline has
   std::vector<const char*> keys;   // further keys that RLVR does not have
-  const char* instead;
-  bool rolls_out = true;
+  const char* instead;             // null: it is translated
 };
 
 const std::vector<Pipeline>& others() {
@@ -23,33 +26,13 @@ const std::vector<Pipeline>& others() {
        "write the run with a block sft (docs/supervised.md): data.train has data_path for data_args.file_name, "
        "input_key "
        "for prompt_key and output_key for response_key"},
-      {"DPO",
-       {"chosen_key", "rejected_key", "beta", "ipo"},
-       {"label_smoothing"},
-       "write the run with a block dpo (docs/supervised.md): dpo.reference_policy_kl_penalty is beta",
-       false},
+      {"DPO", {"chosen_key", "rejected_key", "beta", "ipo"}, {"label_smoothing"}, nullptr},
       {"agentic",
-       {"train_env_manager", "val_env_manager", "custom_envs"},
-       {"custom_env",
-        "render_save_dir",
-        "reward_normalization",
-        "env_monitor",
-        "dirty_data_mask",
-        "open_feedback_turn",
-        "use_token_reward",
-        "batch_adjust_mode",
-        "episode_reward_weight",
-        "step_reward_weight",
-        "step_reward_gamma",
-        "ratio_type",
-        "exp_mode",
-        "partial_gpu_mode",
-        "parse_tool_call_parameter_to_dict",
-        "skip_mock_system_prompt",
-        "max_tokens_per_step",
-        "max_actions_per_traj",
-        "agent_system_template",
-        "agent_template"},
+       {"train_env_manager", "val_env_manager", "custom_envs", "custom_env", "env_manager_cls"},
+       {"render_save_dir", "reward_normalization", "env_monitor", "dirty_data_mask", "open_feedback_turn",
+        "use_token_reward", "batch_adjust_mode", "episode_reward_weight", "step_reward_weight", "step_reward_gamma",
+        "ratio_type", "exp_mode", "partial_gpu_mode", "parse_tool_call_parameter_to_dict", "skip_mock_system_prompt",
+        "max_tokens_per_step", "max_actions_per_traj", "agent_system_template", "agent_template"},
        "write the run with a block grpo and an environment that answers turn by turn (docs/turns.md)"},
       {"distillation",
        {"student", "student_train", "student_infer", "student_pretrain", "teacher_pretrain"},
@@ -62,23 +45,36 @@ const std::vector<Pipeline>& others() {
   return table;
 }
 
+std::vector<std::string> present(const yaml::Node& file, const std::vector<const char*>& names) {
+  std::vector<std::string> result;
+  for (const char* name : names) {
+    const yaml::Node* found = file.child(name);
+    if (found && !found->is_null()) result.emplace_back(name);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<Problem> other_pipeline(const yaml::Node& file) {
-  // `defaults` is there as long as parents are not read, which may say so.
-  const bool rolls_out = file.child("actor_infer") || file.child("rewards") || file.child("defaults");
   for (const Pipeline& pipeline : others()) {
-    if (rolls_out && !pipeline.rolls_out) continue;
-    for (const char* mark : pipeline.marks) {
-      const yaml::Node* found = file.child(mark);
-      if (!found || found->is_null()) continue;
-      return Problem{Problem::Severity::error, found->location(), mark,
-                     fmt::format("ROLL's {} pipeline is not available: of ROLL's files those of its RLVR pipeline are "
-                                 "read. Nearest: {}",
-                                 pipeline.name, pipeline.instead)};
-    }
+    if (!pipeline.instead) continue;
+    const std::vector<std::string> marks = present(file, pipeline.marks);
+    if (marks.empty()) continue;
+    std::vector<std::string> keys = marks;
+    std::ranges::move(present(file, pipeline.keys), std::back_inserter(keys));
+    return Problem{Problem::Severity::error, file.child(marks[0])->location(), joined(keys),
+                   fmt::format("ROLL's {} pipeline is not available in this version: of ROLL's files those of its RLVR "
+                               "and DPO pipelines are read. Nearest: {}",
+                               pipeline.name, pipeline.instead)};
   }
   return std::nullopt;
+}
+
+bool is_preferences(const yaml::Node& file) {
+  if (file.child("actor_infer") || file.child("rewards")) return false;
+  return std::ranges::any_of(
+      others(), [&](const Pipeline& pipeline) { return !pipeline.instead && !present(file, pipeline.marks).empty(); });
 }
 
 void add_other_pipelines(Schema& schema) {

@@ -1,4 +1,5 @@
-// ROLL's pipelines that are not translated: how a file of one is known, and what to write here in its place.
+// ROLL's pipelines beside RLVR: how a file of one is known, and what to write here in place of one that is not
+// translated.
 #pragma once
 #include <optional>
 
@@ -8,8 +9,11 @@
 
 namespace hexad::config::roll {
 
-// The error for a file of another pipeline than RLVR; nothing where `file` is of RLVR.
+// The error for a file of a pipeline that is not translated, with all of its keys; nothing for another file.
 std::optional<Problem> other_pipeline(const yaml::Node& file);
+
+// True for a file of the DPO pipeline.
+bool is_preferences(const yaml::Node& file);
 
 // Their keys, so that none of them is called unknown.
 void add_other_pipelines(Schema& schema);

@@ -1,4 +1,4 @@
-// ROLL's configuration form (Alibaba's RLVR pipeline), translated to NeMo-RL's keys.
+// ROLL's configuration form (RLVR and DPO pipelines), translated to NeMo-RL's keys.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ bool is_roll(const yaml::Node& root);
 // that what is said later about the translation names file:line:column too. Keys below `hexad` are NeMo-RL's and win.
 Translation translate(yaml::Node file);
 
-// Throws Error(config) for a ROLL file of another pipeline than RLVR. Its parents may hold what no file here may (keys
-// that are numbers) or knows (Hydra's ${now:...}), so this looks at the file alone.
+// Throws Error(config) for a ROLL file of a pipeline that is not translated. Its parents may hold what no file here may
+// (keys that are numbers) or knows (Hydra's ${now:...}), so this looks at the file alone.
 void refuse_other_pipeline(const yaml::Node& file);
 
 // True if an override of this key is of the ROLL file, and not of what it comes to.

@@ -36,6 +36,19 @@ void set_lengths(Pass& p) {
   p.set("data.max_input_seq_length", prompt, "prompt_length");
 }
 
+// Of rollouts that a run writes down, the samples log is the counterpart; none reads them in.
+void check_mock(Pass& p) {
+  const bool on = p.file.flag("rollout_mock.enable");
+  const std::string mode = p.file.text("rollout_mock.mode").value_or("dump");
+  p.file.text("rollout_mock.dump_dir");
+  if (on && mode == "mock") {
+    p.file.missing("rollout_mock.mode", "training on rollouts of an earlier run",
+                   "; nearest: rollout_mock.enable: false");
+  } else if (on) {
+    p.file.notice("rollout_mock", "not read: the samples of every step are in the log folder");
+  }
+}
+
 void set_folders(Pass& p) {
   const std::string name = p.file.text("exp_name").value_or("roll");
   const auto below = [&](const std::string& folder) {
@@ -89,7 +102,7 @@ std::optional<Devices> devices_of(Pass& p, const std::string& role) {
   return devices;
 }
 
-const char* const kInferKey = "actor_infer.device_mapping";
+const char *const kTrainKey = "actor_train.device_mapping", *const kInferKey = "actor_infer.device_mapping";
 
 // The devices of the generator where it has its own; nothing where it shares those of actor_train.
 std::optional<Devices> own_devices(Pass& p, const Devices& train) {
@@ -103,51 +116,59 @@ std::optional<Devices> own_devices(Pass& p, const Devices& train) {
   Devices both;
   std::ranges::set_intersection(train, *infer, std::back_inserter(both));
   if (both.empty()) return infer;
-  p.file.error(kInferKey,
-               fmt::format("{} of the {} devices are actor_train's and the others are not, wanted all of them or none; "
-                           "nearest: those of actor_train",
-                           both.size(), infer->size()));
+  p.file.missing(kInferKey, "generation on devices of which only some train",
+                 fmt::format("; {} of the {} devices are actor_train's and the others are not, wanted all of them or "
+                             "none; nearest: those of actor_train",
+                             both.size(), infer->size()));
   return std::nullopt;
 }
 
-// How many nodes the devices take up: whole ones where they are several.
-int64_t nodes_of(Pass& p, const char* key, const Devices& devices, int64_t per_node) {
+constexpr const char* kPartsOfNodes = "a run on parts of several nodes";
+
+// How many nodes the devices take up; nothing where they are several and not whole ones.
+std::optional<int64_t> nodes_of(const Devices& devices, int64_t per_node) {
   const auto count = static_cast<int64_t>(devices.size());
   if (devices.back() / per_node == devices.front() / per_node) return 1;
-  const int64_t nodes = (count + per_node - 1) / per_node;
-  if (devices.front() % per_node != 0 || count % per_node != 0 || devices.back() - devices.front() + 1 != count) {
-    p.file.error(key, fmt::format("{} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; nearest: "
-                                  "list(range(0,{}))",
-                                  count, per_node, nodes * per_node));
-  }
-  return nodes;
+  const bool whole =
+      devices.front() % per_node == 0 && count % per_node == 0 && devices.back() - devices.front() + 1 == count;
+  return whole ? std::optional(count / per_node) : std::nullopt;
+}
+
+void set_one_node(Pass& p, const Devices& train, const Devices& infer) {
+  p.set("cluster.num_nodes", int64_t{1}, kTrainKey);
+  p.set("cluster.gpus_per_node", static_cast<int64_t>(train.size() + infer.size()), kTrainKey);
+  p.set("policy.generation.colocated.resources.gpus_per_node", static_cast<int64_t>(infer.size()), kInferKey);
 }
 
 // Generation on devices of its own: the last ranks of the run.
 void set_apart(Pass& p, const Devices& train, const Devices& infer, int64_t per_node) {
-  const char* const train_key = "actor_train.device_mapping";
-  const auto ranks = static_cast<int64_t>(train.size() + infer.size());
-  const std::string resources = "policy.generation.colocated.resources.";
   p.set("policy.generation.colocated.enabled", false, kInferKey);
-  if (std::max(train.back(), infer.back()) / per_node == std::min(train.front(), infer.front()) / per_node) {
-    p.set("cluster.num_nodes", int64_t{1}, train_key);
-    p.set("cluster.gpus_per_node", ranks, train_key);
-    p.set(resources + "gpus_per_node", static_cast<int64_t>(infer.size()), kInferKey);
-    return;
+  if (std::max(train.back(), infer.back()) / per_node == std::min(train.front(), infer.front()) / per_node)
+    return set_one_node(p, train, infer);
+  const std::optional<int64_t> train_nodes = nodes_of(train, per_node), infer_nodes = nodes_of(infer, per_node);
+  if (!train_nodes || !infer_nodes || std::ssize(train) % per_node != 0 || std::ssize(infer) % per_node != 0) {
+    for (const char* key : {kTrainKey, kInferKey}) {
+      p.file.missing(key, kPartsOfNodes,
+                     fmt::format("; {} devices that train and {} that generate lie on several nodes of "
+                                 "num_gpus_per_node {}, wanted whole nodes for both",
+                                 train.size(), infer.size(), per_node));
+    }
+    return set_one_node(p, train, infer);
   }
-  const int64_t train_nodes = nodes_of(p, train_key, train, per_node),
-                infer_nodes = nodes_of(p, kInferKey, infer, per_node);
-  if (static_cast<int64_t>(train.size()) % per_node != 0 || static_cast<int64_t>(infer.size()) % per_node != 0) {
-    p.file.error(kInferKey, fmt::format("{} devices that train and {} that generate lie on several nodes of "
-                                        "num_gpus_per_node {}, wanted whole nodes for both",
-                                        train.size(), infer.size(), per_node));
-  }
-  p.set("cluster.num_nodes", train_nodes + infer_nodes, train_key);
-  p.set("cluster.gpus_per_node", per_node, train_key);
-  p.set(resources + "num_nodes", infer_nodes, kInferKey);
+  p.set("cluster.num_nodes", *train_nodes + *infer_nodes, kTrainKey);
+  p.set("cluster.gpus_per_node", per_node, kTrainKey);
+  p.set("policy.generation.colocated.resources.num_nodes", *infer_nodes, kInferKey);
 }
 
 }  // namespace
+
+void translate_places(Pass& p) {
+  p.set("checkpointing.enabled", true, "save_steps");
+  p.move("save_steps", "checkpointing.save_period");
+  p.move("rpc_timeout", "cluster.worker_timeout_s");
+  set_folders(p);
+  set_model(p);
+}
 
 void translate_run(Pass& p) {
   p.move("seed", "grpo.seed");
@@ -158,17 +179,13 @@ void translate_run(Pass& p) {
         "actor_train.training_args.num_train_epochs");
   p.move("rollout_batch_size", "grpo.num_prompts_per_step");
   p.move("num_return_sequences_in_group", "grpo.num_generations_per_prompt");
-  p.set("checkpointing.enabled", true, "save_steps");
-  p.move("save_steps", "checkpointing.save_period");
-  p.move("rpc_timeout", "cluster.worker_timeout_s");
   set_validation(p);
   set_lengths(p);
-  set_folders(p);
-  set_model(p);
+  check_mock(p);
 }
 
 void translate_devices(Pass& p) {
-  const char* const key = "actor_train.device_mapping";
+  const char* const key = kTrainKey;
   const std::optional<Devices> train = devices_of(p, "actor_train");
   const int64_t per_node = std::max<int64_t>(p.file.integer("num_gpus_per_node").value_or(8), 1);
   if (!train) {
@@ -179,9 +196,16 @@ void translate_devices(Pass& p) {
   }
   p.ranks = static_cast<int64_t>(train->size());
   if (const std::optional<Devices> infer = own_devices(p, *train)) return set_apart(p, *train, *infer, per_node);
-  const int64_t nodes = nodes_of(p, key, *train, per_node);
-  p.set("cluster.num_nodes", nodes, key);
-  p.set("cluster.gpus_per_node", nodes == 1 ? p.ranks : per_node, key);
+  const std::optional<int64_t> nodes = nodes_of(*train, per_node);
+  if (!nodes) {
+    const int64_t whole = (p.ranks + per_node - 1) / per_node * per_node;
+    p.file.missing(key, kPartsOfNodes,
+                   fmt::format("; {} devices over several nodes of num_gpus_per_node {}, wanted whole nodes; "
+                               "nearest: list(range(0,{}))",
+                               p.ranks, per_node, whole));
+  }
+  p.set("cluster.num_nodes", nodes.value_or(1), key);
+  p.set("cluster.gpus_per_node", nodes.value_or(1) == 1 ? p.ranks : per_node, key);
 }
 
 }  // namespace hexad::config::roll

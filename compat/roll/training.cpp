@@ -74,7 +74,8 @@ int64_t model_ranks(Pass& p) {
 }
 
 // ROLL gives each data-parallel rank the same number of prompts.
-void check_prompts(Pass& p, int64_t data_parallel) {
+void check_prompts(Pass& p) {
+  const int64_t data_parallel = p.data_parallel;
   const std::optional<int64_t> prompts = p.file.integer("rollout_batch_size");
   if (!prompts || !p.out.find("policy.megatron_cfg.enabled") || *prompts % data_parallel == 0) return;
   const int64_t below = *prompts / data_parallel * data_parallel;
@@ -88,23 +89,26 @@ void check_prompts(Pass& p, int64_t data_parallel) {
 void translate_training(Pass& p) {
   set_optimizer(p);
   set_schedule(p);
-  const int64_t model = model_ranks(p), data_parallel = p.ranks % model == 0 ? p.ranks / model : 1;
+  const int64_t model = model_ranks(p);
+  p.data_parallel = p.ranks % model == 0 ? p.ranks / model : 1;
   const int64_t micro = p.file.integer(kArgs + "per_device_train_batch_size").value_or(8);
   const int64_t accumulated = p.file.integer(kArgs + "gradient_accumulation_steps").value_or(1);
   p.set("policy.train_micro_batch_size", micro, kArgs + "per_device_train_batch_size");
   int64_t global = 0;
-  if (__builtin_mul_overflow(micro, accumulated, &global) || __builtin_mul_overflow(global, data_parallel, &global))
+  if (__builtin_mul_overflow(micro, accumulated, &global) || __builtin_mul_overflow(global, p.data_parallel, &global))
     return;
   p.set("policy.train_global_batch_size", global, kArgs + "gradient_accumulation_steps");
-  check_prompts(p, data_parallel);
+}
 
+void translate_samples(Pass& p) {
+  check_prompts(p);
   // ROLL's last log-prob batch of a rank may be smaller; here they are equal.
   const char* const key = "actor_train.infer_batch_size";
   const int64_t asked = std::clamp<int64_t>(p.file.integer(key).value_or(16), 1, 1'000'000);
   const int64_t prompts = p.file.integer("rollout_batch_size").value_or(128);
   int64_t samples = 0;
   if (__builtin_mul_overflow(prompts, p.file.integer("num_return_sequences_in_group").value_or(1), &samples)) return;
-  const int64_t per_rank = std::max<int64_t>(samples / data_parallel, 1);
+  const int64_t per_rank = std::max<int64_t>(samples / p.data_parallel, 1);
   int64_t size = std::min(asked, per_rank);
   while (per_rank % size != 0) --size;
   p.set("policy.logprob_batch_size", size, key);

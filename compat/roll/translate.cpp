@@ -1,7 +1,7 @@
 #include "compat/roll/pass.hpp"
 #include "compat/roll/pipelines.hpp"
 #include "compat/roll/roll.hpp"
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 #include "lib/base/error.hpp"
 #include "lib/yaml/interpolation.hpp"
 #include "lib/yaml/merge.hpp"
@@ -9,9 +9,9 @@
 namespace hexad::config::roll {
 namespace {
 
-// Of all its pipelines, of which RLVR is translated.
-const std::vector<std::string> kMarks = {"actor_train", "actor_infer",       "sft_train",  "student_train",
-                                         "student",     "train_env_manager", "custom_envs"};
+// Of all its pipelines, of which RLVR and DPO are translated.
+const std::vector<std::string> kMarks = {"actor_train",       "actor_infer", "sft_train",  "student_train",  "student",
+                                         "train_env_manager", "custom_envs", "custom_env", "env_manager_cls"};
 
 // Adds the first key of every reference in a value: `a` of "${a}" and of "${a.b}".
 void add_referred(const yaml::Node& node, std::set<std::string>& keys) {
@@ -31,7 +31,7 @@ std::set<std::string> variables(const yaml::Node& file) {
   std::set<std::string> referred, result;
   add_referred(file, referred);
   for (const auto& [name, value] : file.entries()) {
-    if (!roll_schema().find(name) && (name.starts_with("deepspeed_zero") || referred.contains(name)))
+    if (!preference_schema().find(name) && (name.starts_with("deepspeed_zero") || referred.contains(name)))
       result.insert(name);
   }
   return result;
@@ -51,12 +51,22 @@ yaml::Node settings_of(const yaml::Node& file) {
   return settings;
 }
 
-void run(Pass& p, Part& settings, const std::string& strategy) {
-  translate_run(p);
+void run(Pass& p, Part& settings, const std::string& strategy, bool preferences) {
+  translate_places(p);
   translate_devices(p);
-  translate_algorithm(p);
+  if (!preferences) {
+    translate_run(p);
+    translate_algorithm(p);
+    translate_async(p);
+  }
   translate_strategy(p, settings, strategy);
   translate_training(p);
+  if (preferences) {
+    translate_preferences(p);
+    translate_batching(p);
+    return;
+  }
+  translate_samples(p);
   translate_batching(p);
   translate_generation(p);
   translate_reference(p);
@@ -88,21 +98,23 @@ Translation translate(yaml::Node file) {
 
   const char* const strategy_key = "actor_train.strategy_args.strategy_name";
   const char* const settings_key = "actor_train.strategy_args.strategy_config";
-  Part part(file, roll_schema(), "");
+  const bool preferences = is_preferences(file);
+  Part part(file, preferences ? preference_schema() : roll_schema(), "");
   const std::string strategy = part.text(strategy_key).value_or("");
   part.value(settings_key);
   const yaml::Node settings_node = settings_of(file);
   const Schema* schema = strategy_schema(strategy);
   static const Schema none;
   Part settings(settings_node, schema ? *schema : none, std::string(settings_key) + ".");
-  Pass pass{part, yaml::Node(yaml::Node::Map{}, file.location()), 1};
-  run(pass, settings, strategy);
+  Pass pass{part, yaml::Node(yaml::Node::Map{}, file.location())};
+  run(pass, settings, strategy, preferences);
 
   const yaml::Node* hexad = part.given("hexad");
   if (hexad && hexad->is_map()) merge(pass.out, {}, *hexad);
-  Translation result{std::move(pass.out), part.problems()};
-  if (schema) std::ranges::move(settings.problems(), std::back_inserter(result.problems));
-  return result;
+  std::vector<Missing> missing;
+  std::vector<Problem> problems = part.problems(missing);
+  if (schema) std::ranges::move(settings.problems(missing), std::back_inserter(problems));
+  return {std::move(pass.out), in_few_lines(std::move(problems), std::move(missing), file)};
 }
 
 }  // namespace hexad::config::roll

@@ -4,7 +4,7 @@
 #include "compat/roll/pass.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/yaml/file.hpp"
-#include "tests/compat/support.hpp"
+#include "tests/compat/roll_file.hpp"
 
 #include <cstdlib>
 #include <sstream>
@@ -38,26 +38,7 @@ void flatten(const Node& node, const std::string& path, std::map<std::string, st
   for (const auto& [name, value] : node.entries()) flatten(value, path.empty() ? name : path + "." + name, out);
 }
 
-// A file that is valid, for tests that change one thing.
-const std::string kFile = R"(rollout_batch_size: 8
-prompt_length: 16
-response_length: 16
-num_return_sequences_in_group: 4
-adv_estimator: grpo
-pretrain: m
-actor_train:
-  training_args: {per_device_train_batch_size: 2, gradient_accumulation_steps: 4, lr_scheduler_type: constant}
-  data_args: {file_name: [a.jsonl, b.jsonl]}
-  strategy_args:
-    strategy_name: megatron_train
-    strategy_config: {tensor_model_parallel_size: 2}
-  device_mapping: list(range(0,4))
-actor_infer:
-  strategy_args: {strategy_name: vllm}
-  device_mapping: list(range(0,4))
-rewards:
-  math_rule: {worker_cls: MathRuleRewardWorker}
-)";
+const std::string& kFile = kRollFile;
 
 const std::string kSettings = "++actor_train.strategy_args.strategy_config";
 
@@ -118,7 +99,7 @@ TEST_CASE("a Megatron run comes to the megatron backend") {
   CHECK(has_notice(resolved, "actor_infer.device_mapping", "every one of the 16 ranks"));
   CHECK(has_notice(resolved, "actor_infer.strategy_args.strategy_name", "'vllm' is the native generator here"));
   CHECK(has_notice(resolved, "actor_train.strategy_args.strategy_config.moe_permute_fusion", "fused kernel"));
-  CHECK(has_notice(resolved, "validation.generating_args.top_p", "validation samples as training does, top_p 0.99"));
+  CHECK(has_notice(resolved, "validation.generating_args.{temperature, top_p}", "validation samples as training does"));
 }
 
 TEST_CASE("a DeepSpeed run comes to the dtensor backend, presets included") {
@@ -154,25 +135,25 @@ TEST_CASE("the form is recognised by its top level") {
 }
 
 TEST_CASE("a file of another pipeline is refused by that alone, with what to write in its place") {
-  const auto says = [](const std::string& text, const std::string& mark, const std::string& words) {
+  const auto says = [](const std::string& text, const std::string& keys, const std::string& words) {
     const std::string error = resolve_error({}, text);
-    check_says(error, mark + ": ROLL's " + words);
+    check_says(error, keys + ": ROLL's " + words);
     CHECK_MESSAGE(error.find("ROLL has none of this name") == std::string::npos, error);
     CHECK_MESSAGE(std::ranges::count(error, '\n') == 0, error);
   };
-  says("prompt_key: instruction\nquery_key: input\nresponse_key: output\nsft_train: {model_args: {}}\n", "sft_train",
-       "supervised pipeline is not available: of ROLL's files those of its RLVR pipeline are read. Nearest: write the "
-       "run with a block sft (docs/supervised.md)");
-  says(
-      "ipo: false\nbeta: 0.1\nlabel_smoothing: 0.0\nchosen_key: chosen\nrejected_key: rejected\n"
-      "actor_train: {}\nreference: {}\n",
-      "chosen_key", "DPO pipeline is not available");
+  says("prompt_key: instruction\nquery_key: input\nresponse_key: output\nsft_train: {model_args: {}}\n",
+       "sft_train, prompt_key, query_key, response_key",
+       "supervised pipeline is not available in this version: of ROLL's files those of its RLVR and DPO pipelines are "
+       "read. Nearest: write the run with a block sft (docs/supervised.md)");
   says(kFile + "train_env_manager: {max_env_num_per_worker: 1}\nreward_normalization: {grouping: batch}\n",
-       "train_env_manager", "agentic pipeline is not available");
-  says("student_pretrain: a\nteacher_pretrain: b\nlogits_topk: 64\nstudent: {}\nteacher: {}\n", "student",
-       "distillation pipeline is not available");
-  says("custom_envs: {Sokoban: {env_type: sokoban}}\nmax_tokens_per_step: 64\n", "custom_envs",
+       "train_env_manager, reward_normalization", "agentic pipeline is not available");
+  says("student_pretrain: a\nteacher_pretrain: b\nlogits_topk: 64\nstudent: {}\nteacher: {}\n",
+       "student, student_pretrain, teacher_pretrain, teacher, logits_topk", "distillation pipeline is not available");
+  says("custom_envs: {Sokoban: {env_type: sokoban}}\nmax_tokens_per_step: 64\n", "custom_envs, max_tokens_per_step",
        "agentic pipeline is not available");
+  // Of its parts too, which a run inherits from.
+  says("max_actions_per_traj: 10\nenv_manager_cls: a.b.TrajEnvManager\ngem_math: {Own: {env_type: own}}\n",
+       "env_manager_cls, max_actions_per_traj", "agentic pipeline is not available");
   // What the parents hold is not read, nor are values looked at: of many files of ROLL's neither can be here.
   const Files files({{"main.yaml", "defaults: envs.yaml\nname: x-${now:%H}\ntrain_env_manager: {}\n"},
                      {"envs.yaml", "custom_envs: {Sokoban: {grid_lookup: {0: W}}}\n"}});
@@ -223,12 +204,16 @@ TEST_CASE("what cannot run is refused, one line each") {
   };
   const std::vector<Refused> cases = {
       {{"~adv_estimator"}, "adv_estimator: is missing, and ROLL's default gae needs a critic"},
-      {{"adv_estimator=gae"}, "adv_estimator: 'gae' is not available in this version; wanted grpo, reinforce"},
+      {{"adv_estimator=gae"},
+       "adv_estimator: a critic (adv_estimator: gae) is not available in this version; nearest: adv_estimator: grpo "
+       "or"},
       {{"++adv_estimator=reinforce"},
        "norm_mean_type: mean over nothing, deviation over nothing, without whiten_advantages"},
-      {{"++whiten_advantages=true"}, "whiten_advantages: true after normalisation by the group's deviation"},
+      {{"++whiten_advantages=true"},
+       "whiten_advantages: whitening of advantages that the group's deviation has normalised is not available"},
       {{"++ppo_epochs=2"}, "ppo_epochs: training more than once on a rollout is not available"},
-      {{"++async_generation_ratio=1"}, "async_generation_ratio: generation while training goes on is not available"},
+      {{"++async_generation_ratio=1"},
+       "async_generation_ratio: asynchronous generation on devices that train is not available"},
       {{"++loss_agg_mode=seq-mean-token-sum"}, "loss_agg_mode: 'seq-mean-token-sum' is not available"},
       {{"++add_token_level_kl=true"}, "add_token_level_kl: a KL penalty in the rewards with its controller"},
       {{"~response_length"}, "response_length: is missing"},
@@ -237,8 +222,9 @@ TEST_CASE("what cannot run is refused, one line each") {
       {{"actor_train.device_mapping='range(4'"},
        "actor_train.device_mapping: got text 'range(4', wanted different device ids"},
       {{"actor_infer.device_mapping='list(range(2,6))'"},
-       "actor_infer.device_mapping: 2 of the 4 devices are actor_train's and the others are not, wanted all of them or "
-       "none"},
+       "actor_infer.device_mapping: generation on devices of which only some train is not available in this version; 2 "
+       "of "
+       "the 4 devices are actor_train's and the others are not, wanted all of them or none"},
       {{"actor_train.device_mapping='list(range(0,4))'", "actor_infer.device_mapping='list(range(8,12))'"},
        "4 devices that train and 4 that generate lie on several nodes of num_gpus_per_node 8, wanted whole nodes"},
       {{"actor_train.device_mapping='list(range(0,12))'", "actor_infer.device_mapping='list(range(0,12))'"},
@@ -270,9 +256,10 @@ TEST_CASE("what cannot run is refused, one line each") {
       {{"++reference.model_args.model_name_or_path=other"},
        "got 'other': a reference policy other than the trained model"},
       {{"rewards.math_rule.worker_cls=roll.LLMJudgeRewardWorker"},
-       "rewards.math_rule.worker_cls: roll.LLMJudgeRewardWorker is not available in this version; nearest: "
-       "MathRuleRewardWorker"},
-      {{"++rewards.other.worker_cls=last_number"}, "rewards: the domains in use are judged by math and last_number"},
+       "rewards.math_rule.worker_cls: a reward by a model that judges (LLMJudgeRewardWorker) is not available in this "
+       "version; nearest: a reward program"},
+      {{"++rewards.other.worker_cls=last_number"},
+       "rewards.{math_rule, other}.worker_cls: a reward chosen by the tag of a row is not available"},
       {{"++actor_train.data_args.domain_interleave_probs={math: 1.0}"}, "there is no rewards.math"},
       {{"++rewards.math_rule.query_filter_config.type=mean_filter"}, "a filter of samples by reward is not available"},
       {{"++actor_infer.generating_args.num_beams=4"},
@@ -305,8 +292,8 @@ TEST_CASE("every key is answered: one that has no part in a run gets a line") {
   const Resolved resolved = resolve_text({"++actor_infer.training_args.learning_rate=1",
                                           "++difficulty_low_threshold=0.1", "++rewards.math_rule.reward_type=soft"},
                                          kFile);
-  CHECK(has_notice(resolved, "actor_infer.training_args.learning_rate", "not read: it has no part in this run"));
-  CHECK(has_notice(resolved, "rewards.math_rule.reward_type", "not read"));
+  CHECK(has_notice(resolved, "actor_infer.training_args.learning_rate, rewards.math_rule.reward_type",
+                   "not read: no part of this run takes it"));
 }
 
 TEST_CASE("overrides take ROLL's keys and NeMo-RL's, and `hexad` wins over the translation") {

@@ -1,4 +1,4 @@
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 namespace hexad::config::roll {
 
@@ -9,7 +9,7 @@ void add_rewards(Schema& s) {
   s.add(at + ".worker_cls", kText, "", "MathRuleRewardWorker, or the name of an environment");
   s.add(at + ".tag_included", kList | kNull, "[]", "")
       .elements(kText)
-      .accepted("rows carry no tags here: all prompts go to the one domain that is used");
+      .accepted("every row of the files trains, whatever its tag; ROLL leaves out rows of domains without a share");
   for (const char* filter : {"query_filter_config", "response_filter_config"}) {
     s.section(at + "." + filter, "a filter", kMap | kNull);
     s.add(at + "." + filter + ".type", kText, "no_filter", "")

@@ -1,4 +1,5 @@
-#include "compat/roll/schema.hpp"
+#include "compat/roll/missing.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 namespace hexad::config::roll {
 namespace {
@@ -44,11 +45,12 @@ void add_loss(Schema& s) {
   s.add("pg_variant", kText | kNull, "null", "the loss")
       .one_of({"ppo"})
       .not_built({"vanilla", "tis", "topr", "cispo", "kimi15"});
-  for (const char* name : {"entropy_loss_coef", "postive_loss_coef", "use_topr_neg_loss_coef", "l2"}) {
-    s.add(name, kFloat, "0", "").unavailable("this part of the loss", {"0", "0.0"});
-  }
-  s.add("rl_loss_coef", kFloat, "1.0", "").unavailable("a weight of the whole loss", {"1", "1.0"});
-  s.add("use_topr_loss", kBool, "false", "").unavailable("the TOPR loss");
+  s.add("entropy_loss_coef", kFloat, "0", "").unavailable("a bonus for entropy in the loss", {"0", "0.0"});
+  s.add("postive_loss_coef", kFloat, "0", "").unavailable("a loss of its own for positive samples", {"0", "0.0"});
+  s.add("rl_loss_coef", kFloat, "1.0", "").unavailable("a loss of its own for positive samples", {"1", "1.0"});
+  s.add("l2", kFloat, "0", "").unavailable("an L2 term in the loss", {"0", "0.0"});
+  s.add("use_topr_neg_loss_coef", kFloat, "0", "").unavailable(kTopr, {"0", "0.0"});
+  s.add("use_topr_loss", kBool, "false", "").unavailable(kTopr);
   for (const char* name : {"tis_lower_bound", "tis_upper_bound", "cispo_epsilon_low", "cispo_epsilon_high",
                            "cispo_use_unified_mask", "kimi15_tau"}) {
     s.add(name, kAny, "", "").accepted("of a pg_variant that is not available");
@@ -94,7 +96,9 @@ void add_masks(Schema& s) {
 void add_retired(Schema& s) {
   for (const char* name :
        {"use_reward_scaling", "add_len_reward", "use_reward_norm", "reward_norm", "reward_shift", "reward_scale"}) {
-    s.add(name, kAny, "", "").unavailable("a reward of ROLL's earlier versions", {"false", "null"});
+    s.add(name, kAny, "", "")
+        .accepted(
+            "ROLL reads this key no more; norm_mean_type, norm_std_type and reward_clip say what becomes of rewards");
   }
   for (const char* name : {"is_pure_opd", "use_opd"}) {
     s.add(name, kBool, "false", "").unavailable("on-policy distillation");

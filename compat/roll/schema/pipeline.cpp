@@ -1,4 +1,4 @@
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 namespace hexad::config::roll {
 namespace {
@@ -57,7 +57,7 @@ void add_pipeline(Schema& s) {
   add_places(s);
   add_lengths(s);
   s.add("ppo_epochs", kInt, "1", "").unavailable("training more than once on a rollout", {"1"});
-  s.add("async_generation_ratio", kFloat, "0", "").unavailable("generation while training goes on", {"0", "0.0"});
+  s.add("async_generation_ratio", kFloat, "0", "steps that samples may be old; 0: none is").at_least(0);
   s.add("is_use_additional_prompts", kBool, "false", "").unavailable("issuing more prompts than a step trains on");
   add_unused(s,
              {"generate_opt_level", "is_num_return_sequences_expand", "max_running_requests",
@@ -67,8 +67,12 @@ void add_pipeline(Schema& s) {
              "trainer and generator of a rank share its weights; nothing is moved out between phases");
   add_unused(s, {"model_update_buffer_size_mb", "transfer_backend"}, "buckets hold 256 MiB, or one weight");
   add_unused(s, {"system_envs"}, "set variables in the environment of `hexad train`; the workers inherit it");
-  add_unused(s, {"profiler_timeline", "profiler_memory", "report_length_and_rewards", "rollout_mock"},
+  add_unused(s, {"profiler_timeline", "profiler_memory", "report_length_and_rewards"},
              "not available; metrics.jsonl has times, lengths and rewards of every step");
+  s.section("rollout_mock", "rollouts written down, or read in", kMap | kNull);
+  s.add("rollout_mock.enable", kBool, "false", "do so");
+  s.add("rollout_mock.mode", kText, "dump", "which of the two").one_of({"dump", "mock"});
+  s.add("rollout_mock.dump_dir", kText, "./rollout_mock_dumps", "where");
   add_unused(s, {"model_download_type"}, "nothing is downloaded: pretrain is a folder");
   add_unused(s, {"hydra", "local_rank", "num_nodes"}, "of ROLL's launcher; nodes follow from device_mapping");
   add_unused(s, {"reward_pretrain"}, "no model gives rewards here");

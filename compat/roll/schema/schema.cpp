@@ -1,4 +1,4 @@
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 #include "compat/roll/pipelines.hpp"
 
@@ -11,19 +11,30 @@ Schema made_by(void (*add)(Schema&)) {
   return schema;
 }
 
+void add_common(Schema& made) {
+  add_pipeline(made);
+  add_algorithm(made);
+  add_roles(made);
+  add_rewards(made);
+  made.add("hexad", kMap | kNull, "", "NeMo-RL's keys, which win over what this file comes to").open();
+}
+
 }  // namespace
 
 const Schema& roll_schema() {
-  static const Schema instance = [] {
-    Schema made;
-    add_pipeline(made);
-    add_algorithm(made);
-    add_roles(made);
-    add_rewards(made);
+  static const Schema instance = made_by([](Schema& made) {
+    add_common(made);
     add_other_pipelines(made);
-    made.add("hexad", kMap | kNull, "", "NeMo-RL's keys, which win over what this file comes to").open();
-    return made;
-  }();
+  });
+  return instance;
+}
+
+const Schema& preference_schema() {
+  static const Schema instance = made_by([](Schema& made) {
+    add_common(made);
+    add_preferences(made);
+    add_other_pipelines(made);
+  });
   return instance;
 }
 

@@ -1,4 +1,5 @@
-#include "compat/roll/schema.hpp"
+#include "compat/roll/missing.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 namespace hexad::config::roll {
 namespace {
@@ -19,7 +20,7 @@ void add_model(Schema& s, const std::string& at) {
   s.add(model + ".ulysses_size", kInt, "1", "FSDP2: ranks that share a sequence").at_least(1);
   s.add(model + ".moe_aux_loss_coef", kFloat | kNull, "null", "weight of the load-balancing loss").at_least(0);
   for (const char* name : {"lora_target", "adapter_name_or_path", "additional_target"}) {
-    s.add(model + "." + name, kAny, "", "").unavailable("LoRA", {"null"});
+    s.add(model + "." + name, kAny, "", "").unavailable(kAdapters, {"null"});
   }
   for (const char* name : {"lora_rank", "lora_alpha", "lora_dropout", "autocast_adapter_dtype"}) {
     s.add(model + "." + name, kAny, "", "").dormant();
@@ -66,16 +67,17 @@ void add_data(Schema& s, const std::string& role) {
   s.add(at + "domain_interleave_probs", kMap | kNull, "null", "which rewards are used, and how often").open();
   s.add(at + "template", kText | kNull, "native", "chat template");
   s.add(at + "messages", kText | kNull, "null", "")
-      .accepted("rows are read from the columns prompt and ground_truth (data_args.prompt, data_args.response)");
-  add_unread(s, role + ".data_args",
-             {"dataset_dir", "interleave_probs", "preprocessing_num_workers", "id", "tag", "eval_file_name",
-              "custom_data_kwargs_func", "max_samples"},
+      .accepted(
+          "a prompt is the text of the column prompt (data_args.prompt) as one message of the user, and its answer "
+          "the column ground_truth (data_args.response); ROLL takes messages where rows have them");
+  add_unread(s, role + ".data_args", {"preprocessing_num_workers", "id", "tag", "eval_file_name", "max_samples"},
              "rows are read from the files as they stand, in one pass");
-  add_unread(
-      s, role + ".data_args",
-      {"image_max_pixels", "image_min_pixels", "video_max_pixels", "video_min_pixels", "video_total_pixels",
-       "video_fps", "video_max_frames", "video_resize_chunk_frames", "image_folder", "video_folder", "audio_folder"},
-      "there are only texts");
+  add_unread(s, role + ".data_args", {"dataset_dir", "interleave_probs"}, "ROLL reads this key nowhere");
+  for (const char* name : {"image_max_pixels", "image_min_pixels", "video_max_pixels", "video_min_pixels",
+                           "video_total_pixels", "video_fps", "video_max_frames", "video_resize_chunk_frames",
+                           "image_folder", "video_folder", "audio_folder", "custom_data_kwargs_func"}) {
+    s.add(at + name, kAny, "", "").unavailable(kMedia, {"null"});
+  }
   // Generated data, and what else describes a dataset here, goes by Hexad's own keys.
   for (const std::string& path : config::core_schema().children("data.train")) {
     const std::string name = path.substr(path.rfind('.') + 1);
@@ -146,8 +148,10 @@ void add_role(Schema& s, const std::string& at, const char* meaning) {
   s.add(at + ".apply_loss_scale", kBool, "true", "").unavailable("another scale of the loss", {"true"});
   add_unread(s, at,
              {"name", "worker_cls", "num_gpus_per_worker", "model_update_frequency", "backend_timeout", "system_envs",
-              "max_concurrency", "offload_nccl", "logits_in_fp32", "eval_steps"},
+              "max_concurrency", "offload_nccl"},
              "of ROLL's Ray workers; here one process a rank trains and generates");
+  add_unread(s, at, {"logits_in_fp32"}, "log-probs are always computed in float32");
+  add_unread(s, at, {"eval_steps"}, "ROLL reads it at the top of a file alone");
   add_unread(s, at, {"topr_positive_weight", "topr_negative_weight", "opd_kl_coef", "tag_included"},
              "of an algorithm that is not available");
 }

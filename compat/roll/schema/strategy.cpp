@@ -1,5 +1,5 @@
 // The keys of strategy_config, by strategy.
-#include "compat/roll/schema.hpp"
+#include "compat/roll/schema/schema.hpp"
 
 namespace hexad::config::roll {
 namespace {
