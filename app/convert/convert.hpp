@@ -26,11 +26,11 @@ struct ConvertResult {
 };
 
 // SRC is a .gguf file, a directory that holds exactly one .gguf, a Hugging Face directory (config.json and
-// safetensors), or a step_N directory of a run's checkpoints. DST is a directory, or of a directory or checkpoint a file
-// whose name ends in .gguf. It must not exist, or be an empty directory: it is written beside and renamed, so that it is
-// there whole or not at all. Memory holds one tensor, of a GGUF file that is written a few rows. Weights that are missing, of a wrong shape or
-// not finite are refused, and so is a link in the directory that leads out of it (lib/base/file/own_file.hpp). Throws
-// hexad::Error.
+// safetensors), or a step_N directory of a run's checkpoints. DST is a directory, or of a directory or checkpoint a
+// file whose name ends in .gguf. It must not exist, or be an empty directory: it is written beside and renamed, so that
+// it is there whole or not at all. Memory holds one tensor, of a GGUF file that is written a few rows. Weights that are
+// missing, of a wrong shape or not finite are refused, and so is a link in the directory that leads out of it
+// (lib/base/file/own_file.hpp). Throws hexad::Error.
 ConvertResult convert(const std::filesystem::path& source, const std::filesystem::path& destination,
                       const ConvertOptions& options = {});
 

@@ -1,5 +1,5 @@
-// A folder of model files that a conversion reads: a Hugging Face folder, or a part of a checkpoint, whose own they then
-// have to be.
+// A folder of model files that a conversion reads: a Hugging Face folder, or a part of a checkpoint, whose own they
+// then have to be.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -46,8 +46,7 @@ int64_t count_of_trained(const ShownText& text) { return std::count(text.trains.
 
 class Page {
  public:
-  Page(const rollout::ModelText& text, const ShowOptions& options, std::ostream& out)
-      : tokenizer_(*text.tokenizer), options_(options), out_(out) {}
+  Page(const ShowOptions& options, std::ostream& out) : options_(options), out_(out) {}
 
   void add(const ShownRow& row) {
     lengths_.push_back(row.length());
@@ -88,27 +87,23 @@ class Page {
     out_ << fmt::format("{}{}{} tokens{}\n", side, *side ? ": " : "",
                         grouped(static_cast<int64_t>(text.token_ids.size())),
                         trained > 0 ? fmt::format(", {} train", grouped(trained)) : "");
-    out_ << (trained > 0 ? marked(text) : printable(text.text)) << '\n';
+    out_ << marked(text) << '\n';
   }
 
-  // Its tokens as text, with those that train in colour.
-  std::string marked(const ShownText& text) const {
-    const auto* begin = options_.colours ? "\033[32m" : "{+";
-    const auto* end = options_.colours ? "\033[0m" : "+}";
+  // The text with what trains in colour.
+  std::string marked(const ShownText& shown) const {
+    const std::string_view text = shown.text;
     std::string out;
-    for (size_t at = 0; at < text.token_ids.size();) {
-      size_t until = at;
-      while (until < text.token_ids.size() && text.trains[until] == text.trains[at]) ++until;
-      const std::vector<int32_t> ids(text.token_ids.begin() + static_cast<std::ptrdiff_t>(at),
-                                     text.token_ids.begin() + static_cast<std::ptrdiff_t>(until));
-      const std::string part = printable(tokenizer_.decode(ids, /*skip_special_tokens=*/false));
-      out += text.trains[at] == 1 ? begin + part + end : part;
-      at = until;
+    size_t at = 0;
+    for (const auto& [begin, bytes] : shown.trained_text) {
+      out += printable(text.substr(at, begin - at));
+      out += (options_.colours ? "\033[32m" : "{+") + printable(text.substr(begin, bytes));
+      out += options_.colours ? "\033[0m" : "+}";
+      at = begin + bytes;
     }
-    return out;
+    return out + printable(text.substr(at));
   }
 
-  const text::Tokenizer& tokenizer_;
   const ShowOptions& options_;
   std::ostream& out_;
   std::vector<int64_t> lengths_;
@@ -121,7 +116,7 @@ void show(const config::RunConfig& run, const rollout::ModelText& text, const Sh
   const DataView view(run, text, options.validation);
   if (options.json) return print_json(view, options.rows, out);
   for (const std::string& line : view.formats()) out << line << '\n';
-  Page page(text, options, out);
+  Page page(options, out);
   view.for_each([&](const ShownRow& row) { page.add(row); });
   page.finish();
 }

@@ -12,7 +12,8 @@ namespace hexad::dataset_view {
 namespace {
 
 ShownText shown_text(data::Datum datum) {
-  ShownText text{std::move(datum.text), std::move(datum.token_ids), std::move(datum.token_mask)};
+  ShownText text{std::move(datum.text), std::move(datum.token_ids), std::move(datum.token_mask),
+                 std::move(datum.trained_text)};
   text.trains.resize(text.token_ids.size());  // none of a prompt's
   return text;
 }

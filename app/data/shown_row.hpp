@@ -14,8 +14,9 @@ namespace hexad::dataset_view {
 // One text that the model reads: a prompt, a conversation, or one side of a pair.
 struct ShownText {
   std::string text;
-  std::vector<int64_t> token_ids;  // all of them, also of a row that is too long
-  std::vector<float> trains;       // 1 on the tokens that train, each
+  std::vector<int64_t> token_ids;                       // all of them, also of a row that is too long
+  std::vector<float> trains;                            // 1 on the tokens that train, each
+  std::vector<std::pair<size_t, size_t>> trained_text;  // where in `text` what trains begins, its bytes
 };
 
 struct ShownRow {

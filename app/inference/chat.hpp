@@ -11,7 +11,7 @@
 namespace hexad::inference {
 
 struct ChatInput {
-  std::string system;  // what the model is told first; empty: nothing
+  std::string system = {};  // what the model is told first; empty: nothing
   bool greedy = false;
   bool terminal = false;  // somebody types: prompts, hints, and errors that end a turn and not the conversation
 };

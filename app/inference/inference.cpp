@@ -16,6 +16,7 @@
 #include "lib/base/file.hpp"
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
+#include "lib/text/conversation/message.hpp"
 
 namespace hexad::inference {
 namespace {
@@ -117,7 +118,7 @@ std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cl
 std::string render_line(const Json& line, const std::string& place, const rollout::ModelText& text, bool prompt) {
   const data::Row row{line, place};
   const Json& messages = table::field(row, "messages");
-  data::check_messages(messages, row, "messages");
+  text::check_messages(messages, place, "messages");
   const Json flag = line.value("add_generation_prompt", Json());
   if (!flag.is_boolean() && !flag.is_null())
     fail(ErrorKind::data, "{}: field 'add_generation_prompt' is {}, want true or false", place, flag.type_name());

@@ -37,7 +37,7 @@ void set_estimator(Pass& p, const Normalisation& n) {
   }
   const char* const wrong = n.mean.empty() || n.mean == "batch" ? "norm_mean_type" : "norm_std_type";
   p.file.missing(wrong,
-                 fmt::format("mean over {}, deviation over {}, without whiten_advantages,",
+                 fmt::format("normalisation by the mean over {} and the deviation over {} without whiten_advantages",
                              n.mean.empty() ? "nothing" : n.mean, n.deviation.empty() ? "nothing" : n.deviation),
                  "; nearest: norm_mean_type: group and norm_std_type: group, or whiten_advantages: true");
 }

@@ -20,6 +20,8 @@ constexpr ValueOf kValues[] = {
     {"step_reinforce", "an estimator of ROLL's agentic pipeline"},
     {"agentic_reinforce", "an estimator of ROLL's agentic pipeline"},
     {"topr", kTopr},
+    {"seq-mean-token-sum", "a loss that sums the tokens of a sample (seq-mean-token-sum)"},
+    {"seq-mean-token-sum-norm", "a loss that sums the tokens of a sample (seq-mean-token-sum-norm)"},
 };
 
 struct Capability {
@@ -122,11 +124,8 @@ std::optional<Missing> as_missing(const Problem& problem, const Key* key, const 
   if (key && key->status == Status::unavailable) return missing;
   const auto known = std::ranges::find_if(
       kValues, [&](const ValueOf& each) { return missing.capability == fmt::format("'{}'", each.value); });
-  if (known != std::end(kValues)) {
-    missing.capability = known->capability;
-  } else {
-    missing.advice = problem.message.substr(at + kPhrase.size());
-  }
+  if (known != std::end(kValues)) missing.capability = known->capability;
+  missing.advice = problem.message.substr(at + kPhrase.size());
   return missing;
 }
 

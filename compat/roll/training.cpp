@@ -27,6 +27,12 @@ void set_optimizer(Pass& p) {
   p.move(kArgs + "adam_epsilon", "policy.optimizer.kwargs.eps");
 }
 
+// Megatron's scheduler rises to every form of decay, transformers' to all but `constant`.
+bool warms_up(const Pass& p, const std::string& type) {
+  const yaml::Node* megatron = p.out.find("policy.megatron_cfg.enabled");
+  return type != "constant" || (megatron && megatron->is_bool() && megatron->as_bool());
+}
+
 // transformers' schedules; a step of them is a rollout here.
 void set_schedule(Pass& p) {
   const std::string key = kArgs + "lr_scheduler_type", type = p.file.text(key).value_or("linear");
@@ -35,7 +41,13 @@ void set_schedule(Pass& p) {
   const double ratio = p.file.number(kArgs + "warmup_ratio").value_or(0);
   if (warmup == 0 && ratio > 0 && ratio <= 1)
     warmup = static_cast<int64_t>(std::ceil(ratio * static_cast<double>(steps)));
-  if (type == "constant" || (type == "constant_with_warmup" && warmup == 0)) return p.set("policy.scheduler", {}, key);
+  const bool constant = type == "constant" || type == "constant_with_warmup";
+  if (constant && warmup > 0 && !warms_up(p, type)) {
+    p.file.notice(kArgs + (p.file.given(kArgs + "warmup_steps") ? "warmup_steps" : "warmup_ratio"),
+                  "not read: constant has no warm-up (as in ROLL)");
+    warmup = 0;
+  }
+  if (constant && warmup == 0) return p.set("policy.scheduler", {}, key);
   if (warmup >= steps) {
     return p.file.error(kArgs + "warmup_steps", fmt::format("got {}, wanted fewer than max_steps {}; nearest: {}",
                                                             warmup, steps, std::max<int64_t>(steps - 1, 0)));

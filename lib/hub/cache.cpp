@@ -36,7 +36,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// The commit that refs/<revision> holds; empty where there is no such file.
+// The snapshot that refs/<revision> names, a commit as the Hub writes it; empty where there is no such file. Other
+// tools that fill the cache may call a snapshot otherwise, and huggingface_hub opens those too.
 std::string commit_of_ref(const Repository& repository, const fs::path& folder) {
   const std::string name = "refs/" + repository.revision;
   std::error_code absent;
@@ -44,9 +45,8 @@ std::string commit_of_ref(const Repository& repository, const fs::path& folder) 
   std::string text = "more than a commit";
   if (const uintmax_t bytes = fs::file_size(folder / name, absent); absent || bytes <= kLargestRef)
     text = trimmed(read_own_file(folder, name));
-  if (!is_commit(text))
-    fail(ErrorKind::config,
-         "{} holds '{}', want a commit, 40 digits of sixteen. Remove the file, and fetch it anew: {}",
+  if (!is_revision(text))
+    fail(ErrorKind::config, "{} holds '{}', want a commit. Remove the file, and fetch it anew: {}",
          (folder / name).string(), one_line(text), repository.fetch_line());
   if (!fs::is_directory(folder / "snapshots" / text, absent))
     fail(ErrorKind::config, "{} names the commit {}, and {} is not there. Fetch it: {}", (folder / name).string(), text,
@@ -104,7 +104,7 @@ fs::path snapshot_of(const Repository& repository, const fs::path& folder) {
     fail(ErrorKind::config, "the revision '{}' of {} is not in the Hub's cache; {} has: {}. Fetch it: {}",
          repository.revision, repository.id, folder.string(), revisions_in(folder), repository.fetch_line());
   std::error_code unreadable;
-  const fs::path snapshot = fs::canonical(folder / "snapshots" / commit, unreadable);
+  fs::path snapshot = fs::canonical(folder / "snapshots" / commit, unreadable);
   if (unreadable)
     fail(ErrorKind::config, "{}: cannot be opened: {}", (folder / "snapshots" / commit).string(), unreadable.message());
   if (!lies_in(snapshot, fs::canonical(folder)))

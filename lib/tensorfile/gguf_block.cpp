@@ -1,4 +1,5 @@
-// Formulas: ggml's dequantize_row_* and quantize_row_q8_0_ref, its reference functions. Every block starts with its fp16 scale d (and minimum m).
+// Formulas: ggml's dequantize_row_* and quantize_row_q8_0_ref, its reference functions. Every block starts with its
+// fp16 scale d (and minimum m).
 #include "lib/tensorfile/gguf_block.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Block formats of GGUF: sizes, names, and values that become blocks. (Blocks that become values: dequantize, gguf.hpp.)
+// Block formats of GGUF: sizes, names, and values that become blocks. The way back: dequantize in gguf.hpp.
 #pragma once
 #include <cstddef>
 #include <optional>

@@ -56,7 +56,8 @@ TEST_CASE("groups of equal rewards are told of after three steps in a row, with 
       "rewards teach nothing. For example: prompt \"What is\\n2 + 2?\", response \"It is five\", expected answer "
       "\"4\", read as \"5\", reward 0.5. If that verdict is wrong, look at env.math and at the column of answers "
       "(output_key of the dataset); if it is right, the task is too hard or too easy: take other prompts, more samples "
-      "of each (grpo.num_generations_per_prompt), or a reward that tells better answers from worse ones");
+      "of each (grpo.num_generations_per_prompt), or a reward that tells better answers from worse ones "
+      "(docs/metrics.md)");
 }
 
 TEST_CASE("steps without a sample in the loss are told of as such") {

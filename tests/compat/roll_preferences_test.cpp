@@ -88,6 +88,22 @@ TEST_CASE("another beta is in force here, and a file without validation has none
   CHECK(!resolved.root.as_bool("dpo.val_at_start"));
 }
 
+TEST_CASE("a constant rate rises first under Megatron, and only there") {
+  const Overrides warm = {"++actor_train.training_args.warmup_steps=20"};
+  const RunConfig run = hexad::config::run_config(resolve_text(warm, kPairs));
+  REQUIRE(run.policy.scheduler.size() == 3);
+  CHECK(run.policy.scheduler[0]["kwargs"]["total_iters"] == 20);
+  CHECK(run.policy.scheduler[1]["name"] == "torch.optim.lr_scheduler.ConstantLR");
+  CHECK(run.policy.scheduler[2]["milestones"][0] == 20);
+  CHECK(resolve_text({}, kPairs).root.at("policy.scheduler").is_null());
+  Overrides shared = warm;
+  shared.emplace_back("~actor_train.strategy_args.strategy_config");
+  shared.emplace_back("actor_train.strategy_args.strategy_name=fsdp2_train");
+  const Resolved flat = resolve_text(shared, kPairs);
+  CHECK(flat.root.at("policy.scheduler").is_null());
+  CHECK(has_notice(flat, "actor_train.training_args.warmup_steps", "constant has no warm-up (as in ROLL)"));
+}
+
 TEST_CASE("what a DPO file cannot have is refused") {
   const std::vector<std::pair<Overrides, std::string>> cases = {
       {{"ipo=true"}, "ipo: the IPO loss is not available in this version"},

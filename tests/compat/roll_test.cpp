@@ -208,13 +208,16 @@ TEST_CASE("what cannot run is refused, one line each") {
        "adv_estimator: a critic (adv_estimator: gae) is not available in this version; nearest: adv_estimator: grpo "
        "or"},
       {{"++adv_estimator=reinforce"},
-       "norm_mean_type: mean over nothing, deviation over nothing, without whiten_advantages"},
+       "norm_mean_type: normalisation by the mean over nothing and the deviation over nothing without "
+       "whiten_advantages is not available in this version; nearest: norm_mean_type: group"},
       {{"++whiten_advantages=true"},
        "whiten_advantages: whitening of advantages that the group's deviation has normalised is not available"},
       {{"++ppo_epochs=2"}, "ppo_epochs: training more than once on a rollout is not available"},
       {{"++async_generation_ratio=1"},
        "async_generation_ratio: asynchronous generation on devices that train is not available"},
-      {{"++loss_agg_mode=seq-mean-token-sum"}, "loss_agg_mode: 'seq-mean-token-sum' is not available"},
+      {{"++loss_agg_mode=seq-mean-token-sum"},
+       "loss_agg_mode: a loss that sums the tokens of a sample (seq-mean-token-sum) is not available in this version; "
+       "wanted token-mean, seq-mean-token-mean"},
       {{"++add_token_level_kl=true"}, "add_token_level_kl: a KL penalty in the rewards with its controller"},
       {{"~response_length"}, "response_length: is missing"},
       {{"++sequence_length=16"}, "sequence_length: got 16, wanted more than prompt_length 16; nearest: 17"},

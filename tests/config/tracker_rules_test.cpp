@@ -12,5 +12,7 @@ TEST_CASE("a tracker of one's own has a name and a command") {
   check_says(resolve_error({"++logger.trackers=[{name: a, command: cat, projct: b}]"}),
              "logger.trackers.0.projct: unknown key");
   check_says(resolve_error({"++logger.trackers=[cat]"}), "logger.trackers: ");
+  check_says(resolve_error({"++logger.trackers={name: a}"}), "logger.trackers.command: is missing");
+  CHECK(resolve_error({"++logger.trackers={name: a, command: cat}"}) == "");
   CHECK(resolve_error({"++logger.trackers=[{name: a, command: [cat, x], settings: {any: 1}}]"}) == "");
 }

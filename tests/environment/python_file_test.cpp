@@ -137,10 +137,10 @@ TEST_CASE("None: the reward does not apply. Alone it makes a sample invalid, to 
 TEST_CASE("what is wrong is said with the user's own lines, and ends the run") {
   const auto says = [](const std::string& text, const std::string& words) {
     const File file(text);
-    const std::string said = file.refusal();
-    SAYS(said, words);
-    SAYS(said, "env.mine: the program `python3 ");
-    CHECK_MESSAGE(!contains(said, "<string>"), said);  // our own frames
+    const std::string refusal = file.refusal();
+    SAYS(refusal, words);
+    SAYS(refusal, "env.mine: the program `python3 ");
+    CHECK_MESSAGE(!contains(refusal, "<string>"), refusal);  // our own frames
   };
   says("def reward(completions):\n    return [1 / len(c[1:]) for c in completions]\n",
        "return [1 / len(c[1:]) for c in completions]");

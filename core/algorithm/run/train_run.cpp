@@ -7,12 +7,12 @@
 #include "core/algorithm/run/identity.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/saver.hpp"
+#include "core/algorithm/run/tracking.hpp"
 #include "core/algorithm/supervised/supervised.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cluster/process/start_workers.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
-#include "lib/base/random.hpp"
 #include "lib/yaml/file.hpp"
 #include "lib/yaml/secret.hpp"
 
@@ -279,27 +279,11 @@ Training TrainingSetup::run(const Json& identity) {
           {}};
 }
 
-// Trackers know a run by an id that its checkpoints keep.
-void start_trackers(const TrainingSetup& setup, Training& run) {
-  const std::vector<config::TrackerConfig>& trackers = run.config.logger.trackers;
-  if (trackers.empty()) return;
-  constexpr size_t kIdLength = 21;  // SwanLab wants as many; W&B has no id longer than 64
-  std::string& id = run.progress.run_id;
-  if (id.empty()) id = random_name(kIdLength);
-  for (const config::TrackerConfig& each : trackers)
-    run.console.line(fmt::format("{:9} {} (run {})", "tracker", each.name, id));
-  run.log.track(trackers, fs::path(setup.options.program).parent_path().parent_path() / "share/hexad/tracker",
-                {.id = id,
-                 .name = fmt::format("{}-{}", name_of(run.config.algorithm), id.substr(0, 8)),
-                 .resumed_at = run.progress.total_steps,
-                 .config = yaml::without_secrets(setup.resolved.root).to_json()});
-}
-
 // Resumes, trains, reports and ends. `data`: prompts or examples, which a checkpoint positions.
 template <typename Data>
 TrainOutcome finish(TrainingSetup& setup, Training& run, Data& data, const std::function<Ending()>& train) {
   resume(run, data, !setup.options.resumes.value_or(run.config.checkpointing.resume_if_exists));
-  start_trackers(setup, run);
+  start_trackers(run, setup.options.program, setup.resolved.root);
   const int64_t resumed_at = run.progress.total_steps;
   const Ending ending = train_and_report(run, setup.options, train);
   setup.workers->stop();

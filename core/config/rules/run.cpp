@@ -90,14 +90,16 @@ void check_own_process(RuleContext& c) {
 
 void check_trackers(RuleContext& c) {
   const yaml::Node* own = c.root().find("logger.trackers");
-  for (size_t i = 0; own && own->is_list() && i < own->items().size(); ++i) {
-    const std::string key = fmt::format("logger.trackers.{}", i);
-    for (const char* part : {".name", ".command"}) {
-      const yaml::Node* value = c.root().find(key + part);
-      if (own->items()[i].is_map() && (!value || (value->is_list() && value->items().empty())))
-        c.error(key + part, "is missing; wanted {name: mine, command: [python3, mine.py]}");
+  const auto check = [&](const yaml::Node& tracker, const std::string& key) {
+    for (const char* part : {"name", "command"}) {
+      const yaml::Node* value = tracker.is_map() ? tracker.child(part) : &tracker;  // what is no map is refused already
+      if (!value || (value->is_list() && value->items().empty()))
+        c.error(key + "." + part, "is missing; wanted {name: mine, command: [python3, mine.py]}");
     }
-  }
+  };
+  if (own && own->is_map()) check(*own, "logger.trackers");
+  for (size_t i = 0; own && own->is_list() && i < own->items().size(); ++i)
+    check(own->items()[i], fmt::format("logger.trackers.{}", i));
 }
 
 }  // namespace

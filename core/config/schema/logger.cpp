@@ -27,7 +27,12 @@ void add_logger(Schema& s) {
   service("mlflow", "experiment_name, run_name, tracking_uri; artifact_location of a new experiment");
   service("swanlab", "arguments of swanlab.init: project, name, workspace ...");
   service("trackio", "arguments of trackio.init: project, name, space_id ...");
-  s.add("logger.trackers", kList, "[]", "programs of your own that are told of the run: docs/trackers.md")
+  s.add("logger.tracker_python", kText, "python3", "the Python that has wandb, mlflow, swanlab or trackio");
+  s.add("logger.tracker_pass_env", kList, "[]",
+        "variables that trackers are given though they look like secrets; each has its own service's key anyway")
+      .elements(kText);
+  s.section("logger.trackers", "a program of your own that is told of the run, or a list of several: docs/trackers.md",
+            kMap | kList | kNull)
       .elements(kMap);
   s.add("logger.trackers.name", kText, "", "what messages and the log call it");
   s.add("logger.trackers.command", kList | kText, "", "the program and its arguments, or one text for /bin/sh")
@@ -35,10 +40,6 @@ void add_logger(Schema& s) {
   s.add("logger.trackers.settings", kMap | kNull, "",
         "handed to it with the first line: project, name, whatever it reads")
       .open();
-  s.add("logger.tracker_python", kText, "python3", "the Python that has wandb, mlflow, swanlab or trackio");
-  s.add("logger.tracker_pass_env", kList, "[]",
-        "variables that trackers are given though they look like secrets; each has its own service's key anyway")
-      .elements(kText);
 }
 
 }  // namespace hexad::config

@@ -70,8 +70,9 @@ std::vector<TrackerConfig> read_trackers(const Reader& r) {
     if (enabled) add(std::move(tracker));
   }
   const yaml::Node* own = r.find("trackers");
-  for (size_t i = 0; own && own->is_list() && i < own->items().size(); ++i) {
-    const std::string at = fmt::format("trackers.{}.", i);
+  const size_t count = !own ? 0 : own->is_list() ? own->items().size() : 1;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string at = own->is_list() ? fmt::format("trackers.{}.", i) : "trackers.";
     TrackerConfig tracker;
     r.read(at + "name", tracker.name);
     const yaml::Node* command = r.find(at + "command");

@@ -67,11 +67,15 @@ void process_prompt(const Record& record, const ProcessorOptions& options, const
   datum.loss_multiplier = 0;
 }
 
-// Token ids of each message.
-using MessageIds = std::vector<std::vector<int64_t>>;
+// A message as text and as token ids.
+struct Turn {
+  std::string text;
+  std::vector<int64_t> ids;
+};
+using Turns = std::vector<Turn>;
 
-MessageIds encode_messages(const Json& messages, const Json& tool_list, const ProcessorOptions& options,
-                           const TextTools& tools, Datum& datum) {
+Turns encode_messages(const Json& messages, const Json& tool_list, const ProcessorOptions& options,
+                      const TextTools& tools, Datum& datum) {
   std::vector<std::string> turns =
       text::turn_texts(messages, options.add_generation_prompt, [&](const Json& shown, bool prompt) {
         return tools.render(shown, {prompt, tool_list});
@@ -85,50 +89,56 @@ MessageIds encode_messages(const Json& messages, const Json& tool_list, const Pr
   std::string& last = turns.back();
   last.erase(last.find_last_not_of('\n') + 1);
   if (options.add_eos && !last.ends_with(options.eos_token)) last += options.eos_token;
-  MessageIds ids;
-  for (const std::string& turn : turns) {
-    datum.text += turn;
-    ids.push_back(tools.encode(turn));
+  Turns encoded;
+  for (std::string& turn : turns) {
+    std::vector<int64_t> ids = tools.encode(turn);
+    encoded.push_back({std::move(turn), std::move(ids)});
   }
-  return ids;
+  return encoded;
 }
 
 // Of text without a template, which is read as one, as TRL does it: the answer begins where its tokens depart from
 // those of the prompt alone.
-MessageIds encode_plain(const Json& messages, const ProcessorOptions& options, const TextTools& tools, Datum& datum) {
+Turns encode_plain(const Json& messages, const ProcessorOptions& options, const TextTools& tools) {
   const std::string prompt = messages.size() > 1 ? text::said(messages[0]) : "";
-  datum.text = prompt + text::said(messages.back());
-  if (options.add_eos && !datum.text.ends_with(options.eos_token)) datum.text += options.eos_token;
-  std::vector<int64_t> ids = tools.encode_plain(datum.text);
-  if (messages.size() == 1) return {std::move(ids)};
+  std::string answer = text::said(messages.back());
+  if (options.add_eos && !answer.ends_with(options.eos_token)) answer += options.eos_token;
+  std::vector<int64_t> ids = tools.encode_plain(prompt + answer);
+  if (messages.size() == 1) return {{answer, std::move(ids)}};
   const std::vector<int64_t> alone = tools.encode_plain(prompt);
-  const auto answer = std::ranges::mismatch(ids, alone).in1;
-  return {{ids.begin(), answer}, {answer, ids.end()}};
+  const auto begin = std::ranges::mismatch(ids, alone).in1;
+  return {{prompt, {ids.begin(), begin}}, {answer, {begin, ids.end()}}};
 }
 
-MessageIds encoded(const Record& record, const Json& messages, const ProcessorOptions& options, const TextTools& tools,
-                   Datum& datum) {
-  return record.is_plain ? encode_plain(messages, options, tools, datum)
+Turns encoded(const Record& record, const Json& messages, const ProcessorOptions& options, const TextTools& tools,
+              Datum& datum) {
+  return record.is_plain ? encode_plain(messages, options, tools)
                          : encode_messages(messages, record.tools, options, tools, datum);
 }
 
-int64_t total_length(const MessageIds& ids) {
+int64_t total_length(const Turns& turns) {
   int64_t length = 0;
-  for (const auto& message : ids) length += static_cast<int64_t>(message.size());
+  for (const Turn& turn : turns) length += static_cast<int64_t>(turn.ids.size());
   return length;
 }
 
 // The conversation's tokens and mask; a stub of each message, outside the loss, where it does not fit.
 // `prompt`: so many messages never train.
-void set_conversation(const Json& messages, size_t prompt, MessageIds ids, bool fits, const ProcessorOptions& options,
+void set_conversation(const Json& messages, size_t prompt, Turns turns, bool fits, const ProcessorOptions& options,
                       Datum& datum) {
   std::vector<int64_t> lengths;
-  for (auto& message : ids) {
-    if (!fits) message.resize(std::min<size_t>(message.size(), stub_length(options.max_seq_length, messages.size())));
-    datum.token_ids.insert(datum.token_ids.end(), message.begin(), message.end());
-    lengths.push_back(static_cast<int64_t>(message.size()));
+  for (auto& [text, ids] : turns) {
+    if (!fits) ids.resize(std::min<size_t>(ids.size(), stub_length(options.max_seq_length, messages.size())));
+    datum.token_ids.insert(datum.token_ids.end(), ids.begin(), ids.end());
+    lengths.push_back(static_cast<int64_t>(ids.size()));
   }
   datum.token_mask = message_mask(messages, lengths, options.only_unmask_final, prompt);
+  auto mask = datum.token_mask.begin();
+  for (const auto& [text, ids] : turns) {
+    if (!ids.empty() && *mask == 1) datum.trained_text.emplace_back(datum.text.size(), text.size());
+    datum.text += text;
+    mask += static_cast<std::ptrdiff_t>(ids.size());
+  }
   datum.loss_multiplier = fits ? 1 : 0;
 }
 
@@ -163,9 +173,9 @@ Json whole_conversation(const Record& record) {
 
 void process_conversation(const Record& record, const ProcessorOptions& options, const TextTools& tools, Datum& datum) {
   const Json messages = conversation_to_train(whole_conversation(record), record, options);
-  MessageIds ids = encoded(record, messages, options, tools, datum);
-  const bool fits = total_length(ids) <= options.max_seq_length;
-  set_conversation(messages, prompt_size(record, options), std::move(ids), fits, options, datum);
+  Turns turns = encoded(record, messages, options, tools, datum);
+  const bool fits = total_length(turns) <= options.max_seq_length;
+  set_conversation(messages, prompt_size(record, options), std::move(turns), fits, options, datum);
 }
 
 // What `make` throws names the record.
@@ -225,8 +235,8 @@ Pair process_pair(const Record& record, int64_t index, const std::string& task_n
     Pair pair{labelled(record, index, task_name, options), labelled(record, index, task_name, options)};
     const Json better = conversation_to_train(record.messages, record, options),
                worse = conversation_to_train(record.rejected, record, options);
-    MessageIds chosen = encoded(record, better, options, tools, pair.chosen);
-    MessageIds rejected = encoded(record, worse, options, tools, pair.rejected);
+    Turns chosen = encoded(record, better, options, tools, pair.chosen),
+          rejected = encoded(record, worse, options, tools, pair.rejected);
     const size_t prompt = prompt_size(record, options);
     const bool fits = std::max(total_length(chosen), total_length(rejected)) <= options.max_seq_length;
     set_conversation(better, prompt, std::move(chosen), fits, final_only, pair.chosen);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/data/dataset/dataset.hpp"
@@ -43,11 +44,12 @@ struct ProcessorOptions {
 // One sample ready for rollout or training.
 struct Datum {
   std::vector<int64_t> token_ids;
-  std::vector<float> token_mask;  // of conversations: 1 on what is trained on; empty for prompts
-  std::string text;               // what token_ids encode, before truncation
-  std::string answer;             // ground truth
-  float loss_multiplier = 1;      // 0: too long, must not train
-  bool drops_reasoning = false;   // the chat template shows nothing of an answer's reasoning
+  std::vector<float> token_mask;                        // of conversations: 1 on what is trained on; empty for prompts
+  std::string text;                                     // what token_ids encode, before truncation
+  std::vector<std::pair<size_t, size_t>> trained_text;  // of conversations: where in it what trains begins, its bytes
+  std::string answer;                                   // ground truth
+  float loss_multiplier = 1;                            // 0: too long, must not train
+  bool drops_reasoning = false;                         // the chat template shows nothing of an answer's reasoning
   int64_t index = 0;
   std::string task_name;
   std::string env_name;

@@ -11,8 +11,8 @@
 #include "lib/base/said/once.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/program_folders.hpp"
-#include "lib/process/python_file.hpp"
 #include "lib/process/secret.hpp"
+#include "lib/program/python_file.hpp"
 
 namespace hexad::environment {
 
@@ -63,8 +63,8 @@ class ProgramEnvironment : public Environment {
 
 void take_python(const Arguments& arguments, ProgramSettings& settings) {
   const std::string text = arguments.text("python", ""), interpreter = arguments.text("interpreter", "python3");
-  const process::PythonFunction named = process::python_function(text);
-  if (const std::string why = process::why_unreadable(named); !why.empty())
+  const program::PythonFunction named = program::python_function(text);
+  if (const std::string why = program::why_unreadable(named); !why.empty())
     fail(ErrorKind::config, "{}: {}", arguments.path("python"), why);
   const nlohmann::ordered_json options{{"file", named.file},
                                        {"function", named.function},

@@ -39,11 +39,10 @@ ProgramScoring::ProgramScoring(const ProgramSettings& settings, program::Program
   scores_.replies.resize(samples.size());
   scores_.states.resize(samples.size());
   for (const std::string& name : settings.components) scores_.components[name].resize(samples.size());
-  const bool by_group = settings.batch_size == 0;
-  const size_t most =
-      by_group ? (samples.size() + pool.size() - 1) / pool.size() : static_cast<size_t>(settings.batch_size);
+  const size_t most = settings.batch_size > 0 ? static_cast<size_t>(settings.batch_size)
+                                              : (samples.size() + pool.size() - 1) / pool.size();
   for (size_t at = 0; at < samples.size(); ++at) {
-    const bool may_end = !by_group || at == 0 || samples[at].group != samples[at - 1].group;
+    const bool may_end = settings.batch_size > 0 || at == 0 || samples[at].group != samples[at - 1].group;
     if (jobs_.empty() || (may_end && jobs_.back().ids.size() >= most)) jobs_.emplace_back();
     jobs_.back().ids.push_back(static_cast<int64_t>(at));
   }

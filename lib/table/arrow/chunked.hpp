@@ -29,8 +29,8 @@ class ChunkedTable : public Table {
   std::vector<int64_t> begins_;  // the first row of each chunk, and behind the last the number of rows
 };
 
-// Batches that are there, in memory or mapped. One that a file holds is looked at when it is first used: its offsets may
-// lead anywhere.
+// Batches that are there, in memory or mapped. One that a file holds is looked at when it is first used: its offsets
+// may lead anywhere.
 class BatchTable : public ChunkedTable {
  public:
   // `memory`: bytes of them that are not mapped.

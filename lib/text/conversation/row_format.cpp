@@ -136,10 +136,12 @@ std::optional<RowFormat> row_format(const std::set<std::string>& columns, const 
   const Columns table{columns, first, source, wish};
   if (wish.use == RowUse::pairs && table.has("chosen") && table.has("rejected")) return pair_format(table);
   refuse_unread(table);
+  const bool alpaca = table.has("instruction") && table.has("output");
+  const std::string output = wish.answer.value_or("output");
+  if (table.has("input") && !alpaca && (output.empty() || table.has(output))) return std::nullopt;
   std::vector<std::string> prompts;
   for (const char* column : {"messages", "conversations", "prompt", "question", "problem"})
     if (table.has(column)) prompts.push_back(column);
-  const bool alpaca = table.has("instruction") && table.has("output");
   if (alpaca) prompts.push_back("instruction");
   if (table.has("input") && !alpaca) prompts.push_back("input");
   if (prompts.size() > 1) refuse_both(table, prompts);

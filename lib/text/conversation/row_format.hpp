@@ -36,9 +36,9 @@ struct RowWish {
 };
 
 // The format of rows that have these columns, the first of which is `first`, from `source`; nothing where the columns
-// say nothing, or are "input" alone or with "output". Throws Error(data) for one that is known and not read (unpaired
-// preference, stepwise supervision), and where several columns could be the prompt, or the answer: the message names
-// the two keys of a configuration that decide.
+// say nothing, or have "input" and "output" (or the named answer), or "input" alone. Throws Error(data) for one that is
+// known and not read (unpaired preference, stepwise supervision), and where several columns could be the prompt, or the
+// answer: the message names the two keys of a configuration that decide.
 std::optional<RowFormat> row_format(const std::set<std::string>& columns, const nlohmann::ordered_json& first,
                                     const std::string& source, const RowWish& wish);
 

@@ -58,8 +58,8 @@ inline std::vector<std::string> byte_tokens() {
 
 // Bytes, two special tokens (256 and 257), one that is none, and merges: split as Qwen 2 does.
 inline Json tiny_tokenizer() {
-  const std::string pattern =
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  const std::string pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+                              R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
   Json tokenizer = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
   const auto added = [](int id, const char* content, bool special) {
     return Json{{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},

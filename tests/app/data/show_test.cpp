@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "app/data/histogram.hpp"
+#include "lib/base/error.hpp"
+#include "lib/base/text.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/supervised.hpp"
 
@@ -63,10 +66,9 @@ TEST_CASE("rows of prompts are shown as text and tokens, none of which train, wi
   CHECK(rows[0].dump() == R"({"source":"rows.jsonl:1","text":"<question>ab<answer>","token_ids":[1,4,5,3],)"
                           R"("trains":[0,0,0,0],"expected":"c"})");
   CHECK(rows[1].dump() == R"({"source":"rows.jsonl:2","dropped":"10 tokens, and there may be fewer than 6 )"
-                          R"((data.max_input_seq_length)"
-})");
+                          "(data.max_input_seq_length)\"}");
   CHECK(view.json(1).size() == 1);
-CHECK(view.show({.rows = 2}) == R"(data: 3 rows, question + answer
+  CHECK(view.show({.rows = 2}) == R"(data: 3 rows, question + answer
 rows.jsonl:1
 4 tokens
 <question>ab<answer>
@@ -93,9 +95,8 @@ dropped: 1 row
 }
 
 TEST_CASE("of conversations and pairs what trains is marked, and one without any is dropped") {
-  View view(config::Algorithm::sft, "sft_processor",
-            std::string(kAnswered) + "{\"question\": \"a\", \"answer\": \"\"}\n");
-  view.run.data.train[0].output_key.reset();
+  const View view(config::Algorithm::sft, "sft_processor",
+                  std::string(kAnswered) + "{\"question\": \"a\", \"answer\": \"\"}\n");
   const std::vector<Json> rows = view.json();
   REQUIRE(rows.size() == 4);
   CHECK(rows[0].at("text") == "<question>ab<answer>c<end>");

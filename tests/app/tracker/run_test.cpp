@@ -10,7 +10,7 @@ namespace {
 
 // A tracker that keeps what it is sent in a file.
 std::string keeps(const std::string& file) {
-  return fmt::format("++logger.trackers=[{{name: mine, command: 'cat > {}'}}]", file);
+  return fmt::format("++logger.trackers={{name: mine, command: 'cat > {}'}}", file);
 }
 
 std::vector<Json> events(const std::vector<Json>& lines, const std::string& kind) {

@@ -94,6 +94,8 @@ TEST_CASE("columns tell the format of rows") {
     CHECK(said.rejected.is_null());
   }
   CHECK_FALSE(format_of({{"input", "q"}, {"output", "4"}}, RowUse::prompts));
+  CHECK_FALSE(format_of({{"input", "q"}, {"output", "4"}, {"prompt", "p"}, {"q", "r"}}, RowUse::prompts));
+  CHECK_FALSE(format_of({{"input", "q"}, {"a", "4"}, {"prompt", "p"}}, RowUse::prompts, "a"));
   CHECK_FALSE(format_of({{"a", "q"}, {"b", "4"}}, RowUse::prompts));
   CHECK_FALSE(format_of({{"chosen", "q"}, {"rejected", "4"}}, RowUse::prompts));
 }

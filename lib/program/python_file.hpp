@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-namespace hexad::process {
+namespace hexad::program {
 
 struct PythonFunction {
   std::string file;
@@ -16,4 +16,4 @@ PythonFunction python_function(const std::string& text);
 // mean 'mine2.py'?"). Empty: nothing that can be seen without starting Python.
 std::string why_unreadable(const PythonFunction& named);
 
-}  // namespace hexad::process
+}  // namespace hexad::program

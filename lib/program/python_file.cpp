@@ -1,14 +1,16 @@
-#include "lib/process/python_file.hpp"
+#include "lib/program/python_file.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "lib/base/text.hpp"
 
-namespace hexad::process {
+namespace hexad::program {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,9 +26,10 @@ std::string near_file(const fs::path& file) {
   std::error_code unreadable;
   const fs::path folder = file.parent_path();
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.empty() ? "." : folder, unreadable))
-    if (entry.path().extension() == ".py") beside.push_back((folder / entry.path().filename()).string());
+    if (entry.path().extension() == ".py") beside.push_back(entry.path().filename().string());
   std::ranges::sort(beside);
-  return did_you_mean(file.string(), beside);
+  const std::optional<std::string> near = nearest(file.filename().string(), beside);
+  return near ? ", did you mean '" + (folder / *near).string() + "'?" : "";
 }
 
 }  // namespace
@@ -46,4 +49,4 @@ std::string why_unreadable(const PythonFunction& named) {
   return fs::path(file).extension() == ".py" ? "" : file + " is no Python file: its name has to end with .py";
 }
 
-}  // namespace hexad::process
+}  // namespace hexad::program

@@ -1,11 +1,11 @@
 // How a setting names a function of a Python file.
-#include "lib/process/python_file.hpp"
+#include "lib/program/python_file.hpp"
 
 #include "tests/support/toy/toy.hpp"
 
-using hexad::process::python_function;
-using hexad::process::PythonFunction;
-using hexad::process::why_unreadable;
+using hexad::program::python_function;
+using hexad::program::PythonFunction;
+using hexad::program::why_unreadable;
 
 TEST_CASE("a file, and behind a colon the name of a function") {
   const auto parts = [](const std::string& text) {
