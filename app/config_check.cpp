@@ -55,8 +55,7 @@ void check_allowed(const config::Loaded& loaded, std::vector<Problem>& problems)
   }
 }
 
-// A tokenizer of the Hub that no cache has, or a folder without one, as that of a model whose config.json alone is
-// here.
+// A tokenizer of the Hub that no cache has, or a folder without one, as of a model whose config.json alone is here.
 bool is_elsewhere(const std::string& model_dir, const std::string& tokenizer) {
   std::error_code unreadable;
   const std::filesystem::path folder = tokenizer.empty() ? model_dir : tokenizer;

@@ -35,7 +35,7 @@ void add_data(CLI::App& app, int& exit_code) {
     const rollout::ModelText text =
         rollout::load_model_text(algorithm::find_model(run.policy.model_name), run.policy.tokenizer);
     options.colours = doctor::shows_colours();
-    if (options.colours) print_raw();  // the page has its own colours, and shows the rest by number
+    if (options.colours && !options.json) print_raw();  // the page has its own colours, and shows the rest by number
     dataset_view::show(run, text, options, std::cout);
     exit_code = 0;
   });

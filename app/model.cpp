@@ -12,6 +12,7 @@
 #include "compat/compat.hpp"
 #include "core/rollout/model_text.hpp"
 #include "lib/base/error.hpp"
+#include "lib/base/said/printable.hpp"
 #include "lib/hub/hub.hpp"
 #include "lib/text/tokenizer/command.hpp"
 
@@ -128,14 +129,15 @@ void add_convert(CLI::App& app, int& exit_code) {
   command->add_option("SRC", arguments->source, ".gguf file, model directory, or a name in the Hub's cache")
       ->required();
   command->add_option("DST", arguments->destination, "Directory to make, or a file that ends in .gguf")->required();
-  command->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16; of a .gguf also q8_0")
+  command
+      ->add_option("--dtype", arguments->dtype, "float32, bfloat16 or float16; for a DST that ends in .gguf also q8_0")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16", "q8_0"}));
   command->callback([=, &exit_code] {
     convert::ConvertOptions options;
     options.q8_0 = arguments->dtype == "q8_0";
     if (!options.q8_0 && !arguments->dtype.empty()) options.dtype = tensorfile::dtype_from_torch_name(arguments->dtype);
     const convert::ConvertResult result = convert::convert(arguments->source, arguments->destination, options);
-    for (const std::string& note : result.notes) std::cerr << "note: " << note << '\n';
+    for (const std::string& note : result.notes) std::cerr << "note: " << indented(note) << '\n';
     std::cout << fmt::format("{}: {} tensors, {} parameters, {:.1f} MB from {}\n", arguments->destination,
                              result.tensors, result.parameters, static_cast<double>(result.bytes) / 1e6, result.from);
     exit_code = 0;

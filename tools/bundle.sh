@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs a build for a machine that has LibTorch and little else: stripped program, plugins and the shared libraries they
-# need (not libc, libstdc++, LibTorch or CUDA). Prints the size. Run the result with
+# need (not libc, libstdc++, LibTorch, CUDA or Arrow). Prints the size. Run the result with
 #   LD_LIBRARY_PATH=<torch>/lib:<nvidia libraries> bundle/bin/hexad ...
 # usage: tools/bundle.sh BUILD_DIR [DEST [PROGRAM ...]]
 # PROGRAM: others of the build to take along, as bin/train_step or tests/test_modeling.
@@ -17,6 +17,7 @@ for program in "${programs[@]}"; do
   cp "$build/$program" "$dest/$program"
 done
 cp "$build"/lib/*.so "$dest/lib/" 2>/dev/null || true
+rm -f "$dest/lib/libhexad_arrow.so"  # Arrow is 50 MB: rows travel as JSONL
 cp "$build"/lib/hexad/plugins/* "$dest/lib/hexad/plugins/"
 
 # Everything that the loader finds for our files, but what the other machine brings itself.

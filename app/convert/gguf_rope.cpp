@@ -89,7 +89,7 @@ Json gguf_rope_scaling(const tensorfile::Gguf& gguf, const std::string& arch, in
 }
 
 Json known_rope_scaling(const Json& config, const GgufArchitecture& architecture, const std::string& origin) {
-  const char* place = config.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const char* place = config.value("rope_parameters", Json()).is_null() ? "rope_scaling" : "rope_parameters";
   const Json given = config.value(place, Json());
   if (given.is_null()) return nullptr;
   const Json type = given.is_object() ? type_of(given) : Json();

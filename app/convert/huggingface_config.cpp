@@ -136,7 +136,9 @@ Json known_config(const Json& config, const std::string& origin) {
     reader.refuse("{} attention heads, {} key/value heads of size {}: heads must be a multiple, the size even", heads,
                   kv_heads, head_dim);
   }
-  const Json partial = reader.value("partial_rotary_factor");
+  Json partial = reader.value("partial_rotary_factor");
+  if (const Json rope = reader.value("rope_parameters"); partial.is_null() && rope.is_object())
+    partial = rope.value("partial_rotary_factor", Json());
   if (partial.is_number() && partial != 1)
     reader.refuse("\"partial_rotary_factor\" is {}, wanted 1", json_text(partial));
   Json known = {{"architectures", {architecture.class_name}},

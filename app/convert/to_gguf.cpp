@@ -85,6 +85,17 @@ void check_weights(const tensorfile::Safetensors& weights, const std::vector<Ggu
   }
 }
 
+// What config.json announces is compared with the file before a table of it is made: each layer, and each expert of
+// one, has tensors of its own.
+void check_announced(const Json& config, const GgufArchitecture& architecture, const tensorfile::Safetensors& weights,
+                     const fs::path& folder) {
+  const auto layers = config.at("num_hidden_layers").get<uint64_t>();  // both fit into 31 bits
+  const uint64_t experts = architecture.experts ? config.at(architecture.experts).get<uint64_t>() : 1;
+  if (layers * experts <= weights.tensors().size()) return;
+  fail(ErrorKind::data, "{}: config.json announces {} layers{}, and there are {} tensors", folder.string(), layers,
+       architecture.experts ? fmt::format(" of {} experts", experts) : "", weights.tensors().size());
+}
+
 // Writes values as blocks of a type, a few rows at a time: what is in memory does not depend on the tensor's size.
 class RowWriter {
  public:
@@ -193,6 +204,7 @@ ConvertResult convert_to_gguf(const Part& model, const std::optional<Part>& toke
   const GgufArchitecture& architecture = *architecture_of(config.at("model_type"));
   const tensorfile::Safetensors weights = open_weights(model);
   const FileType& type = file_type(options, weights);
+  check_announced(config, architecture, weights, source);
   const std::vector<GgufWeight> table = gguf_weights(config);
   check_weights(weights, table, source, architecture.model_type);
   GgufText text = gguf_text(tokenizer ? tokenizer->folder() : source, config.at("vocab_size"), {generation, given});

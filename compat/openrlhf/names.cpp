@@ -281,7 +281,7 @@ constexpr config::OtherName kOpenRlhfNames[] = {
     {"OpenRLHF", "full_determinism", "policy.deterministic"},
     {"OpenRLHF", "train.full_determinism_enable", "policy.deterministic"},
     {"OpenRLHF", "train.seed", "grpo.seed"},
-    {"OpenRLHF", "use_wandb", "logger.wandb_enabled", "its key stands in the environment: WANDB_API_KEY"},
+    {"OpenRLHF", "use_wandb", "", "logger.wandb_enabled=true; its key stands in the environment: WANDB_API_KEY"},
     {"OpenRLHF", "wandb_org", "logger.wandb", "entity there"},
     {"OpenRLHF", "wandb_group", "logger.wandb", "group there"},
     {"OpenRLHF", "wandb_project", "logger.wandb", "project there"},

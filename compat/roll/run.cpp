@@ -49,6 +49,24 @@ void check_mock(Pass& p) {
   }
 }
 
+// The arguments of the service's own `init`. A key of the user's stands in the environment here, and the tracker writes
+// into the log folder.
+void set_tracker(Pass& p, const std::string& tracker) {
+  const yaml::Node* given = p.file.given("tracker_kwargs");
+  const bool is_sent = tracker == "wandb" || tracker == "swanlab";
+  if (is_sent) p.set("logger." + tracker + "_enabled", true, "track_with");
+  if (!given || !given->is_map() || given->entries().empty()) return;
+  std::vector<std::string> left;
+  for (const auto& [name, value] : given->entries()) {
+    const bool stays = !is_sent || name == "api_key" || name == "login_kwargs" || name == "log_dir" || name == "logdir";
+    stays ? left.push_back(name) : p.out.set("logger." + tracker + "." + name, value);
+  }
+  if (!left.empty())
+    p.file.notice("tracker_kwargs", fmt::format("{}: not used: metrics are in the log folder, and a service's key "
+                                                "stands in the environment (docs/trackers.md)",
+                                                joined(left)));
+}
+
 void set_folders(Pass& p) {
   const std::string name = p.file.text("exp_name").value_or("roll");
   const auto below = [&](const std::string& folder) {
@@ -57,11 +75,9 @@ void set_folders(Pass& p) {
   p.set("logger.log_dir", below(p.file.text("logging_dir").value_or("./output/logs")), "logging_dir");
   const std::string tracker = p.file.text("track_with").value_or("stdout");
   p.set("logger.tensorboard_enabled", tracker == "tensorboard", "track_with");
-  if (tracker == "wandb" || tracker == "swanlab") {
-    p.set("logger." + tracker + "_enabled", true, "track_with");
-  } else if (tracker != "tensorboard" && tracker != "stdout") {
+  set_tracker(p, tracker);
+  if (tracker != "wandb" && tracker != "swanlab" && tracker != "tensorboard" && tracker != "stdout")
     p.file.notice("track_with", fmt::format("'{}': what there is instead is in docs/trackers.md", tracker));
-  }
   const std::optional<std::string> folder = p.file.text("checkpoint_config.output_dir");
   p.file.text("checkpoint_config.type");
   const std::string otherwise = below(p.file.text("output_dir").value_or("./output"));

@@ -108,6 +108,7 @@ class PluginEnvironment : public Environment {
     scores.metrics = call->metrics.values();
     scores.rewards = std::move(got.rewards);
     scores.invalid = std::move(got.invalid);
+    for (uint8_t& each : scores.invalid) each = each != 0;  // a plugin knows no other kind (kNotApplicable)
     scores.answers = std::move(got.answers);
     for (plugin::EnvironmentReply& reply : got.replies) {
       scores.replies.emplace_back();

@@ -79,7 +79,8 @@ void expand_block(GgufType type, const std::byte* in, float* out) {
 void quantize_q8_0(const float* values, std::byte* out) {
   float largest = 0;
   for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(values[i]));
-  const float scale = largest / 127, inverse = scale != 0 ? 1 / scale : 0;
+  // ggml divides by any scale that is not 0; of one whose inverse is infinite the fp16 scale is 0 all the same.
+  const float scale = largest / 127, inverse = scale >= std::numeric_limits<float>::min() ? 1 / scale : 0;
   const uint16_t half_scale = float_to_f16(scale);
   std::memcpy(out, &half_scale, sizeof half_scale);
   for (int i = 0; i < 32; ++i)

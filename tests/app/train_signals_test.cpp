@@ -74,11 +74,9 @@ TEST_CASE("before the first step a signal leaves nothing, whatever the run waits
   }
   SUBCASE("a file that cannot be read to its end") {
     const TempDir dir;
-    const std::string file = dir / "rows.jsonl";  // opening it waits for somebody who writes
+    const std::string file = dir / "prompt.txt";  // opening it waits for somebody who writes
     REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
-    Program program(train(dir, {"~data.train", "+data.train={dataset_name: ResponseDataset, data_path: " + file +
-                                                   ", input_key: input, output_key: output, env_name: exact_answer, "
-                                                   "processor: math_hf_data_processor}"}));
+    Program program(train(dir, {"++data.train.prompt_file=" + file}));
     REQUIRE(toy::eventually([&] { return toy::fs::exists(dir / "logs/exp_001"); }));
     ::kill(program.pid(), SIGTERM);
     check_nothing_left(dir, program.wait());

@@ -311,6 +311,22 @@ TEST_CASE("overrides take ROLL's keys and NeMo-RL's, and `hexad` wins over the t
   check_says(resolve_error({}, kFile + "hexad: {grpo: {sed: 4}}\n"), "grpo.sed: unknown key; did you mean grpo.seed?");
 }
 
+TEST_CASE("what ROLL gives a tracker goes to the tracker, but for the user's key") {
+  const Resolved wandb = resolve_text(
+      {}, kFile + "track_with: wandb\ntracker_kwargs: {project: mine, tags: [a, b], api_key: s3cret, log_dir: x}\n");
+  const Node& logger = wandb.root.at("logger");
+  CHECK(logger.as_bool("wandb_enabled"));
+  CHECK(logger.as_string("wandb.project") == "mine");
+  CHECK(logger.as_strings("wandb.tags") == std::vector<std::string>{"a", "b"});
+  CHECK(logger.find("wandb.api_key") == nullptr);
+  CHECK(has_notice(wandb, "tracker_kwargs",
+                   "api_key, log_dir: not used: metrics are in the log folder, and a service's key stands in the "
+                   "environment (docs/trackers.md)"));
+  const Resolved events = resolve_text({}, kFile + "track_with: tensorboard\ntracker_kwargs: {log_dir: x}\n");
+  CHECK(events.root.at("logger").as_bool("tensorboard_enabled"));
+  CHECK(has_notice(events, "tracker_kwargs", "log_dir: not used"));
+}
+
 TEST_CASE("config show prints NeMo-RL's keys") {
   const Files files("a.yaml", kFile);
   std::ostringstream out, errors;

@@ -54,7 +54,7 @@ TEST_CASE("a backend with keys and a rule of its own is checked from an installe
   std::ofstream(dir / "work/mine/keys.yaml", std::ios::app) << kKeys + 1;
   must(dir, "cmake -S work/mine -B work/build -DHexadSDK_DIR=$PWD/tree/lib/cmake/HexadSDK && cmake --build work/build");
   dir.write("work/a.yaml",
-            "policy:\n  model_name: m\n  backend: mine\n  plugin_config: {vocab_size: 12, mode: exakt}\n"
+            "policy:\n  model_name: owner/m\n  backend: mine\n  plugin_config: {vocab_size: 12, mode: exakt}\n"
             "data: {train: {dataset_name: arithmetic, env_name: exact_answer}}\ngrpo: {num_prompts_per_step: 32}\n"
             "cluster: {gpus_per_node: 4}\nplugins: {paths: [" +
                 (dir / "work/build/lib/hexad/plugins").string() + "]}\n");
@@ -88,7 +88,7 @@ TEST_CASE("strangers of every kind are checked where no plugin of the engine's o
                           kind));
   }
   dir.write("a.yaml",
-            "policy:\n  model_name: m\n  backend: my_backend\n  plugin_config: {vocab_size: 12}\n"
+            "policy:\n  model_name: owner/m\n  backend: my_backend\n  plugin_config: {vocab_size: 12}\n"
             "  generation:\n    backend: my_generator\n    plugin_config: {vocab_size: 12}\n"
             "loss_fn: {plugin: my_loss_c}\nenv: {mine: {plugin: my_environment}}\n"
             "data: {train: {dataset_name: arithmetic, env_name: mine}}\ngrpo: {num_prompts_per_step: 32}\n");
@@ -128,7 +128,7 @@ TEST_CASE("a section of NeMo-RL's whose plugin is not installed is told of, and 
   must(dir, "tree/bin/hexad plugin new backend mine");
   must(dir, "cmake -S mine -B build -DHexadSDK_DIR=$PWD/tree/lib/cmake/HexadSDK && cmake --build build");
   dir.write("a.yaml",
-            "policy:\n  model_name: m\n  plugin_config: {vocab_size: 12}\n"
+            "policy:\n  model_name: owner/m\n  plugin_config: {vocab_size: 12}\n"
             "  megatron_cfg: {enabled: false, tensor_model_parallel_size: 2}\n  dtensor_cfg: {enabled: false}\n"
             "  generation: {vllm_cfg: {tensor_parallel_size: 2}}\n"
             "data: {train: {dataset_name: arithmetic, env_name: exact_answer}}\ngrpo: {num_prompts_per_step: 32}\n"

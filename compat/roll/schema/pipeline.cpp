@@ -33,7 +33,7 @@ void add_places(Schema& s) {
              {"base_dir", "rollout_dump_dir", "length_profiler_dir", "profiler_output_dir", "otlp_output_dir",
               "save_logging_board_dir"},
              "everything about a run is written into its log folder");
-  s.add("tracker_kwargs", kMap | kNull, "", "").open().accepted("metrics are in metrics.jsonl in the log folder");
+  s.add("tracker_kwargs", kMap | kNull, "", "").open();
 }
 
 void add_lengths(Schema& s) {

@@ -42,6 +42,25 @@ class FileBatches : public arrow::RecordBatchReader {
   int next_ = 0;
 };
 
+// Those of the stream format. A length of zero ends it, and so would a tail of zeros that a cut download or a power cut
+// has left.
+class StreamBatches : public arrow::RecordBatchReader {
+ public:
+  StreamBatches(Mapped file, Reader stream) : file_(std::move(file)), stream_(std::move(stream)) {}
+  std::shared_ptr<arrow::Schema> schema() const override { return stream_->schema(); }
+  arrow::Status ReadNext(Batch* batch) override {
+    ARROW_RETURN_NOT_OK(stream_->ReadNext(batch));
+    if (*batch) return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(const int64_t end, file_->Tell());
+    ARROW_ASSIGN_OR_RAISE(const int64_t size, file_->GetSize());
+    return end < size ? arrow::Status::Invalid("bytes lie behind the end of its rows") : arrow::Status::OK();
+  }
+
+ private:
+  Mapped file_;
+  Reader stream_;
+};
+
 Mapped map_file(const std::string& file) {
   return take(arrow::io::MemoryMappedFile::Open(file, arrow::io::FileMode::READ));
 }
@@ -52,7 +71,7 @@ Reader batches_of(const Mapped& file) {
   const auto start = take(file->ReadAt(0, std::min<int64_t>(size, static_cast<int64_t>(kFileFormat.size()))));
   if (std::string_view(*start) == kFileFormat)
     return std::make_shared<FileBatches>(take(arrow::ipc::RecordBatchFileReader::Open(file, options())));
-  return take(arrow::ipc::RecordBatchStreamReader::Open(file, options()));
+  return std::make_shared<StreamBatches>(file, take(arrow::ipc::RecordBatchStreamReader::Open(file, options())));
 }
 
 // Batches that are whole: those of a file are looked at first, for the writer believes their offsets.

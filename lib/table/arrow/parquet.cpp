@@ -18,6 +18,8 @@ namespace {
 
 // Row groups of more bytes are not decoded whole to take one row out of them.
 constexpr int64_t kLargeGroup = int64_t{64} << 20;
+constexpr int64_t kManyRows =
+    1 << 16;  // the bytes above are encoded: a text that repeats may be hundreds of times more
 
 std::unique_ptr<parquet::arrow::FileReader> open_file(const std::string& name) {
   arrow::MemoryPool* const pool = arrow::system_memory_pool();
@@ -81,10 +83,12 @@ std::unique_ptr<Table> open_parquet(const Source& source) {
   check(file->GetSchema(&schema));
   check_schema(*schema);
   const parquet::FileMetaData& metadata = *file->parquet_reader()->metadata();
-  int64_t largest = 0;
-  for (int i = 0; i < metadata.num_row_groups(); ++i)
+  int64_t largest = 0, most_rows = 0;
+  for (int i = 0; i < metadata.num_row_groups(); ++i) {
     largest = std::max(largest, metadata.RowGroup(i)->total_byte_size());
-  if (largest <= kLargeGroup) return std::make_unique<ParquetTable>(source.file, metadata);
+    most_rows = std::max(most_rows, metadata.RowGroup(i)->num_rows());
+  }
+  if (largest <= kLargeGroup && most_rows <= kManyRows) return std::make_unique<ParquetTable>(source.file, metadata);
   if (auto table = kept(source)) return table;
   return keep(source, [&] { return std::make_shared<WholeFile>(source.file); });
 }

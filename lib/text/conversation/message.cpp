@@ -50,7 +50,7 @@ std::string render_parts(const Json& messages, const std::function<std::string(c
   } catch (const Error&) {
     return render(joined);
   }
-  return text.find("[{'type': 'text'") == text.npos ? text : render(joined);
+  return text.find("'type': 'text'") == text.npos ? text : render(joined);
 }
 
 bool is_answer(const Json& message) {

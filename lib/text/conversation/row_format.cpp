@@ -91,6 +91,13 @@ RowFormat format(const Columns& table, const std::string& prompt, const std::str
 RowFormat pair_format(const Columns& table) {
   RowFormat out{"chosen + rejected", {"chosen", "rejected"}, {}};
   const bool is_explicit = table.has("prompt"), listed = table.lists("chosen");
+  for (const char* column : {"question", "problem", "instruction", "input"}) {
+    if (is_explicit || listed || !table.has(column)) continue;
+    fail(ErrorKind::data,
+         "{}: rows have '{}' beside 'chosen' and 'rejected', and no 'prompt': is it the prompt? Then dataset_name: "
+         "BinaryPreferenceDataset with prompt_key: {}, chosen_key: chosen and rejected_key: rejected says so",
+         table.source, column, column);
+  }
   if (is_explicit) out.columns.push_back("prompt");
   out.name = is_explicit ? "prompt + " + out.name : out.name + ", prompt implicit";
   if (listed || table.lists("prompt"))
@@ -135,10 +142,10 @@ std::optional<RowFormat> row_format(const std::set<std::string>& columns, const 
                                     const RowWish& wish) {
   const Columns table{columns, first, source, wish};
   if (wish.use == RowUse::pairs && table.has("chosen") && table.has("rejected")) return pair_format(table);
-  refuse_unread(table);
   const bool alpaca = table.has("instruction") && table.has("output");
   const std::string output = wish.answer.value_or("output");
   if (table.has("input") && !alpaca && (output.empty() || table.has(output))) return std::nullopt;
+  refuse_unread(table);
   std::vector<std::string> prompts;
   for (const char* column : {"messages", "conversations", "prompt", "question", "problem"})
     if (table.has(column)) prompts.push_back(column);

@@ -54,11 +54,17 @@ RowText implicit_prompt(Json chosen, Json rejected, const std::string& source, c
 }
 
 // Texts that begin with their prompt.
-RowText implicit_text(const std::string& chosen, const std::string& rejected) {
+RowText implicit_text(const std::string& chosen, const std::string& rejected, const std::string& source,
+                      const PairColumns& columns) {
   RowText out;
   out.is_plain = true;
   out.prompt_messages = 1;
   const size_t shared = shared_text(chosen, rejected);
+  if (shared == 0)
+    fail(ErrorKind::data,
+         "{}: '{}' and '{}' begin with different text, and no other field is their prompt. Want the same text and then "
+         "an answer in each, or the prompt in a field '{}'",
+         source, columns.chosen, columns.rejected, columns.prompt);
   out.messages = Json::array({message("user", chosen.substr(0, shared)), message("assistant", chosen.substr(shared))});
   out.rejected =
       Json::array({message("user", chosen.substr(0, shared)), message("assistant", rejected.substr(shared))});
@@ -75,9 +81,9 @@ RowText read_pair(const Json& row, const std::string& source, const PairColumns&
     fail(ErrorKind::data, "{}: of '{}' and '{}' one is text and the other a list of messages, want both alike", source,
          columns.chosen, columns.rejected);
   const Json* given = find_in_row(row, columns.prompt);
-  if (!given || given->is_null())
-    return listed ? implicit_prompt(std::move(chosen), std::move(rejected), source, columns)
-                  : implicit_text(said(chosen[0]), said(rejected[0]));
+  if (listed && (!given || given->is_null()))
+    return implicit_prompt(std::move(chosen), std::move(rejected), source, columns);
+  if (!given) return implicit_text(said(chosen[0]), said(rejected[0]), source, columns);
   const bool is_text = !given->is_array();
   Json prompt = row_messages(row, columns.prompt, "user", source);
   if (listed && holds_prompt(chosen, prompt, is_text))

@@ -157,7 +157,7 @@ TEST_CASE("what stands around a text: its beginning and its end") {
     CHECK(got == Tokenizer::load(folder.path())->encode("a", true));
     return got;
   };
-  CHECK(ids({text}) == std::vector<int32_t>{'a'});
+  CHECK(ids(Json::array({text})) == std::vector<int32_t>{'a'});
   CHECK(ids({special("<|start|>"), text}) == std::vector<int32_t>{256, 'a'});
   CHECK(ids({special("<|start|>"), text, special("<|end|>")}) == std::vector<int32_t>{256, 'a', 257});
   around({text, special("<|start|>")});

@@ -232,6 +232,9 @@ TEST_CASE("rope scalings there and back") {
     CHECK(plain(Json::parse(::read_file(folder / "back/config.json"))["rope_scaling"]) == plain(scaling));
     check_same_weights(folder / "in", folder / "back");
   }
+  Json both = tiny_config("llama");
+  both["rope_parameters"] = nullptr, both["rope_scaling"] = linear;
+  CHECK(known_config(both, "c")["rope_scaling"] == linear);
   // Transformers 5 writes all of it under another key, and older versions called the type "type".
   Json config = tiny_config("llama");
   config.erase("rope_theta");
@@ -257,6 +260,8 @@ TEST_CASE("configurations that llama.cpp's architectures have not") {
   check_config_refusal(llama, "rope_theta", 0, "\"rope_theta\" is 0, wanted a positive number");
   check_config_refusal(llama, "mlp_bias", 1, "\"mlp_bias\" is 1, wanted true or false");
   check_config_refusal(llama, "partial_rotary_factor", 0.5, "\"partial_rotary_factor\" is 0.5, wanted 1");
+  check_config_refusal(llama, "rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}},
+                       "\"partial_rotary_factor\" is 0.5, wanted 1");
   check_config_refusal(llama, "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}},
                        "its weights are quantised (gptq, 4 bits): take the folder that they were made from");
   check_config_refusal(tiny_config("mistral"), "sliding_window", 64,
@@ -308,6 +313,15 @@ TEST_CASE("weights that make no model, or cannot be stored") {
   check_refusal(folder,
                 "in: tensor \"model.layers.0.mlp.gate_proj.weight\" has shape [64, 32], config.json wants [32, "
                 "32]");
+  for (const auto& [type, key, says] : std::vector<std::tuple<const char*, const char*, const char*>>{
+           {"llama", "num_hidden_layers", "in: config.json announces 2000000000 layers, and there are "},
+           {"qwen3_moe", "num_experts", "in: config.json announces 2 layers of 2000000000 experts, and there are "}}) {
+    write_tiny_folder(folder / "in", type, DType::f32);
+    config = tiny_config(type);
+    config[key] = 2000000000;
+    folder.write("in/config.json", config.dump());
+    check_refusal(folder, says);
+  }
   folder.write("in/quantize_config.json", R"({"bits": 4, "quant_method": "gptq"})");
   check_refusal(folder, "quantize_config.json");
 }

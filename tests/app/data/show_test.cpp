@@ -144,7 +144,7 @@ TEST_CASE("hexad data show") {
   const toy::Ended json = toy::run({"data", "show", config, "--json"});
   CHECK(std::ranges::count(json.out, '\n') == 48);
   CHECK(Json::parse(json.out.substr(0, json.out.find('\n'))).contains("token_ids"));
-  CHECK(contains(toy::run({"data", "show", config, "--validation"}).out, "0 rows of validation, by tokens:\n"));
+  CHECK(contains(toy::run({"data", "show", config, "--validation"}).out, "48 rows of validation, by tokens:\n"));
   const toy::Ended missing = toy::run({"data", "show", config, "policy.model_name=/nowhere"});
   CHECK(missing.code == 2);
   CHECK(contains(missing.err, "/nowhere"));

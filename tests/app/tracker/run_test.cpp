@@ -74,11 +74,14 @@ TEST_CASE("a tracker gets the run's configuration, each step's metrics, samples,
   CHECK(tables[0].at("name") == "val_data");
   CHECK(tables[1].at("name") == "train_data");
   CHECK(tables[1].at("step") == 1);
-  CHECK(tables[1].at("columns") == Json({"content", "response", "rewards", "input_lengths", "sample_loss_mask"}));
+  const std::vector<std::string> columns = {"content",   "response",      "expected_answer", "rewards",
+                                            "truncated", "input_lengths", "sample_loss_mask"};
+  CHECK(tables[1].at("columns") == Json(columns));
   CHECK(tables[1].at("rows").size() == 16);
   const Json sample = lines(dir / "logs/exp_001/train_data_step1.jsonl")[3];
-  CHECK(tables[1].at("rows")[3] == Json({sample.at("content"), sample.at("response"), sample.at("rewards"),
-                                         sample.at("input_lengths"), sample.at("sample_loss_mask")}));
+  Json row = Json::array();
+  for (const std::string& column : columns) row.push_back(sample.at(column));
+  CHECK(tables[1].at("rows")[3] == row);
 
   REQUIRE(told.size() == 15);
   CHECK(told[13] ==

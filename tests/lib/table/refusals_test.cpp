@@ -1,4 +1,6 @@
 // Files that are cut, wrong or hostile: an error with the file and the reason, and no crash.
+#include <sys/stat.h>
+
 #include "lib/base/file.hpp"
 #include "lib/table/arrow_library.hpp"
 #include "tests/lib/table/support.hpp"
@@ -70,6 +72,14 @@ TEST_CASE("a file that was cut anywhere is refused, or has its first rows") {
   }
 }
 
+TEST_CASE("a stream whose tail is zeros is refused, and not taken for a shorter one") {
+  if (!has_arrow()) return;
+  const toy::TempDir dir;
+  const fs::path file = changed(dir, "stream.arrow", [](std::string& bytes) { bytes += std::string(4096, '\0'); });
+  SAYS(refusal_of(file), "stream.arrow: cannot be read as arrow: ");
+  SAYS(refusal_of(file), "bytes lie behind the end of its rows");
+}
+
 TEST_CASE("a byte that is another one is refused, or read as what it says, and does no harm") {
   if (!has_arrow()) return;
   const toy::TempDir dir;
@@ -82,6 +92,13 @@ TEST_CASE("a byte that is another one is refused, or read as what it says, and d
       if (!refused.empty()) SAYS(refused, name);
     }
   }
+}
+
+TEST_CASE("a pipe under a file's name is refused, and nobody waits for its writer") {
+  const toy::TempDir dir;
+  const fs::path pipe = dir / "rows.jsonl";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  SAYS(refusal_of(pipe), "rows.jsonl: no regular file, want one of rows");
 }
 
 TEST_CASE("without Arrow a file that it reads is refused with what to install") {

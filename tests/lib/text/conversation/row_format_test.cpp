@@ -142,8 +142,6 @@ TEST_CASE("pairs have their prompt in a column, or both answers begin with it") 
   CHECK(name == "chosen + rejected, prompt implicit as text, without chat template");
   CHECK(pair(R"({"chosen": "same", "rejected": "same"})", name) ==
         R"(user: "sam" => assistant: "e" / user: "sam" => assistant: "e" plain)");
-  CHECK(pair(R"({"chosen": "", "rejected": "x"})", name) ==
-        R"(user: "" => assistant: "" / user: "" => assistant: "x" plain)");
 }
 
 TEST_CASE("rows that several columns could be the prompt or the answer of name the two keys that decide") {
@@ -223,6 +221,16 @@ TEST_CASE("what a row of a format may not be is said with its place") {
             .find("r.jsonl:2: 'chosen' and 'rejected' begin with different messages") == 0);
   CHECK(refusal(pair, (R"({"prompt": "q", )" + std::string(answers) + "}").c_str(), RowUse::pairs)
             .find("r.jsonl:2: 'chosen' and 'rejected' begin with a user's message that is not 'prompt'") == 0);
+  CHECK(refusal(pair, R"({"chosen": "yes", "rejected": "no"})", RowUse::pairs)
+            .find("r.jsonl:2: 'chosen' and 'rejected' begin with different text, and no other field is their") == 0);
+  CHECK(refusal(R"({"prompt": "q", "chosen": "a", "rejected": "b"})",
+                R"({"prompt": null, "chosen": "a", "rejected": "b"})",
+                RowUse::pairs) == "r.jsonl:2: field 'prompt' is null, want text");
+  const Json beside = {{"question", "q"}, {"chosen", "yes"}, {"rejected", "no"}};
+  CHECK_THROWS_WITH_AS(format_of(beside, RowUse::pairs),
+                       doctest::Contains("rows have 'question' beside 'chosen' and 'rejected', and no 'prompt'"),
+                       Error);
+  CHECK_FALSE(format_of({{"input", "q"}, {"output", "a"}, {"completion", "c"}, {"label", true}}, RowUse::prompts));
   CHECK(refusal(pair, R"({"chosen": [], "rejected": []})", RowUse::pairs) ==
         "r.jsonl:2: field 'chosen' is empty, want a list of messages");
 }
