@@ -26,9 +26,11 @@ class Descriptor {
   ~Descriptor() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
+  // -1 with errno where it cannot be read.
   ssize_t read(std::span<char> bytes, int64_t offset) const {
+    if (::lseek(descriptor_, offset, SEEK_SET) < 0) return -1;
     ssize_t count = 0;
-    do count = ::pread(descriptor_, bytes.data(), bytes.size(), offset);
+    do count = ::read(descriptor_, bytes.data(), bytes.size());
     while (count < 0 && errno == EINTR);
     return count;
   }
