@@ -71,7 +71,7 @@ inline DecidedPass decided_pass(const hexad::modeling::ModelConfig& config, cons
 inline Weights with_units_reversed(const Weights& weights) {
   Weights result;
   for (const auto& [name, weight] : weights) {
-    const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+    const auto has = [&name = name](const char* part) { return name.find(part) != std::string::npos; };
     const bool makes_units =
         has("o_proj.") || has("down_proj.") || has(".w2.") || has("layernorm.") || has("model.norm.");
     const bool reads_units = weight.dim() == 2 && !makes_units;
