@@ -5,24 +5,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <system_error>
 
 #include "lib/base/text.hpp"
+#include "lib/program/sigpipe.hpp"
 
 namespace hexad::program {
 namespace {
 
 constexpr int64_t kLogLines = 100;
 constexpr int kLookEveryMs = 200;  // at the clock
-
-// A program that is gone must not end this process.
-void block_sigpipe() {
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
 
 }  // namespace
 

@@ -1,14 +1,13 @@
 #include "core/environment/program/scoring.hpp"
 
-#include <pthread.h>
 #include <spdlog/spdlog.h>
 
-#include <csignal>
 #include <thread>
 
 #include "core/environment/patience.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/said/printable.hpp"
+#include "lib/program/sigpipe.hpp"
 
 namespace hexad::environment {
 namespace {
@@ -18,14 +17,6 @@ constexpr auto kLookEvery = std::chrono::milliseconds(50);
 
 process::Clock::duration seconds(double count) {
   return std::chrono::duration_cast<process::Clock::duration>(std::chrono::duration<double>(count));
-}
-
-// A program that is gone must not end this process.
-void block_sigpipe() {
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
 }
 
 }  // namespace
@@ -75,7 +66,7 @@ void ProgramScoring::wait_for_all(const std::atomic<int>* interrupted) {
 }
 
 void ProgramScoring::work() {
-  block_sigpipe();
+  program::block_sigpipe();
   try {
     while (const std::optional<Job> job = next_job()) {
       std::optional<program::ProgramPool::Lease> lease = pool_.lease(stop_);
