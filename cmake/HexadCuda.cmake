@@ -25,7 +25,10 @@ if(NOT EXISTS ${HEXAD_FLASHINFER_DIR}/include/flashinfer/attention/prefill.cuh O
       "-DHEXAD_FLASHINFER_DIR=<folder with include/flashinfer, cccl and cutlass/include>")
 endif()
 set(CMAKE_CUDA_COMPILER ${HEXAD_CUDA_DIR}/bin/nvcc)
-set(CMAKE_CUDA_ARCHITECTURES 90a CACHE STRING "GPU architectures")
+# A100; the other cards of Ampere; Ada; H100 and H200; B200; Blackwell's other cards, whose PTX is for cards to come.
+# -DCMAKE_CUDA_ARCHITECTURES=90a-real is for one kind of card alone, and compiles far faster; 80-virtual runs on every
+# card, and is how the generic kernels are tested on an H100.
+set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 120 CACHE STRING "GPU architectures")
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know how nvcc is told of C++20

@@ -1,8 +1,8 @@
 // A build without CUDA: no tensor ever lies on a GPU, so nothing here is reached but has_kernels
 // and the questions what fits.
 #include "modeling/error.hpp"
-#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/attention/cudnn_attention.hpp"
+#include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/cuda/expert/expert_operators.hpp"
 #include "modeling/op/cuda/operators.hpp"
 
@@ -14,6 +14,7 @@ namespace {
 }  // namespace
 
 bool has_kernels(const at::Tensor&) { return false; }
+int capability(at::Device) { absent(); }
 bool fits_norm(const at::Tensor&, const at::Tensor&) { return false; }
 at::Tensor rms_norm(const at::Tensor&, const at::Tensor&, double) { absent(); }
 std::array<at::Tensor, 2> add_rms_norm(const at::Tensor&, const at::Tensor&, const at::Tensor&, double) { absent(); }

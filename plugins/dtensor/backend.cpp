@@ -7,6 +7,7 @@
 #include "modeling/backend/loss_bridge.hpp"
 #include "modeling/backend/micro_batch.hpp"
 #include "modeling/backend/settings/batch_invariant.hpp"
+#include "modeling/backend/settings/gpu.hpp"
 #include "modeling/backend/tensor_view.hpp"
 #include "modeling/backend/training_calls.hpp"
 #include "modeling/backend/weight/source.hpp"
@@ -24,6 +25,7 @@ UnitOptions unit_options(const Settings& settings, at::Device device) {
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings settings;
   modeling::guarded([&] { settings = read_settings(config, modeling::world_size(call)); });
+  modeling::guarded([&] { modeling::check_gpu(settings.fp8, modeling::device_of(call), "dtensor_cfg"); });
   modeling::check_batch_invariant(settings, modeling::device_of(call), settings.tp * settings.cp,
                                   "dtensor_cfg.tensor_parallel_size x context_parallel_size");
   return settings;

@@ -41,9 +41,7 @@ void check_batch_invariant_rules(RuleContext& c) {
   want_value(c, precision == "bfloat16", "policy.precision", precision, "bfloat16");
   want_value(c, !c.flag("policy.deterministic"), "policy.deterministic", "true", "false");
   const std::string device = c.text("cluster.device").value_or("auto");
-  if (device == "cpu")
-    c.error(kBatchInvariant,
-            "is for GPUs of compute capability 9 (H100, H200), and cluster.device is cpu; nearest: false");
+  if (device == "cpu") c.error(kBatchInvariant, "is for GPUs, and cluster.device is cpu; nearest: false");
   check_plugins(c);
   if (c.root().has("policy.generation")) check_sampling(c);
 }

@@ -5,8 +5,7 @@
 namespace hexad::modeling {
 
 std::string batch_invariant_obstacle(const ModelConfig& config, at::ScalarType dtype, at::Device device) {
-  if (!device.is_cuda())
-    return "this rank computes on " + device.str() + ", wanted an NVIDIA GPU of compute capability 9 (H100, H200)";
+  if (!device.is_cuda()) return "this rank computes on " + device.str() + ", wanted an NVIDIA GPU";
   if (dtype != at::kBFloat16) return std::string("precision is ") + at::toString(dtype) + ", wanted bfloat16";
   if (config.moe) return "the model has experts, wanted a dense one";
   if (config.mla) return "the model has multi-head latent attention, wanted grouped-query attention";

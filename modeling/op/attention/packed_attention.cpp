@@ -9,7 +9,9 @@
 #include "modeling/error.hpp"
 #include "modeling/op/attention/cpu_attention.hpp"
 #include "modeling/op/cuda/attention/cudnn_attention.hpp"
+#include "modeling/op/function.hpp"
 #include "modeling/op/host_copy.hpp"
+#include "modeling/op/row/adjacent.hpp"
 #include "modeling/op/row/gather.hpp"
 
 namespace hexad::modeling {
@@ -31,6 +33,15 @@ at::Tensor with_equal_heads(const at::Tensor& q, const at::Tensor& k, const at::
   return attend(padded(q), padded(k), padded(v)).slice(-1, 0, value);
 }
 
+// What FlashAttention-2 reads in words of 16 bytes may begin anywhere: a gradient is aligned on its way to it.
+struct AlignedGradient : Function<AlignedGradient> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x.alias(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list grads) {
+    return {aligned(grads[0])};
+  }
+};
+
 double attention_scale(const at::Tensor& q) { return 1.0 / std::sqrt(double(q.size(-1))); }
 
 bool flash_varlen_fits(const at::Tensor& q, const at::Tensor& v) {
@@ -44,9 +55,9 @@ at::Tensor flash_varlen(const at::Tensor& q, const at::Tensor& k, const at::Tens
   const std::optional<at::Tensor> offsets = layout.offsets_on_device;
   std::optional<int64_t> left, right;
   if (window > 0) left = window - 1, right = 0;
-  return std::get<0>(at::_flash_attention_forward(q, k, v, offsets, offsets, layout.max_length, layout.max_length,
-                                                  /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
-                                                  scale, left, right));
+  return AlignedGradient::apply(std::get<0>(at::_flash_attention_forward(
+      q, k, v, offsets, offsets, layout.max_length, layout.max_length, /*dropout_p=*/0.0, /*is_causal=*/true,
+      /*return_debug_mask=*/false, scale, left, right)));
 }
 
 // Sequences of similar length run as one right-padded batch: a bucket grows while at most a quarter of it is padding.

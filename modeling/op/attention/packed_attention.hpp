@@ -28,7 +28,7 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 //
 // | kernel | build, device          | dtype      | widths D, Dv           | besides                                   |
 // |--------|------------------------|------------|------------------------|-------------------------------------------|
-// | cudnn  | CUDA, Hopper and newer | bf16, fp16 | multiples of 16 to 256 | 16-byte rows and heads; not in ATen's     |
+// | cudnn  | CUDA, Hopper and B200  | bf16, fp16 | multiples of 16 to 256 | 16-byte rows and heads; not in ATen's     |
 // |        |                        |            |                        | deterministic mode (cuda/cudnn_attention) |
 // | flash  | LibTorch's CUDA        | bf16, fp16 | multiples of 8 to 256  | ATen's varlen FlashAttention-2            |
 // | cpu    | any, CPU               | fp32, bf16 | any                    | whatever is asked for (cpu_attention)     |
@@ -36,7 +36,7 @@ PackedLayout packed_layout(const at::Tensor& cu_seqlens, at::Device device);
 //
 // batch_invariant is never chosen for speed: alone on request, and where it does not fit an error. A token's result
 // does not depend on the pack, and is that of the generator's paged cache (cuda/batch_invariant.hpp); bf16, heads of 64
-// or 128, no window below the longest sequence. Its backward pass is cuDNN's.
+// or 128, no window below the longest sequence. Its backward pass is cuDNN's or flash.
 enum class AttentionKernel { cudnn, flash, plain, batch_invariant };
 
 // q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, Dv] -> [T, Hq, Dv]; Hkv divides Hq; scale 1/sqrt(D). Token i of a sequence

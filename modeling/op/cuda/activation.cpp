@@ -1,12 +1,14 @@
 // SwiGLU and rotary embedding.
 #include <ATen/Functions.h>
+#include <ATen/cuda/CUDAContextLight.h>
 
-#include "modeling/op/row/adjacent.hpp"
+#include "modeling/op/cuda/architecture.hpp"
 #include "modeling/op/cuda/binding.hpp"
 #include "modeling/op/cuda/operators.hpp"
 #include "modeling/op/cuda/rope_kernel.hpp"
 #include "modeling/op/cuda/swiglu_kernel.hpp"
 #include "modeling/op/function.hpp"
+#include "modeling/op/row/adjacent.hpp"
 
 namespace hexad::modeling::cuda {
 namespace {
@@ -92,6 +94,12 @@ struct Rotate : Function<Rotate> {
 bool has_kernels(const at::Tensor& x) {
   return x.is_cuda() &&
          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf);
+}
+
+int capability(at::Device device) {
+  kernel_architecture(device.index());
+  const cudaDeviceProp* const card = at::cuda::getDeviceProperties(device.index());
+  return 10 * card->major + card->minor;
 }
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) { return Swiglu::apply(gate, up); }

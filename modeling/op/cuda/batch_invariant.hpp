@@ -1,4 +1,4 @@
-// The batch-invariant forward pass on a GPU (Hopper, bf16): what a row or token gives has the same bits whatever is
+// The batch-invariant forward pass on a GPU in bf16: what a row or token gives has the same bits whatever is
 // computed beside it. The native generator runs the same kernels over its paged cache, so log-probs of a rollout and of
 // training are equal bit for bit. Everything is enqueued on the current stream. Throws Error for tensors that do not
 // fit; nothing falls back to other kernels.

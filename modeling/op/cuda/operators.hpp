@@ -14,6 +14,9 @@ namespace hexad::modeling::cuda {
 // A tensor on a GPU of fp32, bf16 or fp16.
 bool has_kernels(const at::Tensor& x);
 
+// Of a GPU: its compute capability as 10 x major + minor. Throws where this build has no kernels for it.
+int capability(at::Device device);
+
 // rms_norm.hpp. The width is a multiple of 8 and at most 16384: fits_norm.
 bool fits_norm(const at::Tensor& x, const at::Tensor& weight);
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);

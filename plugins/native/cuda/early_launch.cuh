@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "modeling/op/cuda/architecture.hpp"
 #include "plugins/native/cuda/check.hpp"
 
 namespace hexad::native::cuda {
@@ -28,10 +29,13 @@ void launch_early(const char* what, void (*kernel)(Parameters...), unsigned bloc
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
+  int device = 0;
+  check(cudaGetDevice(&device), what);
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(blocks), config.blockDim = dim3(threads);
   config.stream = stream;
-  config.attrs = &early, config.numAttrs = 1;
+  // A kernel without after_earlier()'s instruction would read what is not yet written.
+  config.attrs = &early, config.numAttrs = modeling::cuda::kernel_architecture(device) >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), what);
 }
 

@@ -5,6 +5,7 @@
 #include "modeling/backend/settings/batch_invariant.hpp"
 #include "modeling/error.hpp"
 #include "modeling/op/cpu/parallel.hpp"
+#include "modeling/op/cuda/operators.hpp"
 #include "plugins/native/sample/philox.hpp"
 
 namespace hexad::native {
@@ -54,8 +55,8 @@ namespace {
   if (!options.replica.alone()) obstacle = "native_cfg.tensor_parallel_size is above 1, wanted 1";
   if (obstacle.empty())
     obstacle =
-        "this GPU or model is not one of the generator's kernels: wanted compute capability 9 (H100, H200), no biases "
-        "but those of q, k and v, and no sliding window below max_total_sequence_length";
+        "this model is not one of the generator's kernels: wanted no biases but those of q, k and v, and no sliding "
+        "window below max_total_sequence_length";
   sdk::fail(HEXAD_UNIMPLEMENTED, "policy.batch_invariant is true, but %s; or set it to false", obstacle.c_str());
 }
 
@@ -72,6 +73,7 @@ namespace {
 }  // namespace
 
 std::unique_ptr<Executor> make_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {
+  if (options.device.is_cuda()) modeling::cuda::capability(options.device);  // throws where there are no kernels for it
   if (runs_on_cuda(local_config(config, options.replica.shard()), options)) return make_cuda_executor(config, options);
   if (options.batch_invariant) refuse_batch_invariant(config, options);
   if (options.fp8) refuse_fp8(config, options);

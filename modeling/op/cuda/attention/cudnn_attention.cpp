@@ -5,10 +5,10 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include <functional>
-
 #include "modeling/error.hpp"
+#include "modeling/op/cuda/architecture.hpp"
 #include "modeling/op/cuda/attention/cudnn_graph.hpp"
+#include "modeling/op/cuda/attention/flash_backward.hpp"
 #include "modeling/op/cuda/batch_invariant.hpp"
 #include "modeling/op/function.hpp"
 #include "modeling/op/row/adjacent.hpp"
@@ -34,9 +34,7 @@ struct KeptRows : torch::CustomClassHolder {
   std::shared_ptr<const RaggedRows> rows;
 };
 
-// Writes the result and its log-sums in place of cuDNN's graph; null: the graph.
-using OwnForward = std::function<void(const at::Tensor& out, const at::Tensor& log_sums)>;
-
+// own_forward: in place of cuDNN's graph; empty: the graph.
 struct CudnnAttention : Function<CudnnAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::shared_ptr<const RaggedRows>& rows, int64_t window,
@@ -74,12 +72,16 @@ struct CudnnAttention : Function<CudnnAttention> {
 
 }  // namespace
 
+bool has_cudnn_attention(at::Device device) {
+  const int architecture = kernel_architecture(device.index());
+  return architecture >= 90 && architecture < 120;
+}
+
 bool fits_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   const auto width_fits = [](int64_t width) { return width % 16 == 0 && width <= 256; };
   return q.is_cuda() && (q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16) && q.size(0) > 0 &&
          width_fits(q.size(2)) && width_fits(v.size(2)) && readable_in_place(q) && readable_in_place(k) &&
-         readable_in_place(v) && !at::globalContext().deterministicAlgorithms() &&
-         at::cuda::getDeviceProperties(q.device().index())->major >= 9;
+         readable_in_place(v) && !at::globalContext().deterministicAlgorithms() && has_cudnn_attention(q.device());
 }
 
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -94,13 +96,15 @@ at::Tensor batch_invariant_attention(const at::Tensor& q, const at::Tensor& k, c
          window, layout.max_length);
   if (q.size(0) == 0) return at::empty({0, q.size(1), v.size(2)}, q.options());
   const bool differentiable = at::GradMode::is_enabled();
-  if (differentiable && !fits_attention(q, k, v))
-    fail("batch-invariant attention: its backward pass is cuDNN's, which does not take queries [{}] in {}{}",
-         fmt::join(q.sizes(), ", "), at::toString(q.scalar_type()),
-         at::globalContext().deterministicAlgorithms() ? " in deterministic mode" : "");
+  const bool flash = !has_cudnn_attention(q.device()) && q.size(2) == v.size(2) && q.size(2) % 8 == 0 &&
+                     !at::globalContext().deterministicAlgorithms();
+  if (differentiable && !flash && !fits_attention(q, k, v))
+    fail("batch-invariant attention: its backward pass does not take queries [{}] in {}{}", fmt::join(q.sizes(), ", "),
+         at::toString(q.scalar_type()), at::globalContext().deterministicAlgorithms() ? " in deterministic mode" : "");
   const auto own = [&](const at::Tensor& out, const at::Tensor& log_sums) {
     invariant_attention_out(q, k, v, layout.offsets_on_device, layout.max_length, out, log_sums);
   };
+  if (flash) return with_flash_backward(q, k, v, layout, own);
   return CudnnAttention::apply(q, k, v, layout.rows, window, OwnForward(own));
 }
 

@@ -9,7 +9,11 @@
 
 namespace hexad::modeling::cuda {
 
-// Whether cuDNN takes tensors like these: Hopper or newer, bf16 or fp16, head widths that are multiples of 16 up to
+// Whether packed attention is cuDNN's on this GPU: Hopper and Blackwell's data centre cards. Others run LibTorch's
+// FlashAttention-2, and so does a build whose kernels are for older cards. Only in a build with CUDA.
+bool has_cudnn_attention(at::Device device);
+
+// Whether cuDNN takes tensors like these: Hopper or B200, bf16 or fp16, head widths that are multiples of 16 up to
 // 256, unit stride in a head, heads and tokens that begin at multiples of 16 bytes. Not in ATen's deterministic mode:
 // the backward pass adds in no fixed order, and its ordered variant needs memory for all scores. Always false in a
 // build without CUDA.
@@ -22,8 +26,8 @@ bool fits_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::shared_ptr<const RaggedRows>& rows, int64_t window);
 
-// AttentionKernel::batch_invariant: forward by our own kernel, backward by cuDNN. Throws Error for tensors that do not
-// fit either.
+// AttentionKernel::batch_invariant: forward by our own kernel, backward by cuDNN, or by FlashAttention-2 where
+// the card has no cuDNN attention. Throws Error for tensors that do not fit.
 at::Tensor batch_invariant_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                      const PackedLayout& layout, int64_t window);
 

@@ -307,6 +307,7 @@ __global__ void __launch_bounds__(kWarps * 32) attention_kernel(InvariantAttenti
 template <int kDim, int kWarps>
 void launch(const InvariantAttention& call, CUstream_st* stream) {
   constexpr int kShared = kStages * 2 * TileLoader<kDim, kWarps>::kTileBytes;
+  static_assert(kShared <= 99 * 1024, "cards of compute capability 8.6, 8.9 and 12.0 give a thread block no more");
   const auto kernel = attention_kernel<kDim, kWarps>;
   if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared) != cudaSuccess)
     check_launch("invariant_attention");

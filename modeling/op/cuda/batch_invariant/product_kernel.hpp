@@ -18,12 +18,7 @@ struct InvariantProduct {
   bool wide = false;
   int device = 0, processors = 0;  // multiprocessors of the device
 };
+// By Hopper's instructions where the device runs them, elsewhere by those that every card since 8.0 has.
 void invariant_product(const InvariantProduct& call, CUstream_st* stream);
-
-// In tiles of one size: what each takes of the weight's rows and of x's rows. Same bits, other speed.
-void product_64x16(const InvariantProduct& call, CUstream_st* stream);
-void product_64x64(const InvariantProduct& call, CUstream_st* stream);
-void product_128x128(const InvariantProduct& call, CUstream_st* stream);
-void product_128x256(const InvariantProduct& call, CUstream_st* stream);
 
 }  // namespace hexad::modeling::cuda

@@ -73,7 +73,7 @@ struct AddProductsCall {
 };
 void add_products(const AddProductsCall& call, CUstream_st* stream);
 
-// Gradients of weights, in the epilogue of one grouped GEMM (CUTLASS, Hopper):
+// Gradients of weights, in the epilogue of one grouped GEMM (CUTLASS):
 // sum[e] += grad_e^T x_e for each expert e, whose rows end at ends[e] (it may have none). grad [rows, out] and x
 // [rows, in] are bf16 with grad_stride and x_stride elements between rows. An expert's sum [out, in] is `parts` runs of
 // out / parts rows at sum + e * sum_stride + p * part_stride. in and out / parts are multiples of 8, strides of 8 (of

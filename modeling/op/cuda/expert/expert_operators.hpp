@@ -37,7 +37,7 @@ void fp8_cast_stack(const at::Tensor& weights, const at::Tensor& largest, const 
 
 // sums[e] += grad^T x of the rows of expert e: grad [N, out], whose rows may have a stride, and x [N, in], both bf16.
 // The fp32 sums are [out, in], or [parts, out / parts, in] whose parts lie anywhere. False, and nothing done, when they
-// do not lie at one distance from each other, or sizes are not multiples of 8, or the device is no Hopper.
+// do not lie at one distance from each other, or sizes are not multiples of 8.
 bool add_grouped_gradient(const std::vector<at::Tensor>& sums, const at::Tensor& grad, const at::Tensor& x,
                           const at::Tensor& ends);
 // sums[e] += products[e] [out, in] for each expert that has rows; otherwise the same.

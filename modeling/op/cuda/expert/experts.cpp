@@ -119,8 +119,7 @@ bool add_grouped_gradient(const std::vector<at::Tensor>& sums, const at::Tensor&
   const int64_t out = grad.size(1), in = x.size(1);
   const bool aligned = is_aligned(grad.const_data_ptr()) && is_aligned(x.const_data_ptr()) && grad.stride(0) % 8 == 0 &&
                        grad.stride(1) == 1 && x.is_contiguous();
-  const cudaDeviceProp* const device = at::cuda::getDeviceProperties(x.get_device());
-  if (!layout.found || !aligned || in % 8 != 0 || out / layout.parts % 8 != 0 || device->major != 9) return false;
+  if (!layout.found || !aligned || in % 8 != 0 || out / layout.parts % 8 != 0) return false;
   GroupedGradientCall call;
   call.grad = grad.const_data_ptr(), call.x = x.const_data_ptr(), call.ends = ends.const_data_ptr<int32_t>();
   call.sum = sums.front().mutable_data_ptr<float>();
@@ -128,7 +127,8 @@ bool add_grouped_gradient(const std::vector<at::Tensor>& sums, const at::Tensor&
   call.sum_stride = layout.stride, call.part_stride = layout.part_stride;
   call.experts = static_cast<int>(sums.size()), call.parts = static_cast<int>(layout.parts);
   call.out = static_cast<int>(out), call.in = static_cast<int>(in);
-  call.device = x.get_device(), call.processors = device->multiProcessorCount;
+  call.device = x.get_device();
+  call.processors = at::cuda::getDeviceProperties(x.get_device())->multiProcessorCount;
   const at::Tensor scratch = at::empty({grouped_gradient_scratch(call)}, x.options().dtype(at::kByte));
   add_grouped_gradient(call, scratch.mutable_data_ptr(), stream_of(x));
   return true;

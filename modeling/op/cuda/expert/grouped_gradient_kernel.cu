@@ -1,64 +1,40 @@
-#include "modeling/op/cuda/expert/expert_kernels.hpp"
-
+// Gradients of experts' weights by mma.sync, which every card since compute capability 8.0 has: CUTLASS's grouped
+// product of Ampere, whose thread blocks find their group and tile on the device.
 #include <cutlass/cutlass.h>
-#include <cutlass/gemm/device/gemm_universal_adapter.h>
-#include <cute/tensor.hpp>
-#include <cutlass/epilogue/collective/collective_builder.hpp>
-#include <cutlass/epilogue/fusion/operations.hpp>
-#include <cutlass/gemm/collective/collective_builder.hpp>
-#include <cutlass/gemm/group_array_problem_shape.hpp>
-#include <cutlass/gemm/kernel/gemm_universal.hpp>
+#include <cutlass/epilogue/thread/linear_combination.h>
+#include <cutlass/gemm/device/gemm_grouped.h>
+#include <cutlass/gemm/kernel/default_gemm_grouped.h>
 
 #include <stdexcept>
 #include <string>
 
+#include "modeling/op/cuda/architecture.hpp"
+#include "modeling/op/cuda/expert/expert_kernels.hpp"
+#include "modeling/op/cuda/expert/hopper/grouped_gradient.hpp"
+
 namespace hexad::modeling::cuda {
 namespace {
 
-using cute::Int;
+using Half = cutlass::bfloat16_t;
+using cutlass::gemm::GemmCoord, cutlass::gemm::GemmShape;
 
-// The sums lie as [out, in]; as a column-major matrix of M = in rows and N = out columns it is x^T grad. So the width
-// of a tile can follow the rows of a part, of which FSDP leaves few.
-template <int kColumns>
-struct Product {
-  using Half = cutlass::bfloat16_t;
-  using InLayout = cutlass::layout::ColumnMajor;
-  using GradLayout = cutlass::layout::RowMajor;
-  using SumLayout = cutlass::layout::ColumnMajor;
-  using Tile = cute::Shape<Int<128>, Int<kColumns>, Int<64>>;
-  using Cluster = cute::Shape<Int<2>, Int<1>, Int<1>>;
-  using Shape = cutlass::gemm::GroupProblemShape<cute::Shape<int, int, int>>;
-  using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
-      cutlass::epilogue::collective::EpilogueTileAuto, float, float, float, SumLayout*, 4, float, SumLayout*, 4,
-      cutlass::epilogue::PtrArrayTmaWarpSpecializedCooperative,
-      cutlass::epilogue::fusion::LinearCombination<float, float>>::CollectiveOp;
-  using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
-      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Half, InLayout*, 8, Half, GradLayout*, 8, float, Tile,
-      Cluster,
-      cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(typename Epilogue::SharedStorage))>,
-      cutlass::gemm::KernelPtrArrayTmaWarpSpecializedCooperative>::CollectiveOp;
-  using Kernel = cutlass::gemm::kernel::GemmUniversal<Shape, Mainloop, Epilogue>;
-  using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
-  using InStride = typename Kernel::InternalStrideA;
-  using GradStride = typename Kernel::InternalStrideB;
-  using SumStride = typename Kernel::InternalStrideD;
-  using Size = typename Shape::UnderlyingProblemShape;
-};
+// sum [out, in] += grad^T [out, rows] x [rows, in]: both are read along their rows, so any number of rows will do.
+using Product = cutlass::gemm::device::GemmGrouped<cutlass::gemm::kernel::DefaultGemmGrouped<
+    Half, cutlass::layout::ColumnMajor, cutlass::ComplexTransform::kNone, 8, Half, cutlass::layout::RowMajor,
+    cutlass::ComplexTransform::kNone, 8, float, cutlass::layout::RowMajor, float, cutlass::arch::OpClassTensorOp,
+    cutlass::arch::Sm80, GemmShape<128, 128, 32>, GemmShape<64, 64, 32>, GemmShape<16, 8, 16>,
+    cutlass::epilogue::thread::LinearCombination<float, 4, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, /*stages=*/4,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
 
 constexpr int64_t kAlignment = 256;  // of the arrays in the scratch memory
 
-// The arrays that describe the groups, one of each (expert, part), and what CUTLASS wants behind them.
-template <int kColumns>
+// The arrays that describe the groups, one of each (expert, part).
 struct Scratch {
-  using P = Product<kColumns>;
-  const typename P::Half **in, **grad;
+  Half **grad, **x;
   float** sums;
-  typename P::InStride* in_strides;
-  typename P::GradStride* grad_strides;
-  typename P::SumStride* sum_strides;
-  typename P::Size* sizes;
-  void* rest;
+  int64_t *grad_strides, *x_strides, *sum_strides;
+  GemmCoord* sizes;
   int64_t bytes = 0;
 
   Scratch(void* memory, int groups) {
@@ -67,46 +43,21 @@ struct Scratch {
       array = reinterpret_cast<std::remove_reference_t<decltype(array)>>(begin + bytes);
       bytes += (int64_t(sizeof(*array)) * groups + kAlignment - 1) / kAlignment * kAlignment;
     };
-    take(in), take(grad), take(sums), take(in_strides), take(grad_strides), take(sum_strides), take(sizes);
-    rest = begin + bytes;
+    take(grad), take(x), take(sums), take(grad_strides), take(x_strides), take(sum_strides), take(sizes);
   }
 };
 
-template <int kColumns>
-__global__ void describe_groups(GroupedGradientCall call, Scratch<kColumns> to) {
-  using P = Product<kColumns>;
+__global__ void describe_groups(GroupedGradientCall call, Scratch to) {
   const int group = blockIdx.x * blockDim.x + threadIdx.x;
   if (group >= call.experts * call.parts) return;
   const int expert = group / call.parts, part = group % call.parts, columns = call.out / call.parts;
   const int begin = expert > 0 ? call.ends[expert - 1] : 0, rows = call.ends[expert] - begin;
-  to.in[group] = static_cast<const typename P::Half*>(call.x) + begin * call.x_stride;
-  to.grad[group] = static_cast<const typename P::Half*>(call.grad) + begin * call.grad_stride + part * columns;
+  to.grad[group] = static_cast<Half*>(const_cast<void*>(call.grad)) + begin * call.grad_stride + part * columns;
+  to.x[group] = static_cast<Half*>(const_cast<void*>(call.x)) + begin * call.x_stride;
   to.sums[group] = call.sum + expert * call.sum_stride + part * call.part_stride;
-  cute::get<1>(to.in_strides[group] = {}) = call.x_stride;
-  cute::get<1>(to.grad_strides[group] = {}) = call.grad_stride;
-  cute::get<1>(to.sum_strides[group] = {}) = call.in;
+  to.grad_strides[group] = call.grad_stride, to.x_strides[group] = call.x_stride, to.sum_strides[group] = call.in;
   // Without rows there is nothing to add, and no tile.
-  to.sizes[group] = rows > 0 ? typename P::Size(call.in, columns, rows) : typename P::Size(0, 0, 0);
-}
-
-template <int kColumns>
-typename Product<kColumns>::Gemm::Arguments arguments(const GroupedGradientCall& call, const Scratch<kColumns>& s) {
-  typename Product<kColumns>::Gemm::Arguments result{
-      cutlass::gemm::GemmUniversalMode::kGrouped,
-      {call.experts * call.parts, s.sizes, nullptr},
-      {s.in, s.in_strides, s.grad, s.grad_strides},
-      {{}, const_cast<const float**>(s.sums), s.sum_strides, s.sums, s.sum_strides}};
-  result.epilogue.thread.alpha = 1.0f;
-  result.epilogue.thread.beta = 1.0f;
-  result.hw_info.device_id = call.device;
-  result.hw_info.sm_count = call.processors;
-  return result;
-}
-
-template <int kColumns>
-int64_t scratch_bytes(const GroupedGradientCall& call) {
-  const Scratch<kColumns> scratch(nullptr, call.experts * call.parts);
-  return scratch.bytes + static_cast<int64_t>(Product<kColumns>::Gemm::get_workspace_size(arguments(call, scratch)));
+  to.sizes[group] = rows > 0 ? GemmCoord(columns, call.in, rows) : GemmCoord(0, 0, 0);
 }
 
 void require(cutlass::Status status, const char* what) {
@@ -115,34 +66,28 @@ void require(cutlass::Status status, const char* what) {
                              cutlassGetStatusString(status));
 }
 
-template <int kColumns>
-void run(const GroupedGradientCall& call, void* memory, CUstream_st* stream) {
+void add_generic_gradient(const GroupedGradientCall& call, void* memory, CUstream_st* stream) {
   const int groups = call.experts * call.parts;
-  const Scratch<kColumns> scratch(memory, groups);
-  describe_groups<kColumns><<<(groups + 127) / 128, 128, 0, stream>>>(call, scratch);
-  typename Product<kColumns>::Gemm gemm;
-  const auto given = arguments(call, scratch);
-  require(gemm.can_implement(given), "cannot implement it");
-  require(gemm.initialize(given, scratch.rest, stream), "cannot set it up");
-  require(gemm.run(stream), "cannot run it");
-}
-
-// The width of tiles that leaves least of them empty; the wider where both do alike.
-bool wide_tiles(const GroupedGradientCall& call) {
-  const int columns = call.out / call.parts;
-  const auto covered = [&](int width) { return (columns + width - 1) / width * width; };
-  return covered(256) <= covered(192);
+  const Scratch s(memory, groups);
+  describe_groups<<<(groups + 127) / 128, 128, 0, stream>>>(call, s);
+  Product product;
+  typename Product::Arguments arguments(s.sizes, groups, Product::sufficient(), {1.0f, 1.0f}, s.grad, s.x, s.sums,
+                                        s.sums, s.grad_strides, s.x_strides, s.sum_strides, s.sum_strides);
+  require(product.initialize(arguments, nullptr, stream), "cannot set it up");
+  require(product.run(stream), "cannot run it");
 }
 
 }  // namespace
 
 int64_t grouped_gradient_scratch(const GroupedGradientCall& call) {
-  return wide_tiles(call) ? scratch_bytes<256>(call) : scratch_bytes<192>(call);
+  if (runs_hopper_kernels(call.device)) return hopper_gradient_scratch(call);
+  return Scratch(nullptr, call.experts * call.parts).bytes;
 }
 
 void add_grouped_gradient(const GroupedGradientCall& call, void* scratch, CUstream_st* stream) {
   if (call.experts == 0) return;
-  wide_tiles(call) ? run<256>(call, scratch, stream) : run<192>(call, scratch, stream);
+  if (runs_hopper_kernels(call.device)) return add_hopper_gradient(call, scratch, stream);
+  add_generic_gradient(call, scratch, stream);
 }
 
 }  // namespace hexad::modeling::cuda

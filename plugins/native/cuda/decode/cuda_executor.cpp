@@ -286,9 +286,9 @@ bool runs_on_cuda(const modeling::ModelConfig& config, const ExecutorOptions& op
   const bool fp8_dims = config.hidden_size % 64 == 0 && config.intermediate_size % 64 == 0 &&
                         config.intermediate_size <= kMostFp8Width &&
                         config.num_heads * config.head_dim <= kMostFp8Width;
-  int major = 0;
+  int major = 0;  // whose FP8 products LibTorch has with a scale for each row
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, options.device.index()), "device");
-  return dense && plain && dims && (fp8_dims || !options.fp8) && whole && major == 9;
+  return dense && plain && dims && (!options.fp8 || (fp8_dims && major == 9)) && whole;
 }
 
 std::unique_ptr<Executor> make_cuda_executor(const modeling::ModelConfig& config, const ExecutorOptions& options) {

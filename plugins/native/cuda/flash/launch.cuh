@@ -63,6 +63,7 @@ void launch_attention(const AttentionShape& shape, const LevelArrays& level, con
 
   const auto kernel = BatchPrefillWithPagedKVCacheKernel</*SAME_KV_STRIDES=*/true, Traits, Params>;
   constexpr size_t kShared = sizeof(typename Traits::SharedStoragePaged);
+  static_assert(kShared <= 99 * 1024, "cards of compute capability 8.6, 8.9 and 12.0 give a thread block no more");
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(kShared)), "attention");
   const dim3 grid(level.items, 1, shape.kv_heads), block(32, Traits::NUM_WARPS_Q, Traits::NUM_WARPS_KV);
   kernel<<<grid, block, kShared, stream>>>(params);

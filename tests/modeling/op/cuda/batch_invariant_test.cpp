@@ -95,6 +95,7 @@ TEST_CASE("batch-invariant products: any subset of rows has the bits of all") {
     check_rows(size, /*wide=*/false, /*biased=*/false);
     check_rows(size, /*wide=*/false, /*biased=*/true);
     check_rows(size, /*wide=*/true, /*biased=*/false);
+    check_rows(size, /*wide=*/true, /*biased=*/true);
   }
 }
 
@@ -218,8 +219,7 @@ TEST_CASE("batch-invariant operators refuse what does not fit, with sizes") {
       "both bf16");
   CHECK(message([] {
           cuda::invariant_linear(random({4, 16}).to(at::kHalf), random({16, 16}), {});
-        }) ==
-        "batch-invariant product: got Half on cuda:0, wanted bfloat16 on a GPU of compute capability 9 (H100, H200)");
+        }) == "batch-invariant product: got Half on cuda:0, wanted bfloat16 on a GPU");
   const Heads in = random_heads(40, 4, 2, 64);
   const PackedLayout layout = packed_layout(at::tensor(std::vector<int64_t>{0, 40}), kGpu);
   CHECK(message([&] { packed_attention(in.q, in.k, in.v, layout, 8, AttentionKernel::batch_invariant); }) ==

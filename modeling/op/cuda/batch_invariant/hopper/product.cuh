@@ -14,7 +14,7 @@
 #include <string>
 #include <type_traits>
 
-#include "modeling/op/cuda/batch_invariant/product_kernel.hpp"
+#include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
 
 namespace hexad::modeling::cuda {
 

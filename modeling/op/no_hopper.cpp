@@ -1,0 +1,22 @@
+// A build without code for sm_90a: nothing here is reached but has_hopper_kernels.
+#include <stdexcept>
+
+#include "modeling/op/cuda/architecture.hpp"
+#include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
+#include "modeling/op/cuda/expert/hopper/grouped_gradient.hpp"
+
+namespace hexad::modeling::cuda {
+namespace {
+
+[[noreturn]] void absent() {
+  throw std::runtime_error("this build has no kernels for sm_90a: configure it with -DCMAKE_CUDA_ARCHITECTURES=90a");
+}
+
+}  // namespace
+
+bool has_hopper_kernels() { return false; }
+void hopper_product(const InvariantProduct&, CUstream_st*) { absent(); }
+int64_t hopper_gradient_scratch(const GroupedGradientCall&) { absent(); }
+void add_hopper_gradient(const GroupedGradientCall&, void*, CUstream_st*) { absent(); }
+
+}  // namespace hexad::modeling::cuda
