@@ -178,11 +178,13 @@ def train_with_trl(args):
     asked = requests()
     tokenizer = AutoTokenizer.from_pretrained(args.model, padding_side="left")
     samples = args.prompts * args.samples
-    config = GRPOConfig(output_dir=args.scratch, per_device_train_batch_size=args.micro_batch,
-                        gradient_accumulation_steps=samples // args.micro_batch, num_generations=args.samples,
+    micro_batch = min(args.micro_batch, samples)
+    config = GRPOConfig(output_dir=args.scratch, per_device_train_batch_size=micro_batch,
+                        gradient_accumulation_steps=samples // micro_batch, num_generations=args.samples,
                         max_completion_length=args.new_tokens, learning_rate=args.lr, max_steps=args.steps,
                         logging_steps=1, save_strategy="no", report_to=[], use_cpu=True,
-                        bf16=False, temperature=1.0, beta=0.0, lr_scheduler_type="constant", disable_tqdm=True)
+                        bf16=False, gradient_checkpointing=False, temperature=1.0, beta=0.0,
+                        lr_scheduler_type="constant", disable_tqdm=True)  # its default computes activations twice
     trainer = GRPOTrainer(model=args.model, reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows),
                           processing_class=tokenizer, callbacks=[OnRequest()])
     answer({"ready": True, "dtype": str(next(trainer.model.parameters()).dtype)})
@@ -200,7 +202,7 @@ def main():
     parser.add_argument("--prompts", type=int, default=8)
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--new-tokens", type=int, default=16)
-    parser.add_argument("--micro-batch", type=int, default=16)
+    parser.add_argument("--micro-batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--lr", type=float, default=1e-6)
     parser.add_argument("--scratch", default="")

@@ -106,7 +106,7 @@ def main():
         ("samples", 8, "of each"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help=what)
-    parser.add_argument("--trl-micro-batch", type=int, default=16, help="samples")
+    parser.add_argument("--trl-micro-batch", type=int, default=64, help="samples; fewer where memory is short")
     parser.add_argument(
         "--vllm-eager", action="store_true", help="vLLM without torch.compile, which takes it minutes to start"
     )

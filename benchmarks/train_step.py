@@ -3,11 +3,12 @@
 
     benchmarks/train_step.py --build build/cuda --out RESULT.json [--model qwen2.5-1.5b] [--gpus 1] [--backend dtensor]
         [--fp8 hybrid [--fp8-recipe blockwise]] [--batch-invariant] [--micro-batch 16384] [--tokens 131072] [--steps 6]
-        [--rows packed,full,packed-fp8] [--weights FOLDER [--cold]] [--peer peer_hf_train.py] [key=value ...]
+        [--rows packed,full,packed-fp8] [--weights FOLDER [--cold]] [--peer peer_hf_train.py]
+        [--peer-options='--packed --tokens 16384'] [key=value ...]
 
 Random weights at the real shapes, packed RL lengths (lognormal, mean 800, cut at 4096) or full rows of 4096; rows that
 end in -fp8 in FP8, the others in bf16. --weights keeps the weights for the next script, and --cold has each
-kind of rows read them from their disk. The peer trains full rows, with as many
+kind of rows read them from their disk. The peer trains full rows, or what --peer-options say, with as many
 tokens an optimizer step. Before timing, a small batch is checked: log-probs and gradient
 norm in fp32 against transformers in fp32, and in bf16, and with --fp8 in FP8, against fp32. Exits with 1 when a check
 does not hold. Needs Python with torch, transformers and safetensors, for the weights, the reference and the peer.
@@ -307,7 +308,7 @@ def peer(args):
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(args.gpus), args.peer,
                    "--model", args.model, "--seq", "4096", "--mbs",
                    str(micro_batch), "--accum", str(max(1, args.tokens // (micro_batch * 4096))), "--steps",
-                   str(args.steps), "--compile"]
+                   str(args.steps), "--compile", *args.peer_options.split()]
         result = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout,
                                 env=os.environ | {"LD_LIBRARY_PATH": ""})
         found = re.search(r"([\d.]+) tok/s/GPU, ([\d.]+) TFLOP/s/GPU, peak ([\d.]+) GiB", result.stdout)
@@ -329,6 +330,7 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--peer", default="", help="path of peer_hf_train.py")
     parser.add_argument("--peer-micro-batch", type=int, default=4)
+    parser.add_argument("--peer-options", default="", help="more of the peer's own")
     parser.add_argument("--cold", action="store_true",
                         help="weights leave the page cache before each kind of rows; the result says what share stayed")
     parser.add_argument("--trace", default="",

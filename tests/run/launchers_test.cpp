@@ -70,9 +70,16 @@ class PrivateSlurm {
   ~PrivateSlurm() { Program({script(), "stop", dir_.path().string()}, {}, "").wait(); }
   bool runs() const { return runs_; }
   const std::string& why() const { return why_; }
-  Words srun() const {
-    return {
-        "env", "SLURM_CONF=" + (dir_ / "slurm.conf").string(), "srun", "-n2", "--overcommit", toy::hexad().string()};
+  Words with_conf(const Words& command) const {
+    return first_party::both({"env", "SLURM_CONF=" + (dir_ / "slurm.conf").string()}, command);
+  }
+  Words srun() const { return with_conf({"srun", "-n2", "--overcommit", toy::hexad().string()}); }
+  // `sbatch FILE ARGUMENT...` on one host with two ranks and no GPU; it ends with the job, and as the job did.
+  Words sbatch(const std::string& file, const TempDir& dir) const {
+    const std::string path = "PATH=" + toy::hexad().parent_path().string() + ":" + std::getenv("PATH");
+    return first_party::both({"env", path}, with_conf({"sbatch", "--wait", "--overcommit", "--nodes=1",
+                                                       "--ntasks-per-node=2", "--gpus-per-node=0", "--cpus-per-task=1",
+                                                       "--output=" + (dir / "job.out").string(), file}));
   }
 
  private:
@@ -111,6 +118,18 @@ TEST_CASE("srun starts the same run") {
   const TempDir dir;
   const toy::Ended run = Program(slurm.srun(), quickstart(dir), "").wait();
   CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK(rewards(dir) == expected());
+}
+
+TEST_CASE("the sbatch file of the examples starts the same run") {
+  const PrivateSlurm slurm;
+  if (!slurm.runs()) return test_report::skipped("no Slurm of one's own can be started here: " + slurm.why());
+  const TempDir dir;
+  const Words job = slurm.sbatch(source() + "/docs/examples/slurm.sbatch", dir);
+  Words arguments = quickstart(dir);
+  arguments.erase(arguments.begin());  // "train", which the file says
+  const toy::Ended run = Program(job, arguments, "").wait();
+  CHECK_MESSAGE(run.code == 0, run.err << toy::read_text(dir / "job.out"));
   CHECK(rewards(dir) == expected());
 }
 

@@ -100,26 +100,43 @@ print(len(sys.argv) - 2, "checks hold")
   CHECK(contains(printed, "2 checks hold"));
 }
 
-TEST_CASE("the README's shell examples run, and its plugin is a plugin") {
+TEST_CASE("the README's shell examples run as they stand") {
   const toy::TempDir dir;
   look_like_a_checkout(dir);
-
-  const auto code = blocks("cpp");
-  REQUIRE(code.size() == 1);
-  dir.write("reinforce/reinforce.cpp", code[0]);
-  const auto cmake = blocks("cmake");
-  REQUIRE(cmake.size() == 1);
-  dir.write("reinforce/CMakeLists.txt", cmake[0]);
-
   const auto shell = blocks("sh");
-  REQUIRE(shell.size() >= 3);
-  std::string script;
-  for (const std::string& block : shell) {
-    if (!block.starts_with("make ")) script += block;  // make's own commands are what runs this test
-  }
-  const std::string printed = run_script(dir, script);
+  REQUIRE(shell.size() == 3);
+  CHECK(shell[0].starts_with("make quickstart"));  // make's own commands are what runs this test
+  const std::string path = "export PATH=$PWD/build/dev/bin:$PATH\n";
+  CHECK(contains(toy::read_text(first_party::source() + "/README.md"), "`" + path.substr(0, path.size() - 1) + "`"));
+  const std::string printed = run_script(dir, path + shell[1] + shell[2]);
   CHECK(contains(printed, "\nf\n"));  // the letter after the last of fade
   CHECK(contains(printed, "pass@1 over 128 prompts, 4 samples each: "));
+  CHECK(contains(toy::read_text(dir / "logs/quickstart/exp_001/report.html"), "</html>"));
+}
+
+TEST_CASE("the README shows what config check answers") {
+  const toy::TempDir dir;
+  look_like_a_checkout(dir);
+  const auto config = blocks("yaml"), shown = blocks("console");
+  REQUIRE(config.size() == 1);
+  REQUIRE(shown.size() == 1);
+  dir.write("my_run.yaml", config[0]);
+  const size_t line_end = shown[0].find('\n');
+  REQUIRE(shown[0].starts_with("$ hexad "));
+  const std::string command = "build/dev/bin/" + shown[0].substr(2, line_end - 2);
+  const std::string printed = run_script(dir, command + " || test $? = 2\n");
+  CHECK(printed == shown[0].substr(line_end + 1));
+}
+
+TEST_CASE("the page for plugin authors runs as it stands, and its class is a plugin") {
+  const toy::TempDir dir;
+  const auto code = blocks("cpp", "docs/plugins.md"), project = blocks("cmake", "docs/plugins.md");
+  REQUIRE(code.size() == 1);
+  REQUIRE(project.size() == 2);  // the second one shows arguments
+  dir.write("reinforce/reinforce.cpp", code[0]);
+  dir.write("reinforce/CMakeLists.txt", project[0]);
+  const std::string printed = run_page(dir, "docs/plugins.md", 2);
+  CHECK(contains(printed, "name      reinforce\nversion   1.0.0\n"));
 }
 
 TEST_SUITE_END();
