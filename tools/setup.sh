@@ -13,10 +13,14 @@ arrow_version=$(version_of pyarrow)
 cudnn_frontend_version=$(version_of nvidia-cudnn-frontend)
 flashinfer_version=$(version_of flashinfer-python)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
-packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip
+packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip cmark-gfm
   libboost-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
   libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev)
-test_packages=(clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client munge)
+test_packages=(chromium clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client
+  munge)
+
+# Ubuntu has Chromium as a snap alone: there a browser that is installed already serves.
+command -v chromium-browser google-chrome > /dev/null && test_packages=("${test_packages[@]:1}")
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }

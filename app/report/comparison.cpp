@@ -31,12 +31,7 @@ double final_value(const RunRecord& run, const std::string& key) {
   return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
-// From the begin of the first step to the end of the last: a line is written when its step ends.
-double elapsed(const RunRecord& run) {
-  const std::vector<double>* steps = run.find("timing/train/total_step_time");
-  const double first = steps && std::isfinite(steps->front()) ? steps->front() : 0;
-  return run.times.back() - run.times.front() + first;
-}
+double elapsed(const RunRecord& run) { return seconds_of_training(run).back(); }
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
 

@@ -4,21 +4,20 @@
 
 #include "app/report/comparison.hpp"
 #include "app/report/data.hpp"
+#include "app/report/resumption.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::report {
 
-extern const std::string_view kReportPage;  // app/report/page/, put together by cmake/HexadReportPage.cmake
+// app/report/page/ and docs/metrics.md, put together by cmake/HexadReportPage.cmake.
+extern const std::string_view kReportPage, kLiveScript;
 
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// Where the page has the JSON object {"runs": [...]} (data.hpp).
-constexpr std::string_view kReportDataMark = "@REPORT_DATA@";
 
 // JSON inside <script>: nothing in it may end the element or open a comment.
 std::string script_safe(const std::string& json) {
@@ -31,6 +30,24 @@ std::string script_safe(const std::string& json) {
     }
   }
   return safe;
+}
+
+// Puts `text` where the page has the mark.
+void fill(std::string& page, std::string_view mark, std::string_view text) {
+  page.replace(page.find(mark), mark.size(), text);
+}
+
+std::string page_of(const std::vector<RunRecord>& runs, std::string_view connects, std::string_view live) {
+  Json data = {{"runs", Json::array()}, {"compared", kCompared}};
+  for (const RunRecord& run : runs) {
+    data["runs"].push_back(metrics_data(run));
+    data["runs"].back().update(samples_data(run, runs.size()));
+  }
+  std::string page(kReportPage);
+  fill(page, "@CONNECT@", connects);
+  fill(page, "@LIVE@", live);
+  fill(page, "@REPORT_DATA@", script_safe(json_text(data)));
+  return page;
 }
 
 void write(const std::string& page, const fs::path& to, const fs::path& named) {
@@ -58,10 +75,7 @@ void replace(const std::string& page, const fs::path& file) {
 }  // namespace
 
 void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
-  Json data = {{"runs", Json::array()}, {"compared", kCompared}};
-  for (const RunRecord& run : runs) data["runs"].push_back(report_data(run, runs.size()));
-  std::string page(kReportPage);
-  page.replace(page.find(kReportDataMark), kReportDataMark.size(), script_safe(json_text(data)));
+  const std::string page = page_of(runs, "", "");
   // A device or a pipe, also by a link, is written, not replaced by a file; a link to a file is refused.
   std::error_code error;
   const fs::file_type type = fs::symlink_status(file, error).type();
@@ -71,6 +85,8 @@ void write_page(const std::vector<RunRecord>& runs, const fs::path& file) {
     write(page, file, file);
 }
 
-void write_report(const fs::path& run_dir) { write_page({read_run(run_dir)}, run_dir / "report.html"); }
+void write_report(const fs::path& run_dir) { write_page({read_resumed(run_dir)}, run_dir / "report.html"); }
+
+std::string live_page(const std::vector<RunRecord>& runs) { return page_of(runs, "connect-src 'self'; ", kLiveScript); }
 
 }  // namespace hexad::report

@@ -45,6 +45,24 @@ const std::vector<double>* RunRecord::find(const std::string& key) const {
   return found == series.end() ? nullptr : &found->second;
 }
 
+std::vector<double> seconds_of_training(const RunRecord& run) {
+  const std::vector<double>* durations = run.find("timing/train/total_step_time");
+  std::vector<double> seconds(run.steps.size(), kNone);
+  double before = 0;  // of the folders before
+  for (size_t i = 0; i < run.folders.size(); ++i) {
+    const size_t first = run.folders[i].first_row,
+                 end = i + 1 < run.folders.size() ? run.folders[i + 1].first_row : run.steps.size();
+    const double duration = durations && std::isfinite((*durations)[first]) ? (*durations)[first] : 0;
+    double last = before;
+    for (size_t row = first; row < end; ++row) {
+      seconds[row] = before + duration + run.times[row] - run.times[first];
+      if (std::isfinite(seconds[row])) last = seconds[row];
+    }
+    before = last;
+  }
+  return seconds;
+}
+
 Json read_json_lines(const fs::path& path, size_t most_bytes) {
   Json lines = Json::array();
   if (!fs::exists(path)) return lines;
@@ -64,6 +82,7 @@ RunRecord read_run(const fs::path& run_dir) {
          (run_dir / "metrics.jsonl").string());
   RunRecord run;
   run.directory = run_dir;
+  run.folders = {{.directory = run_dir}};
   fs::path whole = fs::absolute(run_dir).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();
   run.name = whole.parent_path().filename().string() + "/" + whole.filename().string();

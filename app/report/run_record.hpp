@@ -9,9 +9,16 @@
 
 namespace hexad::report {
 
-struct RunRecord {
+// Of a resumed run one of the folders that it was logged in.
+struct LogFolder {
   std::filesystem::path directory;
+  size_t first_row = 0;  // of RunRecord::steps; what follows is of this folder, up to the next one's
+};
+
+struct RunRecord {
+  std::filesystem::path directory;                    // of several the newest
   std::string name;                                   // its last two folders: "quickstart/exp_001"
+  std::vector<LogFolder> folders;                     // the first to the newest, at least one
   std::vector<int64_t> steps;                         // of metrics.jsonl, in its order
   std::vector<double> times;                          // unix seconds; NaN where a line lacks it
   std::map<std::string, std::vector<double>> series;  // by key, [steps]; NaN where a step lacks it
@@ -22,8 +29,12 @@ struct RunRecord {
   const std::vector<double>* find(const std::string& key) const;
 };
 
-// Throws Error(data) if the directory has no metrics. A last line that a killed run left cut is passed over.
+// One folder. Throws Error(data) if it has no metrics. A last line that a killed run left cut is passed over.
 RunRecord read_run(const std::filesystem::path& run_dir);
+
+// Seconds of training up to the end of each row, [steps]: a line is written when its step ends. The time between two
+// folders of a resumed run is none. NaN where a line has no time.
+std::vector<double> seconds_of_training(const RunRecord& run);
 
 // Objects of a JSON-lines file, whole lines only, until `most_bytes` are read. None if there is no such file.
 nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t most_bytes = SIZE_MAX);

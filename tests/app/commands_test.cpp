@@ -254,7 +254,9 @@ TEST_CASE("convert and report say what they cannot take") {
   ends(2, {"report", "/nowhere"}, "report: /nowhere/metrics.jsonl");
   dir.write("metrics.jsonl", "{\"step\": 1, \"train/reward\": 0.5}\n");
   CHECK(ends(0, {"report", dir.path().string()}).out == (dir / "report.html").string() + "\n");
-  ends(2, {"report", dir.path().string(), dir.path().string()}, "got 2 directories. Give one, or --compare");
+  ends(2, {"report", dir.path().string(), "--port", "1"}, "--port requires --serve");
+  ends(2, {"report", "--serve", "/nowhere"},
+       "report --serve: /nowhere is no directory. Wanted: that of a run, or its logger.log_dir");
 }
 
 TEST_CASE("report compares runs, and prints metrics by step") {
@@ -264,7 +266,8 @@ TEST_CASE("report compares runs, and prints metrics by step") {
     dir.write(fmt::format("{}/config.yaml", run), fmt::format("name: {}\n", run));
   }
   const std::string a = (dir / "a").string(), b = (dir / "b").string(), page = (dir / "page.html").string();
-  const std::string table = ends(0, {"report", "--compare", a, b, "--out", page}).out;
+  const std::string table = ends(0, {"report", a, b, "--out", page}).out;
+  CHECK(ends(0, {"report", "--compare", a, b, "--out", page}).out == table);
   CHECK(contains(table, "\nname                                        \"a\"        \"b\"\n"));
   CHECK(table.ends_with("\n" + page + "\n"));
   CHECK(contains(toy::read_text(page), "</html>"));

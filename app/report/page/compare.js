@@ -8,7 +8,7 @@ function finalTable() {
     table.append(node("tr", {}, node("td", {}, label), ...runs.map(run => node("td", {}, of(run)))));
   row("steps", run => String(run.steps[run.steps.length - 1]));
   row("duration", run => duration(elapsed(run)));
-  for (const name of compared.filter(name => runs.some(run => values(run, name).length)))
+  for (const name of compared.filter(name => runs.some(run => has(run, name))))
     row(name, run => short(final(run, name)));
   return table;
 }
@@ -20,10 +20,10 @@ function differences() {
 
 function drawComparison() {
   find("compared").hidden = false;
-  find("final").replaceWith(finalTable());
+  find("final").replaceChildren(...finalTable().childNodes);
   const keys = differences(), table = node("table", {}, node("tr", {}, node("th", {}, "key"), ...runHeads()));
   for (const k of keys)
     table.append(node("tr", {}, node("td", {}, k), ...runs.map(run => node("td", {}, run.settings[k] ?? "–"))));
-  find("differences")
-    .replaceWith(keys.length ? table : node("p", {class: "soft", style: "padding:10px 12px"}, "None."));
+  if (!keys.length) table.replaceChildren(node("tr", {}, node("td", {class: "soft"}, "None.")));
+  find("differences").replaceChildren(...table.childNodes);
 }

@@ -5,6 +5,7 @@ const headline = [
     "Response length (tokens)", ["train/mean_gen_tokens_per_sample", "mean"],
     ["train/max_gen_tokens_per_sample", "longest"]
   ],
+  ["Truncated responses (share)", ["train/truncation_rate", "truncated"]],
   [
     "Train/rollout mismatch (token_mult_prob_error, 1 = none)", ["train/token_mult_prob_error", "token_mult_prob_error"]
   ],
@@ -21,19 +22,25 @@ const headline = [
   ],
   ["Gradient norm", ["train/grad_norm", "grad_norm"]],
   ["Entropy (approximate)", ["train/approx_entropy", "entropy"]],
-  ["Truncated responses (share)", ["train/truncation_rate", "truncated"]],
   ["Clipped ratio", ["train/probs_ratio", "mean"], ["train/probs_ratio_clamped", "clamped"]],
   ["Learning rate", ["train/lr", "lr"]],
   ...(
     runs.length > 1 ? [["Step time (s)", ["timing/train/total_step_time", "total_step_time"]]] : []),  // one run: below
   ["Tokens per second", ["performance/tokens_per_sec", "tokens/s"]],
+  [
+    "Memory of the fullest rank (GiB)", ["train/memory_used_gib", "used of its GPU"],
+    ["train/memory_reserved_gib", "reserved"], ["train/memory_allocated_gib", "allocated"]
+  ],
 ];
+
+// Of pairs and of next tokens; where there are rewards it is another thing, and not what a person looks for.
+const isBeside = name => name === "train/accuracy" && runs.some(run => has(run, "train/reward"));
 
 // One line a metric of one run; several runs are told apart by colour, their metrics by dashes.
 function metricChart(title, metrics) {
   const lines = [];
   metrics.forEach(([name, label], second) => runs.forEach((run, index) => {
-    if (!values(run, name).length) return;
+    if (!has(run, name)) return;
     lines.push({
       run,
       name,
@@ -47,15 +54,17 @@ function metricChart(title, metrics) {
 }
 
 function drawCurves() {
+  charts.length = 0;
+  made.clear();
+  find("charts").replaceChildren();
   for (const [title, ...known] of headline) {
-    const metrics = known.filter(([name]) => runs.some(run => values(run, name).length));
+    const metrics = known.filter(([name]) => !isBeside(name) && runs.some(run => has(run, name)));
     const labels = [...new Set(metrics.map(([, label]) => label))], dashed = runs.length > 1 && labels.length > 1;
     const card =
       metricChart(dashed ? `${title}: ${labels[0]}, ${labels.slice(1).join(" and ")} dashed` : title, metrics);
     if (card) find("charts").append(card);
   }
-  find("more").addEventListener("toggle", () => listMetrics());
-  find("metric_search").addEventListener("input", () => listMetrics());
+  listMetrics();
 }
 
 const made = new Map();  // charts of "All metrics" by name
@@ -72,6 +81,8 @@ function listMetrics() {
 }
 
 function controls() {
+  find("more").addEventListener("toggle", () => listMetrics());
+  find("metric_search").addEventListener("input", () => listMetrics());
   const slider = find("smoothing"), shown = find("smoothing_value");
   slider.value = view.smoothing;
   shown.textContent = view.smoothing.toFixed(2);

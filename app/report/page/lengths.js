@@ -1,7 +1,7 @@
 // How long responses are: one ridge a logged step, the first at the top.
-function drawLengths(run) {
+function drawLengths(run, card) {
   const steps = run.lengths.filter(l => l.values.length);
-  find("lengths_part").hidden = !steps.length;
+  card.replaceChildren(node("div", {class: "soft"}, "none was logged"));
   if (!steps.length) return;
   const longest = Math.max(...steps.flatMap(l => l.values)), shortest = Math.min(...steps.flatMap(l => l.values));
   const width = Math.max(1, Math.ceil((longest - shortest + 1) / 60)),
@@ -12,7 +12,7 @@ function drawLengths(run) {
     return shares;
   });
   // Peaks may reach over the ridge above; a few wide bars would hide it.
-  const w = roomIn("lengths"), left = 64, right = 20, row = Math.max(18, Math.min(34, 480 / steps.length)),
+  const w = roomIn(card), left = 64, right = 20, row = Math.max(18, Math.min(34, 480 / steps.length)),
         tall = row * (bins < 10 ? 0.9 : 1.7), h = tall + row * steps.length + 22;
   const top = Math.max(...histograms.flat());
   const svg = node("svg", {viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "histograms of response lengths"});
@@ -50,6 +50,6 @@ function drawLengths(run) {
       tipLine("longest", String(sorted[sorted.length - 1])));
   });
   svg.addEventListener("pointerleave", hideTip);
-  find("lengths").replaceChildren(
+  card.replaceChildren(
     node("div", {class: "soft"}, "tokens that the model wrote, share of the step's responses"), svg);
 }

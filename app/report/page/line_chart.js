@@ -4,7 +4,7 @@ const W = 400, H = 210, L = 52, R = 10, T = 8, B = 24;
 // Exponential, corrected for its start, as TensorBoard smooths.
 function smoothed(line, weight) {
   let sum = 0, total = 0;
-  return line.map(([x, y, step]) => {
+  return line.map(([x, , step, y]) => {
     sum = weight * sum + (1 - weight) * y;
     total = weight * total + (1 - weight);
     return [x, sum / total, step];
@@ -114,8 +114,9 @@ function lineChart(title, lines) {
   const svg = node("svg", {viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": title});
   const last = node("span", {class: "soft"}),
         button = node("button", {"aria-pressed": "false", title: "logarithmic y axis"}, "log");
-  const card =
-    node("div", {class: "card"}, node("div", {class: "chart_head"}, node("h3", {}, title), last, button), svg);
+  const card = node(
+    "div", {class: "card", "data-metric": lines[0].name},
+    node("div", {class: "chart_head"}, node("h3", {}, title), last, ...explained(lines[0].name), button), svg);
   const labels = new Map(lines.map(l => [l.label, l]));
   if (labels.size > 1 && runs.length === 1) card.append(...[...labels.values()].map(l => key(l.fill, l.label)));
   const chart = {card, svg, drawn: [], log: false};

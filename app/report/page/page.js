@@ -6,7 +6,7 @@ const view = {
   axis: "step",
   outliers: true,
   hidden: new Set(),
-  run: runs[0]
+  shown: runs.slice(0, 2)  // side by side, where one run at a time is shown
 };
 
 const svgTags = new Set(["svg", "path", "line", "text", "rect"]);
@@ -19,7 +19,7 @@ function node(tag, attributes = {}, ...children) {
 }
 
 // Width of a drawing that fills a card, in pixels.
-const roomIn = id => Math.max(280, find(id).clientWidth - 30);
+const roomIn = card => Math.max(280, card.clientWidth - 30);
 
 const colour = index => `var(--c${index % 8})`;
 function swatch(fill) {
@@ -38,37 +38,43 @@ function short(x) {
 const tickText = x =>
   Math.abs(x) >= 1e5 || x !== 0 && Math.abs(x) < 1e-3 ? (+x.toPrecision(3)).toExponential() : String(+x.toPrecision(6));
 function duration(seconds) {
+  if (!isFinite(seconds)) return "–";
   if (seconds < 0.1) return +(1000 * seconds).toPrecision(2) + " ms";
   if (seconds < 90) return seconds.toFixed(seconds < 10 ? 2 : 1) + " s";
   return seconds < 5400 ? (seconds / 60).toFixed(1) + " min" : (seconds / 3600).toFixed(2) + " h";
 }
 const percent = share => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %";
 const mean = values => values.reduce((sum, v) => sum + v, 0) / values.length;
+const plus = values => values.reduce((sum, v) => sum + v, 0);
 
-// [[x, value, step]] of a metric, without the steps that lack it; x is the step or the hours since the run's first
-// line.
+// [row, value, mean] of what the page has of a series: of a long run the extremes of neighbouring steps, and their
+// mean.
+function entries(run, name) {
+  const series = run.series[name] || [];
+  if (Array.isArray(series)) return series.flatMap((value, row) => value === null ? [] : [[row, value, value]]);
+  return series.rows.map((row, i) => [row, series.values[i], series.means ? series.means[i >> 1] : series.values[i]]);
+}
+
+// [[x, value, step, mean]] of a metric, without the steps that lack it; x is the step or the hours of training.
 function points(run, name) {
-  const values = run.series[name] || [], begin = run.times[0], found = [];
-  values.forEach((value, row) => {
-    const x = view.axis === "step" ? run.steps[row] : run.times[row] === null ? NaN : (run.times[row] - begin) / 3600;
-    if (value !== null && isFinite(x)) found.push([x, value, run.steps[row]]);
-  });
+  const found = [];
+  for (const [row, value, middle] of entries(run, name)) {
+    const x = view.axis === "step" ? run.steps[row] : run.hours[row];
+    if (x !== null) found.push([x, value, run.steps[row], middle]);
+  }
   return found;
 }
-const values = (run, name) => (run.series[name] || []).filter(v => v !== null);
+// What C++ has counted over all steps: {count, sum, low, high, first, last, from, to} (series.hpp).
+const total = (run, name) => run.summary[name] || null;
+const has = (run, name) => total(run, name) !== null;
 const isValidation = name => name.startsWith("validation");  // "validation/" and "validation-default/"
 
-// Seconds from the begin of the first step to the end of the last: a line is written when its step ends.
-function elapsed(run) {
-  const times = run.times.filter(t => t !== null);
-  return times.length ? times[times.length - 1] - times[0] + ((run.series[whole] || [])[0] || 0) : NaN;
-}
+// Seconds of training.
+const elapsed = run => 3600 * Math.max(...run.hours.slice(-100).map(h => h ?? NaN).filter(h => !isNaN(h)));
 
 // Mean of the last ten; of a validation metric the last.
-function final(run, name) {
-  const all = values(run, name);
-  return all.length ? mean(isValidation(name) ? all.slice(-1) : all.slice(-10)) : NaN;
-}
+const final = (run, name) => !has(run, name) ? NaN : isValidation(name) ? total(run, name).to[1] :
+                                                                         total(run, name).last;
 
 const tip = find("tip");
 function showTip(event, ...lines) {

@@ -36,7 +36,9 @@ function verdict(sample) {
   return words.join("; ");
 }
 
-function sampleCard(sample, open) {
+const opened = new Map();  // whether a person has opened or closed a sample, by its key
+
+function sampleCard(sample, key, open) {
   const fact = (label, value) => node("span", {}, label + " ", node("b", {}, value));
   const head = node("summary", {}, fact("step", String(sample.step)), fact("reward", short(sample.reward)));
   if (typeof sample.advantage === "number") head.append(fact("advantage", short(sample.advantage)));
@@ -47,23 +49,31 @@ function sampleCard(sample, open) {
   card.addEventListener("toggle", () => {  // tokens are many: made when they are looked at
     if (card.open && card.children.length === 1) card.append(transcript(sample, find("token_colour").value));
   });
-  card.open = open;
+  head.addEventListener("click", () => opened.set(key, !card.open));
+  card.open = opened.get(key) ?? open;
   return card;
 }
 
 function drawSamples() {
-  const wanted = wantedSamples(view.run), shown = wanted.slice(0, mostShown);
-  find("sample_count").textContent = `${wanted.length} of ${view.run.samples.length}` +
-    (wanted.length > mostShown ? `, the first ${mostShown} shown` : "");
-  find("samples").replaceChildren(...shown.map((sample, i) => sampleCard(sample, i < 2)));
+  let all = 0, fit = 0, drawn = 0;
+  const columns = view.shown.map(run => {
+    const wanted = wantedSamples(run), shown = wanted.slice(0, mostShown);
+    all += run.samples.length, fit += wanted.length, drawn += shown.length;
+    const cards = shown.map((sample, i) => sampleCard(sample, `${run.directory} ${sample.step} ${sample.row}`, i < 2));
+    return node("div", {}, ...heading(run), ...cards);
+  });
+  find("sample_count").textContent = `${fit} of ${all}` + (drawn < fit ? `, the first ${drawn} shown` : "");
+  find("samples").replaceChildren(...columns);
   drawScale(find("token_colour").value);
 }
 
-// The choice of steps belongs to the run.
-function offerSteps(run) {
-  const steps = [...new Set(run.samples.map(s => s.step))].sort((a, b) => b - a);
+// The choice of steps belongs to the runs that are shown.
+function offerSteps() {
+  const chosen = find("sample_step").value;
+  const steps = [...new Set(view.shown.flatMap(run => run.samples.map(s => s.step)))].sort((a, b) => b - a);
   find("sample_step")
     .replaceChildren(node("option", {value: ""}, "all"), ...steps.map(s => node("option", {value: s}, s)));
+  find("sample_step").value = steps.includes(+chosen) ? chosen : "";
 }
 function sampleControls() {
   for (const id of ["sample_search", "sample_step", "reward_from", "reward_to", "sample_order", "token_colour"])

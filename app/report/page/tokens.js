@@ -78,7 +78,7 @@ function transcript(sample, colouring) {
 }
 
 function drawScale(colouring) {
-  const scale = scales[colouring], withTokens = view.run.samples.filter(sample => sample.tokens);
+  const scale = scales[colouring], withTokens = view.shown.flatMap(run => run.samples).filter(sample => sample.tokens);
   if (colouring === "mismatch" && withTokens.length && withTokens.every(sample => !sample.train))
     return find("scale").replaceChildren("not computed: nothing in this run needs prev_logprobs");
   find("scale").replaceChildren(...(

@@ -1,37 +1,17 @@
-// report.html in a real browser, where this machine has Chromium: its script runs, and what a model wrote stays text.
-#include <array>
+// report.html in a real browser: its script runs, what a model wrote stays text, and its numbers are the run's.
 #include <cmath>
-#include <cstdio>
 
 #include "app/report/report.hpp"
 #include "core/telemetry/run_log.hpp"
-#include "tests/support/report.hpp"
-#include "tests/support/toy/toy.hpp"
+#include "tests/app/report/browser.hpp"
 
 using namespace hexad;
+using browser::elements;
 using plugin_test::contains;
 using plugin_test::Json;
 using telemetry::RunLog;
 
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> piece;
-  for (size_t count; (count = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;) text.append(piece.data(), count);
-  ::pclose(pipe);
-  return text;
-}
-
-// The page's elements after its script ran, and what it wrote on the browser's console.
-std::string rendered(const std::filesystem::path& page, const std::filesystem::path& scratch) {
-  return output_of(fmt::format(
-      "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir={} --enable-logging=stderr "
-      "--virtual-time-budget=3000 --window-size=1200,6000 --dump-dom file://{} 2>&1",
-      (scratch / "profile").string(), page.string()));
-}
 
 size_t count_of(const std::string& text, const std::string& part) {
   size_t count = 0;
@@ -45,12 +25,6 @@ const std::string kHostile =
     "\u2028 &lt; \U0001f600" +
     std::string(5000, 'x');
 
-bool has_browser() {
-  const bool has = std::system("command -v chromium > /dev/null 2>&1") == 0;
-  if (!has) test_report::skipped("there is no chromium");
-  return has;
-}
-
 // What a chart shows beside its title.
 std::string in_head(const std::string& page, const std::string& title) {
   const std::string before = "<h3>" + title + "</h3><span class=\"soft\">";
@@ -61,8 +35,9 @@ std::string in_head(const std::string& page, const std::string& title) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("timing");  // a browser that must answer in time
+
 TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
-  if (!has_browser()) return;
   const toy::TempDir dir;
   RunLog log(dir.path(), "name: \"</pre><script>\"\n");
   for (int64_t step = 1; step <= 60; ++step) {
@@ -82,14 +57,13 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
   const report::RunRecord run = report::read_run(log.directory());
   for (size_t runs : {1, 2}) {
     report::write_page(std::vector(runs, run), dir / "page.html");
-    const std::string page = rendered(dir / "page.html", dir.path());
-    CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+    const std::string page = elements(dir, dir / "page.html");
     CHECK(contains(page, "exp_001"));
     CHECK_FALSE(contains(page, "<title>taken"));
     CHECK_FALSE(contains(page, "<img"));
     CHECK(count_of(page, "aria-label=\"Reward\"") == 1);
-    CHECK(count_of(page, "class=\"raw\"") >= runs);  // a faint line behind each smoothed one
-    CHECK(contains(page, "aria-label=\"step time by part\""));
+    CHECK(count_of(page, "aria-label=\"step time by part\"") == runs);  // side by side
+    CHECK(count_of(page, "class=\"raw\"") >= runs);                     // a faint line behind each smoothed one
     CHECK(
         contains(page, " 520\" role=\"img\" aria-label=\"histograms of response lengths\""));  // rows that do not touch
     CHECK_FALSE(contains(page, "_part\" hidden"));
@@ -100,7 +74,6 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
 }
 
 TEST_CASE("where prev_logprobs were not computed the page says so, and shows no mismatch") {
-  if (!has_browser()) return;
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   log.add("train", {{"reward", 1}});
@@ -115,15 +88,13 @@ TEST_CASE("where prev_logprobs were not computed the page says so, and shows no 
                     {"prev_logprobs", nullptr}}});
   log.end_step(1);
   report::write_report(log.directory());
-  const std::string page = rendered(log.directory() / "report.html", dir.path());
-  CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+  const std::string page = elements(dir, log.directory() / "report.html");
   CHECK(contains(page, "worst mismatch <b>not computed</b>"));
   CHECK(contains(page, "not computed: nothing in this run needs prev_logprobs"));
   CHECK_FALSE(contains(page, "style=\"background: rgba(var(--hot)"));
 }
 
 TEST_CASE("a sample has what was expected, its verdict and why") {
-  if (!has_browser()) return;
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   log.add("train", {{"reward", 1}});
@@ -137,13 +108,12 @@ TEST_CASE("a sample has what was expected, its verdict and why") {
   log.samples("train_data", 1,
               {sample({{"components", {{"tests", 1.0}, {"style", 0.0}}}, {"advantages", {1.5, 1.5}}}),
                sample({{"truncated", true}, {"sample_loss_mask", 0.0}})});
-  log.samples("train_data", 2, {sample({}), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
+  log.samples("train_data", 2, {sample(Json::object()), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
   log.end_step(1);
   log.end_step(2);
   for (const int step : {1, 2}) {  // two are open
     report::write_report(log.directory());
-    const std::string page = rendered(log.directory() / "report.html", dir.path());
-    CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+    const std::string page = elements(dir, log.directory() / "report.html");
     CHECK(contains(page, ">expected answer</span>&lt;b&gt;<span"));
     if (step == 1) {  // the newest come first
       CHECK(contains(page, ">verdict</span>reward 0.5; advantage 0: no better or worse than the others of its prompt"));
@@ -157,7 +127,6 @@ TEST_CASE("a sample has what was expected, its verdict and why") {
 }
 
 TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it lacks") {
-  if (!has_browser()) return;
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   for (int64_t step = 80; step <= 140; ++step) {
@@ -170,10 +139,9 @@ TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it
     log.end_step(step);
   }
   report::write_report(log.directory());
-  const std::string page = rendered(log.directory() / "report.html", dir.path());
-  CHECK_MESSAGE(!contains(page, ":CONSOLE"), page.substr(0, 2000));
+  const std::string page = elements(dir, log.directory() / "report.html");
   CHECK(contains(page, ">steps 81 to 140 in "));
-  CHECK(count_of(page, "<div class=\"tile\">") == 4);
+  CHECK(count_of(page, "<div class=\"tile\">") == 5);
   CHECK(contains(page, "<b>0.5 → 0.5</b><span class=\"soft\">loss, first and last 10 steps</span>"));
   CHECK(contains(page, "<b>0.7 → 0.2</b><span class=\"soft\">validation loss, best 0.2, step 80 to 140</span>"));
   CHECK(contains(page, "<b>0.75 → 0.75</b><span class=\"soft\">validation accuracy, best 0.75, step 80 to 140</span>"));
@@ -190,7 +158,6 @@ TEST_CASE("a resumed run of preferences shows its losses, and nothing of what it
 }
 
 TEST_CASE("on a narrow screen the table of times is whole") {
-  if (!has_browser()) return;
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   for (int64_t step = 1; step <= 20; ++step) {
@@ -201,13 +168,33 @@ TEST_CASE("on a narrow screen the table of times is whole") {
     log.end_step(step);
   }
   report::write_report(log.directory());
-  // A window has no less than some 500 pixels, a frame does.
-  std::ofstream(log.directory() / "report.html", std::ios::app)
-      << "<script>const box = document.querySelector('#time .scroll');"
-         "parent.postMessage(innerWidth + ' wide, hidden: ' + (box.scrollWidth - box.clientWidth), '*')</script>";
-  dir.write("frame.html",
-            "<p></p><script>addEventListener('message', e => document.querySelector('p').textContent = e.data)</script>"
-            "<iframe src=\"exp_001/report.html\" style=\"border:0;width:400px;height:3000px\"></iframe>");
-  const std::string page = rendered(dir / "frame.html", dir.path());
-  CHECK_MESSAGE(contains(page, "<p>400 wide, hidden: 0</p>"), page.substr(0, 2000));
+  const Json read = {{"hidden", "(box => box.scrollWidth - box.clientWidth)(document.querySelector('#time .scroll'))"}};
+  const Json visit = browser::visit(browser::url_of(log.directory() / "report.html"), read, {{"width", 390}});
+  CHECK(browser::saw(dir, Json::array({visit})).at(0).at("read").at("hidden") == 0);
 }
+
+TEST_CASE("beside a chart is the way to what its metric says, above them to questions") {
+  const toy::TempDir dir;
+  RunLog log(dir.path(), "");
+  log.add("train", {{"reward", 1}, {"of_a_plugin", 2}});
+  log.end_step(1);
+  report::write_report(log.directory());
+  const std::string url = browser::url_of(log.directory() / "report.html");
+  const Json open = {{"open", "document.getElementById('reading').open"}};
+  const std::string marked = "document.querySelector('#reading .marked')";
+  const Json visits = {browser::visit(url, open),
+                       browser::visit(url + "#reading", open),
+                       {{"page", url},
+                        {"stages",
+                         {{{"until", "document.querySelector('[data-metric=\"train/reward\"] button').click() ?? true"},
+                           {"read", {{"marked", marked + ".textContent"}}}},
+                          {{"until", "document.querySelector('#questions button').click() ?? true"},
+                           {"read", {{"marked", marked + ".textContent"}}}}}}}};
+  const std::vector<Json> seen = browser::saw(dir, visits);
+  CHECK(seen.at(0).at("read").at("open") == false);
+  CHECK(seen.at(1).at("read").at("open") == true);
+  CHECK(contains(seen.at(2).at("read").at("marked"), "mean reward of the step's samples"));
+  CHECK(seen.at(3).at("read").at("marked") == "Why is my loss 0?");
+}
+
+TEST_SUITE_END();

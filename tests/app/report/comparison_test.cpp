@@ -15,6 +15,7 @@ namespace {
 RunRecord record(const std::string& name, double reward, const std::map<std::string, std::string>& settings) {
   RunRecord run;
   run.directory = name;
+  run.folders = {{.directory = name}};
   for (int64_t step = 1; step <= 20; ++step) {
     run.steps.push_back(step);
     run.times.push_back(100.0 + static_cast<double>(step));

@@ -1,5 +1,5 @@
 // A logged sample as the page shows it.
-#include "app/report/data.hpp"
+#include "app/report/sample.hpp"
 
 #include <string>
 
