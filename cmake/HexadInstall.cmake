@@ -2,7 +2,7 @@
 # (--component sdk).
 # `make sdk-deb` and `make sdk-tarball` pack the SDK. Plugins install themselves (hexad_add_plugin), headers and
 # templates too (sdk/CMakeLists.txt).
-install(TARGETS hexad RUNTIME DESTINATION bin COMPONENT app)
+install(TARGETS hexad hexad-mlflow RUNTIME DESTINATION bin COMPONENT app)
 foreach(library hexad_arrow hexad_runtime hexad_modeling)
   if(TARGET ${library})
     set_target_properties(${library} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")

@@ -11,6 +11,7 @@ find_package(ICU REQUIRED COMPONENTS uc i18n data)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ZMQ REQUIRED libzmq)
+find_library(HEXAD_ZSTD libzstd.a REQUIRED)  # into the program: no library more to find at its start
 
 # Where tools/setup.sh unpacks wheels.
 if(DEFINED ENV{HEXAD_CACHE})

@@ -15,7 +15,8 @@ flashinfer_version=$(version_of flashinfer-python)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip cmark-gfm
   libboost-dev libyaml-cpp-dev libspdlog-dev libfmt-dev doctest-dev nlohmann-json3-dev
-  libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev)
+  libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev
+  libzstd-dev)
 test_packages=(chromium clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client
   munge)
 

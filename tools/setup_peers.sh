@@ -22,10 +22,11 @@ trackers_dest=$cache/trackers-$trackers_version
 say() { printf 'setup_peers: %s\n' "$*" >&2; }
 die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
 
-# install PYTHON LIST: the wheels of a list, no others, each with the SHA-256 that stands there.
+# install PYTHON LIST [NAME]: the wheels of a list, no others, each with the SHA-256 that stands there; NAME has no
+# wheel, and is built from its sources.
 install() {
-  "$1" -m pip --quiet --disable-pip-version-check install --no-deps --only-binary=:all: --require-hashes \
-    -r "$here/$2"
+  "$1" -m pip --quiet --disable-pip-version-check install --no-deps --only-binary=:all: ${3:+"--no-binary=$3"} \
+    --require-hashes -r "$here/$2"
 }
 
 # A Python that the wheels are made for: 3.10 to 3.13.
@@ -59,7 +60,7 @@ if [ ! -e "$trackers_dest/ready" ]; then
   say "installing the libraries of trackers into $trackers_dest (about 100 MB to download)"
   rm -rf "$trackers_dest"
   "$(find_python)" -m venv "$trackers_dest"
-  install "$trackers_dest/bin/python" wheels_trackers.txt
+  install "$trackers_dest/bin/python" wheels_trackers.txt pwinput
   "$trackers_dest/bin/python" -c 'import mlflow, swanlab, trackio, wandb' >/dev/null 2>&1 ||
     die "the libraries of trackers are installed in $trackers_dest, and cannot be imported"
   touch "$trackers_dest/ready"

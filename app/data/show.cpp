@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -32,21 +33,82 @@ Json json_of(const ShownRow& row) {
     json["rejected"] = json_of(row.rejected);
   else
     json["expected"] = row.expected;
+  if (!row.score) return json;
+  json["response"] = row.score->response;
+  json["reward"] = row.score->reward ? Json(*row.score->reward) : Json();
+  if (!row.score->reward) json["no_reward"] = row.score->why_none;
+  json["components"] = row.score->components;
   return json;
 }
 
-void print_json(const DataView& view, int64_t rows, std::ostream& out) {
+// Hands rows on in their order, with rewards where they are asked for: many are scored together.
+class ScoredRows {
+ public:
+  ScoredRows(const Scorer& score, std::function<void(const ShownRow&)> take) : score_(score), take_(std::move(take)) {}
+
+  void add(const ShownRow& row) {
+    if (!score_) return take_(row);
+    rows_.push_back(row);
+    if (rows_.size() >= kAtOnce) flush();
+  }
+  void flush() {
+    std::vector<const data::Datum*> prompts;
+    for (const ShownRow& row : rows_)
+      if (is_scored(row)) prompts.push_back(&*row.prompt);
+    std::vector<Scored> scores = prompts.empty() ? std::vector<Scored>() : score_(prompts);
+    auto next = scores.begin();
+    for (ShownRow& row : rows_) {
+      if (is_scored(row)) keep(row.score.emplace(std::move(*next++)));
+      take_(row);
+    }
+    rows_.clear();
+  }
+  // "rewards of 3 rows: mean 0.6667, 0 to 1; 1 more has none"; "" where none were asked for.
+  std::string summary() const {
+    if (!score_) return "";
+    const auto count = std::ssize(rewards_);
+    std::string text = fmt::format("rewards of {} row{}", grouped(count), count == 1 ? "" : "s");
+    if (count > 0) {
+      const auto [least, most] = std::ranges::minmax(rewards_);
+      text +=
+          fmt::format(": mean {:.4g}, {:.4g} to {:.4g}",
+                      std::accumulate(rewards_.begin(), rewards_.end(), 0.0) / static_cast<double>(count), least, most);
+    }
+    return text + (without_ > 0 ? fmt::format("; {} more have none\n", grouped(without_)) : "\n");
+  }
+
+ private:
+  static constexpr size_t kAtOnce = 64;
+  static bool is_scored(const ShownRow& row) { return row.dropped.empty() && row.prompt; }
+  void keep(const Scored& score) {
+    if (score.reward)
+      rewards_.push_back(*score.reward);
+    else
+      ++without_;
+  }
+
+  const Scorer& score_;
+  std::function<void(const ShownRow&)> take_;
+  std::vector<ShownRow> rows_;
+  std::vector<float> rewards_;
+  int64_t without_ = 0;
+};
+
+void print_json(const DataView& view, const ShowOptions& options, std::ostream& out) {
   int64_t written = 0;
+  ScoredRows rows(options.score, [&](const ShownRow& row) { out << json_text(json_of(row)) << '\n'; });
   view.for_each([&](const ShownRow& row) {
-    if (rows < 0 || written++ < rows) out << json_text(json_of(row)) << '\n';
+    if (options.rows < 0 || written++ < options.rows) rows.add(row);
   });
+  rows.flush();
 }
 
 int64_t count_of_trained(const ShownText& text) { return std::count(text.trains.begin(), text.trains.end(), 1.0f); }
 
 class Page {
  public:
-  Page(const ShowOptions& options, std::ostream& out) : options_(options), out_(out) {}
+  Page(const ShowOptions& options, std::ostream& out)
+      : options_(options), out_(out), shown_(options.score, [this](const ShownRow& row) { print(row); }) {}
 
   void add(const ShownRow& row) {
     lengths_.push_back(row.length());
@@ -54,10 +116,12 @@ class Page {
       Reason& reason = dropped_[row.dropped.substr(row.dropped.find_first_not_of("0123456789,"))];
       if (reason.rows++ == 0) reason.first = fmt::format("{}: {}", row.source, row.dropped);
     }
-    if (static_cast<int64_t>(lengths_.size()) <= options_.rows) print(row);
+    if (static_cast<int64_t>(lengths_.size()) <= options_.rows) shown_.add(row);
   }
 
-  void finish() const {
+  void finish() {
+    shown_.flush();
+    out_ << shown_.summary();
     out_ << fmt::format("{} rows{}, by tokens:\n{}", grouped(static_cast<int64_t>(lengths_.size())),
                         options_.validation ? " of validation" : "", histogram(lengths_));
     int64_t dropped = 0;
@@ -79,7 +143,19 @@ class Page {
     print(row.shown, row.is_pair ? "chosen" : "");
     if (row.is_pair) print(row.rejected, "rejected");
     if (!row.expected.empty()) out_ << fmt::format("expected: {}\n", indented(row.expected));
+    if (row.score) print(*row.score, row.expected);
     out_ << '\n';
+  }
+
+  void print(const Scored& score, const std::string& expected) const {
+    if (score.response != expected) out_ << fmt::format("response: {}\n", indented(score.response));
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : score.components) parts.push_back(fmt::format("{} {:.4g}", one_line(name), value));
+    const std::string of = parts.empty() ? "" : fmt::format(" ({})", joined(parts));
+    if (score.reward)
+      out_ << fmt::format("reward: {:.4g}{}\n", *score.reward, of);
+    else
+      out_ << fmt::format("reward: none{}\n", score.why_none.empty() ? "" : ", " + one_line(score.why_none));
   }
 
   void print(const ShownText& text, const char* side) const {
@@ -106,6 +182,7 @@ class Page {
 
   const ShowOptions& options_;
   std::ostream& out_;
+  ScoredRows shown_;
   std::vector<int64_t> lengths_;
   std::map<std::string, Reason> dropped_;  // by what is said of them but for numbers
 };
@@ -114,7 +191,7 @@ class Page {
 
 void show(const config::RunConfig& run, const rollout::ModelText& text, const ShowOptions& options, std::ostream& out) {
   const DataView view(run, text, options.validation);
-  if (options.json) return print_json(view, options.rows, out);
+  if (options.json) return print_json(view, options, out);
   for (const std::string& line : view.formats()) out << line << '\n';
   Page page(options, out);
   view.for_each([&](const ShownRow& row) { page.add(row); });

@@ -11,11 +11,14 @@ struct ShowOptions {
   bool validation = false;  // what is validated on, in the place of what is trained on
   bool json = false;
   bool colours = false;  // ANSI's, for what trains; else it stands between {+ and +}
+  Scorer score = {};     // of the rows that are shown; none: no rewards
 };
 
 // The first rows, a histogram of the lengths of all, and how many rows are dropped and why. With `json` an object a
 // row: {"source", "text", "token_ids", "trains", "expected"}, of a pair with "rejected": {"text", "token_ids",
-// "trains"}, of a dropped row {"source", "dropped"}. Texts are printable (lib/base/said/printable.hpp).
+// "trains"}, of a dropped row {"source", "dropped"}. With `score` the rewards of rows that are not dropped, and what
+// they come to; JSON: "response", "reward" (null: none, and "no_reward" says why), "components". Texts are printable
+// (lib/base/said/printable.hpp).
 void show(const config::RunConfig& run, const rollout::ModelText& text, const ShowOptions& options, std::ostream& out);
 
 }  // namespace hexad::dataset_view

@@ -58,6 +58,7 @@ ShownRow DataView::processed(const data::Record& record, const data::ProcessorOp
   data::Datum datum = data::process(record, 0, "", options, tools_);
   fits = datum.loss_multiplier != 0;
   row.expected = datum.answer;
+  if (is_prompt(options)) row.prompt = datum;
   row.shown = shown_text(std::move(datum));
   return row;
 }
@@ -80,6 +81,7 @@ ShownRow DataView::row(const data::Record& record, data::ProcessorOptions option
 void DataView::for_each(const std::function<void(const ShownRow& row)>& take) const {
   for (const data::LoadedSet& set : validation_ ? sets_.validation : sets_.train) {
     data::ProcessorOptions options = rollout::processor_options(run_, *set.config);
+    options.env_name = set.config->env_name;
     options.bos_token = text_.bos_token;
     options.eos_token = text_.eos_token;
     for (const data::Record& record : set.data.records) take(row(record, options));

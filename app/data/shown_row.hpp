@@ -2,9 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/data/score.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "core/data/dataset/dataset.hpp"
 #include "core/rollout/model_text.hpp"
@@ -24,8 +26,10 @@ struct ShownRow {
   ShownText shown;
   ShownText rejected;  // of a pair: its worse side, `shown` being the better
   bool is_pair = false;
-  std::string expected;  // the answer that a reward compares with; "": none
-  std::string dropped;   // why it teaches nothing; "": it does
+  std::string expected;                    // the answer that a reward compares with; "": none
+  std::string dropped;                     // why it teaches nothing; "": it does
+  std::optional<data::Datum> prompt = {};  // of a row that is answered in a rollout
+  std::optional<Scored> score = {};        // where rewards are asked for
 
   // Tokens of the longer side.
   int64_t length() const;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
@@ -9,6 +10,7 @@
 #include "lib/base/json.hpp"
 #include "lib/base/said/secret.hpp"
 #include "lib/yaml/file.hpp"
+#include "lib/zst/frame.hpp"
 
 namespace hexad::report {
 namespace {
@@ -38,6 +40,16 @@ std::map<std::string, std::string> settings_of(const std::string& yaml, const st
   return settings;
 }
 
+Json json_lines(std::istream& in, size_t most_bytes) {
+  Json lines = Json::array();
+  size_t bytes = 0;
+  for (std::string text; bytes < most_bytes && std::getline(in, text); bytes += text.size()) {
+    Json line = try_parse_json<Json>(text);
+    if (line.is_object()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 }  // namespace
 
 const std::vector<double>* RunRecord::find(const std::string& key) const {
@@ -64,15 +76,13 @@ std::vector<double> seconds_of_training(const RunRecord& run) {
 }
 
 Json read_json_lines(const fs::path& path, size_t most_bytes) {
-  Json lines = Json::array();
-  if (!fs::exists(path)) return lines;
-  InputFile in(path);
-  size_t bytes = 0;
-  for (std::string text; bytes < most_bytes && std::getline(in, text); bytes += text.size()) {
-    Json line = try_parse_json<Json>(text);
-    if (line.is_object()) lines.push_back(std::move(line));
+  if (!fs::exists(path)) return Json::array();
+  if (path.extension() == ".zst") {
+    std::istringstream text(zst::text_of(path, most_bytes));
+    return json_lines(text, most_bytes);
   }
-  return lines;
+  InputFile in(path);
+  return json_lines(in, most_bytes);
 }
 
 RunRecord read_run(const fs::path& run_dir) {

@@ -36,7 +36,8 @@ RunRecord read_run(const std::filesystem::path& run_dir);
 // folders of a resumed run is none. NaN where a line has no time.
 std::vector<double> seconds_of_training(const RunRecord& run);
 
-// Objects of a JSON-lines file, whole lines only, until `most_bytes` are read. None if there is no such file.
+// Objects of a JSON-lines file (.zst: compressed), whole lines only, until `most_bytes` are read. None if there is no
+// such file.
 nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t most_bytes = SIZE_MAX);
 
 // {"train/reward": {"1": 0.25, ...}, ...}: what NeMo-RL's check_metrics.py reads, a later run over an earlier one where

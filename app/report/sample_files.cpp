@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/zst/lines_file.hpp"
+
 namespace hexad::report {
 
 namespace fs = std::filesystem;
@@ -12,17 +14,13 @@ std::vector<StepSamples> logged_samples(const RunRecord& run) {
   for (size_t row = 0; row < run.steps.size(); ++row) {
     while (folder + 1 < run.folders.size() && run.folders[folder + 1].first_row <= row) ++folder;
     const int64_t step = run.steps[row];
-    fs::path file = run.folders[folder].directory / fmt::format("train_data_step{}.jsonl", step);
-    if (fs::exists(file)) found.push_back({step, std::move(file)});
+    auto file = zst::find_lines(run.folders[folder].directory / fmt::format("train_data_step{}.jsonl", step));
+    if (file) found.push_back({step, *std::move(file)});
   }
   return found;
 }
 
-size_t bytes_of(const StepSamples& samples) {
-  std::error_code error;
-  const uintmax_t bytes = fs::file_size(samples.file, error);
-  return error ? 0 : static_cast<size_t>(bytes);
-}
+size_t bytes_of(const StepSamples& samples) { return zst::text_bytes(samples.file); }
 
 nlohmann::ordered_json read_samples(const StepSamples& samples, size_t most_bytes) {
   return read_json_lines(samples.file, most_bytes);

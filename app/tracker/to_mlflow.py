@@ -36,7 +36,7 @@ class Tracker:
 
     def step(self, event):
         milliseconds = int(event["time"] * 1000)
-        metrics = [mlflow.entities.Metric(_name(key), value, milliseconds, event["step"])
+        metrics = [mlflow.entities.Metric(_name(_beside(key, event["metrics"])), value, milliseconds, event["step"])
                    for key, value in numbers(event["metrics"]).items()]
         for at in range(0, len(metrics), 1000):
             self.client.log_batch(self.run, metrics=metrics[at:at + 1000])
@@ -50,6 +50,15 @@ class Tracker:
 
     def end(self, event):
         self.client.set_terminated(self.run, status=STATES.get(event["status"], "FAILED"))
+
+
+def _beside(key, metrics):
+    """a/b.c of the metric a/b/c where a/b is one too: in a store of files none can lie below another."""
+    name = key
+    for at, character in enumerate(key):
+        if character == "/" and key[:at] in metrics:
+            name = name[:at] + "." + name[at + 1:]
+    return name
 
 
 def _name(key):

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
+#include "lib/base/file/numbered_folder.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
@@ -15,25 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// log_dir/exp_001, exp_002 ...: the next that does not exist. create_directory tells apart who made it.
-fs::path next_directory(const fs::path& log_dir) {
-  std::error_code error;
-  fs::create_directories(log_dir, error);
-  if (error) fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", log_dir.string(), error.message());
-  for (int number = 1; number < 1'000'000; ++number) {
-    fs::path candidate = log_dir / fmt::format("exp_{:03d}", number);
-    if (fs::create_directory(candidate, error)) return candidate;
-    if (error && error != std::errc::file_exists) {
-      fail(ErrorKind::data, "logger.log_dir: cannot make {}: {}", candidate.string(), error.message());
-    }
-  }
-  fail(ErrorKind::data, "logger.log_dir: {} is full of exp_NNN directories", log_dir.string());
-}
-
 }  // namespace
 
 RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
-    : directory_(next_directory(log_dir)) {
+    : directory_(make_numbered_folder(log_dir, "exp", "logger.log_dir")) {
   try {
     AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
     metrics_.emplace(directory_ / "metrics.jsonl");
@@ -47,7 +33,7 @@ RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool
 
 RunLog::~RunLog() {
   try {
-    write_waiting();
+    end_samples();
   } catch (const std::exception& error) {
     spdlog::warn("logger.log_dir: {}", error.what());
   }
@@ -79,36 +65,36 @@ void RunLog::end_step(int64_t step) {
   step_ = Json::object();
   lines_.push_back({step, json_text(line) + "\n"});
   write_waiting();
+  if (samples_) samples_->retry();
   write_events(step, now, finite);
 }
 
-void RunLog::samples(const std::string& name, int64_t step, const std::vector<Json>& lines) {
-  if (trackers_) trackers_->samples(name, step, lines);
-  std::string text;
-  for (const Json& line : lines) text += json_text(line) + "\n";
-  samples_.push_back({fmt::format("{}_step{}.jsonl", name, step), std::move(text)});
+void RunLog::samples(const std::string& name, int64_t step, zst::WaitingFile file, const std::vector<Json>& table) {
+  if (trackers_) trackers_->samples(name, step, table);
+  file.name = fmt::format("{}_step{}.jsonl", name, step);
+  if (!samples_) samples_.emplace(directory_);
+  samples_->put(std::move(file));
   write_waiting();
-  drop_oldest_samples();
 }
 
-// What is small first, and all of a kind in order.
+void RunLog::end_samples() {
+  constexpr std::chrono::seconds kPatience(30);
+  write_waiting();
+  if (samples_) samples_->retry();
+  if (samples_ && !samples_->wait(kPatience))
+    spdlog::warn("logger.log_dir: samples are not all in {} after {} s: its disk is too slow", directory_.string(),
+                 kPatience.count());
+  write_waiting();
+}
+
 void RunLog::write_waiting() {
   try {
     for (; !lines_.empty(); lines_.pop_front(), ++steps_) metrics_->append(lines_.front().text);
-    for (; !samples_.empty(); samples_.pop_front(), samples_fit_ = true) {
-      const fs::path path = directory_ / samples_.front().name;
-      try {
-        AppendFile(path).append(samples_.front().text);
-      } catch (const DiskFull&) {
-        std::error_code error;
-        fs::remove(path, error);  // an empty file says that there were no samples
-        throw;
-      }
-    }
   } catch (const DiskFull& error) {
     return warn_full(error.what());
   }
-  if (!full_ || !samples_fit_ || !events_fit_) return;
+  if (const std::string reason = samples_ ? samples_->no_room() : ""; !reason.empty()) return warn_full(reason);
+  if (!full_ || !events_fit_ || (samples_ && samples_->waiting() > 0)) return;
   full_ = false;
   spdlog::warn("logger.log_dir: there is room again in {}; what waited is written", directory_.string());
 }
@@ -125,15 +111,6 @@ void RunLog::write_events(int64_t step, double time, const Metrics& scalars) {
   }
 }
 
-// They may be of any size, and the run needs its memory.
-void RunLog::drop_oldest_samples() {
-  constexpr size_t kMostBytes = size_t{64} << 20;
-  size_t bytes = 0;
-  for (const SampleFile& file : samples_) bytes += file.text.size();
-  for (; bytes > kMostBytes; samples_.pop_front(), ++samples_dropped_, samples_fit_ = false)
-    bytes -= samples_.front().text.size();
-}
-
 void RunLog::warn_full(const std::string& reason) {
   if (full_) return;
   full_ = true;
@@ -147,8 +124,8 @@ std::string RunLog::not_written() const {
   std::vector<std::string> parts;
   if (!lines_.empty())
     parts.push_back(fmt::format("the metrics of steps {} to {}", lines_.front().step, lines_.back().step));
-  const auto files = static_cast<int64_t>(samples_.size()) + samples_dropped_;
-  if (files > 0) parts.push_back(fmt::format("{} files of samples", files));
+  if (const int64_t files = samples_ ? samples_->waiting() + samples_->left_out() : 0; files > 0)
+    parts.push_back(fmt::format("{} files of samples", files));
   if (events_dropped_ > 0) parts.push_back(fmt::format("{} events of TensorBoard", events_dropped_));
   return joined(parts);
 }

@@ -21,7 +21,12 @@ std::string setting(const Json& settings, std::initializer_list<const char*> nam
   return otherwise;
 }
 
+// What ships with the engine needs a Python that has the service's library, but for a server of MLflow.
 std::vector<std::string> command_of(const config::TrackerConfig& config, const fs::path& scripts) {
+  const char* variable = std::getenv("MLFLOW_TRACKING_URI");
+  if (config.script == "to_mlflow.py" &&
+      setting(config.settings, {"tracking_uri"}, variable ? variable : "").starts_with("http"))
+    return {(scripts / "../../../bin/hexad-mlflow").lexically_normal().string()};
   std::vector<std::string> command = config.command;
   if (!config.script.empty()) command.push_back((scripts / config.script).string());
   return command;

@@ -1,13 +1,16 @@
 """Runs of the quickstart that are told to the real libraries of the four trackers, without a network: what these store
-is every step's metrics, and a resumed run is the same run to them. `make test-peers`, with the environment that
-tools/setup_peers.sh makes. Wants HEXAD_SOURCE_DIR and HEXAD_BUILD_DIR. usage: trackers_test.py [SERVICE ...]
+is every step's metrics, a resumed run is the same run to them, and one whose trackers are killed goes on.
+`make test-peers`, with the environment that tools/setup_peers.sh makes. Wants HEXAD_SOURCE_DIR and HEXAD_BUILD_DIR.
+usage: trackers_test.py [all|killed ...]
 """
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import tracker_stores
@@ -21,19 +24,30 @@ SETTINGS = {
 }
 
 
-def train(folder, service, steps):
+def arguments(folder, services, steps):
+    settings = {name: SETTINGS[name].replace("%s", str(folder)) for name in services}
+    return [BUILD / "bin/hexad", "train", SOURCE / "configs/quickstart.yaml", f"grpo.max_num_steps={steps}",
+            "grpo.num_prompts_per_step=2", "grpo.num_generations_per_prompt=2", "policy.train_global_batch_size=4",
+            "++policy.train_micro_batch_size=4", "grpo.val_at_start=false", "grpo.val_period=0",
+            f"++logger.log_dir={folder}/logs", f"++checkpointing.checkpoint_dir={folder}/checkpoints",
+            "++checkpointing.enabled=true", "++checkpointing.save_period=2",
+            f"policy.model_name={SOURCE}/configs/quickstart_model",
+            f"++logger.tracker_python={sys.executable}",
+            *(f"++logger.{name}_enabled=true" for name in services),
+            *(f"++logger.{name}={text}" for name, text in settings.items())]
+
+
+def environment(folder):
+    return {**os.environ, "HOME": str(folder), "TRACKIO_DIR": f"{folder}/trackio", "MLFLOW_ALLOW_FILE_STORE": "true"}
+
+
+def train(folder, services, steps):
     """A run of the quickstart up to a step, from the newest checkpoint. Returns what it said."""
-    settings = SETTINGS[service].replace("%s", str(folder))
-    command = [BUILD / "bin/hexad", "train", SOURCE / "configs/quickstart.yaml", f"grpo.max_num_steps={steps}",
-               "grpo.num_prompts_per_step=2", "grpo.num_generations_per_prompt=2", "policy.train_global_batch_size=4",
-               "++policy.train_micro_batch_size=4", "grpo.val_at_start=false", "grpo.val_period=0",
-               f"++logger.log_dir={folder}/logs", f"++checkpointing.checkpoint_dir={folder}/checkpoints",
-               "++checkpointing.enabled=true", "++checkpointing.save_period=2", f"++logger.{service}_enabled=true",
-               f"++logger.{service}={settings}", f"++logger.tracker_python={sys.executable}"]
-    offline = {"HOME": str(folder), "TRACKIO_DIR": f"{folder}/trackio", "MLFLOW_ALLOW_FILE_STORE": "true"}
-    run = subprocess.run(command, env={**os.environ, **offline}, capture_output=True, text=True, cwd=folder)
+    run = subprocess.run(arguments(folder, services, steps), env=environment(folder), capture_output=True, text=True,
+                         cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert "have not reached" not in run.stderr and "was killed" not in run.stderr, run.stderr
+    for trouble in ("have not reached", "was killed", "is killed", "ended with"):
+        assert trouble not in run.stderr, run.stderr
     return run.stderr
 
 
@@ -54,28 +68,80 @@ def ids(folder):
     return {file.stem.split("-")[-1] for file in files}
 
 
-def check(service):
+def logged_in(folder):
+    """The metrics of metrics.jsonl by step, of a run and its resumption."""
+    logged = {}
+    for file in sorted(folder.glob("logs/exp_*/metrics.jsonl")):
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            step, _ = row.pop("step"), row.pop("time")
+            logged[step] = {key: value for key, value in row.items() if value is not None}
+    return logged
+
+
+def compare(service, logged, got):
+    for step, row in logged.items():
+        for key, value in row.items():
+            name = key
+            if service == "mlflow":
+                name = name.replace("@", "_").replace("generation/environment", "generation.environment")
+            assert name in got[step], f"{service}: step {step} lacks {name}: {sorted(got[step])}"
+            same = math.isclose(got[step][name], value, rel_tol=1e-6)  # SwanLab's numbers are single
+            assert same, f"{service}: step {step}: {name} is {got[step][name]}, wanted {value}"
+
+
+def check_all():
+    """All of them beside one run, which is resumed once."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first, second = train(folder, service, 2), train(folder, service, 4)
-        logged = {}
-        for file in sorted(folder.glob("logs/exp_*/metrics.jsonl")):
-            for line in file.read_text().splitlines():
-                row = json.loads(line)
-                step, _ = row.pop("step"), row.pop("time")
-                logged[step] = {key: value for key, value in row.items() if value is not None}
+        train(folder, SETTINGS, 2), train(folder, SETTINGS, 4)
+        logged = logged_in(folder)
         assert sorted(logged) == [1, 2, 3, 4], sorted(logged)
-        got = stored(folder, service)
-        for step, row in logged.items():
-            for key, value in row.items():
-                name = key.replace("@", "_") if service == "mlflow" else key
-                assert name in got[step], f"{service}: step {step} lacks {name}: {sorted(got[step])}"
-                same = math.isclose(got[step][name], value, rel_tol=1e-6)  # SwanLab's numbers are single
-                assert same, f"{service}: step {step}: {name} is {got[step][name]}, wanted {value}"
-        if service in ("wandb", "swanlab"):
-            assert len(ids(folder)) == 1, ids(folder)
-        print(f"{service}: {sum(map(len, logged.values()))} metrics of 4 steps, resumed after 2")
+        for service in SETTINGS:
+            compare(service, logged, stored(folder, service))
+            print(f"{service}: {sum(map(len, logged.values()))} metrics of 4 steps, resumed after 2")
+        assert len(ids(folder)) == 1, ids(folder)
 
 
-for each in sys.argv[1:] or SETTINGS:
-    check(each)
+def pids_of(folder, service):
+    """The processes of a tracker: its script and all that its library has started from there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            home = f"HOME={folder}\0".encode() in (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if home and f"to_{service}.py" in command:
+            found.append(int(process.name))
+    return found
+
+
+def check_killed():
+    """kill -9 of each in the middle of a run: it goes on, and ends with 0."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, steps = Path(name), 400
+        with open(folder / "said", "w+") as said:
+            run = subprocess.Popen(arguments(folder, SETTINGS, steps), env=environment(folder), stdout=said,
+                                   stderr=said, cwd=folder)
+            try:
+                while run.poll() is None and len(logged_in(folder)) < 3:
+                    time.sleep(0.1)
+                for service in SETTINGS:
+                    pids = pids_of(folder, service)
+                    assert pids, f"{service}: no process"
+                    for pid in pids:
+                        os.kill(pid, signal.SIGKILL)
+                assert run.poll() is None, "it ended before its trackers were killed: raise steps"
+                assert run.wait(600) == 0, (folder / "said").read_text()
+            finally:
+                run.kill(), run.wait()
+        text = (folder / "said").read_text()
+        assert sorted(logged_in(folder)) == list(range(1, steps + 1)), text
+        for service in SETTINGS:
+            assert f"tracker {service}: " in text and "was killed by signal 9" in text, text
+        print(f"killed: {steps} steps, exit code 0")
+
+
+for each in sys.argv[1:] or ["all", "killed"]:
+    {"all": check_all, "killed": check_killed}[each]()

@@ -8,7 +8,11 @@
 #include <thread>
 
 #include "core/telemetry/performance.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/timer.hpp"
+#include "lib/zst/frame.hpp"
+#include "lib/zst/lines_file.hpp"
+#include "tests/support/logged.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
 #include "tests/support/small_disk.hpp"
@@ -20,6 +24,7 @@ using plugin_test::error_of;
 using plugin_test::Json;
 using plugin_test::read_text;
 using telemetry::RunLog;
+using test_support::log_samples;
 
 namespace {
 
@@ -122,7 +127,7 @@ TEST_CASE("one object a step, in a line of its own that is there at once") {
 TEST_CASE("samples are lines, whatever bytes a model wrote") {
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
-  log.samples("train_data", 3, {Json{{"content", "a\nb"}}, Json{{"content", "\xff\xfe"}}});
+  test_support::write_samples(log, 3, {Json{{"content", "a\nb"}}, Json{{"content", "\xff\xfe"}}});
   std::ifstream in(dir / "exp_001/train_data_step3.jsonl");
   std::string line;
   REQUIRE(std::getline(in, line));
@@ -166,7 +171,7 @@ TEST_CASE("the end of a run writes what waits, or says what is missing") {
       RunLog log(dir.path(), "");
       full.emplace(dir / "exp_001/metrics.jsonl");
       log.end_step(1);
-      log.samples("train_data", 1, {Json{{"content", "a"}}});
+      log_samples(log, 1, {Json{{"content", "a"}}});
       full.reset();
     }
     CHECK(steps_in(dir / "exp_001/metrics.jsonl") == Steps{1});
@@ -178,7 +183,8 @@ TEST_CASE("the end of a run writes what waits, or says what is missing") {
     const FullFile full(dir / "exp_001/metrics.jsonl");
     for (int step = 3; step <= 5; ++step) {
       log->end_step(step);
-      log->samples("train_data", step, {Json{{"content", "a"}}});
+      toy::fs::create_symlink("/dev/full", dir / fmt::format("exp_001/train_data_step{}.jsonl", step));
+      log_samples(*log, step, {Json{{"content", "a"}}});
     }
     log.reset();
     SAYS(spoken.text(),
@@ -196,19 +202,24 @@ TEST_CASE("samples wait too, the newest 64 MiB of them, and one that did not fit
   {
     RunLog log(dir.path(), "");
     toy::fs::create_symlink("/dev/full", file(1));
-    log.samples("train_data", 1, {Json{{"content", "a"}}});
+    log_samples(log, 1, {Json{{"content", "a"}}});
+    log.end_samples();
     CHECK_FALSE(toy::fs::exists(toy::fs::symlink_status(file(1))));
+    SAYS(spoken.text(), "The run goes on and every step tries again: metrics wait in memory");
     log.end_step(1);
+    log.end_samples();
     CHECK(toy::fs::exists(file(1)));
-    {
-      const FullFile full(dir / "exp_001/metrics.jsonl");
-      log.end_step(2);
-      for (int step = 2; step <= 6; ++step) log.samples("train_data", step, large);
+    SAYS(spoken.text(), "logger.log_dir: there is room again in ");
+    toy::fs::create_symlink("/dev/full", file(2).string() + ".zst");
+    for (int step = 2; step <= 6; ++step) {
+      log_samples(log, step, large);
+      if (step == 2) log.end_samples();
     }
     log.end_step(7);
-    CHECK(steps_in(dir / "exp_001/metrics.jsonl") == Steps{1, 2, 7});
-    for (int step = 2; step <= 6; ++step) CHECK(toy::fs::exists(file(step)) == (step > 3));
   }
+  // The first was refused, and too much came before it was tried again.
+  for (int step = 2; step <= 6; ++step) CHECK(zst::find_lines(file(step)).has_value() == (step > 3));
+  CHECK(zst::text_of(file(6).string() + ".zst", SIZE_MAX) == json_text(large[0]) + "\n");
   SAYS(spoken.text(), "lacks 2 files of samples: ");
 }
 
@@ -226,7 +237,7 @@ TEST_CASE("a run on a disk that fills up goes on, and its log is whole when ther
     const auto step = [&](int number) {
       log.add("train", {{"reward", number}, {"a metric with a name that takes some room", 0.123456789}});
       log.end_step(number);
-      log.samples("train_data", number, {Json{{"content", std::string(3000, 'a')}}});
+      test_support::write_samples(log, number, {Json{{"content", std::string(3000, 'a')}}});
     };
     for (int number = 1; number <= 100; ++number) step(number);
     CHECK(log.steps() < 100);
@@ -248,7 +259,8 @@ TEST_CASE("an error that is not a full disk is one, as before") {
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   toy::fs::create_directory(dir / "exp_001/train_data_step1.jsonl");
-  CHECK(contains(error_of([&] { log.samples("train_data", 1, {}); }), "train_data_step1.jsonl: Is a directory"));
+  log_samples(log, 1, {});
+  CHECK(contains(error_of([&] { log.end_samples(); }), "train_data_step1.jsonl: Is a directory"));
   toy::fs::remove(dir / "exp_001/train_data_step1.jsonl");
 }
 

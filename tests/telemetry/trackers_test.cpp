@@ -36,7 +36,7 @@ TEST_CASE("trackers are told of steps, of tables of the first samples, and of th
   std::vector<nlohmann::ordered_json> samples;
   for (int i = 0; i < 20; ++i)
     samples.push_back({{"content", std::string(5000, 'x')}, {"token_ids", {1, 2}}, {"rewards", i}, {"tokens", {"a"}}});
-  log.samples("train_data", 8, samples);
+  log.samples("train_data", 8, {"", 1, [](int64_t) { return std::string("{}"); }, 1}, samples);
   log.add("train", {{"reward", 0.5}, {"loss", std::numeric_limits<double>::quiet_NaN()}});
   log.end_step(8);
   log.add("validation", {{"accuracy", 1}});

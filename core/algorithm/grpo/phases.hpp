@@ -49,10 +49,16 @@ int64_t validation_prompts(const Grpo& run);
 // accuracy, avg_length and, with several samples a prompt, pass_k.
 Metrics validate(Grpo& run);
 
-// train_data_step<N>.jsonl: texts, tokens, masks, log-probs, advantages; of a part the text of every token too.
-void log_samples(const Grpo& run, const rollout::Rollout& rollout, int64_t step);
+// Where samples are logged, and how many of a step; nothing: all.
+struct SampleLog {
+  telemetry::RunLog& log;
+  std::optional<int64_t> samples_per_step;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  bool has_prev;  // prev_logprobs are known
+};
 
-// val_data_step<N>.jsonl: texts and rewards.
-void log_validation(const Grpo& run, const rollout::Rollout& rollout, int64_t step);
+// Beside the step. train_data_step<N>.jsonl: texts, tokens, masks, log-probs, advantages; of a part the text of every
+// token too. Of a validation val_data_step<N>.jsonl: texts and rewards.
+void log_samples(const SampleLog& to, const rollout::Rollout& rollout, int64_t step, bool is_training);
 
 }  // namespace hexad::algorithm

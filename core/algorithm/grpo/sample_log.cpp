@@ -1,73 +1,92 @@
 #include "core/algorithm/grpo/phases.hpp"
-
 #include "core/algorithm/reward/reward.hpp"
-#include "lib/text/tokenizer/step/stream_decoder.hpp"
+#include "lib/base/json.hpp"
+#include "lib/text/tokenizer/step/token_texts.hpp"
+#include "lib/zst/json_line.hpp"
 
 namespace hexad::algorithm {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kSamplesWithTexts = 16;  // of a step: decoding all would cost more than the report can show
+// Of a step: decoding all would cost more than the report can show. And rows of a table for trackers.
+constexpr int64_t kSamplesWithTexts = 16, kTableRows = 16;
+constexpr int64_t kBytesPerToken = 36;  // that wait: columns of 24, and texts
+constexpr std::string_view kLogged[] = {"input_ids",  "token_mask",          "sample_mask",   "rewards", "truncated",
+                                        "advantages", "generation_logprobs", "prev_logprobs", "invalid"};
 
-// Rows whose tokens are logged as text too: prompts from all over the batch, another place of the group each.
-std::vector<bool> rows_with_texts(int64_t rows) {
-  std::vector<bool> chosen(static_cast<size_t>(rows), rows <= kSamplesWithTexts);
-  for (int64_t k = 0; k < kSamplesWithTexts && rows > 0; ++k)
-    chosen[static_cast<size_t>((k * rows / kSamplesWithTexts + k) % rows)] = true;
+// So many of `rows` at most: prompts from all over the batch, another place of the group each.
+std::vector<int64_t> spread(int64_t rows, int64_t most) {
+  const int64_t count = std::min(rows, most);
+  std::vector<int64_t> chosen;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t first = k * rows / count;
+    chosen.push_back(first + k % ((k + 1) * rows / count - first));
+  }
   return chosen;
 }
 
-// Of every token what it adds to the text: together they are the text. A character of several tokens stands at its
-// last.
-std::vector<std::string> token_texts(const rollout::ModelText& text, std::span<const int64_t> ids) {
-  text::StreamDecoder decoder(text.tokenizer, /*skip_special_tokens=*/false);
-  std::vector<std::string> texts;
-  for (const int64_t id : ids) texts.push_back(decoder.push_or_restart(static_cast<int32_t>(id)).value_or(""));
-  return texts;
-}
+// What is logged of a step, as long as it waits for the thread that writes it: prompts may be gone by then.
+struct Samples {
+  rollout::Rollout rollout;  // its rows alone
+  std::vector<std::string> prompts, expected;
+  std::vector<float> valid;
+  std::vector<bool> with_texts;
+  bool is_training, has_prev;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+
+  // Its numbers and texts, and the parts of its reward.
+  Json head(int64_t i) const {
+    Json head = {{"content", prompts[i] + rollout.responses[i]},
+                 {"response", rollout.responses[i]},
+                 {"expected_answer", expected[i]},
+                 {"rewards", valid[i] != 0 ? Json(rollout.batch.row<float>("rewards", i)[0]) : Json()}};
+    if (is_training) head["truncated"] = rollout.batch.row<uint8_t>("truncated", i)[0] != 0;
+    head["input_lengths"] = rollout.batch.length(i);
+    if (!is_training) return head;
+    head["sample_loss_mask"] = rollout.batch.row<float>("sample_mask", i)[0];
+    for (const auto& [name, values] : rollout.components) head["components"][name] = values[i];
+    return head;
+  }
+  std::string line(int64_t i) const {
+    Json whole = head(i);
+    if (!is_training) return json_text(whole);
+    const auto floats = [&](const char* column) { return rollout.batch.row<float>(column, i); };
+    const auto ids = rollout.batch.row<int64_t>("input_ids", i);
+    if (with_texts[i]) whole["tokens"] = text::token_texts(tokenizer, ids);
+    return zst::json_line(whole,
+                          {{"token_ids", ids},
+                           {"token_loss_mask", floats("token_mask")},
+                           {"advantages", floats("advantages")},
+                           {"generation_logprobs", floats("generation_logprobs")},
+                           {"prev_logprobs", has_prev ? zst::Numbers(floats("prev_logprobs")) : zst::Numbers()}});
+  }
+};
 
 }  // namespace
 
-void log_samples(const Grpo& run, const rollout::Rollout& rollout, int64_t step) {
-  const data::Batch& batch = rollout.batch;
-  const auto list = [](auto span) { return nlohmann::ordered_json(std::vector(span.begin(), span.end())); };
-  const std::vector<bool> with_texts = rows_with_texts(batch.size());
-  const std::vector<float> valid = scored(batch);
-  const bool has_prev = needs_prev_logprobs(run.config, run.policy.loss_needs());  // else they are zeros
-  std::vector<nlohmann::ordered_json> lines;
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
-                     {"response", rollout.responses[i]},
-                     {"expected_answer", rollout.prompts[i]->answer},
-                     {"rewards", valid[i] != 0 ? Json(batch.row<float>("rewards", i)[0]) : Json()},
-                     {"truncated", batch.row<uint8_t>("truncated", i)[0] != 0},
-                     {"input_lengths", batch.length(i)},
-                     {"token_ids", list(batch.row<int64_t>("input_ids", i))},
-                     {"token_loss_mask", list(batch.row<float>("token_mask", i))},
-                     {"sample_loss_mask", batch.row<float>("sample_mask", i)[0]},
-                     {"advantages", list(batch.row<float>("advantages", i))},
-                     {"generation_logprobs", list(batch.row<float>("generation_logprobs", i))},
-                     {"prev_logprobs", has_prev ? list(batch.row<float>("prev_logprobs", i)) : Json()}});
-    for (const auto& [name, values] : rollout.components) lines.back()["components"][name] = values[i];
-    if (with_texts[static_cast<size_t>(i)])
-      lines.back()["tokens"] = token_texts(run.text, batch.row<int64_t>("input_ids", i));
+void log_samples(const SampleLog& to, const rollout::Rollout& all, int64_t step, bool is_training) {
+  const int64_t most = to.samples_per_step.value_or(all.batch.size());
+  if (most == 0) return;
+  const std::vector<int64_t> rows = spread(all.batch.size(), most);
+  auto samples = std::make_shared<Samples>();
+  samples->rollout = rows.size() == all.responses.size() ? all : all.select(rows);
+  samples->is_training = is_training, samples->has_prev = to.has_prev;
+  samples->valid = scored(samples->rollout.batch);
+  samples->tokenizer = to.tokenizer;
+  samples->with_texts.resize(rows.size());
+  for (const int64_t row : spread(std::ssize(rows), kSamplesWithTexts)) samples->with_texts[row] = true;
+  for (const data::Datum* prompt : std::exchange(samples->rollout.prompts, {})) {
+    samples->prompts.push_back(prompt->text);
+    samples->expected.push_back(prompt->answer);
   }
-  run.log.samples("train_data", step, lines);
-}
-
-void log_validation(const Grpo& run, const rollout::Rollout& rollout, int64_t step) {
-  const data::Batch& batch = rollout.batch;
-  const std::vector<float> valid = scored(batch);
-  std::vector<Json> lines;
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    lines.push_back({{"content", rollout.prompts[i]->text + rollout.responses[i]},
-                     {"response", rollout.responses[i]},
-                     {"expected_answer", rollout.prompts[i]->answer},
-                     {"rewards", valid[i] != 0 ? Json(batch.row<float>("rewards", i)[0]) : Json()},
-                     {"input_lengths", batch.length(i)}});
-  }
-  run.log.samples("val_data", step, lines);
+  for (const auto& [name, column] : all.batch.columns())
+    if (!std::ranges::count(kLogged, name)) samples->rollout.batch.erase(name);  // those of generators may be large
+  std::vector<Json> table;
+  for (int64_t i = 0; i < std::min(std::ssize(rows), kTableRows); ++i) table.push_back(samples->head(i));
+  const auto line = [samples](int64_t i) { return samples->line(i); };
+  const auto bytes = static_cast<size_t>(samples->rollout.batch.tokens() * kBytesPerToken);
+  to.log.samples(is_training ? "train_data" : "val_data", step, {"", std::ssize(rows), line, bytes}, table);
 }
 
 }  // namespace hexad::algorithm

@@ -51,7 +51,9 @@ void give_up(Grpo& run, Loop& loop, const Interrupted& why) {
 }
 
 void report(Grpo& run, Loop& loop, const GrpoStep& step) {
-  log_samples(run, step.rollout, step.number);
+  const bool has_prev = needs_prev_logprobs(run.config, run.policy.loss_needs());
+  log_samples({run.log, run.config.logger.samples_per_step, run.text.tokenizer, has_prev}, step.rollout, step.number,
+              true);
   telemetry::StepSize size;
   size.samples = step.rollout.batch.size();
   size.total_tokens = step.rollout.batch.tokens();

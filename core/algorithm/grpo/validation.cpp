@@ -56,7 +56,8 @@ Metrics validate(Grpo& run) {
   if (const int64_t k = grpo.val_num_generations_per_prompt; k > 1) metrics["pass_k"] = pass_rate(rollout.batch, k);
   add_reported(metrics, rollout.reported.values());
   add_reported(metrics, rollout.of_generators);
-  log_validation(run, rollout, run.progress.total_steps);
+  log_samples({run.log, run.config.logger.samples_per_step, run.text.tokenizer, false}, rollout,
+              run.progress.total_steps, false);
   for (int64_t i = 0; i < std::min(run.config.logger.num_val_samples_to_print, count); ++i) {
     run.console.line(fmt::format("validation sample: {} -> {} (reward {})", rollout.prompts[i]->text,
                                  rollout.responses[i], rewards[i]));

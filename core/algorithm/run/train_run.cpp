@@ -116,6 +116,7 @@ cluster::Placement in_process(const config::RunConfig& run) {
 Ending train_and_report(Training& run, const TrainOptions& options, const std::function<Ending()>& train) {
   const auto report = [&](const char* status) {
     try {
+      run.log.end_samples();
       if (options.report && run.log.steps() > 0) options.report(run.log.directory());
     } catch (const std::exception& error) {
       run.console.line(error.what());  // a page is no reason to lose what was trained
@@ -125,6 +126,7 @@ Ending train_and_report(Training& run, const TrainOptions& options, const std::f
   Ending ending;
   try {
     ending = train();
+    run.log.end_samples();
   } catch (...) {
     report(run.interruption.interrupted > 0 ? "interrupted" : "failed");
     throw;

@@ -6,6 +6,9 @@ void add_logger(Schema& s) {
   s.section("logger", "what is written about a run");
   s.add("logger.log_dir", kText, "logs", "folder of metrics.jsonl, config.yaml, report.html");
   s.add("logger.num_val_samples_to_print", kInt, "0", "validation samples printed").at_least(0);
+  s.add("logger.samples_per_step", kInt | kNull, "",
+        "samples of a step and of a validation that are written, and shown to trackers; null: all, 0: none")
+      .at_least(0);
   s.add("logger.profile_steps", kList, "[]",
         "steps whose operators and GPU kernels are written as Chrome traces, profile-step<step>-rank<rank>.json in "
         "log_dir")

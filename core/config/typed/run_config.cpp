@@ -90,6 +90,7 @@ LoggerConfig read_logger(const Reader& r) {
   LoggerConfig c;
   r.read("log_dir", c.log_dir);
   r.read("num_val_samples_to_print", c.num_val_samples_to_print);
+  r.read("samples_per_step", c.samples_per_step);
   r.read("tensorboard_enabled", c.tensorboard_enabled);
   r.read("profile_steps", c.profile_steps);
   c.trackers = read_trackers(r);

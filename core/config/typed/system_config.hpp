@@ -50,6 +50,7 @@ struct TrackerConfig {
 struct LoggerConfig {
   std::string log_dir = "logs";
   int64_t num_val_samples_to_print = 0;
+  std::optional<int64_t> samples_per_step;  // absent: all
   bool tensorboard_enabled = false;
   std::vector<double> profile_steps;
   std::vector<TrackerConfig> trackers;

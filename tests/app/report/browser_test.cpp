@@ -4,6 +4,7 @@
 #include "app/report/report.hpp"
 #include "core/telemetry/run_log.hpp"
 #include "tests/app/report/browser.hpp"
+#include "tests/support/logged.hpp"
 
 using namespace hexad;
 using browser::elements;
@@ -43,15 +44,15 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
   for (int64_t step = 1; step <= 60; ++step) {
     log.add("train", {{"reward", std::sin(static_cast<double>(step))}, {"loss", step == 5 ? NAN : 1.0}});
     log.add("timing/train", {{"total_step_time", 2}, {"generation", 1}});
-    log.samples("train_data", step,
-                {Json{{"content", kHostile},
-                      {"response", kHostile},
-                      {"rewards", step == 1 ? Json() : Json(1.0)},
-                      {"token_ids", {1, 2, 3}},
-                      {"tokens", {"<q>", kHostile, "!"}},
-                      {"token_loss_mask", {0.0, 1.0, 0.0}},
-                      {"generation_logprobs", {0.0, -1.0, 0.0}},
-                      {"prev_logprobs", {0.0, -2.0, 0.0}}}});
+    test_support::write_samples(log, step,
+                                {Json{{"content", kHostile},
+                                      {"response", kHostile},
+                                      {"rewards", step == 1 ? Json() : Json(1.0)},
+                                      {"token_ids", {1, 2, 3}},
+                                      {"tokens", {"<q>", kHostile, "!"}},
+                                      {"token_loss_mask", {0.0, 1.0, 0.0}},
+                                      {"generation_logprobs", {0.0, -1.0, 0.0}},
+                                      {"prev_logprobs", {0.0, -2.0, 0.0}}}});
     log.end_step(step);
   }
   const report::RunRecord run = report::read_run(log.directory());
@@ -77,15 +78,15 @@ TEST_CASE("where prev_logprobs were not computed the page says so, and shows no 
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
   log.add("train", {{"reward", 1}});
-  log.samples("train_data", 1,
-              {Json{{"content", "ab"},
-                    {"response", "b"},
-                    {"rewards", 1.0},
-                    {"token_ids", {1, 2}},
-                    {"tokens", {"a", "b"}},
-                    {"token_loss_mask", {0.0, 1.0}},
-                    {"generation_logprobs", {0.0, -11.0}},
-                    {"prev_logprobs", nullptr}}});
+  test_support::write_samples(log, 1,
+                              {Json{{"content", "ab"},
+                                    {"response", "b"},
+                                    {"rewards", 1.0},
+                                    {"token_ids", {1, 2}},
+                                    {"tokens", {"a", "b"}},
+                                    {"token_loss_mask", {0.0, 1.0}},
+                                    {"generation_logprobs", {0.0, -11.0}},
+                                    {"prev_logprobs", nullptr}}});
   log.end_step(1);
   report::write_report(log.directory());
   const std::string page = elements(dir, log.directory() / "report.html");
@@ -105,10 +106,10 @@ TEST_CASE("a sample has what was expected, its verdict and why") {
     line.update(more);
     return line;
   };
-  log.samples("train_data", 1,
-              {sample({{"components", {{"tests", 1.0}, {"style", 0.0}}}, {"advantages", {1.5, 1.5}}}),
-               sample({{"truncated", true}, {"sample_loss_mask", 0.0}})});
-  log.samples("train_data", 2, {sample(Json::object()), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
+  test_support::write_samples(log, 1,
+                              {sample({{"components", {{"tests", 1.0}, {"style", 0.0}}}, {"advantages", {1.5, 1.5}}}),
+                               sample({{"truncated", true}, {"sample_loss_mask", 0.0}})});
+  test_support::write_samples(log, 2, {sample(Json::object()), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
   log.end_step(1);
   log.end_step(2);
   for (const int step : {1, 2}) {  // two are open

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/telemetry/run_log.hpp"
+#include "tests/support/logged.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using namespace hexad;
@@ -47,7 +48,7 @@ TEST_CASE("the page holds the run's numbers, samples and config, and needs no ne
     log.add("train",
             {{"reward", 0.25 * static_cast<double>(step)}, {"token_mult_prob_error", 1.001}, {"gen_kl_error", 0.002}});
     log.add("timing/train", {{"total_step_time", 2}, {"generation", 1}});
-    log.samples("train_data", step, {Json{{"content", fmt::format("</script><b>{}", step)}, {"rewards", 1.0}}});
+    test_support::write_samples(log, step, {Json{{"content", fmt::format("</script><b>{}", step)}, {"rewards", 1.0}}});
     log.end_step(step);
   }
   const std::string page = page_of(log.directory());
@@ -137,7 +138,7 @@ TEST_CASE("text of any kind survives in the page") {
   const toy::TempDir dir;
   RunLog log(dir.path(), "name: \"\xff <!-- <script>\"\n");
   log.add("train", {{"reward", 1}});
-  log.samples("train_data", 1, {Json{{"content", "<!--<script>"}, {"rewards", nullptr}}});
+  test_support::write_samples(log, 1, {Json{{"content", "<!--<script>"}, {"rewards", nullptr}}});
   log.end_step(1);
   const std::string page = page_of(log.directory());
   CHECK(data_of(page).at("samples").at(0).at("prompt") == "<!--<script>");
@@ -150,7 +151,7 @@ TEST_CASE("several runs share a page, and steps from first to last are sampled")
   RunLog first(dir.path(), "grpo: {seed: 1}\n"), second(dir.path(), "grpo: {seed: 2}\n");
   for (int64_t step = 1; step <= 100; ++step) {
     first.add("train", {{"reward", 1}});
-    first.samples("train_data", step, {Json{{"content", "a"}, {"token_loss_mask", {0.0, 1.0, 1.0}}}});
+    test_support::write_samples(first, step, {Json{{"content", "a"}, {"token_loss_mask", {0.0, 1.0, 1.0}}}});
     first.end_step(step);
   }
   second.add("train", {{"reward", 0}});

@@ -3,6 +3,7 @@
 
 #include "core/telemetry/run_log.hpp"
 #include "tests/app/report/browser.hpp"
+#include "tests/support/logged.hpp"
 
 using namespace hexad;
 using plugin_test::contains;
@@ -16,7 +17,7 @@ void log_step(RunLog& log, int64_t step) {
   log.add("train", {{"reward", 0.25 * static_cast<double>(step)}});
   log.add("timing/train", {{"total_step_time", 2}});
   if (step == 3) log.add("validation", {{"accuracy", 0.625}});  // a chart that was not there before
-  log.samples("train_data", step, {Json{{"content", fmt::format("sample {}", step)}, {"rewards", 1.0}}});
+  test_support::write_samples(log, step, {Json{{"content", fmt::format("sample {}", step)}, {"rewards", 1.0}}});
   log.end_step(step);
 }
 

@@ -1,0 +1,55 @@
+#include "lib/zst/frame.hpp"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "lib/base/file/input_file.hpp"
+
+namespace hexad::zst {
+
+Frame::Frame(std::function<void(std::string_view)> take) : take_(std::move(take)), context_(ZSTD_createCCtx()) {
+  if (!context_) throw std::bad_alloc();
+  ZSTD_CCtx_setParameter(context_, ZSTD_c_checksumFlag, 1);
+  out_.resize(ZSTD_CStreamOutSize());
+}
+
+Frame::~Frame() { ZSTD_freeCCtx(context_); }
+
+void Frame::add(std::string_view text) { pass(text, false); }
+
+void Frame::end() { pass({}, true); }
+
+void Frame::pass(std::string_view text, bool is_last) {
+  ZSTD_inBuffer in = {text.data(), text.size(), 0};
+  for (;;) {
+    ZSTD_outBuffer out = {out_.data(), out_.size(), 0};
+    const size_t left = ZSTD_compressStream2(context_, &out, &in, is_last ? ZSTD_e_end : ZSTD_e_continue);
+    if (ZSTD_isError(left)) throw std::bad_alloc();  // with these parameters there is no other
+    if (out.pos > 0) take_({out_.data(), out.pos});
+    if (is_last ? left == 0 : in.pos == in.size) return;
+  }
+}
+
+std::string text_of(const std::filesystem::path& file, size_t most) {
+  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  if (!context) throw std::bad_alloc();
+  InputFile stream(file);
+  std::string text, bytes(ZSTD_DStreamInSize(), 0), part(ZSTD_DStreamOutSize(), 0);
+  while (text.size() < most) {
+    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    ZSTD_inBuffer in = {bytes.data(), static_cast<size_t>(stream.gcount()), 0};
+    if (in.size == 0) break;
+    // A part that is full may not be all that is known.
+    for (bool more = true; more && text.size() < most;) {
+      ZSTD_outBuffer out = {part.data(), part.size(), 0};
+      if (ZSTD_isError(ZSTD_decompressStream(context.get(), &out, &in))) return text;
+      text.append(part, 0, std::min(out.pos, most - text.size()));
+      more = in.pos < in.size || out.pos == out.size;
+    }
+  }
+  return text;
+}
+
+}  // namespace hexad::zst
