@@ -5,6 +5,7 @@ HEXAD = build/$(PRESET)/bin/hexad
 
 .PHONY: build setup configure quickstart smollm2 test test-layouts test-faults test-torture test-gpu test-peers
 .PHONY: test-sanitizers test-tsan fuzz golden lint tidy format bundle sbom sdk-deb sdk-tarball clean
+.PHONY: wheel tarball deb test-install
 
 build: configure
 	@tools/build_progress.sh $(PRESET) $(JOBS)
@@ -126,6 +127,24 @@ sdk-deb: build
 sdk-tarball: build
 	cpack -G TGZ --config build/$(PRESET)/CPackSourceConfig.cmake -B build/$(PRESET)/package
 	tools/sbom.py build/$(PRESET) build/$(PRESET)/package/hexad-sdk-*.tar.gz
+
+# What is installed without compiling (docs/install.md), into build/PRESET/package: a wheel, a tarball with install.sh,
+# and a Debian package for the release that it is made on.
+package = build/$(PRESET)/package
+staged = tools/setup.sh --package && tools/package/stage.sh build/$(PRESET) $(package)/stage
+wheel: build
+	@$(staged) carry && tools/package/wheel.py $(package)/stage $(package)
+
+tarball: build
+	@$(staged) carry && tools/package/tarball.sh $(package)/stage $(package)
+
+deb: build
+	@$(staged) depend && tools/package/deb.sh $(package)/stage $(package)
+
+# All of them, and the Dockerfile, in a bare Debian 12 as an ordinary user: a line each. As root. FORMS="wheel deb": of
+# these alone.
+test-install: wheel tarball deb
+	tools/package/test_install.sh build/$(PRESET) $(FORMS)
 
 clean:
 	rm -rf build

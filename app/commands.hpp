@@ -14,6 +14,7 @@ void add_data(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);
 // `commit`: of the checkout that this program was built from; "" where there was none.
 void add_doctor(CLI::App& app, const char* commit, int& exit_code);
+void add_setup(CLI::App& app);
 void add_plugin(CLI::App& app, int& exit_code);
 // As the subcommand `name`, or with an empty name as all that the program does.
 void add_plugin_verify(CLI::App& app, const char* name, int& exit_code);

@@ -15,7 +15,10 @@
 #include "app/plugin/plugin.hpp"
 #include "app/program.hpp"
 #include "core/config/typed/system_config.hpp"
+#include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/installation/home.hpp"
+#include "lib/installation/wheel.hpp"
 #include "lib/process/program_folders.hpp"
 
 namespace hexad::cli {
@@ -51,7 +54,16 @@ Findings libtorch_here(const doctor::Build& build, const fs::path& program) {
   const fs::path runtime = program.parent_path().parent_path() / "lib/libhexad_runtime.so";
   std::error_code unknown;
   std::optional<doctor::Linked> found;
-  if (fs::exists(runtime, unknown)) found = doctor::linked(runtime);
+  const installation::Wheel& wheel = installation::libtorch();
+  try {
+    if (fs::exists(runtime, unknown)) {
+      const installation::Site site =
+          installation::require(runtime, wheel, installation::sites(installation::home(), wheel));
+      found = doctor::linked(runtime, site.libraries(wheel));
+    }
+  } catch (const Error& error) {
+    return {{doctor::Level::problem, "libtorch", error.what(), "hexad setup (of a checkout: tools/setup.sh)"}};
+  }
   return doctor::libtorch(build, runtime, found);
 }
 

@@ -95,6 +95,7 @@ int run(int argc, char** argv) {
   hexad::cli::add_report(app, exit_code);
   hexad::cli::add_checkpoint(app, exit_code);
   hexad::cli::add_doctor(app, hexad::cli::kCommit, exit_code);
+  hexad::cli::add_setup(app);
   hexad::cli::add_worker(app, exit_code);
   hexad::cli::add_plugin_process(app, exit_code);
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {

@@ -10,6 +10,7 @@
 
 #include "app/commands.hpp"
 #include "app/early_end.hpp"
+#include "app/inference/libtorch.hpp"
 #include "app/inference/open_files.hpp"
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
@@ -168,6 +169,7 @@ int serve(const TrainArguments& arguments, const cluster::Launch& launch) {
   const config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   check_world(resolved, launch);
   inference::require_open_files(launch.world);
+  inference::require_libtorch();
   try {
     const cluster::Bootstrap bootstrap =
         cluster::meet(launch, config::run_config(resolved).logger.log_dir, kMeetS, &interruption.interrupted);
@@ -190,6 +192,7 @@ int run(const TrainArguments& arguments) {
   config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
   if (launch) check_world(resolved, *launch);
   inference::require_open_files(arguments.in_process ? 1 : ranks_of(resolved));
+  inference::require_libtorch();
   algorithm::require_ready(resolved, launch.has_value());
   has_begun = true;
   const EarlyEnd early_end(interruption, [&] {

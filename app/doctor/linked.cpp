@@ -9,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <string_view>
 #include <system_error>
 
@@ -49,6 +50,14 @@ bool read_until(const process::Descriptor& from, Clock::time_point end, std::str
   }
 }
 
+// Ours with more at its end.
+std::string library_path(const std::vector<fs::path>& folders) {
+  const char* ours = std::getenv("LD_LIBRARY_PATH");
+  std::string list = ours ? ours : "";
+  for (const fs::path& folder : folders) list += (list.empty() ? "" : ":") + folder.string();
+  return list;
+}
+
 // "	libc10.so => /path/libc10.so (0x7f...)", "	libx.so => not found".
 void read_line(std::string_view line, std::vector<LinkedLibrary>& libraries) {
   const size_t arrow = line.find(" => ");
@@ -71,13 +80,13 @@ const LinkedLibrary* Linked::find(std::string_view name) const {
   return found == libraries.end() ? nullptr : &*found;
 }
 
-Linked linked(const fs::path& library) {
+Linked linked(const fs::path& library, const std::vector<fs::path>& folders) {
   const std::string program = loader();
   if (program.empty()) return {{}, "this program has no loader"};
   auto [output, output_end] = process::make_pipe();
   process::Child child(
       process::start({.arguments = {program, fs::absolute(library).string()},
-                      .variables = {{"LD_TRACE_LOADED_OBJECTS", "1"}},
+                      .variables = {{"LD_TRACE_LOADED_OBJECTS", "1"}, {"LD_LIBRARY_PATH", library_path(folders)}},
                       .setup = {.descriptors = {{output_end.get(), STDOUT_FILENO}, {output_end.get(), STDERR_FILENO}},
                                 .dies_with_us = true}}));
   output_end.close();

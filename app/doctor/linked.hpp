@@ -20,8 +20,8 @@ struct Linked {
 };
 
 // Asks the loader of this program, as ldd does: it maps the files in a process of its own, with our environment, and
-// runs none of their code. Ten seconds at most.
-Linked linked(const std::filesystem::path& library);
+// runs none of their code. Ten seconds at most. `folders`: where a worker has opened libraries of before.
+Linked linked(const std::filesystem::path& library, const std::vector<std::filesystem::path>& folders = {});
 
 // The version of a library: what stands behind ".so." in its file's own name if that has two points or more, else the
 // numbers that a header defines by these names, in a folder include/ of its own folder or of the two above it; empty

@@ -13,7 +13,7 @@ Findings plugins(const std::vector<plugin::Folder>& searched, const std::vector<
     const std::string what = fmt::format("{}: {}", folder.origin, folder.text());
     if (!folder.problem.empty())
       found.push_back({Level::problem, "plugins", what, "give yourself the right to list it, or leave it out"});
-    else if (!folder.exists && !folder.trusted)
+    else if (!folder.exists && !folder.trusted && folder.origin != "user")  // which nobody need have
       found.push_back({Level::note, "plugins", what, "make it, or take it out of HEXAD_PLUGIN_PATH"});
     else if (folder.exists)
       found.push_back({Level::ok, "plugins", what});

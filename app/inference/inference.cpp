@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "app/inference/libtorch.hpp"
 #include "app/inference/open_files.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/checkpoint/store.hpp"
@@ -110,6 +111,7 @@ std::unique_ptr<cluster::WorkerGroup> start_group(const std::string& program, cl
   cluster::WorkerGroupOptions worker_options;
   worker_options.world_size = spawner ? static_cast<int>(run.cluster.gpus_per_node * run.cluster.num_nodes) : 1;
   require_open_files(worker_options.world_size);
+  require_libtorch();
   worker_options.program = program;
   worker_options.call_timeout_s = run.cluster.worker_timeout_s;
   return std::make_unique<cluster::WorkerGroup>(spawner, worker_options);

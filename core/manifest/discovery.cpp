@@ -10,6 +10,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/file/folder.hpp"
 #include "lib/base/text.hpp"
+#include "lib/installation/home.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -105,13 +106,11 @@ std::vector<Folder> search_path(const Options& options) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path own = program.parent_path() / "../lib/hexad/plugins";
-    add_folder(folders, own, "engine", true);
-    add_folder(folders, own / "1", "engine", true);
-  }
+  if (const fs::path user = installation::user_folder(); !user.empty())
+    add_folder(folders, user / "plugins", "user", false);
+  const fs::path own = installation::home() / "lib/hexad/plugins";
+  add_folder(folders, own, "engine", true);
+  add_folder(folders, own / "1", "engine", true);
   return folders;
 }
 

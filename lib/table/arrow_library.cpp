@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include "lib/base/error.hpp"
+#include "lib/installation/home.hpp"
+#include "lib/installation/wheel.hpp"
 
 namespace hexad::table {
 
@@ -16,6 +18,12 @@ const hexad_arrow_interface& load_arrow(const fs::path& library, const fs::path&
   if (!fs::exists(library, unreadable))
     fail(ErrorKind::data, "{}: such files are read by Apache Arrow, and this Hexad was built without it: no {}. {}",
          file.string(), library.string(), kInstall);
+  try {
+    installation::open_needed(library, installation::arrow(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  } catch (const Error& error) {
+    fail(ErrorKind::data, "{}: such files are read by Apache Arrow, which cannot be loaded: {}", file.string(),
+         error.what());
+  }
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle)
     fail(ErrorKind::data, "{}: such files are read by Apache Arrow, which cannot be loaded: {}. {}", file.string(),
@@ -30,8 +38,7 @@ const hexad_arrow_interface& load_arrow(const fs::path& library, const fs::path&
 const hexad_arrow_interface& arrow_for(const fs::path& file) {
   static const hexad_arrow_interface* loaded = nullptr;
   if (!loaded) {
-    const fs::path program = fs::read_symlink("/proc/self/exe");
-    loaded = &load_arrow(program.parent_path().parent_path() / "lib/libhexad_arrow.so", file);
+    loaded = &load_arrow(installation::home() / "lib/libhexad_arrow.so", file);
   }
   return *loaded;
 }

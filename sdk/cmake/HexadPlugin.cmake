@@ -83,6 +83,9 @@ function(hexad_add_plugin)
     # libgcc_s, which every machine has, stays shared: an exception that escapes is unwound by one unwinder alone.
     target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--exclude-libs,ALL
       $<$<LINK_LANGUAGE:CXX,CUDA>:-static-libstdc++>)
+    if("${arg_SOURCES}" MATCHES "\\.(cpp|cc|cxx|cu)(;|$)")
+      target_sources(${target} PRIVATE ${here}/arc4random.cpp)
+    endif()
   endif()
 
   string(REPLACE ";" "," memory "${arg_MEMORY}")

@@ -27,7 +27,7 @@ Ended ends(int code, const std::vector<std::string>& arguments, const std::strin
 TEST_CASE("help and wrong usage") {
   const Ended help = ends(0, {"--help"}, "chosen in YAML");
   for (const char* command : {"train", "config", "plugin", "generate", "chat", "score", "tokenize", "convert", "report",
-                              "checkpoint", "doctor"}) {
+                              "checkpoint", "doctor", "setup"}) {
     CHECK_MESSAGE(contains(help.out, command), command);
   }
   CHECK_FALSE(contains(help.out, "worker"));

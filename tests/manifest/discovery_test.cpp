@@ -6,9 +6,11 @@
 #include "app/plugin/plugin.hpp"
 #include "core/config/declaration/catalog.hpp"
 #include "tests/plugin/plugin_folder.hpp"
+#include "tests/support/hub_cache.hpp"
 
 using namespace hexad::plugin;
 using namespace plugin_test;
+using test_support::Variable;
 
 namespace {
 
@@ -30,19 +32,23 @@ std::string not_found(const Options& options, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("folders are searched in order: the configuration's, the environment's, the engine's") {
+TEST_CASE("folders are searched in order: the configuration's, the environment's, the user's, the engine's") {
+  const Variable data("XDG_DATA_HOME", "/data");
   const PluginFolder first, second;
   setenv("HEXAD_PLUGIN_PATH", (second.path().string() + "::" + first.path().string()).c_str(), 1);
   const auto folders = search_path(searching({first.path()}));
   unsetenv("HEXAD_PLUGIN_PATH");
-  REQUIRE(folders.size() == 4);  // the repeated one counts once
+  REQUIRE(folders.size() == 5);  // the repeated one counts once
   CHECK(folders[0].path == first.path());
   CHECK(folders[0].origin == "plugins.paths");
   CHECK(folders[1].path == second.path());
   CHECK(folders[1].origin == "HEXAD_PLUGIN_PATH");
-  CHECK(folders[2].origin == "engine");
-  CHECK(folders[2].path.string().ends_with("lib/hexad/plugins"));
-  CHECK(folders[3].path.string().ends_with("lib/hexad/plugins/1"));
+  CHECK(folders[2].origin == "user");
+  CHECK(folders[2].path == "/data/hexad/plugins");
+  CHECK_FALSE(folders[2].trusted);
+  CHECK(folders[3].origin == "engine");
+  CHECK(folders[3].path.string().ends_with("lib/hexad/plugins"));
+  CHECK(folders[4].path.string().ends_with("lib/hexad/plugins/1"));
 }
 
 TEST_CASE("the first folder wins and the later plugin is shadowed") {

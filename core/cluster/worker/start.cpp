@@ -13,6 +13,8 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
+#include "lib/installation/home.hpp"
+#include "lib/installation/wheel.hpp"
 
 namespace hexad::cluster {
 namespace {
@@ -21,10 +23,11 @@ using std::filesystem::path;
 
 // The runtime lies beside the plugins, relative to the program.
 const hexad_runtime* open_runtime() {
-  const path library =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libhexad_runtime.so";
+  const path library = installation::home() / "lib/libhexad_runtime.so";
   if (!std::filesystem::exists(library)) return nullptr;
-  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+  constexpr int kMode = RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE;
+  installation::open_needed(library, installation::libtorch(), kMode);
+  void* handle = ::dlopen(library.c_str(), kMode);
   if (!handle)
     fail(ErrorKind::worker, "{}: cannot load: {}. Was LibTorch moved? Check with ldd", library.string(), ::dlerror());
   const auto table = reinterpret_cast<const hexad_runtime* (*)()>(::dlsym(handle, "hexad_runtime_table"));

@@ -1,7 +1,7 @@
 #include "core/config/load/load.hpp"
 
 #include "lib/base/error.hpp"
-#include "lib/yaml/file.hpp"
+#include "lib/shipped/shipped.hpp"
 #include "lib/yaml/interpolation.hpp"
 #include "lib/yaml/merge.hpp"
 #include "lib/yaml/node.hpp"
@@ -38,7 +38,7 @@ class Inheritance {
     }
     if (++files_ > kMostFiles) fail(ErrorKind::config, "`defaults` come to more than {} files", kMostFiles);
     stack_.push_back(canonical);
-    yaml::Node config = yaml::read_file(path);
+    yaml::Node config = shipped::read_file(path, shipped_);
     if (look_ && files_ == 1) look_(config);
     const yaml::Node* defaults = config.child("defaults");
     if (defaults && !defaults->is_missing()) {
@@ -57,7 +57,7 @@ class Inheritance {
   // Hydra's form: `../config/name@_here_`, without .yaml.
   yaml::Node read_parent(const std::filesystem::path& folder, std::string name) {
     constexpr std::string_view kHere = "@_here_";
-    if (!name.ends_with(kHere)) return read(folder / name);
+    if (!name.ends_with(kHere)) return read(shipped::file_of(folder / name, name, shipped_));
     name.resize(name.size() - kHere.size());
     const std::filesystem::path file = folder / (name + ".yaml");
     std::error_code unreadable;
@@ -102,6 +102,7 @@ class Inheritance {
 
   AbsentParent absent_parent_;
   Look look_;
+  const std::filesystem::path shipped_ = shipped::folder();
   std::vector<std::filesystem::path> stack_;
   size_t files_ = 0;
 };
@@ -109,7 +110,7 @@ class Inheritance {
 }  // namespace
 
 yaml::Node read_with_parents(const std::filesystem::path& path, AbsentParent absent_parent, Look look) {
-  return Inheritance(absent_parent, look).read(path);
+  return Inheritance(absent_parent, look).read(shipped::file_of(path, path, shipped::folder()));
 }
 
 }  // namespace hexad::config

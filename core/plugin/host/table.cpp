@@ -4,8 +4,9 @@
 
 #include <mutex>
 
-#include "lib/base/error.hpp"
 #include "core/plugin/host/services.hpp"
+#include "lib/base/error.hpp"
+#include "lib/installation/home.hpp"
 
 namespace hexad::plugin {
 namespace {
@@ -76,7 +77,7 @@ hexad_host common_services() {
   hexad_host host{};
   host.struct_size = HEXAD_STRUCT_SIZE(hexad_host, extension);
   host.abi_minor = HEXAD_ABI_MINOR;
-  host.version = "0.1.0";
+  host.version = installation::version();
   host.set_error = set_error;
   host.log_enabled = log_enabled;
   host.log = log;

@@ -90,13 +90,13 @@ TEST_CASE("a clock before the program was made is a problem") {
 }
 
 TEST_CASE("folders of plugins in order, and plugins that cannot be loaded") {
-  const Findings found = plugins(
-      {folder("/mine", "HEXAD_PLUGIN_PATH", false), folder("/own", "engine", true), folder("/own/1", "engine", false)},
-      {{"loss a", "ok", ""},
-       {"loss b", "refused", "/own/libb.so: others may write it"},
-       {"/own/c.hexad.json", "refused", "/own/c.hexad.json: not JSON"},
-       {"generator d", "not built", "make build"},
-       {"loss e", "shadowed", "by /own/e.hexad.json"}});
+  const Findings found = plugins({folder("/mine", "HEXAD_PLUGIN_PATH", false), folder("/home/x", "user", false),
+                                  folder("/own", "engine", true), folder("/own/1", "engine", false)},
+                                 {{"loss a", "ok", ""},
+                                  {"loss b", "refused", "/own/libb.so: others may write it"},
+                                  {"/own/c.hexad.json", "refused", "/own/c.hexad.json: not JSON"},
+                                  {"generator d", "not built", "make build"},
+                                  {"loss e", "shadowed", "by /own/e.hexad.json"}});
   check_says(found, Level::note, "HEXAD_PLUGIN_PATH: /mine (missing)");
   check_says(found, Level::ok, "engine: /own (2 manifests)");
   check_says(found, Level::problem, "loss b is refused: /own/libb.so: others may write it");

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# Installs each form in a bare Debian 12 root as an ordinary user, and trains the quickstart: `make test-install`.
+# Prints a line a form: seconds and megabytes of our own part, of all that it needs on a CPU, and the accuracy. Fails
+# where one is not installed, its plugin is not run, or the quickstart's accuracy stays below what it trains to.
+# usage: tools/package/test_install.sh BUILD_DIR [FORM...]     FORM: wheel, tarball, deb, dockerfile; default: all
+# As root: it makes the root with mmdebstrap, and enters it by chroot in a mount namespace of its own. Registry settings
+# are those of pip's configuration here, and Debian's mirror that of apt here.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+shift
+forms=("$@")
+[ ${#forms[@]} -gt 0 ] || forms=(wheel tarball deb dockerfile)
+here=$(cd "$(dirname "$0")" && pwd)
+packages=$build/package work=${HEXAD_INSTALL_WORK:-$build/package/test}
+threshold=0.9  # of val:accuracy, which the quickstart passes long before its end
+uid=1000
+die() { printf 'test-install: %s\n' "$*" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || die "run it as root: the root is entered by chroot"
+mkdir -p "$work"
+
+# What fetching wants of this machine: pip's configuration, and the certificates that it names.
+hand_in_settings() {
+  local root=$1
+  python3 -m pip config list | python3 -c '
+import re, sys
+lines = (re.match(r"(?:global|:env:)\.([^=]+)=(.*)", line.strip()) for line in sys.stdin)
+settings = {match[1]: match[2].strip("\x27\"") for match in lines if match}
+print("[global]", *(f"{name} = {value}" for name, value in settings.items()), sep="\n")' > "$root/etc/pip.conf"
+  mkdir -p "$root/etc/ssl/certs"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+}
+
+make_root() {
+  local base=$work/base
+  if [ ! -e "$base/.made" ]; then
+    rm -rf "$base"
+    mmdebstrap --quiet --variant=minbase --include=ca-certificates,python3-pip,python3-venv bookworm "$base" \
+      /etc/apt/sources.list.d/debian.sources
+    chroot "$base" useradd --create-home --uid $uid tester
+    touch "$base/.made"
+  fi
+  hand_in_settings "$base"
+}
+
+# inside ROOT USER COMMAND...: with its own /proc and /tmp, the packages in /packages and the wheels in /wheels.
+inside() {
+  local root=$1 user=$2
+  shift 2
+  mkdir -p "$root/packages" "$root/wheels"
+  unshare --mount --pid --fork -- bash -ec '
+    root=$1 user=$2 packages=$3 wheels=$4
+    shift 4
+    mount -t proc proc "$root/proc"
+    mount --bind /dev "$root/dev"
+    mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+    mount --bind -o ro "$packages" "$root/packages"
+    mount --bind -o ro "$wheels" "$root/wheels"
+    home=/root
+    [ "$user" = 0 ] || home=/home/tester
+    exec env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=$home LC_ALL=C.UTF-8 \
+      chroot --userspec="$user:$user" "$root" bash -ec "cd; $*"' \
+    bash "$root" "$user" "$packages" "$work/wheels" "$@"
+}
+
+# The wheels of others that a CPU needs, fetched here once, for installations that use no network.
+fetch_wheels() {
+  local name
+  mkdir -p "$work/wheels"
+  for name in torch nvidia-cuda-runtime nvidia-cuda-cupti pyarrow; do
+    sed -n "/^$name==/,/[^\\]\$/p" "$here/../wheels.txt" > "$work/$name.txt"
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 311 --require-hashes \
+      --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 \
+      --platform manylinux_2_25_x86_64 --platform manylinux_2_27_x86_64 --platform any --implementation cp --abi cp311 \
+      --abi none -d "$work/wheels" -r "$work/$name.txt"
+  done
+}
+
+# A plugin of the SDK that is installed there, built here: the root has no compiler.
+build_plugin() {
+  local prefix=$1 root=$2
+  rm -rf "$work/plugin"
+  mkdir -p "$work/plugin"
+  "$prefix/bin/hexad" plugin new loss_c my_loss --into "$work/plugin" > /dev/null
+  cmake -S "$work/plugin/my_loss" -B "$work/plugin/build" -DHexadSDK_DIR="$prefix/lib/cmake/HexadSDK" > /dev/null
+  cmake --build "$work/plugin/build" > /dev/null
+  local user=$root/home/tester/.local/share/hexad/plugins
+  mkdir -p "$user"
+  cp "$work/plugin/build/lib/hexad/plugins"/* "$user/"
+  chown -R $uid:$uid "$root/home/tester/.local"
+}
+
+# try_out FORM ROOT HEXAD PREFIX OWN_SECONDS OWN_MB ALL_MB: a run with the plugin, then the whole quickstart.
+try_out() {
+  local form=$1 root=$2 hexad=$3 prefix=$4 begin took accuracy
+  build_plugin "$root$prefix" "$root"
+  inside "$root" $uid "$hexad train quickstart grpo.max_num_steps=2 ++checkpointing.enabled=false \
+    ++logger.log_dir=logs/plugin ++loss_fn.plugin=my_loss '++loss_fn.plugin_config={clip_eps: 0.3}'" \
+    > "$work/$form.plugin.log" 2>&1 || die "$form: a run with a plugin of the SDK failed: $work/$form.plugin.log"
+  begin=$SECONDS
+  inside "$root" $uid "$hexad train quickstart" > "$work/$form.log" 2>&1 || die "$form: $work/$form.log"
+  took=$((SECONDS - begin))
+  accuracy=$(python3 - "$root"/home/tester/logs/quickstart/exp_*/metrics.jsonl <<'P'
+import json, sys
+found = [value for file in sys.argv[1:] for line in open(file) for key, value in json.loads(line).items()
+         if key.replace("/", ":").endswith("accuracy") and key.startswith("val")]
+print(found[-1])
+P
+  )
+  printf '%-10s own part %3d s, %3d MB; with what it needs on a CPU %4d MB; quickstart %d s, accuracy %s\n' \
+    "$form" "$5" "$6" "$7" "$took" "$accuracy"
+  python3 -c "import sys; sys.exit(not $accuracy >= $threshold)" || die "$form: accuracy $accuracy, wanted $threshold"
+}
+
+megabytes() { du -scm "$@" | tail -n1 | cut -f1; }
+fresh_root() {  # NAME: a copy of the base that shares its files
+  rm -rf "${work:?}/$1"
+  cp -a "$work/base" "$work/$1"
+  echo "$work/$1"
+}
+
+test_wheel() {
+  local root begin own site=/home/tester/venv/lib/python3.11/site-packages
+  root=$(fresh_root wheel)
+  inside "$root" $uid "python3 -m venv venv"
+  begin=$SECONDS
+  inside "$root" $uid "venv/bin/pip install --quiet --no-deps /packages/hexad-*.whl"
+  own=$((SECONDS - begin))
+  # LibTorch without the CUDA wheels that torch wants for GPUs.
+  inside "$root" $uid "venv/bin/pip install --quiet --no-index --no-deps /wheels/*.whl"
+  try_out wheel "$root" venv/bin/hexad /home/tester/venv $own "$(megabytes "$packages"/hexad-*.whl)" \
+    "$(megabytes "$root/home/tester/venv")"
+}
+
+test_tarball() {
+  local root begin own prefix
+  root=$(fresh_root tarball)
+  begin=$SECONDS
+  inside "$root" $uid "tar xzf /packages/hexad-*-linux-x86_64.tar.gz"
+  own=$((SECONDS - begin))
+  prefix=$(cd "$root" && echo home/tester/hexad-*)
+  inside "$root" $uid "/$prefix/install.sh --from /wheels" > "$work/tarball.install.log" 2>&1 ||
+    die "tarball: install.sh failed: $work/tarball.install.log"
+  try_out tarball "$root" "/$prefix/bin/hexad" "/$prefix" $own "$(megabytes "$packages"/hexad-*.tar.gz)" \
+    "$(megabytes "$root/$prefix" "$root/home/tester/.cache/hexad")"
+}
+
+install_deb="apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/hexad_*.deb"
+test_deb() {
+  local root begin own
+  root=$(fresh_root deb)
+  begin=$SECONDS
+  inside "$root" 0 "$install_deb" > "$work/deb.install.log" 2>&1 || die "deb: apt failed: $work/deb.install.log"
+  own=$((SECONDS - begin))
+  inside "$root" $uid "hexad setup" >> "$work/deb.install.log" 2>&1 || die "deb: hexad setup: $work/deb.install.log"
+  try_out deb "$root" hexad /usr/lib/hexad $own "$(megabytes "$packages"/hexad_*.deb)" \
+    "$(megabytes "$root/usr/lib/hexad" "$root/home/tester/.cache/hexad")"
+}
+
+# The Dockerfile by buildah, on the same base; what it has made is entered as the other roots are.
+test_dockerfile() {
+  local container begin own root context=$work/context store
+  store=(buildah --root "$work/buildah" --runroot "$work/buildah.run" --storage-driver vfs)
+  container=$("${store[@]}" from scratch)
+  "${store[@]}" add --quiet "$container" "$work/base" / > /dev/null
+  "${store[@]}" commit --quiet "$container" hexad-base > /dev/null
+  rm -rf "$context"
+  mkdir -p "$context"
+  cp "$packages"/hexad_*.deb "$context/"
+  begin=$SECONDS
+  "${store[@]}" bud --isolation chroot --pull-never --build-arg BASE=localhost/hexad-base -t hexad \
+    -f "$here/Dockerfile" "$context" > "$work/dockerfile.install.log" 2>&1 ||
+    die "dockerfile: buildah: $work/dockerfile.install.log"
+  own=$((SECONDS - begin))
+  container=$("${store[@]}" from localhost/hexad)
+  root=$("${store[@]}" mount "$container")
+  ln -sfn hexad "$root/home/tester" 2> /dev/null || true
+  try_out dockerfile "$root" hexad /usr/lib/hexad $own "$(megabytes "$packages"/hexad_*.deb)" "$(megabytes "$root")"
+}
+
+make_root
+fetch_wheels
+for form in "${forms[@]}"; do "test_$form"; done
