@@ -1,10 +1,10 @@
 // hexad config check|show CONFIG [key=value ...], from-trl|from-verl FILE [key=value ...]
 #include <iostream>
 
+#include "app/check/check.hpp"
 #include "app/commands.hpp"
 #include "app/config/commands.hpp"
 #include "app/config/from_other.hpp"
-#include "app/config_check.hpp"
 #include "compat/compat.hpp"
 #include "lib/base/error.hpp"
 
@@ -16,6 +16,7 @@ struct Arguments {
   std::vector<std::string> overrides;
   bool json = false;
   bool origins = false;
+  bool here = false;
 };
 
 CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<Arguments>& arguments) {
@@ -28,18 +29,19 @@ CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::s
 
 // A configuration that cannot be read at all is one error.
 int check(const Arguments& arguments) {
-  std::vector<config::Problem> problems;
+  Checked checked;
   std::optional<config::BytesFact> bytes;
   try {
     // Left to the end of the process, which is near: freeing it in pieces takes a tenth of the command's own time.
     static const auto* const loaded =
         new config::Loaded(config::load_with_defaults(arguments.config, arguments.overrides, compat::all()));
     bytes = loaded->facts.bytes;
-    problems = check_all(*loaded);
+    checked = check_all(*loaded, {.is_here = arguments.here});
   } catch (const Error& error) {
-    problems = {{config::Problem::Severity::error, {}, "", error.what()}};
+    checked = {{{config::Problem::Severity::error, {}, "", error.what()}}, error.exit_code()};
   }
-  return config::print_problems(problems, arguments.config, arguments.json, std::cout, bytes);
+  config::print_problems(checked.problems, arguments.config, arguments.json, std::cout, bytes);
+  return checked.exit_code;
 }
 
 CLI::App* add_from(CLI::App& parent, const char* name, const char* help,
@@ -68,8 +70,10 @@ void add_config(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* config = app.add_subcommand("config", "Validate or print a config");
   config->require_subcommand(1);
-  add(*config, "check", "Validate: exit 0 or 2, every error with file:line:column", arguments)
-      ->callback([arguments, &exit_code] { exit_code = check(*arguments); });
+  CLI::App* checks =
+      add(*config, "check", "Validate: exit 0, 2, or 3 for plugins; every error with file:line:column", arguments);
+  checks->add_flag("--here", arguments->here, "As train on this machine: what is not here is an error, too");
+  checks->callback([arguments, &exit_code] { exit_code = check(*arguments); });
   CLI::App* show = add(*config, "show", "Print the resolved config", arguments);
   show->add_flag("--origin", arguments->origins, "With the file, override or default that each value comes from");
   show->callback([arguments, &exit_code] {

@@ -2,10 +2,9 @@
 #include <filesystem>
 #include <iostream>
 
+#include "app/check/check.hpp"
 #include "app/commands.hpp"
 #include "app/inference/evaluate.hpp"
-#include "compat/compat.hpp"
-#include "core/algorithm/run/preflight.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
@@ -37,8 +36,8 @@ void add_eval(CLI::App& app, int& exit_code) {
   command->add_option("OVERRIDES", arguments->overrides, "key=value, e.g. policy.model_name=DIR eval.k_value=4");
   command->add_flag("--json", arguments->json, "One JSON object");
   command->callback([arguments, &exit_code] {
-    config::Resolved resolved = config::resolve(arguments->config, arguments->overrides, compat::all());
-    algorithm::require_ready(resolved, /*launched=*/true);
+    const config::Resolved resolved =
+        require_ready(arguments->config, arguments->overrides, {.trains = false, .launched = true}).resolved;
     cluster::Spawner spawner;
     const inference::Evaluation result =
         inference::evaluate(resolved, {std::filesystem::read_symlink("/proc/self/exe"), &spawner});

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <optional>
 
+#include "app/check/check.hpp"
 #include "app/commands.hpp"
 #include "app/early_end.hpp"
 #include "app/inference/libtorch.hpp"
@@ -15,7 +16,6 @@
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
 #include "compat/compat.hpp"
-#include "core/algorithm/run/preflight.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "core/checkpoint/store.hpp"
 #include "core/cluster/process/launch.hpp"
@@ -145,11 +145,6 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
   }
 }
 
-int ranks_of(const config::Resolved& resolved) {
-  const config::ClusterConfig& cluster = config::run_config(resolved).cluster;
-  return static_cast<int>(cluster.num_nodes * cluster.gpus_per_node);
-}
-
 void check_world(const config::Resolved& resolved, const cluster::Launch& launch) {
   const config::ClusterConfig& cluster = config::run_config(resolved).cluster;
   const int64_t ranks = cluster.num_nodes * cluster.gpus_per_node;
@@ -189,22 +184,24 @@ int run(const TrainArguments& arguments) {
   // Before anything that may start a thread.
   std::optional<cluster::Spawner> spawner;
   if (!arguments.in_process) spawner.emplace();
-  config::Resolved resolved = config::resolve(arguments.config, arguments.overrides, compat::all());
-  if (launch) check_world(resolved, *launch);
-  inference::require_open_files(arguments.in_process ? 1 : ranks_of(resolved));
   inference::require_libtorch();
-  algorithm::require_ready(resolved, launch.has_value());
+  const std::optional<bool> resumes = arguments.fresh ? std::optional(false) : std::nullopt;
+  const Ready ready =
+      require_ready(arguments.config, arguments.overrides,
+                    {.launched = launch.has_value(), .in_process = arguments.in_process, .resumes = resumes});
+  if (launch) check_world(ready.resolved, *launch);
   has_begun = true;
   const EarlyEnd early_end(interruption, [&] {
     print({.interrupted = true, .is_taken_back = true}, arguments.json);
     ::_exit(kInterrupted);
   });
-  return run_with_restarts(arguments, resolved,
+  return run_with_restarts(arguments, ready.resolved,
                            {.program = std::filesystem::read_symlink("/proc/self/exe"),
                             .spawner = spawner ? &*spawner : nullptr,
                             .launch = launch,
                             .report = report::write_report,
-                            .resumes = arguments.fresh ? std::optional(false) : std::nullopt,
+                            .resumes = resumes,
+                            .model = ready.model,
                             .since_launch = since_launch});
 }
 

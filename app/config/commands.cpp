@@ -1,5 +1,6 @@
 #include "app/config/commands.hpp"
 
+#include "app/config/fold.hpp"
 #include "app/config/origin.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
@@ -50,7 +51,7 @@ int print_problems(const std::vector<Problem>& problems, const std::filesystem::
     if (bytes) answer["bytes"] = to_json(*bytes);
     out << json_text(answer) << '\n';
   } else {
-    for (const Problem& problem : problems) out << line_of(problem) << '\n';
+    for (const Problem& problem : folded(problems)) out << line_of(problem) << '\n';
     if (errors == 0 && bytes && bytes->parameters > kLargeParameters) out << line_of(*bytes) << '\n';
     out << one_line(path.string())
         << (errors == 0 ? ": valid" : fmt::format(": not valid, {} error{}", errors, errors == 1 ? "" : "s")) << '\n';

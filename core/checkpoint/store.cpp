@@ -124,19 +124,23 @@ std::optional<Store::Found> Store::latest() const {
 }
 
 std::optional<Store::Found> Store::newest_intact(const std::function<void(const std::string&)>& tell) {
-  auto steps = list_steps(root_, /*all=*/true);
-  std::vector<std::pair<fs::path, std::string>> damaged;  // newest first, with what is wrong
+  std::vector<std::pair<fs::path, std::string>> damaged;
+  std::optional<Found> found = find_intact(config_, /*quick=*/false, damaged);
+  for (const auto& [bad, what] : damaged)
+    tell(fmt::format("the checkpoint {} is damaged: {}. It is kept as {}; {} is the newest that is intact",
+                     bad.string(), what, mark_damaged(bad).string(), found->directory.string()));
+  return found;
+}
+
+std::optional<Store::Found> Store::find_intact(const config::CheckpointingConfig& config, bool quick,
+                                               std::vector<std::pair<fs::path, std::string>>& damaged) {
+  auto steps = list_steps(config.checkpoint_dir, /*all=*/true);
   for (; !steps.empty(); steps.pop_back()) {
     const auto& [step, directory] = steps.back();
-    Inspection found = inspect(directory);
-    if (found.damage.empty()) {
-      for (const auto& [bad, what] : damaged)
-        tell(fmt::format("the checkpoint {} is damaged: {}. It is kept as {}; {} is the newest that is intact",
-                         bad.string(), what, mark_damaged(bad).string(), directory.string()));
-      return Found{step, directory, std::move(found.info)};
-    }
+    Inspection found = inspect(directory, quick);
+    if (found.damage.empty()) return Found{step, directory, std::move(found.info)};
     damaged.emplace_back(directory, joined(found.damage, "; "));
-    if (config_.resume_from_older || steps.size() == 1) continue;
+    if (config.resume_from_older || steps.size() == 1) continue;
     fail(ErrorKind::data,
          "checkpointing.resume_from_older is false, and the newest checkpoint {} is damaged: {}. Restore it from a "
          "copy, or set the key to true: the one before it is {}",
@@ -298,11 +302,14 @@ TrainingInfo read_info(const fs::path& directory) {
   }
 }
 
-Inspection inspect(const fs::path& directory) {
+Inspection inspect(const fs::path& directory, bool quick) {
   Inspection result;
   try {
     result.info = read_info(directory);
-    result.damage = damage(directory, result.info.files);
+    FileSums saved = result.info.files;
+    if (quick)
+      for (auto& [path, sum] : saved) sum.sha256.clear();
+    result.damage = damage(directory, saved);
   } catch (const Error& error) {
     result.damage = {error.what()};
   }

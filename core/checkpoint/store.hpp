@@ -58,6 +58,10 @@ class Store {
   // of what is wrong with each. Throws Error(data) if there are some, and none of them is intact, or if the newest is
   // not and checkpointing.resume_from_older is false; nothing is renamed then.
   std::optional<Found> newest_intact(const std::function<void(const std::string&)>& tell);
+  // Which one that is, and nothing is renamed: `damaged` gets those that are newer. `quick`: of files the sizes alone
+  // are compared, so that a checkpoint may be taken for intact that is not.
+  static std::optional<Found> find_intact(const config::CheckpointingConfig& config, bool quick,
+                                          std::vector<std::pair<std::filesystem::path, std::string>>& damaged);
   // Throws Error(data) listing every difference unless the checkpoint was made by the same model and data.
   static void require_same(const Found& found, const nlohmann::ordered_json& identity);
 
@@ -88,8 +92,8 @@ struct Inspection {
   TrainingInfo info;
   std::vector<std::string> damage;  // what is not as it was saved, a line each; empty: intact, as far as can be told
 };
-// Reads all of its files.
-Inspection inspect(const std::filesystem::path& directory);
+// Reads all of its files; `quick`: compares their sizes alone.
+Inspection inspect(const std::filesystem::path& directory, bool quick = false);
 // The step_N directories in a directory of checkpoints, with their steps, in order; all: also those that lack their
 // training_info.json. Throws Error(data) if they cannot be listed.
 std::vector<std::pair<int64_t, std::filesystem::path>> list_steps(const std::filesystem::path& directory,

@@ -23,6 +23,10 @@ struct Placement {
   RankRange block_of(int rank) const;
 };
 
+// Why `ranks` processes of this machine cannot have what cluster.device names, in a build with CUDA or without, where
+// CUDA finds so many GPUs; empty: they can.
+std::string device_problem(const std::string& wanted, int64_t ranks, bool has_cuda, int64_t gpus);
+
 // Of `world` ranks that all train and generate.
 Placement colocated(int world, int replica_size = 1);
 // As policy.generation.colocated says.

@@ -100,11 +100,13 @@ void check_verified(const Manifest& manifest, const Options& options, const std:
        path);
 }
 
-std::vector<std::byte> read_library(const Manifest& manifest, const ResolvedFile& file, const std::string& path) {
-  if (file.size() != manifest.size) {
-    fail(ErrorKind::plugin, "{}: {} bytes, manifest says {} (sha256 {}...); copy incomplete on this host?", path,
-         file.size(), manifest.size, manifest.sha256.substr(0, 12));
-  }
+void check_size(const Manifest& manifest, const ResolvedFile& file, const std::string& path) {
+  if (file.size() == manifest.size) return;
+  fail(ErrorKind::plugin, "{}: {} bytes, manifest says {} (sha256 {}...); copy incomplete on this host?", path,
+       file.size(), manifest.size, manifest.sha256.substr(0, 12));
+}
+
+std::vector<std::byte> read_library(const ResolvedFile& file, const std::string& path) {
   std::vector<std::byte> bytes(file.size());
   if (!file.read(bytes)) fail(ErrorKind::plugin, "{}: has become shorter while it was read", path);
   return bytes;
@@ -179,8 +181,7 @@ void check_exports(const elf::Info& info, const std::string& path) {
   }
 }
 
-ResolvedFile check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
-                               bool own_process) {
+ResolvedFile check_manifest(const Candidate& candidate, const Options& options) {
   const Manifest& manifest = *candidate.manifest;
   const std::string path = candidate.library().string();
   check_built(candidate, path);
@@ -188,13 +189,22 @@ ResolvedFile check_before_load(const Candidate& candidate, const Options& option
   ResolvedFile file(path, refuse_library, candidate.trusted);
   check_place(candidate, file, options, path);
   check_pin(manifest, options, path);
-  trace("{}: size, sha256 and ELF", path);
-  const std::vector<std::byte> bytes = read_library(manifest, file, path);
+  check_size(manifest, file, path);
+  check_verified(manifest, options, path);
+  return file;
+}
+
+ResolvedFile check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,
+                               bool own_process) {
+  const Manifest& manifest = *candidate.manifest;
+  const std::string path = candidate.library().string();
+  ResolvedFile file = check_manifest(candidate, options);
+  trace("{}: sha256 and ELF", path);
+  const std::vector<std::byte> bytes = read_library(file, path);
   if (const std::string digest = sha256_hex(bytes); digest != manifest.sha256) {
     fail(ErrorKind::plugin, "{}: sha256 {}, manifest says {}; another build, or a damaged copy?", path, digest,
          manifest.sha256);
   }
-  check_verified(manifest, options, path);
   check_exports(elf::read(bytes, path), path);
   if (!candidate.trusted) check_secure(elf::insecure_needed(file), options, path);
   check_requirements(manifest, path, runtime, own_process);

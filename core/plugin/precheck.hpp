@@ -22,8 +22,11 @@ bool is_unbuilt(const Candidate& candidate);
 // other majors.
 void check_exports(const elf::Info& info, const std::string& path);
 
-// All of them, in this order: that it is built, host ABI, architecture, place and permissions, pin, size and digest,
-// the record of verification, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of
+// Those that do not read the library, in this order: that it is built, host ABI, architecture, place and permissions,
+// pin, size, the record of verification. Returns the file. Throws Error(plugin).
+ResolvedFile check_manifest(const Candidate& candidate, const Options& options);
+
+// These, then digest, ELF, versions of LibTorch, CUDA and glibc. The versions of LibTorch and CUDA are those of
 // this process; a plugin that gets a process of its own (`own_process`) may bring others. Returns the file that all of
 // this is true of, whatever its name means by then. Throws Error(plugin).
 ResolvedFile check_before_load(const Candidate& candidate, const Options& options, const hexad_runtime* runtime,

@@ -18,8 +18,10 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
+fs::path make_run_directory(const fs::path& log_dir) { return make_numbered_folder(log_dir, "exp", "logger.log_dir"); }
+
 RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
-    : directory_(make_numbered_folder(log_dir, "exp", "logger.log_dir")) {
+    : directory_(make_run_directory(log_dir)) {
   try {
     AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
     metrics_.emplace(directory_ / "metrics.jsonl");

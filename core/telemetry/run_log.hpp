@@ -17,6 +17,9 @@ namespace hexad::telemetry {
 
 using Metrics = std::map<std::string, double>;
 
+// logger.log_dir/exp_001, exp_002 ...: makes the next that does not exist. Throws Error(data) if it cannot.
+std::filesystem::path make_run_directory(const std::filesystem::path& log_dir);
+
 // Owns the directory of one run (logger.log_dir/exp_NNN, the next free number). One thread.
 //
 // A disk that fills up later ends no run: lines of metrics wait in memory, and files of samples, the newest 64 MiB of

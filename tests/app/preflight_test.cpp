@@ -52,13 +52,11 @@ TEST_CASE("names of environments are looked up among the built-in ones and those
   says(child.out, "child.yaml:4:5: error: data.train.env_name: unknown environment 'exact_anwser'");
 }
 
-TEST_CASE("a plugin that is not there is named by config check, with where it was looked for") {
+TEST_CASE("a plugin that is not there is named, with where it was looked for") {
   const Toy toy;
   const auto missing = [&](const Arguments& overrides, const std::string& what) {
-    const Ended check = toy.run({"config", "check"}, overrides);
-    CHECK(check.code == 2);
-    says(check.out, what);
-    says(check.out, "searched: ");
+    toy.refused(overrides, what);
+    toy.refused(overrides, "searched: ");
   };
   missing({"policy.backend=toy_backnd"},
           "error: policy.backend: backend plugin 'toy_backnd' not found. Did you mean 'toy_backend'?");
@@ -137,19 +135,22 @@ TEST_CASE("an override behind dashes is answered with the form that it has") {
 
 TEST_CASE("config check refuses what the section plugins would have the run refuse, and a plugin that is no name") {
   const Toy toy;
-  const auto refused = [&](const Arguments& overrides, const std::string& what) {
-    const Ended check = toy.run({"config", "check"}, overrides);
-    CHECK(check.code == 2);
+  const auto refused = [&](const Arguments& overrides, const std::string& what, int code = 3) {
+    const Ended check = toy.run({"config", "check"}, overrides), train = toy.run({"train"}, overrides);
+    CHECK(check.code == code);
+    CHECK(train.code == code);
     says(check.out, what);
+    says(train.err, what);
   };
-  refused({"plugins.enabled=false"}, "error: plugins.enabled: false, and no run does without plugins: leave it out");
+  toy.refused({"plugins.enabled=false"},
+              "error: plugins.enabled: false, and no run does without plugins: leave it out");
   const std::string other = "sha256:" + std::string(64, 'a');
   refused({"++plugins.pin={ppo_clip_c: '" + other + "'}"},
-          "error: plugins.pin: ppo_clip_c is " + other + ", the plugin has sha256:");
+          "libppo_clip_c.so: plugins.pin.ppo_clip_c is " + other + ", the plugin has sha256:");
   refused({"++plugins.pin={ppo_clip_c: '" + other + "'}"},
-          "error: plugins.pin: 'toy_backend' is not listed, and nothing unlisted loads");
-  refused({"data.train.env_name=mine", "++env.mine={plugin: [math]}"},
-          "env.mine.plugin: want the name of an environment plugin or a path, got [\"math\"]");
+          "libtoy_backend.so: 'toy_backend' is not listed in plugins.pin, and nothing unlisted loads");
+  toy.refused({"data.train.env_name=mine", "++env.mine={plugin: [math]}"},
+              "env.mine.plugin: want the name of an environment plugin or a path, got [\"math\"]");
 }
 
 TEST_CASE("a checkpoint is no model directory, and says how to make one of it") {
@@ -205,19 +206,24 @@ TEST_CASE("config check looks for the model, its tokenizer and the data as a run
   const auto told = [&](const Arguments& overrides, const std::string& words) {
     const Ended check = toy.run({"config", "check"}, overrides);
     CHECK_MESSAGE(check.code == 0, check.out);
-    says(check.out, words);
-    CHECK(toy.run({"train"}, overrides).code == 2);
+    says(check.out, "notice: " + words);
+    const Ended train = toy.run({"train"}, overrides), here = toy.run({"config", "check", "--here"}, overrides);
+    CHECK(train.code == 2);
+    CHECK(here.code == 2);
+    says(train.err, "error: " + words);
+    says(here.out, "error: " + words);
     CHECK_FALSE(toy::fs::exists(toy.dir / "logs"));
   };
   toy.refused({"++policy.tokenizer.name=" + toy.dir.write("broken/tokenizer.json", "{").parent_path().string()},
               "broken/tokenizer.json");
   // What may well be there where the run will be.
   const std::string bare = toy.dir.write("bare/config.json", R"({"model_type": "llama"})").parent_path().string();
-  told({"policy.model_name=" + bare}, "notice: policy.tokenizer: " + bare + "/tokenizer.json");
-  told({"policy.model_name=meta-llama/Llama-9.9-1B"}, "notice: policy.model_name: no such directory: ");
+  told({"policy.model_name=" + bare}, "policy.tokenizer: " + bare + "/tokenizer.json");
+  told({"policy.model_name=meta-llama/Llama-9.9-1B"}, "policy.model_name: no such directory: ");
   const std::string data = "+data.train={dataset_name: ResponseDataset, env_name: exact_answer, data_path: ";
-  told({"~data.train", data + "nope.jsonl}"}, "notice: data.train: there is no such file or folder here: nope.jsonl");
-  told({"~data.train", data + "owner/rows}"}, "Fetch it: hf download owner/rows --repo-type dataset");
+  told({"~data.train", data + "nope.jsonl}"}, "data.train: ./nope.jsonl: no such file or folder (data_path)");
+  told({"~data.train", data + "owner/rows}"},
+       "data.train: ./owner/rows: no such file or folder (data_path); the Hub's cache, ");
 }
 
 TEST_CASE("starts that are refused leave no folder, whatever part of the run refuses") {

@@ -59,4 +59,11 @@ std::string find_model(const std::string& model_name, bool has_weights) {
                      near.empty() ? "." : near, near.empty() ? hub::how_to_fetch(use, model_name) : ""));
 }
 
+ModelOnDisk read_model(const config::RunConfig& run) {
+  ModelOnDisk model{find_model(run.policy.model_name, !run.policy.random_init_seed), {}};
+  checkpoint::require_intact_model(model.directory);
+  model.text = rollout::load_model_text(model.directory, run.policy.tokenizer);
+  return model;
+}
+
 }  // namespace hexad::algorithm

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
 #include "core/config/load/defaults.hpp"
 #include "core/config/rules/rules.hpp"
@@ -10,7 +9,6 @@
 #include "core/environment/make.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
-#include "lib/hub/hub.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -100,39 +98,6 @@ void check_environment(const Node& root, const config::EnvConfig& sections, cons
   }
 }
 
-// A name of the Hub may well be in the cache of the machine that will run it: of that, a notice.
-void check_model(const Node& root, std::vector<Problem>& problems) {
-  const Node *name = root.find("policy.model_name"), *seed = root.find("policy.random_init_seed");
-  if (!name || !name->is_string()) return;
-  try {
-    find_model(name->as_string(), !seed || seed->is_null());
-  } catch (const Error& error) {
-    problems.push_back(problem_of(root, error.what()));
-    if (hub::is_absent(hub::Use::model, name->as_string())) problems.back().severity = Problem::Severity::notice;
-  }
-}
-
-// Several nodes without a launcher are several processes of this host each.
-std::optional<Problem> one_host_problem(const Node& root) {
-  config::RuleContext context(root);
-  const std::string key = "cluster.num_nodes";
-  const int64_t nodes = context.integer(key).value_or(1),
-                devices = context.integer("cluster.gpus_per_node").value_or(1);
-  if (nodes <= 1) return std::nullopt;
-  const std::string here =
-      fmt::format("{} nodes, and no launcher has started this process: all {} ranks would run on this host", nodes,
-                  nodes * devices);
-  if (context.text("cluster.device") == "cuda") {
-    context.error(key, fmt::format("{}. Start it by srun, mpirun or torchrun, a process for each rank, as `srun -N {} "
-                                   "--ntasks-per-node {} hexad train ...` (docs/launch.md); or set "
-                                   "cluster.num_nodes=1",
-                                   here, nodes, devices));
-  } else {
-    context.notice(key, fmt::format("{}; several hosts need srun, mpirun or torchrun (docs/launch.md)", here));
-  }
-  return context.take().at(0);
-}
-
 }  // namespace
 
 std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, const config::Catalog& catalog) {
@@ -146,7 +111,6 @@ std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, 
   } catch (const Error& error) {
     problems.push_back(problem_of(root, error.what()));
   }
-  check_model(root, problems);
   return problems;
 }
 
@@ -155,22 +119,6 @@ bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
   if (chosen.kind != plugin::Kind::environment) return config::trains(loaded.root);
   return std::ranges::any_of(env_names(loaded.root),
                              [&](const EnvName& each) { return each.used && "env." + each.name == chosen.block; });
-}
-
-void require_ready(config::Resolved& resolved, bool launched) {
-  std::vector<Problem> problems = preflight(resolved.root, resolved.facts, config::Catalog(resolved.root));
-  if (std::optional<Problem> here = launched ? std::nullopt : one_host_problem(resolved.root)) {
-    if (here->is_error())
-      problems.push_back(std::move(*here));
-    else
-      resolved.notices.push_back(std::move(*here));
-  }
-  std::vector<std::string> lines;
-  for (Problem& problem : problems) {
-    problem.severity = Problem::Severity::error;
-    lines.push_back(problem.key.empty() ? problem.message : problem.text());
-  }
-  if (!lines.empty()) throw Error(ErrorKind::config, joined(lines, "\n"));
 }
 
 }  // namespace hexad::algorithm

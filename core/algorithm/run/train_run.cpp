@@ -67,15 +67,6 @@ std::string data_line(const config::DatasetConfig& data) {
   return fmt::format("{:9} {}", "data", data.data_path ? fmt::format("{} ({})", *data.data_path, read) : read);
 }
 
-data::LoaderState position_of(const checkpoint::Store::Found& found) {
-  try {
-    return found.info.loader.get<data::LoaderState>();
-  } catch (const Error& error) {
-    fail(ErrorKind::data, "checkpoint: {} is damaged: loader: {}", (found.directory / "training_info.json").string(),
-         error.what());
-  }
-}
-
 // Weights, optimizer and position of the newest intact checkpoint; a reference policy stays the model that the run
 // began with.
 template <typename Data>
@@ -137,6 +128,15 @@ Ending train_and_report(Training& run, const TrainOptions& options, const std::f
 
 }  // namespace
 
+data::LoaderState position_of(const checkpoint::Store::Found& found) {
+  try {
+    return found.info.loader.get<data::LoaderState>();
+  } catch (const Error& error) {
+    fail(ErrorKind::data, "checkpoint: {} is damaged: loader: {}", (found.directory / "training_info.json").string(),
+         error.what());
+  }
+}
+
 plugin::Options plugin_options(const yaml::Node& root) {
   const yaml::Node *section = root.find("plugins"), *limit = root.find("cluster.worker_timeout_s");
   plugin::Options options = plugin::options_from(section ? section->to_json() : Json::object());
@@ -187,11 +187,11 @@ struct TrainingSetup {
   const TrainOptions& options;
   Interruption& interruption;
   config::RunConfig config;
-  std::string yaml, model_dir;
+  std::string yaml;
+  std::shared_ptr<const ModelOnDisk> model;
   telemetry::Console console;
   Notes notes{console, {}};
   telemetry::RunLog log;
-  rollout::ModelText text;
   std::optional<checkpoint::Store> checkpoints;
   cluster::Placement placement;
   std::optional<cluster::WorkerGroup> workers;
@@ -211,12 +211,10 @@ TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOption
       interruption(interruption),
       config(config::run_config(resolved)),
       yaml(yaml::without_secrets(resolved.root).to_yaml()),
-      model_dir(find_model(config.policy.model_name)),
+      model(options.model ? options.model : std::make_shared<const ModelOnDisk>(read_model(config))),
       log(to_make(interruption, config.logger.log_dir), yaml, config.logger.tensorboard_enabled) {
   interruption.has_made(log.directory());
   for (const config::Problem& notice : resolved.notices) notes.lines.push_back(notice.text());
-  checkpoint::require_intact_model(model_dir);
-  text = rollout::load_model_text(model_dir, config.policy.tokenizer);
 }
 
 void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
@@ -241,8 +239,8 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   });
   const cluster::Roles roles{config.policy.backend, config.loss_fn.plugin,
                              generates ? config.policy.generation.plugin : ""};
-  auto started =
-      cluster::start_workers(*workers, placement, resolved.root, config, roles, model_dir, text.tokenizer_dir);
+  auto started = cluster::start_workers(*workers, placement, resolved.root, config, roles, model->directory,
+                                        model->text.tokenizer_dir);
   console.line(device_line(config.cluster.device, started));
   for (const config::DatasetConfig& data : config.data.train) console.line(data_line(data));
   notes.tell();
@@ -270,7 +268,7 @@ Training TrainingSetup::run(const Json& identity) {
           yaml,
           identity,
           *policy,
-          text,
+          model->text,
           *schedule,
           checkpoints ? &*checkpoints : nullptr,
           log,
@@ -324,7 +322,8 @@ void note_validation(TrainingSetup& setup, const Examples& examples, const std::
 
 TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   const config::RunConfig& config = setup.config;
-  rollout::Prompts prompts(config, setup.text.tools());
+  const rollout::ModelText& text = setup.model->text;
+  rollout::Prompts prompts(config, text.tools());
   plugin::Registry plugins(plugin_options(setup.resolved.root), /*runtime=*/nullptr);
   const rollout::Environments environments = rollout::make_environments(
       config.env, environment_names_of(config),
@@ -334,11 +333,10 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
-  const Json identity = identity_of(config, setup.model_dir, prompts.train());
+  const Json identity = identity_of(config, setup.model->directory, prompts.train());
   setup.start(/*generates=*/true, /*rows_per_unit=*/1);
   rollout::Generation generation(*setup.workers, setup.placement);
-  Grpo run{setup.run(identity), generation, prompts, environments,
-           rollout::sampling_from(config.policy, setup.text.eos_ids)};
+  Grpo run{setup.run(identity), generation, prompts, environments, rollout::sampling_from(config.policy, text.eos_ids)};
   if (setup.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
     setup.policy->keep(cluster::Weights::reference);
   return finish(setup, run, prompts, [&] {
@@ -348,14 +346,14 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
 
 TrainOutcome train_on_examples(TrainingSetup& setup) {
   const config::Algorithm algorithm = setup.config.algorithm;
-  Examples examples(setup.config, setup.text);
+  Examples examples(setup.config, setup.model->text);
   const std::string what = has_pairs(algorithm) ? "pairs" : "conversations";
   for (const std::string& line : examples.formats()) setup.notes.lines.push_back(line);
   setup.note(data::too_long_notice(examples.train(), what, rollout::input_limit(setup.config)));
   setup.note(data::untrained_notice(examples.train(), what));
   setup.note(data::hidden_reasoning_notice(examples.train(), what));
   note_validation(setup, examples, what);
-  const Json identity = identity_of(setup.config, setup.model_dir, examples.train());
+  const Json identity = identity_of(setup.config, setup.model->directory, examples.train());
   setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
   Supervised run{setup.run(identity), examples};
   if (setup.policy->loss_needs().reference_logprobs) setup.policy->keep(cluster::Weights::reference);

@@ -2,13 +2,17 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/algorithm/run/interruption.hpp"
+#include "core/algorithm/run/model_directory.hpp"
+#include "core/checkpoint/store.hpp"
 #include "core/cluster/process/launch.hpp"
 #include "core/cluster/process/spawner.hpp"
 #include "core/config/check.hpp"
+#include "core/data/dataset/loader.hpp"
 #include "core/manifest/options.hpp"
 #include "core/plugin/plugin_config.hpp"
 #include "lib/base/timer.hpp"
@@ -21,8 +25,9 @@ struct TrainOptions {
   std::optional<cluster::Launch> launch = {};  // this is the first process of a launcher; the others are its workers
   // Makes the page of a run that has ended, from the files in its directory; may throw Error. Empty: there is no page.
   std::function<void(const std::filesystem::path& run_dir)> report = {};
-  std::optional<bool> resumes = {};  // in place of checkpointing.resume_if_exists
-  Stopwatch since_launch = {};       // of the program: checkpointing.checkpoint_must_save_by counts from there
+  std::optional<bool> resumes = {};               // in place of checkpointing.resume_if_exists
+  std::shared_ptr<const ModelOnDisk> model = {};  // that of the configuration, where the caller has read it already
+  Stopwatch since_launch = {};  // of the program: checkpointing.checkpoint_must_save_by counts from there
 };
 
 // What a run leaves behind, for the caller to print.
@@ -39,6 +44,9 @@ struct TrainOutcome {
 // the first step all that the run has made is taken back, and so it is where an Error of configuration, model or data
 // ends a run that has logged nothing. Throws Error.
 TrainOutcome train(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption);
+
+// Where the data of a checkpoint stand. Throws Error(data) if it does not say so.
+data::LoaderState position_of(const checkpoint::Store::Found& found);
 
 // What the block `plugins` says; and where a key of the configuration was written, for messages of plugins.
 plugin::Options plugin_options(const yaml::Node& root);

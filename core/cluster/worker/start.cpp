@@ -158,25 +158,9 @@ DLDevice choose_device(const hexad_runtime* runtime, const std::string& wanted, 
   if (wanted == "cpu") return {kDLCPU, 0};
   const bool has_cuda = runtime && *runtime->cuda_version();
   const int gpus = has_cuda ? runtime->cuda_device_count() : 0;
-  if (gpus >= ranks) return {kDLCUDA, rank};
-  if (wanted == "auto" && gpus == 0) return {kDLCPU, 0};
-  if (!has_cuda)
-    fail(ErrorKind::config,
-         "cluster.device is '{}', but this build has no CUDA. Build it with `make build PRESET=cuda`, or set "
-         "cluster.device=cpu",
-         wanted);
-  if (gpus == 0)
-    fail(ErrorKind::config,
-         "cluster.device is '{}', but this machine has no GPU: CUDA finds none (see nvidia-smi and "
-         "CUDA_VISIBLE_DEVICES). Set cluster.device=cpu to run without",
-         wanted);
-  fail(
-      ErrorKind::config,
-      "cluster.device is '{}' and cluster.gpus_per_node {}, but CUDA finds {} GPU{} here. Set cluster.gpus_per_node to "
-      "at most that, or cluster.device=cpu to use none{}",
-      wanted, ranks, gpus, gpus == 1 ? "" : "s",
-      gpus == 1 ? ". A launcher that shows each rank one GPU (srun --gpus-per-task) has to show all (--gpus-per-node)"
-                : "");
+  if (const std::string why = device_problem(wanted, ranks, has_cuda, gpus); !why.empty())
+    throw Error(ErrorKind::config, why);
+  return gpus >= ranks ? DLDevice{kDLCUDA, rank} : DLDevice{kDLCPU, 0};
 }
 
 namespace command {

@@ -109,7 +109,8 @@ TEST_CASE("a sample has what was expected, its verdict and why") {
   test_support::write_samples(log, 1,
                               {sample({{"components", {{"tests", 1.0}, {"style", 0.0}}}, {"advantages", {1.5, 1.5}}}),
                                sample({{"truncated", true}, {"sample_loss_mask", 0.0}})});
-  test_support::write_samples(log, 2, {sample(Json::object()), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
+  test_support::write_samples(log, 2,
+                              {sample(Json::object()), sample({{"rewards", nullptr}, {"sample_loss_mask", 0.0}})});
   log.end_step(1);
   log.end_step(2);
   for (const int step : {1, 2}) {  // two are open
