@@ -11,6 +11,7 @@ void add_train(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_config(CLI::App& app, int& exit_code);
 void add_data(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);
 // `commit`: of the checkout that this program was built from; "" where there was none.
 void add_doctor(CLI::App& app, const char* commit, int& exit_code);

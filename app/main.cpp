@@ -85,6 +85,7 @@ int run(int argc, char** argv) {
   hexad::cli::add_train(app, exit_code);
   hexad::cli::add_config(app, exit_code);
   hexad::cli::add_data(app, exit_code);
+  hexad::cli::add_plan(app, exit_code);
   hexad::cli::add_plugin(app, exit_code);
   hexad::cli::add_eval(app, exit_code);
   hexad::cli::add_generate(app, exit_code);

@@ -13,6 +13,7 @@
 #include "app/early_end.hpp"
 #include "app/inference/libtorch.hpp"
 #include "app/inference/open_files.hpp"
+#include "app/plan/check.hpp"
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
 #include "compat/compat.hpp"
@@ -121,7 +122,7 @@ const char* where_from(const config::CheckpointingConfig& checkpointing) {
   return has_any ? "the newest checkpoint" : "the beginning";
 }
 
-int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved,
+int run_with_restarts(const TrainArguments& arguments, const config::Resolved& resolved, const plan::Room& room,
                       algorithm::TrainOptions options) {
   // Ranks of a launcher are the launcher's to start again.
   const config::RunConfig run = config::run_config(resolved);
@@ -132,12 +133,15 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
       print(outcome, arguments.json);
       return outcome.interrupted ? kInterrupted : 0;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::worker || restart >= max_restarts) throw;
+      const std::string said = plan::with_advice(error.what(), resolved.root, room);
+      const bool ends = error.kind() != ErrorKind::worker || restart >= max_restarts;
+      if (ends && said != error.what()) throw Error(error.kind(), said);
+      if (ends) throw;
       if (interruption.interrupted > 0) {
         std::cerr << "interrupted: not restarting\n";
         throw;
       }
-      std::cerr << "hexad: " << indented(error.what()) << '\n';  // before anything else that may fail
+      std::cerr << "hexad: " << indented(said) << '\n';  // before anything else that may fail
       std::cerr << "restarting from " << where_from(run.checkpointing) << " (" << restart + 1 << " of at most "
                 << max_restarts << ")\n";
       options.resumes = true;
@@ -190,12 +194,13 @@ int run(const TrainArguments& arguments) {
       require_ready(arguments.config, arguments.overrides,
                     {.launched = launch.has_value(), .in_process = arguments.in_process, .resumes = resumes});
   if (launch) check_world(ready.resolved, *launch);
+  const plan::Room room = plan::room_here(ready.resolved.root);
   has_begun = true;
   const EarlyEnd early_end(interruption, [&] {
     print({.interrupted = true, .is_taken_back = true}, arguments.json);
     ::_exit(kInterrupted);
   });
-  return run_with_restarts(arguments, ready.resolved,
+  return run_with_restarts(arguments, ready.resolved, room,
                            {.program = std::filesystem::read_symlink("/proc/self/exe"),
                             .spawner = spawner ? &*spawner : nullptr,
                             .launch = launch,

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "app/check/findings.hpp"
+#include "app/plan/check.hpp"
 #include "app/config/fold.hpp"
 #include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
@@ -23,6 +24,7 @@ void check_start(StartFindings& found) {
   check_plugins(found);
   check_model(found);
   check_machine(found);
+  if (trains) found.add(plan::check_memory(found.loaded, plan::room_here(found.loaded.root)));
   if (trains) check_folders(found);
   if (!found.has_error()) check_data(found);
 }

@@ -105,6 +105,7 @@ void count_attention(const FamilyRow& row, SizeReader& read, int64_t hidden, Par
   out.output_bias = present(row.output_bias, read) ? hidden : 0;
   out.attention = query * (hidden + bias) + out.key_value + query * hidden + out.output_bias;
   out.norms = 2 * hidden + (row.qk_norm ? 2 * head_dim : 0);
+  out.query_size = query, out.key_size = keys / 2, out.query_norm = row.qk_norm;
 }
 
 // DeepSeek-V2, arXiv 2405.04434: queries, and keys and values together, come from latents. q_lora_rank null: queries do

@@ -31,6 +31,9 @@ struct ParameterCount {
   int64_t shared = 0;       // the shared experts together
   int64_t shared_gate = 0;  // what scales their output
   int64_t final_norm = 0;
+  // Elements of a token in one layer: its queries; its keys, and as many values. 0 with multi-head latent attention.
+  int64_t query_size = 0, key_size = 0;
+  bool query_norm = false;  // queries and keys have norms of their own
 
   int64_t dense_layers() const { return layers - expert_layers; }
   int64_t all_experts() const { return expert_layers * experts * expert; }

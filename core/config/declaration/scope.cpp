@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
+#include "core/config/load/defaults.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
-#include "core/config/load/defaults.hpp"
 #include "lib/hub/hub.hpp"
 #include "lib/model/model_shape.hpp"
 #include "lib/model/parameter_count.hpp"
@@ -47,6 +47,9 @@ void put_parameters(Json& config) {
   put_count("shared_expert_parameters", all.expert_layers * all.shared);
   put_count("expert_layers", all.expert_layers);
   put_count("first_expert_layer", all.first_expert_layer);
+  put_count("query_size", all.query_size);
+  put_count("key_size", all.key_size);
+  put_count("query_norms", all.query_norm ? 1 : 0);
 }
 
 }  // namespace

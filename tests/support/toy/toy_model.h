@@ -97,6 +97,8 @@ static inline hexad_code toy_act(const toy_fault* fault, const hexad_host* host,
   if (strcmp(fault->how, "exit") == 0) _exit(7);
   if (strcmp(fault->how, "error") == 0)
     return host->set_error(call, HEXAD_INTERNAL, "the toy was told to fail", UINT64_MAX);
+  if (strcmp(fault->how, "memory") == 0)
+    return host->set_error(call, HEXAD_RESOURCE_EXHAUSTED, "CUDA out of memory. Tried to allocate 2 GiB", UINT64_MAX);
   if (strcmp(fault->how, "claims") == 0) { /* what the engine tells itself */
     host->metric(call, "gen_kl_error", 0.25, 1, HEXAD_REDUCE_SUM);
     return host->metric(call, "loss", 777, 1, HEXAD_REDUCE_SUM);
