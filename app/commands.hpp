@@ -26,6 +26,9 @@ void add_score(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
+void add_help(CLI::App& app, int& exit_code);
+// What a shell is told that asks `hexad __complete WORDS`: what may stand in the place of the last word.
+std::string completions(const CLI::App& app, const std::vector<std::string>& words);
 void add_worker(CLI::App& app, int& exit_code);          // hidden: what `hexad train` starts
 void add_plugin_process(CLI::App& app, int& exit_code);  // hidden: what plugins.own_process starts
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/commands.hpp"
+#include "app/console/log.hpp"
 #include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/plugin/crash_report.hpp"
@@ -97,8 +98,13 @@ int run(int argc, char** argv) {
   hexad::cli::add_checkpoint(app, exit_code);
   hexad::cli::add_doctor(app, hexad::cli::kCommit, exit_code);
   hexad::cli::add_setup(app);
+  hexad::cli::add_help(app, exit_code);
   hexad::cli::add_worker(app, exit_code);
   hexad::cli::add_plugin_process(app, exit_code);
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {  // its words are no command line of its own
+    std::cout << hexad::cli::completions(app, {argv + 2, argv + argc});
+    return 0;
+  }
   if (const std::string problem = unknown_command(app, argc, argv); !problem.empty()) {
     std::fprintf(stderr, "hexad: %s\n", hexad::indented(problem).c_str());
     return 2;
@@ -122,6 +128,6 @@ int main(int argc, char** argv) {
   hexad::plugin::install_crash_report();  // environments are called in this process
   std::signal(SIGCHLD, SIG_DFL);          // where it is ignored, the kernel reaps children, and how they ended is lost
   hexad::process::raise_open_files();     // connections of ranks, files of models; children inherit it
-  hexad::cli::log_to_standard_error("hexad");
+  hexad::console::log_to_standard_error("hexad");
   return hexad::cli::run_program("hexad", [&] { return run(argc, argv); });
 }

@@ -10,6 +10,8 @@
 
 #include "app/check/check.hpp"
 #include "app/commands.hpp"
+#include "app/console/console.hpp"
+#include "app/console/result.hpp"
 #include "app/early_end.hpp"
 #include "app/inference/libtorch.hpp"
 #include "app/inference/open_files.hpp"
@@ -24,6 +26,7 @@
 #include "lib/base/error.hpp"
 #include "lib/base/said/printable.hpp"
 #include "lib/process/start.hpp"
+#include "lib/text/text_width.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -117,6 +120,33 @@ void print(const algorithm::TrainOutcome& outcome, bool json) {
   }
 }
 
+// The newest checkpoint's weights, where they are a model that other programs open; else empty.
+std::filesystem::path model_of(const config::CheckpointingConfig& checkpointing, int64_t step) {
+  const std::filesystem::path weights =
+      std::filesystem::path(checkpointing.checkpoint_dir) / fmt::format("step_{}/policy/weights", step);
+  return std::filesystem::exists(weights / "config.json") ? weights : std::filesystem::path();
+}
+
+// What has changed, and what can be done with it: for people, who may have closed their terminal.
+void tell_result(const algorithm::TrainOutcome& outcome, const config::RunConfig& run, const std::string& change,
+                 const std::filesystem::path& program) {
+  const console::Output output(stderr);
+  const auto say_line = [&](const std::string& line, const std::vector<console::Mark>& marks = {}) {
+    output.put(output.marked(output.is_terminal() ? text::wrapped(line, output.width()) : line, marks) + "\n");
+  };
+  if (!change.empty()) say_line(change, {{change, console::Style::bold}});
+  const std::filesystem::path model = outcome.saved ? model_of(run.checkpointing, outcome.steps) : "";
+  if (outcome.interrupted || model.empty()) return;
+  const std::filesystem::path file = program.parent_path().parent_path() / "share/hexad/result.txt";
+  try {
+    const auto steps = console::next_steps(file, config::name_of(run.algorithm), model, outcome.run_dir);
+    for (const std::string& line : console::lines_of(steps, output.is_terminal() ? output.width() : 0))
+      output.put(line + "\n");
+  } catch (const Error& error) {
+    say_line(error.what());  // somebody has changed the file, and the run is as good as it was
+  }
+}
+
 const char* where_from(const config::CheckpointingConfig& checkpointing) {
   const bool has_any = checkpointing.enabled && checkpoint::Store(checkpointing).latest();
   return has_any ? "the newest checkpoint" : "the beginning";
@@ -129,8 +159,16 @@ int run_with_restarts(const TrainArguments& arguments, const config::Resolved& r
   const int64_t max_restarts = options.launch ? 0 : run.cluster.max_restarts;
   for (int64_t restart = 0;; ++restart) {
     try {
-      const algorithm::TrainOutcome outcome = algorithm::train(resolved, options, interruption);
+      std::string change;
+      algorithm::TrainOutcome outcome;
+      {
+        console::RunConsole console({.program = options.program});
+        options.console = &console;
+        outcome = algorithm::train(resolved, options, interruption);
+        change = console.change();
+      }
       print(outcome, arguments.json);
+      if (!arguments.json) tell_result(outcome, run, change, options.program);
       return outcome.interrupted ? kInterrupted : 0;
     } catch (const Error& error) {
       const std::string said = plan::with_advice(error.what(), resolved.root, room);

@@ -10,6 +10,7 @@ namespace hexad::runtime::cuda {
 
 const char* version();  // "13.0", or "" in a build without CUDA
 int32_t device_count();
+const char* device_name(int32_t device_id);  // valid until this thread's next call
 int64_t bytes_used(int32_t device_id);
 void use_device(int32_t device_id);
 // The compute stream of a device: made on the first call through c10 and never destroyed.

@@ -33,6 +33,11 @@ const char* version() {
 
 int32_t device_count() { return c10::cuda::device_count(); }
 
+const char* device_name(int32_t device_id) {
+  thread_local cudaDeviceProp properties;
+  return cudaGetDeviceProperties(&properties, device_id) == cudaSuccess ? properties.name : "";
+}
+
 int64_t bytes_used(int32_t device_id) {
   const c10::cuda::CUDAGuard guard(index_of(device_id));
   size_t free = 0, total = 0;

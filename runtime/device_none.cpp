@@ -12,6 +12,7 @@ namespace {
 
 const char* version() { return ""; }
 int32_t device_count() { return 0; }
+const char* device_name(int32_t) { return ""; }
 int64_t bytes_used(int32_t) { return 0; }
 void use_device(int32_t) { refuse(); }
 void* stream(int32_t) { return nullptr; }

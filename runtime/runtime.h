@@ -41,6 +41,7 @@ typedef struct hexad_runtime {
   const char* (*libtorch_version)(void); /* "2.11.0" */
   const char* (*cuda_version)(void);     /* "13.0", or "" */
   int32_t (*cuda_device_count)(void);
+  const char* (*cuda_device_name)(int32_t device_id); /* "NVIDIA H100 80GB HBM3"; "" without CUDA. Of this thread */
   int64_t (*cuda_bytes_used)(int32_t device_id); /* of the whole device, by all that it runs; 0 without CUDA */
 
   void* (*stream)(int32_t device_type, int32_t device_id);

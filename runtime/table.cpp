@@ -27,6 +27,7 @@ constexpr hexad_runtime make_table() {
   table.libtorch_version = libtorch_version;
   table.cuda_version = cuda::version;
   table.cuda_device_count = cuda::device_count;
+  table.cuda_device_name = cuda::device_name;
   table.cuda_bytes_used = cuda::bytes_used;
   table.stream = stream;
   table.alloc = alloc;

@@ -19,7 +19,7 @@ packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip cmark
   libcli11-dev libcurl4-openssl-dev libzmq3-dev cppzmq-dev libsodium-dev libpcre2-dev libicu-dev rapidjson-dev
   libzstd-dev)
 test_packages=(chromium clang clang-tidy libclang-rt-dev llvm abigail-tools openmpi-bin slurmctld slurmd slurm-client
-  munge)
+  munge tmux zsh fish groff-base)
 
 # Ubuntu has Chromium as a snap alone: there a browser that is installed already serves.
 command -v chromium-browser google-chrome > /dev/null && test_packages=("${test_packages[@]:1}")

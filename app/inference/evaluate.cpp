@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "app/console/console.hpp"
 #include "app/inference/inference.hpp"
 #include "app/inference/score_at_k.hpp"
 #include "core/algorithm/run/model_directory.hpp"
@@ -11,7 +12,6 @@
 #include "core/plugin/metric_sum.hpp"
 #include "core/rollout/prompts.hpp"
 #include "core/rollout/rollout.hpp"
-#include "core/telemetry/console.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/file/append_file.hpp"
@@ -150,7 +150,7 @@ nlohmann::ordered_json to_json(const Evaluation& result) {
 Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& options) {
   const config::RunConfig run = config::run_config(resolved);
   const std::string model_dir = algorithm::find_model(run.policy.model_name);
-  telemetry::Console console;
+  console::RunConsole console({.waits = false});
   for (const config::Problem& notice : resolved.notices) console.line(notice.text());
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const rollout::LoadedPrompts loaded = rollout::evaluation_prompts(run, text.tools());
@@ -169,6 +169,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   if (run.eval.save_path) saved.emplace(*run.eval.save_path, yaml::without_secrets(resolved.root).to_yaml());
 
   const auto workers = start_group(options.program, options.spawner, run);
+  workers->on_progress([&](int rank, const cluster::protocol::Progress& event) { console.progress(rank, event); });
   cluster::start_workers(*workers, resolved.root, run, {"", "", run.policy.generation.plugin}, model_dir,
                          text.tokenizer_dir);
   rollout::Generation generation(*workers, run.policy.generation.replica_size);

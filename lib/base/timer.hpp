@@ -1,6 +1,7 @@
 // How long things take.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,6 +21,9 @@ class Stopwatch {
 // Sums seconds by name; scopes may nest and repeat. One thread.
 class Timer {
  public:
+  // `begins` is told the name of every scope that begins.
+  explicit Timer(std::function<void(const std::string&)> begins = nullptr) : begins_(std::move(begins)) {}
+
   // Adds the time until its end to `name`. Phases that follow each other are assigned to one scope, which ends the one
   // before: `phase = timer.measure("write")`.
   class Scope {
@@ -42,13 +46,17 @@ class Timer {
     std::string name_;
     Stopwatch watch_;
   };
-  [[nodiscard]] Scope measure(std::string name) { return Scope(*this, std::move(name)); }
+  [[nodiscard]] Scope measure(std::string name) {
+    if (begins_) begins_(name);
+    return Scope(*this, std::move(name));
+  }
 
   void add(const std::string& name, double seconds) { seconds_[name] += seconds; }
   const std::map<std::string, double>& seconds() const { return seconds_; }
   void reset() { seconds_.clear(); }
 
  private:
+  std::function<void(const std::string&)> begins_;
   std::map<std::string, double> seconds_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVersion = "1";  // of what is kept: a change that others would misread raises it
+constexpr const char* kVersion = "2";  // of what is kept: a change that others would misread raises it
 
 // Empty where HOME would have to say it and is not set.
 fs::path cache_folder() {
@@ -39,7 +39,7 @@ bool is_left_behind(const fs::path& part) {
   return !gone && fs::file_time_type::clock::now() - written > std::chrono::hours(1);
 }
 
-// "<path>-<size>-<time>-1.arrow": those of the path that are not of this file as it is.
+// "<path>-<size>-<time>-2.arrow": those of the path that are not of this file as it is.
 void remove_useless(const fs::path& place) {
   const std::string name = place.stem(), of_this_path = name.substr(0, name.find('-') + 1);
   for (const fs::directory_entry& entry : entries_of(place.parent_path())) {

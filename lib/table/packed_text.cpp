@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,36 @@ namespace hexad::table {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What ends a kept text: its size, by which one that was cut is known.
+constexpr int64_t kEnd = 24;
+std::string end_of(int64_t size) { return fmt::format("\nsize{:>19}", size); }
+
+class KeptBytes : public TextBytes {
+ public:
+  explicit KeptBytes(std::unique_ptr<TextBytes> file) : file_(std::move(file)) {}
+  bool is_whole() const {
+    if (file_->size() < kEnd) return false;
+    std::string end(kEnd, '\0');
+    file_->read(size(), end);
+    return end == end_of(size());
+  }
+  int64_t size() const override { return file_->size() - kEnd; }
+  void read(int64_t offset, std::span<char> bytes) const override { file_->read(offset, bytes); }
+
+ private:
+  std::unique_ptr<TextBytes> file_;
+};
+
+// The text that is kept already, or null. One that is damaged is removed, to be made anew.
+std::unique_ptr<TextBytes> kept(const Place& place, const fs::path& file) {
+  std::error_code failed;
+  if (place.file.empty() || !fs::exists(place.file, failed)) return nullptr;
+  auto bytes = std::make_unique<KeptBytes>(bytes_of_file(place.file, file));
+  if (bytes->is_whole()) return bytes;
+  fs::remove(place.file, failed);
+  return nullptr;
+}
 
 // Takes the bytes: into memory, and all of them into a file where they are more than fit.
 class Sink {
@@ -47,6 +78,7 @@ class Sink {
   // All have been taken: 0, or an errno.
   int finish() {
     if (descriptor_ < 0) return 0;
+    if (const int unwritten = write(end_of(written_))) return unwritten;
     const int closed = ::close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
     return closed != 0 ? closed : part_->rename();
   }
@@ -61,7 +93,8 @@ class Sink {
     part_.emplace(place_.file.string());
     descriptor_ = open_to_write(part_->path().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   }
-  int write(std::string_view bytes) const {
+  int write(std::string_view bytes) {
+    written_ += std::ssize(bytes);
     while (!bytes.empty()) {
       const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
       if (count < 0 && errno != EINTR) return errno;
@@ -71,7 +104,7 @@ class Sink {
   }
 
   const Place& place_;
-  int64_t memory_;
+  int64_t memory_, written_ = 0;
   std::string text_, said_;
   std::optional<Part> part_;
   int descriptor_ = -1;
@@ -89,16 +122,17 @@ int say(void* sink, const char* bytes, size_t size) {
 
 std::unique_ptr<TextBytes> unpacked_bytes(const fs::path& file, Packing packing, Budget& budget) {
   const Place place = place_for(file, ".text");
-  std::error_code unreadable;
-  if (!place.file.empty() && fs::exists(place.file, unreadable)) return bytes_of_file(place.file, file);
+  if (auto bytes = kept(place, file)) return bytes;
   Sink sink(place, budget.left);
   const int refused = arrow_for(file).unpack(file.c_str(), name_of(packing), take, say, &sink);
+  if (place_for(file, ".text").file != place.file)
+    fail(ErrorKind::data, "{}: it has been written anew while it was unpacked", file.string());
   const int unfinished = refused ? 0 : sink.finish();
   if (refused || unfinished)
     fail(ErrorKind::data, "{}: cannot be unpacked{}: {}", file.string(),
          sink.is_file() ? " to " + place.file.string() + " (HEXAD_CACHE names another folder)" : "",
          refused ? sink.said() : std::strerror(unfinished));
-  if (sink.is_file()) return bytes_of_file(place.file, file);
+  if (sink.is_file()) return std::make_unique<KeptBytes>(bytes_of_file(place.file, file));
   std::string text = sink.text();
   budget.left -= static_cast<int64_t>(text.size());
   return bytes_of_text(std::move(text));

@@ -15,7 +15,8 @@ TEST_CASE("a run on three foreign plugins learns, and leaves its log, report and
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(run.out == fmt::format("done after step 60: {}/logs/exp_001/report.html\n", dir.path().string()));
-  CHECK(run.err.starts_with("device    cpu (1 rank)\ndata      puzzle\nbackend   toy_backend 1.2.0 ("));
+  CHECK(run.err.starts_with("device    cpu (1 rank)\nmodel     "));
+  CHECK(contains(run.err, "\ndata      puzzle: 64 prompts, 16 to validate on\nbackend   toy_backend 1.2.0 ("));
   CHECK(contains(run.err, "loss      ppo_clip_c 1.0.0 ("));
   CHECK(contains(run.err, "generator toy_generator 1.2.0 ("));
   CHECK(contains(run.err, "\nstep 60/60  reward "));

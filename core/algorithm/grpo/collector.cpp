@@ -179,6 +179,8 @@ bool Collector::wait_for(int64_t step) {
   while (true) {
     settle();
     if (buffer_.ready(step)) return true;
+    run_.console.progress(
+        0, {.what = "generation", .done = buffer_.held(step), .total = run_.config.grpo.num_prompts_per_step});
     if (run_.interruption.interrupted > 0) return false;
     if (data_ended_ && step >= next_target_ - 1) return false;
     give_up_overdue(wanted);

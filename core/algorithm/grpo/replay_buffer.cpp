@@ -9,9 +9,9 @@ namespace hexad::algorithm {
 ReplayBuffer::ReplayBuffer(int64_t groups, int64_t max_age)
     : groups_(groups), max_age_(max_age), capacity_(groups * std::max<int64_t>(1, max_age) * 2) {}
 
-bool ReplayBuffer::ready(int64_t step) const {
+int64_t ReplayBuffer::held(int64_t step) const {
   const auto found = steps_.find(step);
-  return found != steps_.end() && static_cast<int64_t>(found->second.size()) == groups_;
+  return found == steps_.end() ? 0 : static_cast<int64_t>(found->second.size());
 }
 
 void ReplayBuffer::add(Trajectories group) {

@@ -30,8 +30,9 @@ class ReplayBuffer {
   int64_t size() const { return size_; }
   bool full() const { return size_ == capacity_; }
 
-  // Whether the step has all its groups.
-  bool ready(int64_t step) const;
+  // How many groups of the step there are; whether all are.
+  int64_t held(int64_t step) const;
+  bool ready(int64_t step) const { return held(step) == groups_; }
   // Throws Error(internal) where it is full, has this place of this step, where the step has been taken, or the group
   // is older than it may be.
   void add(Trajectories group);

@@ -27,11 +27,16 @@ double weight_decay(const Training& run) {
 bool due(int64_t step, int64_t period) { return period > 0 && step % period == 0; }
 
 Loop::Loop(Training& run, LoopSettings settings)
-    : run_(run), settings_(std::move(settings)), saver_(run), first_step_(run.progress.total_steps) {}
+    : run_(run),
+      settings_(std::move(settings)),
+      timer_([this](const std::string& phase) { run_.console.phase(phase); }),
+      saver_(run),
+      first_step_(run.progress.total_steps) {}
 
 int64_t Loop::begin() {
   const int64_t step = run_.progress.total_steps + 1;
   timer_.reset();
+  run_.console.begin(step, settings_.last_step);
   run_.policy.begin_step(step);
   if (is_traced(step)) run_.policy.begin_trace();
   return step;
@@ -98,23 +103,12 @@ void Loop::validated(const Validation& validation) {
   }
   validated_ = run_.progress.total_steps;
   validation_ = validation.metrics;
-  print(validation);
+  run_.console.validated(validated_, validation.prefix, validation.metrics);
   const auto stop = settings_.stop_metric ? validation.metrics.find(*settings_.stop_metric) : validation.metrics.end();
   if (!is_first() && !ends_early_ && stop != validation.metrics.end() && stop->second >= settings_.stop_threshold)
     ending_ = Ending::stopped_early;
   if (is_first()) check_names();
   if (is_first() || ends_early_) run_.log.end_step(validated_);
-}
-
-void Loop::print(const Validation& validation) const {
-  std::string text;
-  for (const char* name : {"accuracy", "pass_k", "val_loss", "loss"}) {
-    const auto found = validation.metrics.find(name);
-    if (found != validation.metrics.end()) text += fmt::format("  {} {:.4g}", name, found->second);
-  }
-  if (const auto invalid = validation.metrics.find("num_invalid_samples"); invalid != validation.metrics.end())
-    text += fmt::format("  ({} samples could not be scored and count nowhere)", invalid->second);
-  if (!text.empty()) run_.console.line(fmt::format("{} after step {}:{}", validation.prefix, validated_, text));
 }
 
 // A name that validation does not have would rank no checkpoint, and never end the run.
@@ -232,9 +226,10 @@ void Loop::report(const Step& step, telemetry::StepSize size) {
   size.valid_tokens = step.trained.valid_tokens;
   size.devices = run_.placement.world();
   size.trainers = run_.placement.trainers.count, size.generators = run_.placement.generators.count;
-  run_.log.add("performance", telemetry::performance_metrics(seconds, size));
+  const Metrics rates = telemetry::performance_metrics(seconds, size);
+  run_.log.add("performance", rates);
   run_.log.end_step(step.number);
-  run_.console.step(step.number, settings_.last_step, step.metrics, seconds);
+  run_.console.step(step.number, step.metrics, seconds, rates);
   throw_failed_save();
   is_interrupted();
   if (validated_ == step.number) check_names();  // when what was trained is saved, where it is to be

@@ -87,7 +87,6 @@ class Loop {
   bool is_first() const { return run_.progress.total_steps == first_step_; }
   bool is_last() const;
   bool is_save_asked();
-  void print(const Validation& validation) const;
   void tell_unranked();
   void check_names() const;
   void try_to_save(const std::function<void()>& attempt, const std::string& again);

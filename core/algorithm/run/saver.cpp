@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 // With them the folder of the weights is a model that anyone can open as it is. What a link names elsewhere stays
 // there; those of the first checkpoint are told of.
-void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to, telemetry::Console* console) {
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to, Console* console) {
   std::filesystem::create_directories(to);
   for (const std::string& name : text::tokenizer_files(from)) {
     std::filesystem::create_directories((to / name).parent_path());

@@ -59,14 +59,6 @@ void load(const Training& run, const checkpoint::Store::Found& found, const std:
   }
 }
 
-// The rows and the columns that the configuration names: data      train.jsonl (openai_format, output_key: solution).
-std::string data_line(const config::DatasetConfig& data) {
-  std::string read = data.dataset_name;
-  for (const auto& [key, value] : data.spec.items())
-    if (key.ends_with("_key") && value.is_string()) read += fmt::format(", {}: {}", key, value.get<std::string>());
-  return fmt::format("{:9} {}", "data", data.data_path ? fmt::format("{} ({})", *data.data_path, read) : read);
-}
-
 // Weights, optimizer and position of the newest intact checkpoint; a reference policy stays the model that the run
 // began with.
 template <typename Data>
@@ -153,31 +145,13 @@ plugin::Locate locator(const yaml::Node& root) {
 
 namespace {
 
-// Lines that wait for the first one of a run, which says what it runs on. They are told where that does not come, too.
-struct Notes {
-  telemetry::Console& console;
-  std::vector<std::string> lines;
-
-  ~Notes() { tell(); }
-  void tell() {
-    for (const std::string& line : std::exchange(lines, {})) console.line(line);
-  }
-};
-
-std::string device_line(const std::string& wanted, const std::vector<cluster::protocol::Start::Reply>& started) {
-  const bool is_cpu = started.at(0).device == "cpu";
-  return fmt::format(
-      "{:9} {} ({}{})", "device", is_cpu ? "cpu" : "cuda",
-      started.size() == 1 ? "1 rank" : fmt::format("{} ranks", started.size()),
-      is_cpu && wanted == "auto" ? "; cluster.device auto has found no GPU that this build can use" : "");
-}
-
 // What a run of any algorithm has, in the order in which it is made.
 struct TrainingSetup {
   TrainingSetup(const config::Resolved& resolved, const TrainOptions& options, Interruption& interruption);
 
-  // Starts the workers with the configuration's backend and loss, and its generator if `generates`.
-  void start(bool generates, int64_t rows_per_unit);
+  // Starts the workers with the configuration's backend and loss, and its generator if `generates`. `rows`: to train
+  // and to validate on.
+  void start(bool generates, int64_t rows_per_unit, int64_t rows, int64_t validation_rows);
   // Prints what a notice says, if it says anything.
   void note(const std::string& notice);
   // Of workers that are started.
@@ -189,8 +163,8 @@ struct TrainingSetup {
   config::RunConfig config;
   std::string yaml;
   std::shared_ptr<const ModelOnDisk> model;
-  telemetry::Console console;
-  Notes notes{console, {}};
+  Console nobody;
+  Console& console = options.console ? *options.console : nobody;
   telemetry::RunLog log;
   std::optional<checkpoint::Store> checkpoints;
   cluster::Placement placement;
@@ -214,10 +188,10 @@ TrainingSetup::TrainingSetup(const config::Resolved& resolved, const TrainOption
       model(options.model ? options.model : std::make_shared<const ModelOnDisk>(read_model(config))),
       log(to_make(interruption, config.logger.log_dir), yaml, config.logger.tensorboard_enabled) {
   interruption.has_made(log.directory());
-  for (const config::Problem& notice : resolved.notices) notes.lines.push_back(notice.text());
+  for (const config::Problem& notice : resolved.notices) console.line(notice.text());
 }
 
-void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
+void TrainingSetup::start(bool generates, int64_t rows_per_unit, int64_t rows, int64_t validation_rows) {
   if (config.checkpointing.enabled) {
     to_make(interruption, fs::path(config.checkpointing.checkpoint_dir) / ".lock");
     checkpoints.emplace(config.checkpointing);
@@ -234,33 +208,19 @@ void TrainingSetup::start(bool generates, int64_t rows_per_unit) {
   worker_options.has_trained = &interruption.has_trained;
   worker_options.has_unsaved = &interruption.has_unsaved;
   workers.emplace(options.spawner, worker_options);
-  workers->on_progress([this](int, const cluster::protocol::Progress& event) {
-    console.progress(event.what, event.done, event.total, fmt::format("{} tokens", event.tokens));
-  });
+  workers->on_progress([this](int rank, const cluster::protocol::Progress& event) { console.progress(rank, event); });
   const cluster::Roles roles{config.policy.backend, config.loss_fn.plugin,
                              generates ? config.policy.generation.plugin : ""};
   auto started = cluster::start_workers(*workers, placement, resolved.root, config, roles, model->directory,
                                         model->text.tokenizer_dir);
-  console.line(device_line(config.cluster.device, started));
-  for (const config::DatasetConfig& data : config.data.train) console.line(data_line(data));
-  notes.tell();
-  const auto report = [this](const char* role, const cluster::protocol::PluginLine& plugin) {
-    console.line(fmt::format("{:9} {} {} ({}, sha256 {}...)", role, plugin.name, plugin.version, plugin.path,
-                             plugin.sha256.substr(0, 8)));
-  };
-  report("backend", started.at(0).backend.value());
-  report("loss", started.at(0).loss.value());
-  if (generates) report("generator", started.at(static_cast<size_t>(placement.generators.first)).generator.value());
-  if (placement.apart())
-    console.line(fmt::format("ranks 0 to {} train, ranks {} to {} generate", placement.trainers.end() - 1,
-                             placement.generators.first, placement.generators.end() - 1));
+  console.started({config, resolved.root, placement, started, log.directory().string(), rows, validation_rows});
   started.resize(static_cast<size_t>(placement.trainers.count));
   policy.emplace(*workers, config.policy, started, rows_per_unit);
   schedule = make_schedule(config);
 }
 
 void TrainingSetup::note(const std::string& notice) {
-  if (!notice.empty()) notes.lines.push_back("note: " + notice);
+  if (!notice.empty()) console.line("note: " + notice);
 }
 
 Training TrainingSetup::run(const Json& identity) {
@@ -329,12 +289,13 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
       config.env, environment_names_of(config),
       {plugins, locator(setup.resolved.root), &setup.interruption.interrupted,
        std::min(config.grpo.max_num_steps, config.grpo.max_num_epochs * prompts.steps_per_epoch())});
-  for (const std::string& line : prompts.formats()) setup.notes.lines.push_back(line);
+  for (const std::string& line : prompts.formats()) setup.console.line(line);
   setup.note(data::too_long_notice(prompts.train(), "prompts", rollout::input_limit(config) - 1));  // room for a token
   note_validation(setup, prompts);
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
   const Json identity = identity_of(config, setup.model->directory, prompts.train());
-  setup.start(/*generates=*/true, /*rows_per_unit=*/1);
+  setup.start(/*generates=*/true, /*rows_per_unit=*/1, prompts.train().size,
+              static_cast<int64_t>(prompts.validation().size()));
   rollout::Generation generation(*setup.workers, setup.placement);
   Grpo run{setup.run(identity), generation, prompts, environments, rollout::sampling_from(config.policy, text.eos_ids)};
   if (setup.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)
@@ -348,13 +309,13 @@ TrainOutcome train_on_examples(TrainingSetup& setup) {
   const config::Algorithm algorithm = setup.config.algorithm;
   Examples examples(setup.config, setup.model->text);
   const std::string what = has_pairs(algorithm) ? "pairs" : "conversations";
-  for (const std::string& line : examples.formats()) setup.notes.lines.push_back(line);
+  for (const std::string& line : examples.formats()) setup.console.line(line);
   setup.note(data::too_long_notice(examples.train(), what, rollout::input_limit(setup.config)));
   setup.note(data::untrained_notice(examples.train(), what));
   setup.note(data::hidden_reasoning_notice(examples.train(), what));
   note_validation(setup, examples, what);
   const Json identity = identity_of(setup.config, setup.model->directory, examples.train());
-  setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1);
+  setup.start(/*generates=*/false, has_pairs(algorithm) ? 2 : 1, examples.train().size, examples.validated().size);
   Supervised run{setup.run(identity), examples};
   if (setup.policy->loss_needs().reference_logprobs) setup.policy->keep(cluster::Weights::reference);
   return finish(setup, run, examples, [&] { return train_supervised(run); });

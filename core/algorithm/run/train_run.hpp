@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/algorithm/run/console.hpp"
 #include "core/algorithm/run/interruption.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/checkpoint/store.hpp"
@@ -23,6 +24,7 @@ struct TrainOptions {
   std::string program = {};                    // absolute path of this executable: workers are started from it
   cluster::Spawner* spawner = nullptr;         // null: one worker on a thread of this process
   std::optional<cluster::Launch> launch = {};  // this is the first process of a launcher; the others are its workers
+  Console* console = nullptr;                  // who watches; null: nobody
   // Makes the page of a run that has ended, from the files in its directory; may throw Error. Empty: there is no page.
   std::function<void(const std::filesystem::path& run_dir)> report = {};
   std::optional<bool> resumes = {};               // in place of checkpointing.resume_if_exists

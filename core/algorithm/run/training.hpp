@@ -1,5 +1,6 @@
 // What every algorithm's run works on. Borrowed; train_run.cpp makes the parts.
 #pragma once
+#include "core/algorithm/run/console.hpp"
 #include "core/algorithm/run/interruption.hpp"
 #include "core/algorithm/schedule/schedule.hpp"
 #include "core/checkpoint/store.hpp"
@@ -7,7 +8,6 @@
 #include "core/cluster/policy.hpp"
 #include "core/config/typed/run_config.hpp"
 #include "core/rollout/model_text.hpp"
-#include "core/telemetry/console.hpp"
 #include "core/telemetry/run_log.hpp"
 #include "lib/base/timer.hpp"
 
@@ -22,7 +22,7 @@ struct Training {
   Schedule& schedule;
   checkpoint::Store* checkpoints;  // null: checkpointing.enabled is false
   telemetry::RunLog& log;
-  telemetry::Console& console;
+  Console& console;
   Interruption& interruption;
   const Stopwatch& since_launch;  // of the program
   cluster::Placement placement;

@@ -29,7 +29,7 @@ HEXAD_REPLY(Nothing)
 HEXAD_COMMAND(Start, "start", device, deterministic, world_size, local_world, block, master_address, master_port,
               timeout_ms, roles, transform, replay_routes, tokenizer, loss_section, algorithm, plugins, policy,
               generation, loss_fn, locations)
-HEXAD_REPLY(Start::Reply, backend, loss, generator, device)
+HEXAD_REPLY(Start::Reply, backend, loss, generator, device, card)
 HEXAD_COMMAND(Shutdown, "shutdown")
 HEXAD_COMMAND(Cancel, "cancel")
 HEXAD_COMMAND(Trace, "trace", path)

@@ -18,7 +18,7 @@
 
 namespace hexad::cluster::protocol {
 
-constexpr int64_t kVersion = 3;
+constexpr int64_t kVersion = 4;
 
 // "train" of Train: as the message of this command or event is named. A Reply has no name.
 template <typename T>
@@ -58,9 +58,9 @@ struct Heartbeat {
 
 // How far a command has come.
 struct Progress {
-  std::string what;             // "generation"
-  int64_t done = 0, total = 0;  // requests
-  int64_t tokens = 0;           // generated so far
+  std::string what;             // "generation", "policy_training"
+  int64_t done = 0, total = 0;  // requests, micro-batches
+  int64_t tokens = 0;           // generated so far, or trained on
 };
 
 // Requests of `submit` that have ended. Element i of each list is one request's.
@@ -118,6 +118,7 @@ struct Start {
     std::optional<LossInfo> loss;
     std::optional<GeneratorInfo> generator;
     std::string device;  // "cpu", "cuda:0"
+    std::string card;    // "NVIDIA H100 80GB HBM3"; "": of a CPU
   };
   std::string device;  // cluster.device
   bool deterministic = false;

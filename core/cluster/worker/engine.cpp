@@ -84,6 +84,13 @@ plugin::BackendPlugin& WorkerState::need_backend(const char* command) const {
   return *backend;
 }
 
+void WorkerState::tell(const protocol::Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told < std::chrono::milliseconds(500)) return;
+  told = now;
+  link.event(progress);
+}
+
 plugin::GeneratorPlugin& WorkerState::need_generator(const char* command) const {
   if (!generator) fail(ErrorKind::worker, "'{}' needs a generator, and this worker was started without one", command);
   return *generator;

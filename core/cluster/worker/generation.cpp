@@ -11,7 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int64_t kGenerationPollMs = 200;
-constexpr auto kProgressEvery = std::chrono::milliseconds(500);
 // A generator ends its poll when the call is cancelled, on all ranks of a replica at once. One that does not may be
 // left after this time.
 constexpr auto kCancelIsIgnored = std::chrono::seconds(2);
@@ -23,7 +22,7 @@ protocol::Generate::Reply collect(WorkerState& state, const protocol::Generate& 
   std::vector<Completion> completions(prompts.size());
   std::vector<data::Batch> columns(prompts.size());
   int64_t done = 0, tokens = 0;
-  auto last_progress = Clock::now(), not_cancelled = last_progress;
+  auto not_cancelled = Clock::now();
   while (done < prompts.size()) {
     if (!state.link.cancelled()) not_cancelled = Clock::now();
     if (Clock::now() - not_cancelled > kCancelIsIgnored) fail(ErrorKind::worker, "generate: cancelled");
@@ -35,11 +34,7 @@ protocol::Generate::Reply collect(WorkerState& state, const protocol::Generate& 
       ++done;
     }
     state.serving.hand_out(state);
-    if (Clock::now() - last_progress < kProgressEvery) continue;
-    last_progress = Clock::now();
-    if (generate.reports)
-      state.link.event(
-          protocol::Progress{.what = "generation", .done = done, .total = prompts.size(), .tokens = tokens});
+    if (generate.reports) state.tell({.what = "generation", .done = done, .total = prompts.size(), .tokens = tokens});
   }
   if (!generate.reports) return {};
   return {.completions = to_batch(completions), .columns = join_columns(label, columns), .metrics = state.metrics};

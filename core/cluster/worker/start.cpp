@@ -212,7 +212,9 @@ protocol::Start::Reply start(WorkerState& state, const protocol::Start& start) {
     reply.generator = info_of(*state.generator);
     state.vocabulary = vocabulary_of(section.value("model_name", ""));
   }
-  reply.device = state.device.device_type == kDLCUDA ? fmt::format("cuda:{}", state.device.device_id) : "cpu";
+  const bool is_cuda = state.device.device_type == kDLCUDA;
+  reply.device = is_cuda ? fmt::format("cuda:{}", state.device.device_id) : "cpu";
+  if (is_cuda) reply.card = state.runtime->cuda_device_name(state.device.device_id);
   return reply;
 }
 

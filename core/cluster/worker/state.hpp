@@ -46,6 +46,8 @@ struct WorkerState {
   // The instance, or an Error(worker) that says that the command needs one.
   plugin::BackendPlugin& need_backend(const char* command) const;
   plugin::GeneratorPlugin& need_generator(const char* command) const;
+  // Tells the controller how far the command has come, every half second at most.
+  void tell(const protocol::Progress& progress);
 
   const Bootstrap bootstrap;
   int rank;
@@ -55,7 +57,8 @@ struct WorkerState {
   DLDevice device{kDLCPU, 0};
   bool deterministic = false;
   int64_t step = 0;
-  double timeout_s = 600;  // cluster.worker_timeout_s
+  std::chrono::steady_clock::time_point told = std::chrono::steady_clock::now();  // of progress
+  double timeout_s = 600;                                                         // cluster.worker_timeout_s
   int64_t vocabulary = 0;  // ids of the model that generates; 0: unknown
   plugin::LogitTransform transform;
   std::shared_ptr<const text::Tokenizer> tokenizer;

@@ -63,6 +63,7 @@ protocol::LossReply train(WorkerState& state, const protocol::Train& train) {
   // A loss on the GPU is read when all micro-batches are under way: nothing before waits for the device.
   std::vector<plugin::PendingLoss> pending;
   PolicyMismatch mismatch(loss, train.batch, train.global_valid_tokens);
+  int64_t tokens = 0;
   const auto compute = [&](int64_t index, std::span<const hexad_named_tensor> made, std::span<DLTensor* const> grads) {
     const BatchView& part = parts.views.at(index);
     const ColumnViews columns(part.batch());
@@ -70,6 +71,8 @@ protocol::LossReply train(WorkerState& state, const protocol::Train& train) {
     if (part.get()->is_dummy || !backend.info().counts_loss) return;
     pending.push_back(std::move(computed));
     mismatch.keep(part, made);
+    tokens += part.batch().tokens();
+    state.tell({"policy_training", index + 1, static_cast<int64_t>(parts.views.size()), tokens});
   };
   backend.train(state.context(), parts.pointers, outputs, compute, state.transform);
   double total = 0;

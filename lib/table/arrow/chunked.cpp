@@ -20,12 +20,20 @@ void ChunkedTable::add_chunk(int64_t rows) {
   begins_.push_back(size() + rows);
 }
 
-BatchTable::BatchTable(std::vector<Batch> batches, int64_t memory, bool are_checked)
-    : batches_(std::move(batches)), memory_(memory), checked_(batches_.size(), are_checked) {
+BatchTable::BatchTable(std::vector<Batch> batches, int64_t memory)
+    : batches_(std::move(batches)), memory_(memory), checked_(batches_.size(), true) {
   for (const Batch& batch : batches_) add_chunk(batch->num_rows());
 }
 
+BatchTable::BatchTable(std::vector<Batch> batches, int64_t outside, std::string file, const Stamp& stamp)
+    : BatchTable(std::move(batches), outside) {
+  file_ = std::move(file);
+  stamp_ = stamp;
+  checked_.assign(batches_.size(), false);
+}
+
 Batch BatchTable::chunk(size_t index) {
+  if (!file_.empty()) require_same_bytes(file_, stamp_);
   if (!checked_[index]) {
     const arrow::Status status = batches_[index]->ValidateFull();
     if (!status.ok()) throw Refused("it is damaged: " + reason_of(status));

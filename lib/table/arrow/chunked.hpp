@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <arrow/record_batch.h>
@@ -29,12 +30,14 @@ class ChunkedTable : public Table {
   std::vector<int64_t> begins_;  // the first row of each chunk, and behind the last the number of rows
 };
 
-// Batches that are there, in memory or mapped. One that a file holds is looked at when it is first used: its offsets
-// may lead anywhere.
+// Batches that are there, in memory or mapped from `file`. One that a file holds is looked at when it is first used:
+// its offsets may lead anywhere. Where the file has become shorter, a row of it would be a SIGBUS: so it is compared
+// before each row, and only what happens to it in the microseconds after that ends the process all the same.
 class BatchTable : public ChunkedTable {
  public:
-  // `memory`: bytes of them that are not mapped.
-  BatchTable(std::vector<Batch> batches, int64_t memory, bool are_checked);
+  BatchTable(std::vector<Batch> batches, int64_t memory);
+  // `outside`: bytes of them that are not mapped.
+  BatchTable(std::vector<Batch> batches, int64_t outside, std::string file, const Stamp& stamp);
   int64_t memory() const override { return memory_; }
 
  protected:
@@ -43,6 +46,8 @@ class BatchTable : public ChunkedTable {
  private:
   std::vector<Batch> batches_;
   int64_t memory_;
+  std::string file_;  // "": none
+  Stamp stamp_;
   std::vector<bool> checked_;
 };
 

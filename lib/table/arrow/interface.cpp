@@ -47,7 +47,9 @@ int guarded(hexad_arrow_sink say, void* to, const Work& work) {
 
 hexad_arrow_table* open(const hexad_arrow_source* source, hexad_arrow_sink say, void* to) {
   std::unique_ptr<hexad_arrow_table> table;
-  guarded(say, to, [&] { table.reset(new hexad_arrow_table{open_table(Source{*source, to}), {}}); });
+  guarded(say, to, [&] {
+    table.reset(new hexad_arrow_table{open_table(Source{*source, to, stamp_of(source->file)}), {}});
+  });
   return table.release();
 }
 

@@ -106,6 +106,7 @@ int64_t bytes_outside(const Batch& batch, const arrow::Buffer& map) {
 
 // The file's batches as they lie in it; nothing where more than `most` bytes of them lie elsewhere.
 std::unique_ptr<Table> mapped(const std::string& name, int64_t most) {
+  const Stamp stamp = stamp_of(name);
   const Mapped file = map_file(name);
   const int64_t size = take(file->GetSize());
   if (size == 0) throw Refused("it is empty");
@@ -119,7 +120,7 @@ std::unique_ptr<Table> mapped(const std::string& name, int64_t most) {
     if (outside > most) return nullptr;
     if (batch->num_rows() > 0) batches.push_back(std::move(batch));
   }
-  return std::make_unique<BatchTable>(std::move(batches), outside, /*are_checked=*/false);
+  return std::make_unique<BatchTable>(std::move(batches), outside, name, stamp);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using Reader = std::shared_ptr<arrow::RecordBatchReader>;
 // there is no place to keep what does not fit, it is refused.
 std::unique_ptr<Table> keep(const Source& source, const std::function<Reader()>& read);
 
-// The table that is kept already, or null.
+// The table that is kept already, or null. One that is damaged is removed, to be made anew.
 std::unique_ptr<Table> kept(const Source& source);
 
 }  // namespace hexad::table::arrow_files

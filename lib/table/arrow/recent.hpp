@@ -24,7 +24,7 @@ class RecentChunks {
     Batch batch;
     int64_t bytes;
   };
-  static constexpr int64_t kMostBytes = int64_t{128} << 20;  // one that is larger stays alone
+  static constexpr int64_t kMostBytes = int64_t{64} << 20;  // one that is larger stays alone
 
   std::list<Entry> entries_;  // the newest first
   int64_t bytes_ = 0;

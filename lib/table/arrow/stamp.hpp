@@ -3,12 +3,17 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 
-#include "lib/table/arrow/table.hpp"
-
 namespace hexad::table::arrow_files {
+
+class Refused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 struct Stamp {
   dev_t device = 0;
@@ -25,9 +30,19 @@ inline Stamp stamp_of(const std::string& file) {
           int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-inline void require_same(const std::string& file, const Stamp& stamp) {
-  if (stamp_of(file) == stamp) return;
+[[noreturn]] inline void refuse_change() {
   throw Refused("it has been written anew since it was opened; data must not change while a run reads it");
+}
+
+inline void require_same(const std::string& file, const Stamp& stamp) {
+  if (stamp_of(file) != stamp) refuse_change();
+}
+
+// Of a file that is mapped, which stays what it is where its name has gone, or is another file's by now.
+inline void require_same_bytes(const std::string& file, const Stamp& stamp) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || status.st_dev != stamp.device || status.st_ino != stamp.inode) return;
+  require_same(file, stamp);
 }
 
 }  // namespace hexad::table::arrow_files

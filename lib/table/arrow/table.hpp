@@ -2,20 +2,15 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include <arrow/result.h>
 #include <arrow/status.h>
 
 #include "lib/table/arrow/interface.h"
+#include "lib/table/arrow/stamp.hpp"
 
 namespace hexad::table::arrow_files {
-
-class Refused : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 class Table {
  public:
@@ -38,9 +33,10 @@ T take(arrow::Result<T> result) {
   return std::move(result).ValueUnsafe();
 }
 
-// `to`: for source.prepare.
+// `to`: for source.prepare. `stamp`: of the file, before anything of it was read.
 struct Source : hexad_arrow_source {
   void* to;
+  Stamp stamp;
 };
 std::unique_ptr<Table> open_parquet(const Source& source);
 // The stream or the file format of IPC.

@@ -116,6 +116,26 @@ def write_flat():
         for name, text in zip(FLAT[0], row)) + "}\n" for row in FLAT[1:]))
 
 
+# Rows enough for several row groups, batches and epochs, in letters that every tokenizer of the tests has.
+def write_many():
+    os.makedirs(HERE / "many")
+    letters = "abcdefgh"
+    rows = [{"question": "".join(letters[i >> shift & 7] for shift in (6, 3, 0)) * (1 + i % 3),
+             "answer": letters[i % 8]}
+            for i in range(200)]
+    (HERE / "many/rows.jsonl").write_bytes(lines(rows))
+    (HERE / "many/rows.json").write_text(json.dumps(rows))
+    for name, comma in (("rows.csv", ","), ("rows.tsv", "\t")):
+        (HERE / "many" / name).write_text(
+            "".join(comma.join(row) + "\n" for row in [list(rows[0])] + [list(row.values()) for row in rows]))
+    for name in ("rows.jsonl", "rows.json", "rows.csv", "rows.tsv"):
+        pack(f"many/{name}")
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, HERE / "many/rows.parquet", row_group_size=30)
+    with pa.ipc.new_stream(str(HERE / "many/rows.arrow"), table.schema) as writer:
+        writer.write_table(table, max_chunksize=30)
+
+
 def write_refused():
     os.makedirs(HERE / "refused")
     pq.write_table(pa.table({"a": pa.array([datetime.timedelta(seconds=1)])}), HERE / "refused/duration.parquet")
@@ -135,6 +155,7 @@ def main():
     write_rows()
     write_typed()
     write_flat()
+    write_many()
     write_refused()
 
 
