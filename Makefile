@@ -131,15 +131,16 @@ sdk-tarball: build
 # What is installed without compiling (docs/install.md), into build/PRESET/package: a wheel, a tarball with install.sh,
 # and a Debian package for the release that it is made on.
 package = build/$(PRESET)/package
-staged = tools/setup.sh --package && tools/package/stage.sh build/$(PRESET) $(package)/stage
+staged = tools/setup.sh --package && tools/package/stage.sh build/$(PRESET) $(package)/stage/$@
 wheel: build
-	@$(staged) carry && tools/package/wheel.py $(package)/stage $(package)
+	@rm -f $(package)/hexad-*.whl
+	@$(staged) carry && tools/package/wheel.py $(package)/stage/$@ $(package)
 
 tarball: build
-	@$(staged) carry && tools/package/tarball.sh $(package)/stage $(package)
+	@$(staged) carry && tools/package/tarball.sh $(package)/stage/$@ $(package)
 
 deb: build
-	@$(staged) depend && tools/package/deb.sh $(package)/stage $(package)
+	@$(staged) depend && tools/package/deb.sh $(package)/stage/$@ $(package)
 
 # All of them, and the Dockerfile, in a bare Debian 12 as an ordinary user: a line each. As root. FORMS="wheel deb": of
 # these alone.

@@ -16,6 +16,7 @@
 #include "app/inference/libtorch.hpp"
 #include "app/inference/open_files.hpp"
 #include "app/plan/check.hpp"
+#include "app/plan/memory_plan.hpp"
 #include "app/presses.hpp"
 #include "app/report/report.hpp"
 #include "compat/compat.hpp"

@@ -97,11 +97,12 @@ nlohmann::ordered_json without_contents(nlohmann::ordered_json identity) {
 }
 
 // The checkpoint that the run would go on from, as far as its sizes tell: whole, of this model and these data, at a
-// step that the schedule has. `cut`: `data` are the first rows alone.
+// step that the schedule has. `cut`: `data` may be the first rows alone.
 template <typename Data>
 void check_resume(StartFindings& found, Data& data, bool cut) {
   const config::CheckpointingConfig& saving = found.run.checkpointing;
   std::error_code unreadable;
+  cut = cut && data.train().size >= kRows;  // each that is cut has at least as many left
   if (!saving.enabled || !found.start.resumes.value_or(saving.resume_if_exists)) return;
   if (!std::filesystem::is_directory(saving.checkpoint_dir, unreadable)) return;
   try {

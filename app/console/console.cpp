@@ -118,11 +118,15 @@ void RunConsole::step(int64_t step, const Metrics& train, const Metrics& timing,
   ++steps_done_;
   reward_.add(train, "reward");
   const StepText text = step_text(step, last_step_, train, timing, rates, estimate_.left_s(now));
+  const std::string time = text.time + text.parts;
   const Mark head{text.head, Style::bold};
-  const bool fits = text::text_width(text.metrics + text.time) <= output_.width();
-  if (!output_.is_terminal() || fits) return put_line(text.metrics + text.time, {head, {text.time, Style::dim}});
+  const size_t width = output_.width();
+  const bool fits = text::text_width(text.metrics + time) <= width;
+  if (!output_.is_terminal() || fits) return put_line(text.metrics + time, {head, {time, Style::dim}});
   put_line(text.metrics, {head});
-  const std::string cut = text::cut_to_width(text.time, output_.width());
+  constexpr size_t kWorthwhile = 20;  // columns of the parts
+  const bool has_room = text::text_width(text.time) + kWorthwhile <= width;
+  const std::string cut = text::cut_to_width(has_room ? time : text.time, width);
   if (!cut.empty()) put_line(cut, {{cut, Style::dim}});
 }
 

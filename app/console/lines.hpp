@@ -25,12 +25,12 @@ struct Line {
   std::vector<Mark> marks = {};
 };
 
-// "step 12/200  reward 0.412  loss 0.013  grad 1.5  mismatch 1.01  length 3.2" and "  time 3.20 s  (generation 55%,
-// training 30%)  1,340 tok/s  12 min left": metrics of the step (grad: grad_norm, mismatch: token_mult_prob_error), and
-// the parts of its time, largest first.
+// "step 12/200  reward 0.412  loss 0.013  grad 1.5  mismatch 1.01  length 3.2", "  time 3.20 s  1,340 tok/s  12 min
+// left" and "  (generation 55%, policy_training 30%)": metrics of the step (grad: grad_norm, mismatch:
+// token_mult_prob_error), its time and what is left, and the parts of its time, largest first.
 struct StepText {
-  std::string metrics, time;
   std::string head;  // "step 12/200"
+  std::string metrics, time, parts;
 };
 StepText step_text(int64_t step, int64_t last_step, const Metrics& train, const Metrics& timing, const Metrics& rates,
                    std::optional<double> left_s);

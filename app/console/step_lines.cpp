@@ -58,10 +58,10 @@ StepText step_text(int64_t step, int64_t last_step, const Metrics& train, const 
                  field(train, "token_mult_prob_error", "mismatch", "{:.4f}") +
                  field(train, "mean_gen_tokens_per_sample", "length", "{:.1f}");
   text.time = field(timing, "total_step_time", "time", "{:.2f} s");
-  if (total > 0) text.time += fmt::format("  ({})", breakdown(timing, total));
   if (const auto rate = rates.find("tokens_per_sec"); rate != rates.end())
     text.time += fmt::format("  {} tok/s", grouped(std::llround(rate->second)));
   if (left_s && step < last_step) text.time += fmt::format("  {} left", duration_text(*left_s));
+  if (total > 0) text.parts = fmt::format("  ({})", breakdown(timing, total));
   return text;
 }
 

@@ -54,14 +54,14 @@ struct Model : Rewards {
   int64_t asked = 0;
 };
 
-rollout::Conversation answered(const data::Datum& prompt, const rollout::ModelText& text) {
-  rollout::Conversation conversation(prompt, prompt.index);
-  const std::vector<int64_t> ids = text.tools().encode(prompt.answer);
+rollout::Conversation answered(const data::SharedDatum& prompt, const rollout::ModelText& text) {
+  rollout::Conversation conversation(prompt, prompt->index);
+  const std::vector<int64_t> ids = text.tools().encode(prompt->answer);
   const std::vector<int32_t> tokens(ids.begin(), ids.end());
   const std::vector<float> logprobs(tokens.size());
   const std::vector<int32_t> versions(tokens.size());
   conversation.add_response({tokens, logprobs, versions}, text);
-  conversation.response = conversation.text = prompt.answer;  // to the byte, whatever the tokenizer makes of it
+  conversation.response = conversation.text = prompt->answer;  // to the byte, whatever the tokenizer makes of it
   conversation.ended = true;
   return conversation;
 }
@@ -81,9 +81,9 @@ std::vector<Scored> scored(const rollout::Rollout& rollout) {
 
 Scorer expected_answers(const ScoredRun& run) {
   require_rewards(run.config);
-  return [run, rewards = std::make_shared<Rewards>(run)](std::span<const data::Datum* const> prompts) {
+  return [run, rewards = std::make_shared<Rewards>(run)](std::span<const data::SharedDatum> prompts) {
     std::vector<rollout::Conversation> conversations;
-    for (const data::Datum* prompt : prompts) conversations.push_back(answered(*prompt, run.text));
+    for (const data::SharedDatum& prompt : prompts) conversations.push_back(answered(prompt, run.text));
     std::vector<rollout::Conversation*> all;
     for (rollout::Conversation& each : conversations) all.push_back(&each);
     rollout::score(all, rewards->environments, /*step=*/0);
@@ -97,7 +97,7 @@ Scorer expected_answers(const ScoredRun& run) {
 
 Scorer generated_answers(const ScoredRun& run, const std::string& program, cluster::Spawner* spawner) {
   require_rewards(run.config);
-  return [run, model = std::make_shared<Model>(run, program, spawner)](std::span<const data::Datum* const> prompts) {
+  return [run, model = std::make_shared<Model>(run, program, spawner)](std::span<const data::SharedDatum> prompts) {
     const rollout::Plan plan{.sampling = model->sampling,
                              .prompts = static_cast<int64_t>(prompts.size()),
                              .samples = 1,

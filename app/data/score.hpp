@@ -23,7 +23,7 @@ struct Scored {
 };
 
 // Of each prompt one response with its reward. Throws the Error that a step of the run would end with.
-using Scorer = std::function<std::vector<Scored>(std::span<const data::Datum* const> prompts)>;
+using Scorer = std::function<std::vector<Scored>(std::span<const data::SharedDatum> prompts)>;
 
 // Borrowed, as long as the scorer that is made of it lives.
 struct ScoredRun {

@@ -52,9 +52,9 @@ class ScoredRows {
     if (rows_.size() >= kAtOnce) flush();
   }
   void flush() {
-    std::vector<const data::Datum*> prompts;
+    std::vector<data::SharedDatum> prompts;
     for (const ShownRow& row : rows_)
-      if (is_scored(row)) prompts.push_back(&*row.prompt);
+      if (is_scored(row)) prompts.push_back(row.prompt);
     std::vector<Scored> scores = prompts.empty() ? std::vector<Scored>() : score_(prompts);
     auto next = scores.begin();
     for (ShownRow& row : rows_) {

@@ -58,7 +58,7 @@ ShownRow DataView::processed(const data::Record& record, const data::ProcessorOp
   data::Datum datum = data::process(record, 0, "", options, tools_);
   fits = datum.loss_multiplier != 0;
   row.expected = datum.answer;
-  if (is_prompt(options)) row.prompt = datum;
+  if (is_prompt(options)) row.prompt = std::make_shared<const data::Datum>(datum);
   row.shown = shown_text(std::move(datum));
   return row;
 }

@@ -26,10 +26,10 @@ struct ShownRow {
   ShownText shown;
   ShownText rejected;  // of a pair: its worse side, `shown` being the better
   bool is_pair = false;
-  std::string expected;                    // the answer that a reward compares with; "": none
-  std::string dropped;                     // why it teaches nothing; "": it does
-  std::optional<data::Datum> prompt = {};  // of a row that is answered in a rollout
-  std::optional<Scored> score = {};        // where rewards are asked for
+  std::string expected;              // the answer that a reward compares with; "": none
+  std::string dropped;               // why it teaches nothing; "": it does
+  data::SharedDatum prompt = {};     // of a row that is answered in a rollout; else null
+  std::optional<Scored> score = {};  // where rewards are asked for
 
   // Tokens of the longer side.
   int64_t length() const;

@@ -72,12 +72,6 @@ class Saved {
   std::string failure_;
 };
 
-std::vector<std::string> environments_of(const std::vector<data::Datum>& prompts) {
-  std::set<std::string> names;
-  for (const data::Datum& prompt : prompts) names.insert(prompt.env_name);
-  return {names.begin(), names.end()};
-}
-
 // The samples of one prompt that were scored: another says nothing about the model.
 std::vector<Vote> votes_of(const rollout::Rollout& rollout, int64_t begin, int64_t end) {
   const auto rewards = rollout.batch.at("rewards").span<float>();
@@ -155,14 +149,14 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   const rollout::ModelText text = rollout::load_model_text(model_dir, run.policy.tokenizer);
   const rollout::LoadedPrompts loaded = rollout::evaluation_prompts(run, text.tools());
   for (const std::string& line : loaded.formats) console.line(line);
-  const std::vector<data::Datum>& prompts = loaded.validation;
+  const rollout::PromptSet& prompts = loaded.validation;
   plugin::Registry plugins(algorithm::plugin_options(resolved.root), nullptr);
+  const std::vector<std::string> names(prompts.environments.begin(), prompts.environments.end());
   const rollout::Environments environments =
-      rollout::make_environments(run.env, environments_of(prompts), {plugins, algorithm::locator(resolved.root)});
-  std::vector<std::string> notes = rollout::missing_answers(loaded.validation_answers, environments);
+      rollout::make_environments(run.env, names, {plugins, algorithm::locator(resolved.root)});
+  std::vector<std::string> notes = rollout::missing_answers(prompts.answers, environments);
   notes.insert(notes.begin(), loaded.notes.begin(), loaded.notes.end());
-  notes.push_back(
-      data::too_long_notice(data::contents_of(prompts), "prompts", rollout::input_limit(run) - 1, /*scored=*/true));
+  notes.push_back(data::too_long_notice(prompts.contents, "prompts", rollout::input_limit(run) - 1, /*scored=*/true));
   for (const std::string& line : notes)
     if (!line.empty()) console.line("note: " + line);
   std::optional<Saved> saved;
@@ -178,11 +172,10 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
 
   Evaluation result;
   Means means;
-  const auto all = static_cast<int64_t>(prompts.size());
+  const int64_t all = prompts.prompts.size();
   const int64_t at_once = run.eval.num_prompts_per_step > 0 ? run.eval.num_prompts_per_step : all;
   for (int64_t begin = 0; begin < all; begin += at_once) {
-    std::vector<const data::Datum*> part;
-    for (int64_t i = begin; i < std::min(all, begin + at_once); ++i) part.push_back(&prompts[static_cast<size_t>(i)]);
+    const std::vector<data::SharedDatum> part = prompts.draw(begin, at_once);
     // How many are drawn together changes no sample.
     const rollout::Plan plan{sampling,
                              all,

@@ -72,20 +72,21 @@ config::Loaded with(const config::Loaded& loaded, const Candidate& candidate) {
   return changed;
 }
 
-std::optional<int64_t> worst_of(const config::Loaded& loaded, std::optional<int64_t> room) {
+std::optional<int64_t> bytes_of(const config::Loaded& loaded, std::optional<int64_t> room, Of of) {
   const MemoryPlan plan = memory_plan(loaded, room);
+  if (of == Of::held) return plan.held.unknown.empty() ? std::optional(plan.held.sum()) : std::nullopt;
   const Phase* worst = plan.worst();
   return worst ? std::optional(worst->sum()) : std::nullopt;
 }
 
 }  // namespace
 
-std::vector<Saving> best_savings(const config::Loaded& given, std::optional<int64_t> room, size_t most) {
+std::vector<Saving> best_savings(const config::Loaded& given, std::optional<int64_t> room, size_t most, Of of) {
   config::Loaded loaded = given;
   for (config::Chosen* chosen : {&loaded.selection.backend, &loaded.selection.generator, &loaded.selection.loss})
     chosen->library = nullptr;
   for (config::Chosen& environment : loaded.selection.environments) environment.library = nullptr;
-  const std::optional<int64_t> before = worst_of(loaded, room);
+  const std::optional<int64_t> before = bytes_of(loaded, room, of);
   if (!before) return {};
   std::vector<Candidate> candidates;
   add_stated(loaded, loaded.selection.backend, candidates);
@@ -95,7 +96,7 @@ std::vector<Saving> best_savings(const config::Loaded& given, std::optional<int6
   std::vector<Saving> savings;
   for (const Candidate& candidate : candidates) {
     const config::Loaded changed = with(loaded, candidate);
-    const std::optional<int64_t> after = worst_of(changed, room);
+    const std::optional<int64_t> after = bytes_of(changed, room, of);
     if (!after || *after >= *before || errors_of(changed) > wrong) continue;
     savings.push_back({candidate.key, candidate.value.to_json().dump(), *before - *after});
     if (candidate.value.is_string()) savings.back().value = candidate.value.as_string();

@@ -21,8 +21,8 @@ std::string parts_text(const std::vector<Part>& parts) {
   return joined(texts);
 }
 
-std::string helping(const config::Loaded& loaded, std::optional<int64_t> room) {
-  const std::string keys = text_of(best_savings(loaded, room));
+std::string helping(const config::Loaded& loaded, std::optional<int64_t> room, Of of) {
+  const std::string keys = text_of(best_savings(loaded, room, 3, of));
   return keys.empty() ? "no key that is known here helps: take a smaller model or more ranks"
                       : fmt::format("what helps most: {}", keys);
 }
@@ -34,7 +34,7 @@ std::vector<config::Problem> check_memory(const config::Loaded& given, const Roo
   const config::Loaded loaded = on_device(given, room.on_cards);
   const MemoryPlan plan = memory_plan(loaded, room.bytes);
   const Phase* worst = plan.worst();
-  const bool refused = plan.held.sum() > *room.bytes;
+  const bool refused = room.is_meant && plan.held.sum() > *room.bytes;
   if (!refused && (!worst || worst->sum() <= *room.bytes)) return {};
   const std::string what =
       refused ? fmt::format("a rank that trains would hold {} before it computes anything ({}), and {}",
@@ -43,7 +43,8 @@ std::vector<config::Problem> check_memory(const config::Loaded& given, const Roo
                             parts_text(worst->parts), room.what);
   return {{refused ? config::Problem::Severity::error : config::Problem::Severity::notice,
            loaded.root.nearest(kKey).location(), kKey,
-           fmt::format("{}; {} (`hexad plan` has it in parts)", what, helping(loaded, room.bytes))}};
+           fmt::format("{}; {} (`hexad plan` has it in parts)", what,
+                       helping(loaded, room.bytes, refused ? Of::held : Of::worst_phase))}};
 }
 
 bool is_out_of_memory(const std::string& message) {
@@ -56,7 +57,7 @@ bool is_out_of_memory(const std::string& message) {
 std::string with_advice(const std::string& message, const yaml::Node& root, const Room& room) {
   if (!is_out_of_memory(message)) return message;
   return fmt::format("{}\nout of memory: {}", message,
-                     helping(on_device(loaded_again(root), room.on_cards), room.bytes));
+                     helping(on_device(loaded_again(root), room.on_cards), room.bytes, Of::worst_phase));
 }
 
 }  // namespace hexad::plan

@@ -8,8 +8,8 @@
 
 namespace hexad::plan {
 
-// An error where what a rank holds through the whole run exceeds the room, a notice where the largest phase does; each
-// with what is needed, what is there and the keys that help most. Nothing where either is not known.
+// An error where what a rank holds through the whole run exceeds a room that is meant, a notice where the largest phase
+// does; each with what is needed, what is there and the keys that help most. Nothing where either is not known.
 std::vector<config::Problem> check_memory(const config::Loaded& loaded, const Room& room);
 
 // Whether a run ended for want of memory, by what its error says: CUDA's words, LibTorch's of a host, std::bad_alloc's.

@@ -56,9 +56,12 @@ Room room_of(const yaml::Node& root, const std::filesystem::path& fs_root, const
 
 Room room_here(const yaml::Node& root) {
   const std::string device = device_of(root);
-  if (device == "cpu" || (device == "auto" && doctor::this_build("").cuda.empty())) return room_of(root, "/", nullptr);
-  const doctor::Driver driver = doctor::ask_driver();
-  return room_of(root, "/", device == "auto" && driver.cards.empty() ? nullptr : &driver);
+  if (device == "cpu") return room_of(root, "/", nullptr);
+  doctor::Driver driver;
+  if (device != "auto" || !doctor::this_build("").cuda.empty()) driver = doctor::ask_driver();
+  Room room = room_of(root, "/", device == "auto" && driver.cards.empty() ? nullptr : &driver);
+  room.is_meant = device != "auto" || room.on_cards;
+  return room;
 }
 
 Room room_elsewhere(const yaml::Node& root, int64_t bytes) {

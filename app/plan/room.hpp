@@ -13,7 +13,9 @@ namespace hexad::plan {
 struct Room {
   bool on_cards = false;         // of cards; else of the host, whose CPUs compute
   std::optional<int64_t> bytes;  // of a rank; absent: not known here
-  std::string what;              // "a card has 79.6 GiB", "each of 4 ranks has 7.8 GiB of this host's memory"
+  std::string what = "";         // "a card has 79.6 GiB", "each of 4 ranks has 7.8 GiB of this host's memory"
+  // False: of CPUs that `cluster.device: auto` would take for want of cards, where the run may be meant for others.
+  bool is_meant = true;
 };
 
 // Of the run that `root` configures, on this machine. The driver is asked where the run would use cards.

@@ -14,7 +14,7 @@ namespace hexad::plugin {
 // A directory of the search path, in order.
 struct Folder {
   std::filesystem::path path;
-  std::string origin;  // "plugins.paths", "HEXAD_PLUGIN_PATH" or "engine"
+  std::string origin;  // "plugins.paths", "HEXAD_PLUGIN_PATH", "user" or "engine"
   bool exists = false;
   bool trusted = false;  // the engine's own folder: as trusted as the program that lies beside it
   size_t manifests = 0;
@@ -41,8 +41,9 @@ struct Discovery {
   std::vector<Candidate> candidates;  // by folder, then by file name
 };
 
-// plugins.paths in order, HEXAD_PLUGIN_PATH (":"-separated; ignored in set-uid programs), then the engine's own
-// <program's directory>/../lib/hexad/plugins and the same with /1. Relative entries count from the working directory.
+// plugins.paths in order, HEXAD_PLUGIN_PATH (":"-separated), the user's own $XDG_DATA_HOME/hexad/plugins (default
+// ~/.local/share/hexad/plugins; set-uid programs ignore both), then the engine's own <program's
+// directory>/../lib/hexad/plugins and the same with /1. Relative entries count from the working directory.
 std::vector<Folder> search_path(const Options& options);
 
 // Reads every manifest of the search path. Never throws for what it finds.

@@ -2,11 +2,11 @@
 
 namespace hexad::rollout {
 
-Conversation::Conversation(const data::Datum& prompt, int64_t group)
-    : prompt(&prompt),
+Conversation::Conversation(data::SharedDatum prompt, int64_t group)
+    : prompt(std::move(prompt)),
       group(group),
-      prompt_tokens(static_cast<int64_t>(prompt.token_ids.size())),
-      tokens(prompt.token_ids.begin(), prompt.token_ids.end()),
+      prompt_tokens(std::ssize(this->prompt->token_ids)),
+      tokens(this->prompt->token_ids.begin(), this->prompt->token_ids.end()),
       mask(tokens.size(), 0.0f),
       logprobs(tokens.size(), 0.0f),
       versions(tokens.size(), -1) {}

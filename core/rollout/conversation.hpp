@@ -9,7 +9,7 @@
 namespace hexad::rollout {
 
 struct Conversation {
-  Conversation(const data::Datum& prompt, int64_t group);
+  Conversation(data::SharedDatum prompt, int64_t group);
 
   // A response's tokens, behind what there is.
   struct Response {
@@ -22,7 +22,7 @@ struct Conversation {
   // What the environment said back.
   void add_reply(std::span<const int32_t> given, const std::string& content);
 
-  const data::Datum* prompt;
+  data::SharedDatum prompt;
   int64_t group = 0;  // samples of one prompt share it
   int64_t prompt_tokens = 0;
   std::vector<int32_t> tokens;    // prompt, then responses and replies in turn

@@ -1,34 +1,53 @@
 #include "core/rollout/prompts.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::rollout {
 namespace {
 
-void append(const config::RunConfig& run, const data::LoadedSet& set, const data::TextTools& tools,
-            std::vector<data::Datum>& out, std::map<std::string, Answers>& answers) {
-  const config::DatasetConfig& spec = *set.config;
-  data::ProcessorOptions options = processor_options(run, spec);
-  options.env_name = spec.env_name;
-  for (const data::Record& record : set.data.records) {
-    out.push_back(data::process(record, static_cast<int64_t>(out.size()), set.data.task_name, options, tools));
+PromptSet prompts_of(const config::RunConfig& run, const std::vector<data::LoadedSet>& sets,
+                     const data::TextTools& tools) {
+  PromptSet result;
+  std::vector<table::Lazy<data::Datum>> parts;
+  int64_t begin = 0;
+  for (const data::LoadedSet& set : sets) {
+    const config::DatasetConfig& spec = *set.config;
+    data::ProcessorOptions options = processor_options(run, spec);
+    options.env_name = spec.env_name;
+    result.environments.insert(spec.env_name);
+    parts.push_back(
+        set.data.records.map<data::Datum>([=, task = set.data.task_name](const data::Record& record, int64_t index) {
+          return data::process(record, begin + index, task, options, tools);
+        }));
+    begin += set.data.records.size();
     if (data::is_generated(spec)) continue;
-    ++answers[spec.env_name].rows;
-    answers[spec.env_name].missing += trimmed(record.answer).empty();
+    for (const data::Record& record : set.data.records.first(data::kLookedAt)) {
+      ++result.answers[spec.env_name].rows;
+      result.answers[spec.env_name].missing += trimmed(record.answer).empty();
+    }
   }
+  result.contents = data::contents_of(parts);
+  result.prompts = table::Lazy<data::Datum>::joined(std::move(parts));
+  return result;
 }
 
 LoadedPrompts load(const config::RunConfig& run, const data::TextTools& tools) {
   data::LoadedSets sets = data::load_datasets(run.data);
-  LoadedPrompts loaded;
-  loaded.notes = std::move(sets.notes);
-  loaded.formats = std::move(sets.formats);
-  for (const data::LoadedSet& set : sets.train) append(run, set, tools, loaded.train, loaded.train_answers);
-  for (const data::LoadedSet& set : sets.validation)
-    append(run, set, tools, loaded.validation, loaded.validation_answers);
-  if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no prompts");
+  LoadedPrompts loaded{prompts_of(run, sets.train, tools), prompts_of(run, sets.validation, tools),
+                       std::move(sets.notes), std::move(sets.formats)};
+  if (loaded.train.prompts.empty()) fail(ErrorKind::data, "data.train has no prompts");
   return loaded;
+}
+
+std::vector<data::SharedDatum> drawn(const table::Lazy<data::Datum>& prompts, std::span<const int64_t> indices) {
+  std::vector<data::SharedDatum> result;
+  for (data::Datum& datum : prompts.some(indices))
+    result.push_back(std::make_shared<const data::Datum>(std::move(datum)));
+  return result;
 }
 
 }  // namespace
@@ -53,17 +72,14 @@ data::ProcessorOptions processor_options(const config::RunConfig& run, const con
 Prompts::Prompts(const config::RunConfig& run, const data::TextTools& tools) : Prompts(run, load(run, tools)) {}
 
 Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
-    : train_(std::move(loaded.train)),
-      validation_(std::move(loaded.validation)),
-      answers_(std::move(loaded.train_answers)),
-      notes_(std::move(loaded.notes)),
-      formats_(std::move(loaded.formats)),
-      contents_(data::contents_of(train_)),
-      loader_(static_cast<int64_t>(train_.size()),
+    : loaded_(std::move(loaded)),
+      answers_(loaded_.train.answers),
+      too_long_(loaded_.train.contents, input_limit(run) - 1),
+      loader_(loaded_.train.prompts.size(),
               {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
                run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
       max_epochs_(run.grpo.max_num_epochs) {
-  for (const auto& [name, of_rows] : loaded.validation_answers) {
+  for (const auto& [name, of_rows] : loaded_.validation.answers) {
     answers_[name].rows += of_rows.rows;
     answers_[name].missing += of_rows.missing;
   }
@@ -71,9 +87,7 @@ Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
 
 LoadedPrompts evaluation_prompts(const config::RunConfig& run, const data::TextTools& tools) {
   LoadedPrompts loaded = load(run, tools);
-  if (!loaded.validation.empty()) return loaded;
-  std::swap(loaded.train, loaded.validation);
-  std::swap(loaded.train_answers, loaded.validation_answers);
+  if (loaded.validation.prompts.empty()) std::swap(loaded.train, loaded.validation);
   return loaded;
 }
 
@@ -89,12 +103,18 @@ std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, co
   return lines;
 }
 
-std::vector<const data::Datum*> Prompts::next() {
+std::vector<data::SharedDatum> PromptSet::draw(int64_t begin, int64_t count) const {
+  std::vector<int64_t> indices(static_cast<size_t>(std::min(count, prompts.size() - begin)));
+  std::iota(indices.begin(), indices.end(), begin);
+  return drawn(prompts, indices);
+}
+
+std::vector<data::SharedDatum> Prompts::next() {
   std::optional<std::vector<int64_t>> indices = loader_.next();
   if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
   if (!indices || loader_.epoch() >= max_epochs_) return {};
-  std::vector<const data::Datum*> prompts;
-  for (const int64_t index : *indices) prompts.push_back(&train_[index]);
+  std::vector<data::SharedDatum> prompts = drawn(loaded_.train.prompts, *indices);
+  for (const data::SharedDatum& prompt : prompts) too_long_.see(*prompt);
   return prompts;
 }
 

@@ -1,6 +1,7 @@
-// The prompts of a run: training ones in their order, validation ones, ready as token ids.
+// The prompts of a run: training ones in their order, validation ones. They become token ids when they are drawn.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ int64_t input_limit(const config::RunConfig& run);
 // Error(data) for prompt files.
 data::ProcessorOptions processor_options(const config::RunConfig& run, const config::DatasetConfig& spec);
 
-// Rows that were read for one environment, and those of them that have no answer.
+// Rows that were looked at for one environment, and those of them that have no answer.
 struct Answers {
   int64_t rows = 0, missing = 0;
 };
@@ -29,27 +30,35 @@ struct Answers {
 using AnswersByEnvironment = std::map<std::string, Answers>;
 
 // What the datasets of a run come to.
+struct PromptSet {
+  table::Lazy<data::Datum> prompts;
+  data::Contents contents;
+  std::set<std::string> environments;  // that they name
+  AnswersByEnvironment answers;
+
+  // The prompts from `begin` on, at most so many.
+  std::vector<data::SharedDatum> draw(int64_t begin, int64_t count) const;
+};
 struct LoadedPrompts {
-  std::vector<data::Datum> train, validation;
-  AnswersByEnvironment train_answers, validation_answers;
+  PromptSet train, validation;
   std::vector<std::string> notes;    // lines about what is left out of validation
   std::vector<std::string> formats;  // lines about formats that columns told
 };
 
 class Prompts {
  public:
-  // Loads every dataset of data.train and data.validation and processes its records. Throws Error(data) naming
-  // file:line.
+  // Opens every dataset of data.train and data.validation, and looks at its first records; `tools` borrows what it is
+  // made of. Throws Error(data) naming file:line, as next() does of a row that nobody has looked at.
   Prompts(const config::RunConfig& run, const data::TextTools& tools);
 
   // The next `num_prompts_per_step` prompts; goes on into the next epoch. Empty once max_num_epochs are through.
-  std::vector<const data::Datum*> next();
-  const std::vector<data::Datum>& validation() const { return validation_; }
-  const data::Contents& train() const { return contents_; }  // the training prompts as a whole
-  data::Contents validated() const { return data::contents_of(validation_); }
+  std::vector<data::SharedDatum> next();
+  data::DrawnTooLong& too_long() { return too_long_; }  // of what next() gave
+  const PromptSet& validation() const { return loaded_.validation; }
+  const data::Contents& train() const { return loaded_.train.contents; }  // the training prompts as a whole
   const AnswersByEnvironment& answers() const { return answers_; }
-  const std::vector<std::string>& notes() const { return notes_; }
-  const std::vector<std::string>& formats() const { return formats_; }
+  const std::vector<std::string>& notes() const { return loaded_.notes; }
+  const std::vector<std::string>& formats() const { return loaded_.formats; }
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   int64_t epoch() const { return loader_.epoch(); }
 
@@ -59,10 +68,9 @@ class Prompts {
  private:
   Prompts(const config::RunConfig& run, LoadedPrompts loaded);
 
-  std::vector<data::Datum> train_, validation_;
+  LoadedPrompts loaded_;
   AnswersByEnvironment answers_;  // of both
-  std::vector<std::string> notes_, formats_;
-  data::Contents contents_;
+  data::DrawnTooLong too_long_;
   data::DataLoader loader_;
   int64_t max_epochs_;
 };

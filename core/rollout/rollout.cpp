@@ -62,7 +62,7 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
 }
 
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
-                    const std::vector<const data::Datum*>& prompts, const Plan& plan) {
+                    const std::vector<data::SharedDatum>& prompts, const Plan& plan) {
   const auto all = static_cast<int64_t>(prompts.size());
   const int64_t at_once = plan.at_once > 0 ? plan.at_once : std::max<int64_t>(all, 1);
   std::vector<Conversation> conversations;

@@ -44,7 +44,7 @@ struct Rollout {
   // invalid u8 (1: has no reward, counts nowhere), prompt_length i64, truncated u8.
   data::Batch batch;
   std::vector<std::string> responses;                    // [B] all behind the prompt
-  std::vector<const data::Datum*> prompts;               // [B]
+  std::vector<data::SharedDatum> prompts;                // [B]
   std::vector<std::optional<std::string>> answers;       // [B] as Conversation::answer
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // the engine's own, NeMo-RL's names
@@ -84,6 +84,6 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
 // reply (the sample counts as truncated then).
 // Throws Error(worker) when no sample could be scored, and Interrupted.
 Rollout run_rollout(Generation& generation, const Environments& environments, const ModelText& text,
-                    const std::vector<const data::Datum*>& prompts, const Plan& plan);
+                    const std::vector<data::SharedDatum>& prompts, const Plan& plan);
 
 }  // namespace hexad::rollout

@@ -31,12 +31,11 @@ Request request_of(const Plan& plan, int64_t row, int64_t turn, std::span<const 
 
 }  // namespace
 
-Turns::Turns(const std::vector<const data::Datum*>& prompts, const Plan& plan, int64_t first)
+Turns::Turns(const std::vector<data::SharedDatum>& prompts, const Plan& plan, int64_t first)
     : first_row_(first * plan.samples) {
   check_imposed(plan);
   for (size_t p = 0; p < prompts.size(); ++p) {
-    for (int64_t g = 0; g < plan.samples; ++g)
-      conversations_.emplace_back(*prompts[p], first + static_cast<int64_t>(p));
+    for (int64_t g = 0; g < plan.samples; ++g) conversations_.emplace_back(prompts[p], first + static_cast<int64_t>(p));
   }
   row_of_columns_.resize(conversations_.size());
 }

@@ -11,8 +11,8 @@ namespace hexad::rollout {
 // again.
 class Turns {
  public:
-  // `plan.samples` of each prompt. The first prompt stands at place `first` of the plan's rollout. Borrows the prompts.
-  Turns(const std::vector<const data::Datum*>& prompts, const Plan& plan, int64_t first = 0);
+  // `plan.samples` of each prompt. The first prompt stands at place `first` of the plan's rollout. Shares the prompts.
+  Turns(const std::vector<data::SharedDatum>& prompts, const Plan& plan, int64_t first = 0);
 
   // Those of the next turn, of the samples that go on; none: all have ended, or had plan.turns responses. The prompts
   // are borrowed until the responses are added.

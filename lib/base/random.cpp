@@ -1,5 +1,7 @@
 #include "lib/base/random.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 #include <string_view>
@@ -24,9 +26,10 @@ uint64_t CounterRandom::at(uint64_t position) const {
 }
 
 uint64_t CounterRandom::below(uint64_t bound) {
-  // Numbers under `threshold` would make the small remainders likelier.
-  const uint64_t threshold = (0 - bound) % bound;
   uint64_t number = next();
+  if (number >= bound) return number % bound;
+  // Numbers under `threshold`, which is below `bound`, would make the small remainders likelier.
+  const uint64_t threshold = (0 - bound) % bound;
   while (number < threshold) number = next();
   return number % bound;
 }
@@ -35,7 +38,16 @@ std::vector<int64_t> random_permutation(int64_t count, uint64_t seed, uint64_t s
   std::vector<int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   CounterRandom random(seed, stream);
-  for (int64_t i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+  constexpr int64_t kAhead = 64;  // swaps whose places are drawn at once, so that memory is fetched meanwhile
+  std::array<uint64_t, kAhead> places;
+  for (int64_t last = count - 1; last > 0; last -= kAhead) {
+    const int64_t swaps = std::min(last, kAhead);
+    for (int64_t k = 0; k < swaps; ++k) {
+      places[k] = random.below(last - k + 1);
+      __builtin_prefetch(&order[places[k]], 1);
+    }
+    for (int64_t k = 0; k < swaps; ++k) std::swap(order[last - k], order[places[k]]);
+  }
   return order;
 }
 

@@ -117,7 +117,8 @@ Site require(const fs::path& ours, const elf::Links& links, const Wheel& wheel, 
   if (!site) {
     std::vector<std::string> searched;
     for (const fs::path& each : sites) searched.push_back(each.string());
-    fail(ErrorKind::config, "{} {}, which this Hexad is built with, is not in {}: `hexad setup` fetches it", wheel.name,
+    fail(ErrorKind::config,
+         "{0} {1}, which this Hexad is built with, is not in {2}: pip install {0}=={1}, or `hexad setup`", wheel.name,
          wheel.version, searched.empty() ? "any folder" : joined(searched));
   }
   if (!is_version(wheel, site->version))

@@ -1,6 +1,7 @@
 #include "lib/table/rows.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "lib/base/error.hpp"
 #include "lib/table/arrow_rows.hpp"
@@ -54,13 +55,6 @@ std::unique_ptr<Rows> open(const fs::path& path, const std::string& split) {
   for (const fs::path& file : files_of_split(path, split)) parts.push_back(open_one(file, budget));
   if (parts.size() == 1) return std::move(parts.front());
   return std::make_unique<JoinedRows>(std::move(parts));
-}
-
-std::vector<Row> read(const fs::path& path, const std::string& split, int64_t most) {
-  const auto source = open(path, split);
-  std::vector<Row> rows;
-  for (int64_t i = 0, count = std::min(most, source->size()); i < count; ++i) rows.push_back(source->row(i));
-  return rows;
 }
 
 }  // namespace hexad::table

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lib/table/row.hpp"
 
@@ -28,8 +27,5 @@ std::unique_ptr<Rows> open_file(const std::filesystem::path& file);
 
 // The rows of a local data set: a file, or the files of `split` in a folder (folder.hpp), one after the other.
 std::unique_ptr<Rows> open(const std::filesystem::path& path, const std::string& split);
-
-// The first `most` of them.
-std::vector<Row> read(const std::filesystem::path& path, const std::string& split, int64_t most);
 
 }  // namespace hexad::table

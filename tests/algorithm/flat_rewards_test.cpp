@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/borrowed.hpp"
+
 using namespace hexad;
 using algorithm::FlatRewards;
 
@@ -21,7 +23,7 @@ struct Judged {
     rollout.batch.set("invalid", data::Tensor::of<uint8_t>({0, 0, 0}), data::Axis::sample);
     rollout.responses = {"It is 4", "It is five", "6"};
     rollout.answers = {std::nullopt, "5", "6"};
-    rollout.prompts.assign(3, &prompt);
+    rollout.prompts.assign(3, test_support::borrowed(prompt));
   }
   // A sample that is filtered has one all the same.
   void give_advantages(float second, float third) {
@@ -33,7 +35,7 @@ struct Judged {
 
 // What is said after each of these steps; "" is nothing.
 std::vector<std::string> said_of(Judged judged, const std::vector<bool>& steps) {
-  judged.rollout.prompts.assign(3, &judged.prompt);
+  judged.rollout.prompts.assign(3, test_support::borrowed(judged.prompt));
   FlatRewards flat;
   std::vector<std::string> said;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -84,7 +86,7 @@ TEST_CASE("one environment of several whose rewards are flat is told of once it 
   Judged judged({1, 1, 1});
   data::Datum other = judged.prompt;
   other.env_name = "code", other.text = "Sort.";
-  judged.rollout.prompts = {&judged.prompt, &judged.prompt, &other};
+  judged.rollout.prompts[2] = test_support::borrowed(other);
   FlatRewards flat;
   std::vector<std::string> said;
   for (int64_t step = 1; step <= 12; ++step) {  // math varies, a third of each batch is code

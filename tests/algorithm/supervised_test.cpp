@@ -180,6 +180,29 @@ TEST_CASE("sft: conversations in which the assistant says nothing are told of, a
   CHECK(error_of([&] { without_answers(question + answered); }) == "(no error)");
 }
 
+TEST_CASE("rows of large data are read when they are drawn: what is too long is counted in its step") {
+  for (const std::string algorithm : {"sft", "dpo", "rm"}) {
+    CAPTURE(algorithm);
+    const toy::TempDir dir;
+    const auto row = [&](const std::string& asked) {
+      return algorithm == "sft" ? Json{{"prompt", asked}, {"completion", "b"}}.dump() + "\n"
+                                : Json{{"prompt", asked}, {"chosen", "b"}, {"rejected", "c"}}.dump() + "\n";
+    };
+    std::string rows;
+    for (int64_t i = 0; i < data::kLookedAt + 1000; ++i)
+      rows += row(i == 4200 || i == 4300 || i == 4900 ? std::string(20, 'a') : "a");
+    const std::string file = dir.write("large.jsonl", rows).string();
+    const Trained run(algorithm, {"data.train={dataset_name: large, data_path: " + file + "}", "data.shuffle=false",
+                                  "policy.train_global_batch_size=600", "policy.train_micro_batch_size=300",
+                                  algorithm + ".max_num_steps=8", "policy.tokenizer.chat_template=null"});
+    CHECK(run.outcome.steps == 8);
+    CHECK(run.steps_with("train/num_too_long") == Steps{8});  // rows 4,200 to 4,799
+    CHECK(run.values("train/num_too_long") == std::vector<double>{2});
+    CHECK(run.steps.at(6).at("train/global_valid_seqs") == (algorithm == "sft" ? 600 : 1200));
+    CHECK(run.steps.at(7).at("train/global_valid_seqs") == (algorithm == "sft" ? 598 : 1196));
+  }
+}
+
 TEST_CASE("sft: epochs end, and another algorithm's checkpoint is refused") {
   CHECK(Trained("sft", {"sft.max_num_epochs=1", "sft.max_num_steps=-1"}).outcome.steps == 6);  // 48 of 8 a step
 

@@ -20,14 +20,14 @@ Datum conversation(std::vector<float> mask, float loss_multiplier = 1) {
 }
 
 Contents counted(int64_t size, int64_t too_long = 0, int64_t untrained = 0) {
-  return {size, too_long, untrained, 0, ""};
+  return {size, size, too_long, untrained, 0, ""};
 }
 
 }  // namespace
 
 TEST_CASE("samples that are too long, and conversations in which nothing trains, are counted apart") {
   const std::vector<Datum> all = {conversation({0, 1}), conversation({0, 0}), conversation({0, 0}, 0), Datum()};
-  const Contents contents = contents_of(all);
+  const Contents contents = contents_of({table::Lazy<Datum>(all)});
   CHECK(contents.size == 4);
   CHECK(contents.too_long == 1);
   CHECK(contents.untrained == 1);  // a prompt has no mask
@@ -46,7 +46,7 @@ TEST_CASE("metadata are known by their values, however their numbers are written
   const auto fingerprint = [](const nlohmann::ordered_json& metadata) {
     Datum row;
     row.metadata = metadata;
-    return contents_of(std::vector<Datum>{row}).fingerprint;
+    return contents_of({table::Lazy<Datum>({row})}).fingerprint;
   };
   const auto of = [&](const std::string& text) { return fingerprint(parse_data(text, "row")); };
   for (const char* text : {R"({"weight": 0.50, "scale": 1e5, "big": 123456789012345678901234567890})", "{}",

@@ -62,7 +62,7 @@ TEST_CASE("tools may be JSON text, as a whole or each, and nothing else") {
   const auto tools = [&](const std::string& given) {
     config.data_path =
         folder.write("chat.jsonl", R"({"messages": [{"role": "user", "content": "hi"}], "tools": )" + given + "}");
-    return load_dataset(config).train.records.at(0).tools;
+    return load_dataset(config).train.records[0].tools;
   };
   const Json wanted = Json::parse(R"([{"name": "f"}])");
   CHECK(tools(R"([{"name": "f"}])") == wanted);

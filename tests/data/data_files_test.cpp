@@ -28,10 +28,10 @@ TEST_CASE("a data set in Parquet has the records that it has as JSON lines") {
     config.output_key = "";
     return load_dataset(config).train.records;
   };
-  const std::vector<Record> wanted = load(rows / "rows.jsonl"), got = load(rows / "hub");
+  const table::Lazy<Record> wanted = load(rows / "rows.jsonl"), got = load(rows / "hub");
   REQUIRE(got.size() == 4);
   REQUIRE(wanted.size() == got.size());
-  for (size_t i = 0; i < got.size(); ++i) {
+  for (int64_t i = 0; i < got.size(); ++i) {
     CHECK(got[i].messages == wanted[i].messages);
     CHECK(got[i].metadata == wanted[i].metadata);
   }
@@ -45,7 +45,7 @@ TEST_CASE("verl's rows are conversations with the answer in an object") {
       "verl.jsonl", R"({"prompt": [{"role": "user", "content": "1+1?"}], "reward_model": {"ground_truth": "2"}})");
   config.output_key = "reward_model.ground_truth";
   config.spec = {{"chat_key", "prompt"}};
-  const Record record = load_dataset(config).train.records.at(0);
+  const Record record = load_dataset(config).train.records[0];
   CHECK(record.answer == "2");
   CHECK(record.messages == Json::parse(R"([{"role": "user", "content": "1+1?"}])"));
 }

@@ -107,7 +107,7 @@ TEST_CASE("numbers are the text that the file has, and a name with dots is a pat
   config.input_key = "q";
   const auto answer = [&](const char* key) {
     config.output_key = key;
-    return load_dataset(config).train.records.at(0).answer;
+    return load_dataset(config).train.records[0].answer;
   };
   CHECK(answer("model.truth") == "0.10");
   CHECK(answer("id") == "123456789012345678901");

@@ -22,7 +22,7 @@ std::set<std::string> questions(const Dataset& dataset) {
 }
 
 // Share of the records whose answer is the most frequent one: what the best constant answer earns.
-double best_constant_share(const std::vector<Record>& records) {
+double best_constant_share(const table::Lazy<Record>& records) {
   std::map<std::string, double> counts;
   double most = 0;
   for (const Record& record : records) most = std::max(most, ++counts[record.answer]);

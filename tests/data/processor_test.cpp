@@ -258,7 +258,7 @@ TEST_CASE("reasoning that the chat template leaves out is counted") {
   const Datum datum = process(record, 0, "chat", options, distilled);
   CHECK(datum.drops_reasoning);
   CHECK(datum.text == "<user>1+1;<assistant>2;");
-  CHECK(hidden_reasoning_notice(contents_of(std::span(&datum, 1)), "conversations") ==
+  CHECK(hidden_reasoning_notice(contents_of({table::Lazy<Datum>({datum})}), "conversations") ==
         "in 1 of 1 conversations the chat template shows nothing of an answer's reasoning, which does not train so; "
         "another one is set by policy.tokenizer.chat_template");
   CHECK(hidden_reasoning_notice(Contents(), "conversations") == "");

@@ -5,6 +5,7 @@
 #include "core/rollout/group_stream.hpp"
 #include "core/rollout/scorer.hpp"
 #include "core/rollout/turns.hpp"
+#include "tests/support/borrowed.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 
@@ -62,9 +63,9 @@ struct Fixture {
     how.max_total_tokens = 64;
     how.stop_token_ids = {kEnd};
   }
-  std::vector<const data::Datum*> prompts() const {
-    std::vector<const data::Datum*> all;
-    for (const data::Datum& datum : data) all.push_back(&datum);
+  std::vector<data::SharedDatum> prompts() const {
+    std::vector<data::SharedDatum> all;
+    for (const data::Datum& datum : data) all.push_back(test_support::borrowed(datum));
     return all;
   }
   Plan plan(int64_t turns, int64_t samples = 20) const {

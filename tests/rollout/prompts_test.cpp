@@ -53,9 +53,9 @@ TEST_CASE("prompts go on where they were left") {
   Fixture fixture(8);
   fixture.run.data.shuffle = true;
   Prompts whole = fixture.prompts(), first = fixture.prompts();
-  const auto texts = [](const std::vector<const data::Datum*>& prompts) {
+  const auto texts = [](const std::vector<data::SharedDatum>& prompts) {
     std::vector<std::string> texts;
-    for (const data::Datum* prompt : prompts) texts.push_back(prompt->text);
+    for (const data::SharedDatum& prompt : prompts) texts.push_back(prompt->text);
     return texts;
   };
   for (int i = 0; i < 3; ++i) CHECK(texts(whole.next()) == texts(first.next()));
@@ -70,7 +70,7 @@ TEST_CASE("a prompt that is too long is cut and leaves the loss, whichever bound
   SUBCASE("policy.max_total_sequence_length") { fixture.run.policy.max_total_sequence_length = 8; }
   Prompts prompts = fixture.prompts();
   for (int i = 0; i < 5; ++i) {
-    for (const data::Datum* prompt : prompts.next()) {
+    for (const data::SharedDatum& prompt : prompts.next()) {
       const bool too_long = prompt->text.size() >= std::string("<question><answer>aaaaaa").size();
       CHECK(prompt->loss_multiplier == (too_long ? 0 : 1));
       CHECK(prompt->token_ids.size() ==
@@ -108,14 +108,14 @@ TEST_CASE("validation takes what is split off and data.validation, and tells of 
   Fixture fixture(10);
   config::DatasetConfig validation = fixture.run.data.train[0];
   fixture.run.data.train[0].split_validation_size = 3;
-  CHECK(fixture.prompts().validation().size() == 3);
+  CHECK(fixture.prompts().validation().prompts.size() == 3);
   fixture.run.data.validation = {validation};
   const Prompts both = fixture.prompts();
-  CHECK(both.validation().size() == 13);
+  CHECK(both.validation().prompts.size() == 13);
   CHECK(both.notes().empty());
   fixture.run.data.validation[0].split_validation_size = 4;
   const Prompts part = fixture.prompts();
-  CHECK(part.validation().size() == 7);
+  CHECK(part.validation().prompts.size() == 7);
   REQUIRE(part.notes().size() == 1);
   CHECK(contains(part.notes()[0], "train.jsonl: of 10 rows 4 are validated on, the others are left out"));
 }

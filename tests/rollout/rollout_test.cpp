@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/support/borrowed.hpp"
 #include "tests/support/toy/program.hpp"
 #include "tests/support/toy/workers.hpp"
 
@@ -42,8 +43,8 @@ struct Fixture {
   std::vector<data::Datum> data = {prompt({1, 4, 3}), prompt({1, 3}, "b", 0), prompt({1, 4, 5, 6, 3}, "c")};
 
   Rollout run(const Sampling& how, int64_t samples = 40, uint64_t seed = 7, int64_t step = 1) {
-    std::vector<const data::Datum*> prompts;
-    for (const data::Datum& datum : data) prompts.push_back(&datum);
+    std::vector<data::SharedDatum> prompts;
+    for (const data::Datum& datum : data) prompts.push_back(test_support::borrowed(datum));
     return run_rollout(generation, environments, text, prompts, {how, 3, samples, seed, step});
   }
 };
@@ -65,7 +66,7 @@ TEST_CASE("rows hold prompt and response, masks and log-probs, the samples of a 
   int64_t ended = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const data::Datum& datum = fixture.data[i / 40];
-    CHECK(rollout.prompts[i] == &datum);
+    CHECK(rollout.prompts[i].get() == &datum);
     const int64_t prompt_length = batch.row<int64_t>("prompt_length", i)[0];
     REQUIRE(prompt_length == static_cast<int64_t>(datum.token_ids.size()));
     const auto tokens = batch.row<int64_t>("input_ids", i);
@@ -117,8 +118,8 @@ TEST_CASE("several workers draw what one draws") {
   cluster::WorkerGroup two(&spawner, options);
   toy::start_all(two);
   Generation generation(two);
-  std::vector<const data::Datum*> prompts;
-  for (const data::Datum& datum : fixture.data) prompts.push_back(&datum);
+  std::vector<data::SharedDatum> prompts;
+  for (const data::Datum& datum : fixture.data) prompts.push_back(test_support::borrowed(datum));
   const Sampling how = sampling();
   const Rollout rollout = run_rollout(generation, fixture.environments, fixture.text, prompts, {how, 3, 40, 7, 1});
   CHECK(ids(rollout) == ids(fixture.run(sampling())));

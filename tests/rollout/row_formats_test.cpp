@@ -46,7 +46,7 @@ TEST_CASE("rows of TRL's formats become TRL's token ids") {
     const config::DatasetConfig config = dataset(wanted.at("row"), use);
     const data::DatasetSplit split = data::load_dataset(config);
     CHECK(!split.train.format.empty());
-    const data::Record& record = split.train.records.at(0);
+    const data::Record& record = split.train.records[0];
     data::ProcessorOptions options;
     options.processor = config.processor;
     options.add_generation_prompt = true;  // as TRL has it: what is written before an answer is none

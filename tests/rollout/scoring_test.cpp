@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/borrowed.hpp"
+
 using namespace hexad;
 using namespace hexad::rollout;
 
@@ -32,7 +34,7 @@ struct Fixture {
       prompts.back().token_ids = {1, 2};
       prompts.back().env_name = name;
     }
-    for (const data::Datum& prompt : prompts) conversations.emplace_back(prompt, 0);
+    for (const data::Datum& prompt : prompts) conversations.emplace_back(test_support::borrowed(prompt), 0);
     for (Conversation& conversation : conversations) {
       conversation.tokens = {1, 2, 3};
       conversation.response_at = 2;

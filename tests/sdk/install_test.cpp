@@ -21,6 +21,7 @@ const std::vector<std::string>& expected() {
       "lib/cmake/HexadSDK/HexadPlugin.cmake",
       "lib/cmake/HexadSDK/HexadSDKConfig.cmake",
       "lib/cmake/HexadSDK/HexadSDKConfigVersion.cmake",
+      "lib/cmake/HexadSDK/arc4random.cpp",
       "lib/cmake/HexadSDK/check.map",
       "lib/cmake/HexadSDK/plugin.map",
       "lib/cmake/HexadSDK/write_manifest.cmake",

@@ -13,6 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v patchelf > /dev/null || { echo "package: needs patchelf: tools/setup.sh --package" >&2; exit 2; }
 
 rm -rf "$dest"
+mkdir -p "$(dirname "$dest")"
 cmake --install "$build" --prefix "$dest" > /dev/null
 mkdir -p "$dest/share/doc/hexad"
 cp "$here/../../LICENSE" "$dest/share/doc/hexad/"

@@ -12,8 +12,10 @@ forms=("$@")
 [ ${#forms[@]} -gt 0 ] || forms=(wheel tarball deb dockerfile)
 here=$(cd "$(dirname "$0")" && pwd)
 packages=$build/package work=${HEXAD_INSTALL_WORK:-$build/package/test}
+most_own=80 most_all=600  # megabytes: of our own part, of the tarball with all that it needs on a CPU
 threshold=0.9  # of val:accuracy, which the quickstart passes long before its end
-uid=1000
+uid=1000 home=/home/tester  # of the ordinary user
+own_is="own part"  # what a form's seconds and megabytes are of
 die() { printf 'test-install: %s\n' "$*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || die "run it as root: the root is entered by chroot"
 mkdir -p "$work"
@@ -49,18 +51,17 @@ inside() {
   shift 2
   mkdir -p "$root/packages" "$root/wheels"
   unshare --mount --pid --fork -- bash -ec '
-    root=$1 user=$2 packages=$3 wheels=$4
-    shift 4
+    root=$1 user=$2 packages=$3 wheels=$4 home=$5
+    shift 5
     mount -t proc proc "$root/proc"
     mount --bind /dev "$root/dev"
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
     mount --bind -o ro "$packages" "$root/packages"
     mount --bind -o ro "$wheels" "$root/wheels"
-    home=/root
-    [ "$user" = 0 ] || home=/home/tester
+    [ "$user" != 0 ] || home=/root
     exec env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=$home LC_ALL=C.UTF-8 \
       chroot --userspec="$user:$user" "$root" bash -ec "cd; $*"' \
-    bash "$root" "$user" "$packages" "$work/wheels" "$@"
+    bash "$root" "$user" "$packages" "$work/wheels" "$home" "$@"
 }
 
 # The wheels of others that a CPU needs, fetched here once, for installations that use no network.
@@ -84,32 +85,35 @@ build_plugin() {
   "$prefix/bin/hexad" plugin new loss_c my_loss --into "$work/plugin" > /dev/null
   cmake -S "$work/plugin/my_loss" -B "$work/plugin/build" -DHexadSDK_DIR="$prefix/lib/cmake/HexadSDK" > /dev/null
   cmake --build "$work/plugin/build" > /dev/null
-  local user=$root/home/tester/.local/share/hexad/plugins
+  local user=$root$home/.local/share/hexad/plugins
   mkdir -p "$user"
   cp "$work/plugin/build/lib/hexad/plugins"/* "$user/"
-  chown -R $uid:$uid "$root/home/tester/.local"
+  chown -R "$uid:$uid" "$root$home/.local"
 }
 
-# try_out FORM ROOT HEXAD PREFIX OWN_SECONDS OWN_MB ALL_MB: a run with the plugin, then the whole quickstart.
+# try_out FORM ROOT HEXAD PREFIX OWN_SECONDS OWN_MB ALL_MB (MiB): a run with the plugin, then the whole quickstart.
 try_out() {
   local form=$1 root=$2 hexad=$3 prefix=$4 begin took accuracy
   build_plugin "$root$prefix" "$root"
   inside "$root" $uid "$hexad train quickstart grpo.max_num_steps=2 ++checkpointing.enabled=false \
     ++logger.log_dir=logs/plugin ++loss_fn.plugin=my_loss '++loss_fn.plugin_config={clip_eps: 0.3}'" \
     > "$work/$form.plugin.log" 2>&1 || die "$form: a run with a plugin of the SDK failed: $work/$form.plugin.log"
+  grep -q 'my_loss .*share/hexad/plugins/libmy_loss.so' "$work/$form.plugin.log" ||
+    die "$form: the run did not take the plugin of the user's folder: $work/$form.plugin.log"
   begin=$SECONDS
   inside "$root" $uid "$hexad train quickstart" > "$work/$form.log" 2>&1 || die "$form: $work/$form.log"
   took=$((SECONDS - begin))
-  accuracy=$(python3 - "$root"/home/tester/logs/quickstart/exp_*/metrics.jsonl <<'P'
+  accuracy=$(python3 - "$root$home"/logs/quickstart/exp_*/metrics.jsonl <<'P'
 import json, sys
 found = [value for file in sys.argv[1:] for line in open(file) for key, value in json.loads(line).items()
          if key.replace("/", ":").endswith("accuracy") and key.startswith("val")]
 print(found[-1])
 P
   )
-  printf '%-10s own part %3d s, %3d MB; with what it needs on a CPU %4d MB; quickstart %d s, accuracy %s\n' \
-    "$form" "$5" "$6" "$7" "$took" "$accuracy"
+  printf '%-10s %s %3d s, %3d MB; with what it needs on a CPU %4d MB; quickstart %d s, accuracy %s\n' \
+    "$form" "$own_is" "$5" "$6" "$7" "$took" "$accuracy"
   python3 -c "import sys; sys.exit(not $accuracy >= $threshold)" || die "$form: accuracy $accuracy, wanted $threshold"
+  [ "$6" -lt $most_own ] || die "$form: its own part is $6 MB, wanted less than $most_own"
 }
 
 megabytes() { du -scm "$@" | tail -n1 | cut -f1; }
@@ -133,7 +137,7 @@ test_wheel() {
 }
 
 test_tarball() {
-  local root begin own prefix
+  local root begin own prefix all
   root=$(fresh_root tarball)
   begin=$SECONDS
   inside "$root" $uid "tar xzf /packages/hexad-*-linux-x86_64.tar.gz"
@@ -141,8 +145,9 @@ test_tarball() {
   prefix=$(cd "$root" && echo home/tester/hexad-*)
   inside "$root" $uid "/$prefix/install.sh --from /wheels" > "$work/tarball.install.log" 2>&1 ||
     die "tarball: install.sh failed: $work/tarball.install.log"
-  try_out tarball "$root" "/$prefix/bin/hexad" "/$prefix" $own "$(megabytes "$packages"/hexad-*.tar.gz)" \
-    "$(megabytes "$root/$prefix" "$root/home/tester/.cache/hexad")"
+  all=$(megabytes "$root/$prefix" "$root/home/tester/.cache/hexad")
+  try_out tarball "$root" "/$prefix/bin/hexad" "/$prefix" $own "$(megabytes "$packages"/hexad-*.tar.gz)" "$all"
+  [ "$all" -lt $most_all ] || die "tarball: $all MB with what it needs on a CPU, wanted less than $most_all"
 }
 
 install_deb="apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/hexad_*.deb"
@@ -159,7 +164,8 @@ test_deb() {
 
 # The Dockerfile by buildah, on the same base; what it has made is entered as the other roots are.
 test_dockerfile() {
-  local container begin own root context=$work/context store
+  local container begin own root size context=$work/context store
+  rm -rf "$work/buildah" "$work/buildah.run"
   store=(buildah --root "$work/buildah" --runroot "$work/buildah.run" --storage-driver vfs)
   container=$("${store[@]}" from scratch)
   "${store[@]}" add --quiet "$container" "$work/base" / > /dev/null
@@ -174,8 +180,11 @@ test_dockerfile() {
   own=$((SECONDS - begin))
   container=$("${store[@]}" from localhost/hexad)
   root=$("${store[@]}" mount "$container")
-  ln -sfn hexad "$root/home/tester" 2> /dev/null || true
-  try_out dockerfile "$root" hexad /usr/lib/hexad $own "$(megabytes "$packages"/hexad_*.deb)" "$(megabytes "$root")"
+  size=$(megabytes "$root/usr/lib/hexad" "$root/home/hexad/.cache/hexad")
+  # Its user is hexad, the first whose number is free.
+  own_is="built with all that it fetches"
+  home=/home/hexad uid=$(stat -c %u "$root/home/hexad")
+  try_out dockerfile "$root" hexad /usr/lib/hexad $own "$(megabytes "$packages"/hexad_*.deb)" "$size"
 }
 
 make_root

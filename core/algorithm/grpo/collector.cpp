@@ -34,7 +34,7 @@ Collector::Collector(Grpo& run, cluster::WorkerGroup& workers)
 Collector::~Collector() { workers_.meanwhile(nullptr); }
 
 bool Collector::take_prompts(int64_t target) {
-  const std::vector<const data::Datum*> prompts = run_.prompts.next();
+  const std::vector<data::SharedDatum> prompts = run_.prompts.next();
   positions_[target] = run_.prompts.state();
   for (size_t place = 0; place < prompts.size(); ++place)
     waiting_.push_back({.target = target, .place = static_cast<int64_t>(place), .prompt = prompts[place]});

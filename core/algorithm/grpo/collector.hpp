@@ -53,7 +53,7 @@ class Collector {
   using Clock = std::chrono::steady_clock;
   struct Group {  // until it is in the buffer
     int64_t target = 0, place = 0, version = 0, attempt = 0;
-    const data::Datum* prompt = nullptr;
+    data::SharedDatum prompt;
     std::shared_ptr<rollout::Turns> turns = {};  // of this attempt
     bool is_drawn = false;                       // else its newest responses are being scored
     Clock::time_point began{};                   // the turn

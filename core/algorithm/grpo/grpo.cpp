@@ -36,7 +36,7 @@ void train_steps(Grpo& run, Loop& loop) {
     StepSamples samples(run, step.number);
     while (!samples.are_complete()) {
       phase = timer.measure("data_processing");
-      const std::vector<const data::Datum*> prompts = run.prompts.next();
+      const std::vector<data::SharedDatum> prompts = run.prompts.next();
       if (prompts.empty()) break;
       phase = timer.measure("generation");
       rollout::Rollout rollout = roll_out(run, prompts, step.number, samples.rollouts());
@@ -70,6 +70,7 @@ void train_steps(Grpo& run, Loop& loop) {
     run.generation.mark_stale();
     phase.end();
     add_step_metrics(step);
+    loop.tell(step, run.prompts.too_long());
     loop.count(step, run.prompts.state());
     validate_if_due(run, loop);
     if (loop.is_checkpoint_due()) {

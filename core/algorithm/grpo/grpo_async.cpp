@@ -60,6 +60,7 @@ void train_steps(Grpo& run, Loop& loop, Collector& collector) {
     phase.end();
     collector.check_balance();
     add_step_metrics(step);
+    loop.tell(step, run.prompts.too_long());
     loop.count(step, collector.position_after(step.number));
     validate_if_due(run, loop, collector);
     if (loop.is_checkpoint_due()) {

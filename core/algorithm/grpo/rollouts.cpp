@@ -7,7 +7,7 @@
 
 namespace hexad::algorithm {
 
-rollout::Rollout roll_out(Grpo& run, const std::vector<const data::Datum*>& prompts, int64_t step, int64_t round) {
+rollout::Rollout roll_out(Grpo& run, const std::vector<data::SharedDatum>& prompts, int64_t step, int64_t round) {
   const config::GrpoConfig& grpo = run.config.grpo;
   const auto sampling = with_imposed_lengths(run.sampling, run.config.policy.generation.imposed_lengths);
   const rollout::Plan plan{sampling,

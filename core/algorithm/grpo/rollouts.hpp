@@ -11,7 +11,7 @@ namespace hexad::algorithm {
 using telemetry::Metrics;
 
 // G responses to each prompt, and what the environments make of them. `round`: counts the rollouts of the step.
-rollout::Rollout roll_out(Grpo& run, const std::vector<const data::Datum*>& prompts, int64_t step, int64_t round);
+rollout::Rollout roll_out(Grpo& run, const std::vector<data::SharedDatum>& prompts, int64_t step, int64_t round);
 
 // Those of one rollout, or with grpo.use_dynamic_sampling of as many as it takes until enough samples are in groups
 // whose rewards vary (DAPO, Yu et al. 2025).

@@ -76,7 +76,7 @@ void log_samples(const SampleLog& to, const rollout::Rollout& all, int64_t step,
   samples->tokenizer = to.tokenizer;
   samples->with_texts.resize(rows.size());
   for (const int64_t row : spread(std::ssize(rows), kSamplesWithTexts)) samples->with_texts[row] = true;
-  for (const data::Datum* prompt : std::exchange(samples->rollout.prompts, {})) {
+  for (const data::SharedDatum& prompt : std::exchange(samples->rollout.prompts, {})) {
     samples->prompts.push_back(prompt->text);
     samples->expected.push_back(prompt->answer);
   }

@@ -25,16 +25,14 @@ double pass_rate(const data::Batch& batch, int64_t k) {
 }  // namespace
 
 int64_t validation_prompts(const Grpo& run) {
-  const auto all = static_cast<int64_t>(run.prompts.validation().size());
+  const int64_t all = run.prompts.validation().prompts.size();
   return std::min(run.config.grpo.max_val_samples.value_or(all), all);
 }
 
 Metrics validate(Grpo& run) {
   const config::GrpoConfig& grpo = run.config.grpo;
-  const auto& all = run.prompts.validation();
   const int64_t count = validation_prompts(run);
-  std::vector<const data::Datum*> prompts;
-  for (int64_t i = 0; i < count; ++i) prompts.push_back(&all[i]);
+  const std::vector<data::SharedDatum> prompts = run.prompts.validation().draw(0, count);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
   const rollout::Plan plan{run.sampling,

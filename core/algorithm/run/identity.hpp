@@ -14,4 +14,8 @@ namespace hexad::algorithm {
 nlohmann::ordered_json identity_of(const config::RunConfig& run, const std::string& model_dir,
                                    const data::Contents& data);
 
+// `identity`, to be compared with that of a checkpoint. Earlier versions looked at all rows of large data: what they
+// have saved of them is not compared.
+nlohmann::ordered_json comparable(nlohmann::ordered_json identity, const nlohmann::ordered_json& saved);
+
 }  // namespace hexad::algorithm

@@ -42,6 +42,11 @@ int64_t Loop::begin() {
   return step;
 }
 
+void Loop::tell(Step& step, data::DrawnTooLong& drawn) const {
+  if (const int64_t count = drawn.take_count(); count > 0) step.metrics["num_too_long"] = static_cast<double>(count);
+  if (const std::string note = drawn.take_note(); !note.empty()) run_.console.line("note: " + note);
+}
+
 void Loop::count(Step& step, const data::LoaderState& position) {
   checkpoint::TrainingInfo& progress = run_.progress;
   cluster::TrainResult& trained = step.trained;

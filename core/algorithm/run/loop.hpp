@@ -8,6 +8,7 @@
 
 #include "core/algorithm/run/saver.hpp"
 #include "core/algorithm/run/training.hpp"
+#include "core/data/dataset/contents.hpp"
 #include "core/data/dataset/loader.hpp"
 #include "core/telemetry/performance.hpp"
 #include "lib/base/said/reported.hpp"
@@ -61,6 +62,8 @@ class Loop {
 
   // The number of the step that begins.
   int64_t begin();
+  // Takes what was drawn and is too long: into the step's metrics, and on the console where it is the first.
+  void tell(Step& step, data::DrawnTooLong& drawn) const;
   // After training: counts the step, and moves the schedule. `position`: of the data, where a resumed run goes on.
   void count(Step& step, const data::LoaderState& position);
   // Before the first step, after the one that was counted, or after the data ended.

@@ -69,7 +69,7 @@ void resume(Training& run, Data& data, bool is_fresh) {
   const std::function<void(const std::string&)> tell = [&](const std::string& line) { run.console.line(line); };
   const auto found = run.checkpoints ? run.checkpoints->newest_intact(tell) : std::nullopt;
   if (!found) return;
-  checkpoint::Store::require_same(*found, run.identity);
+  checkpoint::Store::require_same(*found, comparable(run.identity, found->info.identity));
   const fs::path directory = found->directory / "policy/optimizer";
   const bool optimizer = fs::exists(directory);
   const data::LoaderState position = position_of(*found);
@@ -263,7 +263,7 @@ bool validates(int64_t period, bool at_start, bool at_end) { return period > 0 |
 // What validation makes of its prompts.
 void note_validation(TrainingSetup& setup, const rollout::Prompts& prompts) {
   const config::GrpoConfig& grpo = setup.config.grpo;
-  const data::Contents validated = prompts.validated();
+  const data::Contents& validated = prompts.validation().contents;
   if (!validates(grpo.val_period, grpo.val_at_start, grpo.val_at_end) || validated.size == 0) return;
   for (const std::string& line : prompts.notes()) setup.note(line);
   setup.note(data::too_long_notice(validated, "validation prompts", rollout::input_limit(setup.config) - 1, true));
@@ -295,7 +295,7 @@ TrainOutcome train_on_rollouts(TrainingSetup& setup) {
   for (const std::string& line : rollout::missing_answers(prompts.answers(), environments)) setup.note(line);
   const Json identity = identity_of(config, setup.model->directory, prompts.train());
   setup.start(/*generates=*/true, /*rows_per_unit=*/1, prompts.train().size,
-              static_cast<int64_t>(prompts.validation().size()));
+              prompts.validation().contents.size);
   rollout::Generation generation(*setup.workers, setup.placement);
   Grpo run{setup.run(identity), generation, prompts, environments, rollout::sampling_from(config.policy, text.eos_ids)};
   if (setup.policy->loss_needs().reference_logprobs || config.loss_fn.use_kl_in_reward)

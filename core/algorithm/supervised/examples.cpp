@@ -11,29 +11,33 @@ namespace {
 
 using ExampleRows = std::vector<data::Datum>;
 
-void append_examples(const config::RunConfig& run, const data::LoadedSet& set, const rollout::ModelText& text,
-                     std::vector<ExampleRows>& out) {
-  const data::Dataset& dataset = set.data;
-  data::ProcessorOptions options = rollout::processor_options(run, *set.config);
-  options.bos_token = text.bos_token;
-  options.eos_token = text.eos_token;
-  const data::TextTools tools = text.tools();
-  for (const data::Record& record : dataset.records) {
-    const int64_t index = static_cast<int64_t>(out.size());
-    if (!has_pairs(run.algorithm)) {
-      out.push_back({data::process(record, index, dataset.task_name, options, tools)});
-      continue;
-    }
-    data::Pair pair = data::process_pair(record, index, dataset.task_name, options, tools);
-    out.push_back({std::move(pair.chosen), std::move(pair.rejected)});
+// A list for each set.
+using Sets = std::vector<table::Lazy<ExampleRows>>;
+Sets examples_of(const config::RunConfig& run, const std::vector<data::LoadedSet>& sets,
+                 const rollout::ModelText& text) {
+  Sets parts;
+  int64_t begin = 0;
+  for (const data::LoadedSet& set : sets) {
+    data::ProcessorOptions options = rollout::processor_options(run, *set.config);
+    options.bos_token = text.bos_token;
+    options.eos_token = text.eos_token;
+    const auto rows_of = [=, pairs = has_pairs(run.algorithm), task = set.data.task_name, tools = text.tools()](
+                             const data::Record& record, int64_t index) -> ExampleRows {
+      if (!pairs) return {data::process(record, begin + index, task, options, tools)};
+      data::Pair pair = data::process_pair(record, begin + index, task, options, tools);
+      return {std::move(pair.chosen), std::move(pair.rejected)};
+    };
+    parts.push_back(set.data.records.map<ExampleRows>(rows_of));
+    begin += set.data.records.size();
   }
+  return parts;
 }
 
-data::Batch batch_of_examples(std::span<const ExampleRows* const> examples) {
+data::Batch batch_of_examples(std::span<const ExampleRows> examples) {
   std::vector<int64_t> lengths, ids, units;
   std::vector<float> token_mask, sample_mask;
   for (size_t unit = 0; unit < examples.size(); ++unit) {
-    for (const data::Datum& row : *examples[unit]) {
+    for (const data::Datum& row : examples[unit]) {
       units.push_back(static_cast<int64_t>(unit));
       lengths.push_back(static_cast<int64_t>(row.token_ids.size()));
       ids.insert(ids.end(), row.token_ids.begin(), row.token_ids.end());
@@ -49,28 +53,16 @@ data::Batch batch_of_examples(std::span<const ExampleRows* const> examples) {
   return batch;
 }
 
-std::vector<data::Batch> validation_batches(int64_t size, const std::vector<ExampleRows>& examples) {
-  std::vector<data::Batch> batches;
-  std::vector<const ExampleRows*> part;
-  for (const ExampleRows& example : examples) {
-    part.push_back(&example);
-    if (static_cast<int64_t>(part.size()) < size && &example != &examples.back()) continue;
-    batches.push_back(batch_of_examples(part));
-    part.clear();
-  }
-  return batches;
-}
-
 // Leaves what val_batches takes of the validation examples, with a note of the others.
-void limit_validation(const config::RunConfig& run, std::vector<ExampleRows>& examples,
+void limit_validation(const config::RunConfig& run, table::Lazy<ExampleRows>& examples,
                       std::vector<std::string>& notes) {
   const config::SupervisedConfig& config = run.supervised;
-  const auto total = static_cast<int64_t>(examples.size());
+  const int64_t total = examples.size();
   // Their product may be more than a number holds.
   if (config.val_batches <= 0 || total / config.val_global_batch_size < config.val_batches) return;
   const int64_t taken = config.val_batches * config.val_global_batch_size;
   if (taken == total) return;
-  examples.resize(static_cast<size_t>(taken));
+  examples = examples.first(taken);
   notes.push_back(
       fmt::format("validation takes the first {0} of {1} {2} ({3}.val_batches {4} of {3}."
                   "val_global_batch_size {5})",
@@ -85,34 +77,47 @@ Examples::Loaded Examples::load(const config::RunConfig& run, const rollout::Mod
   Loaded loaded;
   loaded.notes = std::move(sets.notes);
   loaded.formats = std::move(sets.formats);
-  for (const data::LoadedSet& set : sets.train) append_examples(run, set, text, loaded.train);
-  for (const data::LoadedSet& set : sets.validation) append_examples(run, set, text, loaded.validation);
+  const auto train = examples_of(run, sets.train, text);
+  loaded.trained = data::contents_of(train);
+  loaded.train = table::Lazy<Example>::joined(train);
   if (loaded.train.empty()) fail(ErrorKind::data, "data.train has no examples");
+  loaded.validation = table::Lazy<Example>::joined(examples_of(run, sets.validation, text));
   limit_validation(run, loaded.validation, loaded.notes);
+  loaded.validated = data::contents_of({loaded.validation});
   return loaded;
 }
 
 Examples::Examples(const config::RunConfig& run, const rollout::ModelText& text) : Examples(run, load(run, text)) {}
 
 Examples::Examples(const config::RunConfig& run, Loaded loaded)
-    : train_(std::move(loaded.train)),
-      contents_(data::contents_of(train_)),
-      validated_(data::contents_of(loaded.validation)),
-      notes_(std::move(loaded.notes)),
-      formats_(std::move(loaded.formats)),
-      validation_(validation_batches(run.supervised.val_global_batch_size, loaded.validation)),
-      loader_(static_cast<int64_t>(train_.size()),
+    : loaded_(std::move(loaded)),
+      too_long_(loaded_.trained, rollout::input_limit(run)),
+      loader_(loaded_.train.size(),
               {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),
                has_pairs(run.algorithm) ? "pairs" : "conversations", "policy.train_global_batch_size"}),
-      max_epochs_(run.supervised.max_num_epochs) {}
+      max_epochs_(run.supervised.max_num_epochs),
+      validation_batch_(run.supervised.val_global_batch_size) {}
 
 data::Batch Examples::next() {
   std::optional<std::vector<int64_t>> indices = loader_.next();
   if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
   if (!indices || loader_.epoch() >= max_epochs_) return {};
-  std::vector<const Example*> examples;
-  for (const int64_t index : *indices) examples.push_back(&train_[index]);
+  const std::vector<Example> examples = loaded_.train.some(*indices);
+  for (const Example& example : examples) too_long_.see(example.front());
   return batch_of_examples(examples);
+}
+
+std::vector<data::Batch> Examples::validation() const {
+  std::vector<data::Batch> batches;
+  std::vector<Example> part;
+  const int64_t all = loaded_.validation.size();
+  for (int64_t i = 0; i < all; ++i) {
+    part.push_back(loaded_.validation[i]);
+    if (std::ssize(part) < validation_batch_ && i + 1 < all) continue;
+    batches.push_back(batch_of_examples(part));
+    part.clear();
+  }
+  return batches;
 }
 
 }  // namespace hexad::algorithm

@@ -16,19 +16,22 @@ namespace hexad::algorithm {
 // what was too long), unit_id (i64 [B], the example). The rows of a pair are neighbours, the chosen one first.
 class Examples {
  public:
-  // Loads every dataset of data.train and data.validation. Throws Error(data) naming file:line.
+  // Opens every dataset of data.train and data.validation, and looks at its first records; borrows `text`. Throws
+  // Error(data) naming file:line, as next() and validation() do of a row that nobody has looked at.
   Examples(const config::RunConfig& run, const rollout::ModelText& text);
 
   // The next policy.train_global_batch_size examples; goes on into the next epoch. No rows once max_num_epochs are
   // through.
   data::Batch next();
-  // Batches of val_global_batch_size, the last perhaps of fewer; at most val_batches of them.
-  const std::vector<data::Batch>& validation() const { return validation_; }
+  data::DrawnTooLong& too_long() { return too_long_; }  // of what next() gave
+  bool validates() const { return !loaded_.validation.empty(); }
+  // Batches of val_global_batch_size, the last perhaps of fewer; at most val_batches of them. Made anew each time.
+  std::vector<data::Batch> validation() const;
 
-  const data::Contents& train() const { return contents_; }         // the training examples as a whole
-  const data::Contents& validated() const { return validated_; }    // those of validation()
-  const std::vector<std::string>& notes() const { return notes_; }  // lines about what validation leaves out
-  const std::vector<std::string>& formats() const { return formats_; }
+  const data::Contents& train() const { return loaded_.trained; }          // the training examples as a whole
+  const data::Contents& validated() const { return loaded_.validated; }    // those of validation()
+  const std::vector<std::string>& notes() const { return loaded_.notes; }  // lines about what validation leaves out
+  const std::vector<std::string>& formats() const { return loaded_.formats; }
   int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
   data::LoaderState state() const { return loader_.state(); }
   void restore(const data::LoaderState& state) { loader_.restore(state); }
@@ -37,19 +40,18 @@ class Examples {
   // The rows of one example.
   using Example = std::vector<data::Datum>;
   struct Loaded {
-    std::vector<Example> train, validation;
+    table::Lazy<Example> train, validation;
+    data::Contents trained, validated;
     std::vector<std::string> notes, formats;
   };
 
   static Loaded load(const config::RunConfig& run, const rollout::ModelText& text);
   Examples(const config::RunConfig& run, Loaded loaded);
 
-  std::vector<Example> train_;
-  data::Contents contents_, validated_;
-  std::vector<std::string> notes_, formats_;
-  std::vector<data::Batch> validation_;
+  Loaded loaded_;
+  data::DrawnTooLong too_long_;
   data::DataLoader loader_;
-  int64_t max_epochs_;
+  int64_t max_epochs_, validation_batch_;
 };
 
 }  // namespace hexad::algorithm

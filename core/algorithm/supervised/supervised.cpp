@@ -44,7 +44,7 @@ Validation validate(Supervised& run) {
 }
 
 void validate_if_due(Supervised& run, Loop& loop) {
-  if (!loop.is_validation_due() || run.examples.validation().empty()) return;
+  if (!loop.is_validation_due() || !run.examples.validates()) return;
   const auto phase = loop.timer().measure("validation");
   try {
     loop.validated(validate(run));
@@ -82,6 +82,7 @@ Ending train_supervised(Supervised& run) {
     step.trained = run.policy.train(batch, run.schedule.rate(), run.schedule.weight_decay());
     phase.end();
     step.metrics["total_num_tokens"] = static_cast<double>(batch.tokens());
+    loop.tell(step, run.examples.too_long());
     loop.count(step, run.examples.state());
     validate_if_due(run, loop);
     if (loop.is_checkpoint_due()) {

@@ -14,7 +14,9 @@ namespace hexad::config {
 
 // Reads a file and, before it, the files that its top-level `defaults` names (relative to the file that names them),
 // depth first, the later over the earlier and the file itself over all. A top-level section with `_override_: true`
-// replaces what the parents say instead of merging with it. `name@_here_`, as in ROLL's files, is name.yaml. Throws
+// replaces what the parents say instead of merging with it. A name
+// without folder and extension that is no file is that of a configuration that came with the program
+// (lib/shipped). `name@_here_`, as in ROLL's files, is name.yaml. Throws
 // Error(config): unreadable file, a file that inherits from itself. `absent_parent` (config/compat.hpp) stands in for a
 // `name@_here_` that is not there, `look` is shown the file itself; null: nothing does, nobody is.
 using AbsentParent = std::optional<yaml::Node> (*)(const std::string& name);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <set>
+#include <memory>
 
 #include "core/data/dataset/conversation.hpp"
 #include "core/data/dataset/procedural.hpp"
@@ -84,7 +84,7 @@ void refuse_misspelt(const std::string& name) {
 void split_off_validation(DatasetSplit& split, const DatasetConfig& config) {
   const double asked = config.split_validation_size;
   if (asked == 0) return;
-  const int64_t total = static_cast<int64_t>(split.train.records.size());
+  const int64_t total = split.train.records.size();
   const double count = asked < 1 ? std::ceil(asked * static_cast<double>(total)) : asked;
   if (asked < 0 || std::floor(count) != count || count >= static_cast<double>(total)) {
     fail(ErrorKind::config,
@@ -93,23 +93,16 @@ void split_off_validation(DatasetSplit& split, const DatasetConfig& config) {
          asked, total);
   }
   const std::vector<int64_t> order = random_permutation(total, static_cast<uint64_t>(config.seed), kSplitStream);
-  const std::set<int64_t> chosen(order.begin(), order.begin() + static_cast<int64_t>(count));
-  std::vector<Record> train;
-  Dataset validation{split.train.task_name, {}, split.train.format};
-  for (int64_t i = 0; i < total; ++i) {
-    (chosen.contains(i) ? validation.records : train).push_back(std::move(split.train.records[i]));
-  }
+  std::vector<int64_t> chosen(order.begin(), order.begin() + static_cast<int64_t>(count));
+  std::ranges::sort(chosen);
+  auto [validation, train] = split.train.records.parted(std::move(chosen));
+  split.validation = Dataset{split.train.task_name, std::move(validation), split.train.format};
   split.train.records = std::move(train);
-  split.validation = std::move(validation);
 }
 
 void repeat_training(Dataset& train, int64_t repeat) {
   if (repeat < 1) fail(ErrorKind::config, "repeat: want at least 1, got {}", repeat);
-  const size_t once = train.records.size();
-  train.records.reserve(once * static_cast<size_t>(repeat));
-  for (int64_t copy = 1; copy < repeat; ++copy) {
-    for (size_t i = 0; i < once; ++i) train.records.push_back(train.records[i]);
-  }
+  if (repeat > 1) train.records = train.records.repeated(repeat);
 }
 
 using MakeRecord = Record (*)(const Row& row, const DatasetConfig& config);
@@ -158,19 +151,22 @@ DatasetSplit load_rows(const DatasetConfig& config, const std::string& root) {
     fail(ErrorKind::config, "dataset_name: {} wants data_path, a file of rows ({}) or a folder of them",
          config.dataset_name, table::kContainers);
   }
-  const std::vector<Row> rows =
-      table::read(with_subset(find_data(config, path), config.subset.value_or("")), config.split.value_or("train"),
-                  config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
+  const std::shared_ptr<const table::Rows> source =
+      table::open(with_subset(find_data(config, path), config.subset.value_or("")), config.split.value_or("train"));
+  const int64_t size = std::min(source->size(), config.max_samples.value_or(std::numeric_limits<int64_t>::max()));
+  std::vector<Row> rows;
+  for (int64_t i = 0; i < std::min(size, kLookedAt); ++i) rows.push_back(source->row(i));
   const MakeRecord make = named ? named : response_record;
   DatasetConfig read = config;
   if (lack_answers(rows, make, config)) read.output_key = "";
-  DatasetSplit split{{task_name(path), {}}, std::nullopt};
   const auto known = make == response_record ? recognised(rows, config) : std::nullopt;
-  for (const Row& row : rows)
-    split.train.records.push_back(known ? recognised_record(row, *known, config) : make(row, read));
-  if (known) split.train.format = known->name;
+  const auto record = [known, make, read = std::move(read)](const Row& row) {
+    return known ? recognised_record(row, *known, read) : make(row, read);
+  };
+  for (const Row& row : rows) record(row);
   check_named(rows, make, config);
-  return split;
+  const auto read_one = [source, record](int64_t index) { return record(source->row(index)); };
+  return {{task_name(path), {size, read_one}, known ? known->name : ""}, std::nullopt};
 }
 
 }  // namespace
@@ -201,8 +197,8 @@ LoadedSets load_datasets(const config::DataConfig& data) {
   for (const DatasetConfig& config : data.train) {
     DatasetSplit split = load_dataset(config);
     if (const Dataset& train = split.train; !train.format.empty())
-      sets.formats.push_back(fmt::format(
-          "data: {} rows, {}", grouped(static_cast<int64_t>(train.records.size()) / config.repeat), train.format));
+      sets.formats.push_back(
+          fmt::format("data: {} rows, {}", grouped(train.records.size() / config.repeat), train.format));
     sets.train.push_back({&config, std::move(split.train)});
     if (split.validation && (data.validation.empty() || !is_generated(config)))
       sets.validation.push_back({&config, std::move(*split.validation)});
@@ -213,7 +209,7 @@ LoadedSets load_datasets(const config::DataConfig& data) {
       sets.notes.push_back(fmt::format(
           "{}: of {} rows {} are validated on, the others are left out (split_validation_size of data.validation)",
           config.data_path.value_or(config.dataset_name),
-          split.train.records.size() / static_cast<size_t>(config.repeat) + split.validation->records.size(),
+          split.train.records.size() / config.repeat + split.validation->records.size(),
           split.validation->records.size()));
     sets.validation.push_back({&config, std::move(split.validation ? *split.validation : split.train)});
   }

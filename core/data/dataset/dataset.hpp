@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/typed/data_config.hpp"
+#include "lib/table/lazy.hpp"
 #include "lib/text/conversation/row_format.hpp"
 
 namespace hexad::data {
@@ -23,8 +24,8 @@ struct Record : text::RowText {
 
 struct Dataset {
   std::string task_name;
-  std::vector<Record> records;
-  std::string format = "";  // where the columns told it: "conversational prompt + completion"
+  table::Lazy<Record> records;  // read when they are asked for; generated ones are there
+  std::string format = "";      // where the columns told it: "conversational prompt + completion"
 };
 
 struct DatasetSplit {
@@ -32,7 +33,11 @@ struct DatasetSplit {
   std::optional<Dataset> validation;  // when split_validation_size > 0, and of procedural datasets
 };
 
-// Reads or generates the dataset that `config` names:
+// So many rows of a set are looked at before a run begins, what they are and whether they can be read. The others are
+// read when they are drawn, and their errors come then.
+constexpr int64_t kLookedAt = 4096;
+
+// Opens or generates the dataset that `config` names:
 //   ResponseDataset  data_path (a file of rows or a folder of them, lib/table), input_key, output_key, split; without
 //                    input_key rows of any format that their columns tell (lib/text/conversation/row_format.hpp);
 //   openai_format    data_path with {"messages": [...]} rows (key: chat_key), output_key, system_key, system_prompt,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lib/base/error.hpp"
 #include "lib/base/json_integer.hpp"
@@ -35,16 +36,14 @@ DataLoader::DataLoader(int64_t size, const LoaderOptions& options) : size_(size)
          "dataset's repeat",
          size, options.batch_size, options.what, options.batch_size_key);
   }
-  order_epoch();
+  begin_epoch();
 }
 
-void DataLoader::order_epoch() {
-  if (options_.shuffle) {
-    order_ = random_permutation(size_, options_.seed, kEpochStream + static_cast<uint64_t>(epoch_));
-  } else if (order_.empty()) {
-    order_.resize(size_);
-    std::iota(order_.begin(), order_.end(), 0);
-  }
+void DataLoader::begin_epoch() {
+  order_ = {};
+  if (options_.shuffle)
+    coming_order_ = std::async(std::launch::async, random_permutation, size_, options_.seed,
+                               kEpochStream + static_cast<uint64_t>(epoch_));
 }
 
 int64_t DataLoader::batches_per_epoch() const {
@@ -56,12 +55,16 @@ std::optional<std::vector<int64_t>> DataLoader::next() {
   if (count == 0 || (options_.drop_last && count < options_.batch_size)) {
     ++epoch_;
     position_ = 0;
-    order_epoch();
+    begin_epoch();
     return std::nullopt;
   }
-  const auto begin = order_.begin() + position_;
-  position_ += count;
-  return std::vector<int64_t>(begin, begin + count);
+  const int64_t begin = std::exchange(position_, position_ + count);
+  std::vector<int64_t> batch(static_cast<size_t>(count));
+  std::iota(batch.begin(), batch.end(), begin);
+  if (!options_.shuffle) return batch;
+  if (coming_order_.valid()) order_ = coming_order_.get();
+  for (int64_t& index : batch) index = order_[static_cast<size_t>(index)];
+  return batch;
 }
 
 LoaderState DataLoader::state() const { return {epoch_, position_, size_, options_.seed}; }
@@ -79,7 +82,7 @@ void DataLoader::restore(const LoaderState& state) {
   }
   epoch_ = state.epoch;
   position_ = state.position;
-  order_epoch();
+  begin_epoch();
 }
 
 }  // namespace hexad::data

@@ -192,6 +192,7 @@ Datum labelled(const Record& record, int64_t index, const std::string& task_name
   Datum datum;
   datum.answer = record.answer;
   datum.index = index;
+  datum.source = record.source;
   datum.task_name = task_name;
   datum.env_name = options.env_name;
   datum.metadata = record.metadata;

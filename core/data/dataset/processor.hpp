@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -51,10 +52,13 @@ struct Datum {
   float loss_multiplier = 1;                            // 0: too long, must not train
   bool drops_reasoning = false;                         // the chat template shows nothing of an answer's reasoning
   int64_t index = 0;
+  std::string source;  // "train.jsonl:12", for messages
   std::string task_name;
   std::string env_name;
   nlohmann::ordered_json metadata;
 };
+// One that was drawn: who has it may keep it, for it is made anew each time.
+using SharedDatum = std::shared_ptr<const Datum>;
 
 // math_hf_data_processor, math_data_processor: of the messages before the answer the user's last one goes through the
 // prompt template, the system prompt comes first, and the chat is rendered with a generation prompt. sft_processor: the

@@ -98,8 +98,8 @@ TEST_CASE("in a pipe there are lines alone") {
   });
   CHECK(text ==
         "hello\n"
-        "step 12/200  reward 0.412  loss 0.0100  grad 1.500  length 3.2  time 2.00 s  (generation 50%, "
-        "policy_training 25%, prepare 10%)  1,340 tok/s  6 min left\n");
+        "step 12/200  reward 0.412  loss 0.0100  grad 1.500  length 3.2  time 2.00 s  1,340 tok/s  6 min left  "
+        "(generation 50%, policy_training 25%, prepare 10%)\n");
 }
 
 TEST_CASE("a step without some metrics leaves them out, and the last one has nothing left") {
@@ -174,14 +174,14 @@ TEST_CASE("on a terminal a step has one line where it fits, else two, and fields
   train["token_mult_prob_error"] = 1.0123;
   const auto write = [&](RunConsole& console) { step(console, 12, 200, train); };
   const std::string metrics = "step 12/200  reward 0.412  loss 0.0100  grad 1.500  mismatch 1.0123  length 3.2",
-                    time = "  time 2.00 s  (generation 50%, policy_training 25%, prepare 10%)  1,340 tok/s  6 min left";
+                    time = "  time 2.00 s  1,340 tok/s  6 min left  (generation 50%, policy_training 25%, prepare 10%)";
   CHECK(shown(200, write) == metrics + time + "\r\n");
   CHECK(shown(100, write) == metrics + "\r\n" + time + "\r\n");
   CHECK(shown(40, write) ==
         "step 12/200  reward 0.412  loss 0.0100\r\n"
         "  grad 1.500  mismatch 1.0123\r\n"
         "  length 3.2\r\n"
-        "  time 2.00 s  (generation 50%, polic...\r\n");
+        "  time 2.00 s  1,340 tok/s  6 min left\r\n");
   const std::string path = "/a/" + std::string(100, 'p');
   CHECK(shown(80, [&](RunConsole& console) { console.line("saved in " + path + " now"); }) ==
         "saved in\r\n  " + path + "\r\n  now\r\n");

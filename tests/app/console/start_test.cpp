@@ -23,8 +23,7 @@ struct Run {
     config.cluster.device = "cuda";
     config.policy.model_name = "Qwen/Qwen2.5-1.5B";
     config.policy.precision = "bfloat16";
-    config.data.train.push_back(
-        {.dataset_name = "openai_format", .data_path = "train.jsonl", .spec = {{"output_key", "solution"}}});
+    add("openai_format", "train.jsonl", {{"output_key", "solution"}});
     for (int rank = 0; rank < count; ++rank) {
       Reply reply;
       reply.device = fmt::format("cuda:{}", rank);
@@ -40,6 +39,12 @@ struct Run {
       }
       ranks.push_back(reply);
     }
+  }
+  void add(const std::string& name, const std::optional<std::string>& path, const nlohmann::ordered_json& spec) {
+    config::DatasetConfig& data = config.data.train.emplace_back();
+    data.dataset_name = name;
+    data.data_path = path;
+    data.spec = spec;
   }
   Lines lines() const {
     return start_lines({config, resolved, placement, ranks, "logs/exp_001", rows, validation_rows}, "/own");
@@ -107,7 +112,7 @@ TEST_CASE("which ranks train and which generate, and how they share the model") 
 TEST_CASE("rows of several sets, of the algorithm's kind, and those to validate on") {
   Run run;
   run.validation_rows = 1319;
-  run.config.data.train.push_back({.dataset_name = "puzzle", .spec = nlohmann::ordered_json::object()});
+  run.add("puzzle", std::nullopt, nlohmann::ordered_json::object());
   CHECK(run.line("data") ==
         "train.jsonl (openai_format, output_key: solution)\npuzzle\nin all 7,473 prompts, 1,319 to validate on");
   run.config.data.train.erase(run.config.data.train.begin());

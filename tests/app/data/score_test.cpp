@@ -43,9 +43,9 @@ TEST_CASE("rows are scored together, dropped ones left out, and one without a re
   run.data.train = {set};
   const rollout::ModelText text = rollout::load_model_text(toy::source_dir() / "configs/quickstart_model", {});
   std::vector<std::string> asked;
-  const dataset_view::Scorer scorer = [&](std::span<const data::Datum* const> prompts) {
+  const dataset_view::Scorer scorer = [&](std::span<const data::SharedDatum> prompts) {
     std::vector<dataset_view::Scored> scores;
-    for (const data::Datum* prompt : prompts) {
+    for (const data::SharedDatum& prompt : prompts) {
       asked.push_back(prompt->answer);
       if (prompt->answer == "e")
         scores.push_back({"e", std::nullopt, "no\nruler", {}});

@@ -41,7 +41,7 @@ TEST_CASE("a configuration that came with the program is known by its name, in a
   // As a parent, and behind a file of that name.
   dir.write("mine.yaml", "defaults: quickstart\ngrpo: {seed: 7}\n");
   SAYS(under(in + "config show mine.yaml").out, "seed: 7");
-  dir.write("quickstart", "defaults: mine.yaml\ngrpo: {seed: 8}\n");
+  dir.write("quickstart", "defaults: quickstart_async\ngrpo: {seed: 8}\n");
   SAYS(under(in + "config show quickstart").out, "seed: 8");
 }
 

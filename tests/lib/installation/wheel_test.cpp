@@ -88,7 +88,7 @@ TEST_CASE("another version is refused in one line that names both, and so is a w
   SAYS(refused({dir / "gone"}), "is mine 1.9, and this Hexad is built with mine 2.1.0");
   SAYS(refused({dir / "a", dir / "b"}), "mine 2.1.0, which this Hexad is built with, is not in " +
                                             (dir / "a").string() + ", " + (dir / "b").string() +
-                                            ": `hexad setup` fetches it");
+                                            ": pip install mine==2.1.0, or `hexad setup`");
 }
 
 TEST_CASE("what the loader would take itself is looked at first") {

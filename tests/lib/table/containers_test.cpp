@@ -52,7 +52,6 @@ TEST_CASE("a row has its place, and rows are drawn in any order") {
   CHECK(table::open(data_file("hub"), "test")->row(0).value.at("prompt") == "last");
   CHECK(table::open(data_file("saved_splits"), "test")->size() == 1);
   CHECK(table::open_file(data_file("rows.jsonl.gz"))->row(1).source == data_file("rows.jsonl.gz").string() + ":2");
-  CHECK(table::read(data_file("hub"), "train", 3).size() == 3);
 }
 
 TEST_CASE("a container is known by the name of its file") {

@@ -1,6 +1,7 @@
 // What `hexad plan` says of training beside the highest that ranks on CPUs come to, by the count of the allocator.
 #pragma once
 #include "tests/plugins/backend/held_bytes.hpp"
+#include "tests/support/report.hpp"
 
 namespace backend_test {
 
@@ -14,8 +15,10 @@ struct PeakCase {
 
 inline json plan_of(json policy, int world, const std::filesystem::path& folder) {
   policy["backend"] = plugin_name();
-  const json config = {
-      {"policy", policy}, {"sft", {{"max_num_steps", 1}}}, {"cluster", {{"gpus_per_node", world}, {"device", "cpu"}}}};
+  const json config = {{"policy", policy},
+                       {"sft", {{"max_num_steps", 1}}},
+                       {"data", {{"train", {{"dataset_name", "arithmetic"}}}}},
+                       {"cluster", {{"gpus_per_node", world}, {"device", "cpu"}}}};
   write_json(folder / "run.yaml", config);
   const toy::Ended ended = toy::run({"plan", (folder / "run.yaml").string(), "--json"});
   const json answer = json::parse(ended.out, nullptr, /*allow_exceptions=*/false);
@@ -56,6 +59,7 @@ inline void climb(const rank_process::Rank& rank) {
 // The rank that climbs highest is within 10 % of the plan's training phase, and its states are within 1 % of theirs.
 inline void check_peak(const PeakCase& each) {
   INFO(each.name);
+  if (test_device::is_gpu()) return test_report::skipped("peaks are compared with a CPU's kernels");
   const TemporaryDir folder;
   write_json(folder / "config.json", each.model);
   json policy = each.policy;
@@ -73,10 +77,7 @@ inline void check_peak(const PeakCase& each) {
     const json held = json::parse(rank_process::text_of((folder / (std::to_string(rank) + ".json")).string()));
     states = std::max(states, held.at("states").get<int64_t>());
     peak = std::max(peak, held.at("peak").get<int64_t>());
-    if (std::getenv("HEXAD_SHOW_PEAKS"))
-      std::fprintf(stderr, "%s rank %d %s\n", each.name.c_str(), rank, held.dump().c_str());
   }
-  if (std::getenv("HEXAD_SHOW_PEAKS")) std::fprintf(stderr, "%s plan %s\n", each.name.c_str(), plan.dump().c_str());
   const json& training = plan.at("phases").at(0);
   REQUIRE(training.at("name") == "training");
   CHECK_MESSAGE(training.at("unknown").empty(), training.dump());

@@ -15,15 +15,20 @@ PeakCase peak(const std::string& name, int world, const json& keys = json::objec
 
 }  // namespace
 
-TEST_CASE("the peak of a rank of megatron is what the plan says") {
+TEST_CASE("the peak of a rank of megatron is what the plan says: types and recomputation") {
   check_peak(peak("one rank", 1));
   check_peak(peak("one rank, recomputed", 1, {{"activation_checkpointing", true}}));
   check_peak(peak("one rank, bf16", 1, json::object(), "llama", "bfloat16"));
   check_peak(peak("one rank, norms of heads", 1, json::object(), "qwen3"));
+}
+
+TEST_CASE("the peak of a rank of megatron is what the plan says: layouts") {
+  check_peak(peak("PP2", 2, {{"pipeline_model_parallel_size", 2}}));
+  check_peak(peak("TP2 PP2", 4, {{"tensor_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}}));
+  PeakCase context = peak("CP2", 2, {{"context_parallel_size", 2}});
+  context.policy["sequence_packing"] = {{"enabled", true}};
+  check_peak(context);
   check_peak(peak("DP2", 2));
   check_peak(peak("TP2", 2, {{"tensor_model_parallel_size", 2}}));
   check_peak(peak("TP2, sequence parallel", 2, {{"tensor_model_parallel_size", 2}, {"sequence_parallel", true}}));
-  check_peak(peak("CP2", 2, {{"context_parallel_size", 2}}));
-  check_peak(peak("PP2", 2, {{"pipeline_model_parallel_size", 2}}));
-  check_peak(peak("TP2 PP2", 4, {{"tensor_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}}));
 }
