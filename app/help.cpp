@@ -40,6 +40,7 @@ int print_help(const CLI::App& app, const std::vector<std::string>& words) {
     return 0;
   }
   const CLI::App* command = &app;
+  std::string before;  // the words in front of it, as the usage has them
   for (const std::string& word : words) {
     const CLI::App* next = help::command_named(*command, word);
     if (!next) {
@@ -51,9 +52,10 @@ int print_help(const CLI::App& app, const std::vector<std::string>& words) {
       fail(ErrorKind::config, "no help about '{}'; {}", joined(words, " "),
            near ? fmt::format("did you mean '{}'?", *near) : "`hexad help` lists the topics");
     }
+    before += (before.empty() ? "" : " ") + command->get_name();
     command = next;
   }
-  std::cout << command->help();
+  std::cout << command->help(before);
   return 0;
 }
 

@@ -141,7 +141,8 @@ TEST_CASE("a plugin that is not built is listed with what builds it, and a run t
   CHECK(json.at("build") == "make build PRESET=cuda");
   CHECK_FALSE(json.contains("sha256"));
   const std::string config = dir.write("toy.yaml", toy::config_text(dir.path())).string();
-  ends(0, {"config", "check", config, "policy.backend=probe"}, "valid");
+  const Ended checked = ends(3, {"config", "check", config, "policy.backend=probe"});
+  CHECK_MESSAGE(contains(checked.out, "probe is not built: its library " + library), checked.out);
   ends(3, {"train", config, "policy.backend=probe"},
        "probe is not built: its library " + library + " is not there; make build PRESET=cuda");
 }

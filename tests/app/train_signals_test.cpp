@@ -1,7 +1,9 @@
 // Signals that end a run in each of its phases, ask it for a checkpoint, or mean others; and consoles that go away.
 #include <doctest/doctest.h>
-
 #include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
 
 #include "tests/support/toy/train.hpp"
 
@@ -77,9 +79,14 @@ TEST_CASE("before the first step a signal leaves nothing, whatever the run waits
     const std::string file = dir / "prompt.txt";  // opening it waits for somebody who writes
     REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
     Program program(train(dir, {"++data.train.prompt_file=" + file}));
-    REQUIRE(toy::eventually([&] { return toy::fs::exists(dir / "logs/exp_001"); }));
+    // Nothing is told while the file is waited for, and handlers of signals are there from the first moment.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     ::kill(program.pid(), SIGTERM);
-    check_nothing_left(dir, program.wait());
+    const Ended ended = program.wait();
+    CHECK(ended.code == 130);
+    CHECK(ended.err == "\ninterrupted before the first step: stopping\n");
+    CHECK_FALSE(toy::fs::exists(dir / "logs"));
+    CHECK_FALSE(toy::fs::exists(dir / "checkpoints"));
   }
   SUBCASE("and what a fresh run has set aside is where it was") {
     const TempDir dir;

@@ -208,8 +208,8 @@ TEST_CASE("what is wrong before the first step is said with the right exit code"
        "there is no key grpo.num_prompts_per_stp; did you mean grpo.num_prompts_per_step?");
   ends(2, {"data.train.kind=sucessor"}, "successor");
   ends(2, {"data.train.env_name=exact_anser"}, "did you mean 'exact_answer'?");
-  ends(3, {"policy.backend=toy_bakend"}, "toy_backend");
-  ends(3, {"loss_fn.plugin=toy_backend"}, "toy_backend");
+  ends(2, {"policy.backend=toy_bakend"}, "toy_backend");
+  ends(2, {"loss_fn.plugin=toy_backend"}, "toy_backend");
   ends(2, {"+policy.plugin_config.fualt=1"},
        "policy.plugin_config.fualt is not used by 'toy_backend'. Did you mean fault?");
   ends(3, {"+policy.plugin_config.fault=nonsense"}, "fault: wanted WHERE@STEP:HOW");
@@ -235,7 +235,8 @@ TEST_CASE("a run says at its start which file it reads, and by which columns") {
                            "policy.train_micro_batch_size=8"}));
   INFO(run.err);
   CHECK(run.code == 0);
-  CHECK(contains(run.err, "\ndata      " + rows + " (ResponseDataset, input_key: question, output_key: solution)\n"));
+  CHECK(contains(run.err,
+                 "\ndata      " + rows + " (ResponseDataset, input_key: question, output_key: solution): 1 prompt\n"));
 }
 
 TEST_CASE("a run that asks for a GPU where there is none says so in one line and ends with 2") {

@@ -13,9 +13,9 @@ TEST_CASE("a bar takes what its width leaves: the rate goes first, then the coun
   const BarText text{"step 13/200  training", 0.375, "12/32", "1,340 tok/s", "12 min left"};
   CHECK(bar_line(text, 200) ==
         "step 13/200  training [###########...................] 12/32  1,340 tok/s  12 min left");
-  CHECK(bar_line(text, 79) == "step 13/200  training [#######.............] 12/32  1,340 tok/s  12 min left");
-  CHECK(bar_line(text, 60) == "step 13/200  training [######...........] 12/32  12 min left");
-  CHECK(bar_line(text, 46) == "step 13/200  training [###.......]  12 min left");
+  CHECK(bar_line(text, 79) == "step 13/200  training [########..............] 12/32  1,340 tok/s  12 min left");
+  CHECK(bar_line(text, 60) == "step 13/200  training [######..........] 12/32  12 min left");
+  CHECK(bar_line(text, 46) == "step 13/200  training [###......]  12 min left");
   CHECK(bar_line(text, 35) == "step 13/200  training [####.......]");
   CHECK(bar_line(text, 25) == "step 13/200  training");
   CHECK(bar_line(text, 12) == "step 13/2...");
@@ -24,8 +24,8 @@ TEST_CASE("a bar takes what its width leaves: the rate goes first, then the coun
 
 TEST_CASE("a bar of what nobody can tell has no cells, and a share may be none or all") {
   CHECK(bar_line({"step 1/2  rewards", std::nullopt, "", "", "5 s left"}, 80) == "step 1/2  rewards  5 s left");
-  CHECK(bar_line({"a", 0, "", "", ""}, 12) == "a [.........]");
-  CHECK(bar_line({"a", 1, "", "", ""}, 12) == "a [#########]");
+  CHECK(bar_line({"a", 0, "", "", ""}, 12) == "a [........]");
+  CHECK(bar_line({"a", 1, "", "", ""}, 12) == "a [########]");
 }
 
 TEST_CASE("a phase is named for people, and what follows a slash belongs to it") {

@@ -131,8 +131,8 @@ TEST_CASE("on a terminal the bar is redrawn in place, cut to its width, and clea
         "\r\033[Jgeneration [##############################] 10/10  300 tok/s"
         "\r\033[Jdone\r\n");
   CHECK(shown(36, write) ==
-        "generation [#######........] 5/10"
-        "\r\033[Jgeneration [#########.] 10/10  300 tok/s"
+        "generation [########........] 5/10"
+        "\r\033[Jgeneration [###############] 10/10"
         "\r\033[Jdone\r\n");
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("rows are scored together, dropped ones left out, and one without a re
   CHECK(asked == std::vector<std::string>{"c", "d", "e"});
   SAYS(page.str(), "expected: c\nresponse: x\nreward: 0.25 (form 1)\n\n");
   SAYS(page.str(), "expected: d\nreward: 1 (form 1)\n\n");
-  SAYS(page.str(), "expected: e\nreward: none, no ruler\n\n");
+  SAYS(page.str(), "expected: e\nreward: none, no\\nruler\n\n");
   SAYS(page.str(), "\nrewards of 2 rows: mean 0.625, 0.25 to 1; 1 more have none\n4 rows, by tokens:\n");
   dataset_view::show(run, text, {.rows = -1, .json = true, .score = scorer}, json);
   const std::vector<Json> rows = objects(json.str());
@@ -75,7 +75,7 @@ TEST_CASE("rows are scored together, dropped ones left out, and one without a re
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time
 
-TEST_CASE("the run's own rewards say what the expected answers are worth, and what the model answers") {
+TEST_CASE("the run's own rewards say what the expected answers are worth") {
   const TempDir dir;
   const Ended expected = show(dir, {"--rows", "2", "--score", "expected"});
   INFO(expected.err);
@@ -83,18 +83,6 @@ TEST_CASE("the run's own rewards say what the expected answers are worth, and wh
   SAYS(expected.out, "\nreward: 1\n\n");
   SAYS(expected.out, "\nrewards of 2 rows: mean 1, 1 to 1\n");
   CHECK_FALSE(contains(expected.out, "response: "));
-  const Ended generated = show(dir, {"--json", "--rows", "70", "--score", "generated"});
-  INFO(generated.err);
-  REQUIRE(generated.code == 0);
-  const std::vector<Json> rows = objects(generated.out);
-  REQUIRE(rows.size() == 64);  // all that there are
-  int right = 0;
-  for (const Json& row : rows) {
-    const bool is_right = row.at("response") == row.at("expected");
-    CHECK(row.at("reward") == (is_right ? 1 : 0));
-    right += is_right;
-  }
-  CHECK(right < 64);  // of an untrained model
 }
 
 TEST_CASE("a reward program's reason is shown, and a program that never answers ends the command") {

@@ -89,7 +89,8 @@ TEST_CASE("bash completes with it") {
 TEST_CASE("fish completes with it") {
   if (!is_installed("fish")) return test_report::skipped("fish is not installed (tools/setup.sh --tests)");
   const auto fish = [](const std::string& line) {
-    return printed_by("fish", "hexad completion fish | source; complete -C '" + line + "' | string split -f 1 \\t");
+    return printed_by("fish",
+                      "hexad completion fish | source; complete -C '" + line + "' | string split -f 1 \\t; true");
   };
   CHECK(fish("hexad con") == "config\nconvert\n");
   CHECK(fish("hexad train ru") == "run.yaml\n");

@@ -76,7 +76,8 @@ TEST_CASE("a limit of open files that is too low for the ranks is one line, at o
   const Ended ended = program.wait();
   CHECK(ended.code == 2);
   CHECK_MESSAGE(contains(ended.err,
-                         "hexad: a run of 2 ranks wants 64 open files in each process, and this one may have 60 "
+                         "error: cluster.gpus_per_node: a run of 2 ranks wants 64 open files in each process, and this "
+                         "one may have 60 "
                          "(RLIMIT_NOFILE, its soft limit raised to the hard one): raise the hard limit"),
                 ended.err);
   CHECK(ended.seconds < 60);

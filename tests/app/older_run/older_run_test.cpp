@@ -160,7 +160,7 @@ TEST_CASE("an older version's checkpoint that is damaged is refused by name, as 
            "The checkpoint checkpoints/step_2 has no checksums. If it is damaged, restore it from a copy, or start "
            "afresh (--fresh keeps it in run_<n>)"});
   refused("training_info.json", 100,
-          {"checkpointing.checkpoint_dir has no checkpoint that is intact:",
+          {"checkpointing.checkpoint_dir: has no checkpoint that is intact:",
            "checkpoints/step_2: checkpoint: checkpoints/step_2/training_info.json is damaged: "});
 }
 

@@ -137,7 +137,7 @@ TEST_CASE("numbers of 10 and of 10,000 steps; light and dark; narrow and wide") 
     CAPTURE(which);
     const Json& read = seen[i].at("read");
     check_numbers(read, runs.at(screen.steps));
-    CHECK(read.at("overflow") == 0);
+    CHECK(read.at("overflow").get<int>() <= 0);  // a scroll bar takes some of the width
     CHECK((read.at("background").get<int>() < 60) == screen.dark);
     CHECK(read.at("contrast").get<double>() >= 4.5);
     CHECK(seen[i].at("ms").get<int>() < 60'000);

@@ -85,11 +85,11 @@ TEST_CASE("a step of more than a megabyte is a frame of zstd, which the report r
         REQUIRE(sample.at(list).size() == tokens);
     }
   }
-  const Json data = hexad::report::report_data(hexad::report::read_run(dir / "logs/exp_001"), 1);
+  const Json data = hexad::report::samples_data(hexad::report::read_run(dir / "logs/exp_001"), 1);
   REQUIRE(data.at("lengths").size() == 2);
   CHECK(data.at("lengths")[0].at("values").size() > 800);
   CHECK(data.at("samples").size() == 32);
-  CHECK(contains(toy::read_text(dir / "logs/exp_001/report.html"), data.at("samples")[0].at("prompt").dump()));
+  CHECK(contains(toy::read_text(dir / "logs/exp_001/report.html"), R"("samples":[{"step":1,)"));
 }
 
 TEST_CASE("killed -9, a run leaves the samples of all steps but the last whole") {
@@ -114,7 +114,7 @@ TEST_CASE("of a file that a killed run left cut, the report has the whole lines"
   const fs::path packed = log.directory() / "train_data_step1.jsonl.zst";
   REQUIRE(fs::exists(packed));
   const auto lengths = [&] {
-    const Json data = hexad::report::report_data(hexad::report::read_run(log.directory()), 1);
+    const Json data = hexad::report::samples_data(hexad::report::read_run(log.directory()), 1);
     return data.at("lengths").empty() ? 0 : data.at("lengths")[0].at("values").size();
   };
   CHECK(lengths() == 1000);  // every 20th

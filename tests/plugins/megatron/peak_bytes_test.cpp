@@ -27,6 +27,7 @@ TEST_CASE("the peak of a rank of megatron is what the plan says: layouts") {
   check_peak(peak("TP2 PP2", 4, {{"tensor_model_parallel_size", 2}, {"pipeline_model_parallel_size", 2}}));
   PeakCase context = peak("CP2", 2, {{"context_parallel_size", 2}});
   context.policy["sequence_packing"] = {{"enabled", true}};
+  context.policy["make_sequence_length_divisible_by"] = 4;
   check_peak(context);
   check_peak(peak("DP2", 2));
   check_peak(peak("TP2", 2, {{"tensor_model_parallel_size", 2}}));

@@ -1,4 +1,4 @@
-#include "app/tracker/mlflow/http.hpp"
+#include "app/tracker/mlflow_rest/http.hpp"
 
 #include <curl/curl.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "app/tracker/mlflow/http.hpp"
+#include "app/tracker/mlflow_rest/http.hpp"
 
 namespace hexad::mlflow {
 

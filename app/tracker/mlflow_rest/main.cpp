@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "app/tracker/mlflow/run.hpp"
+#include "app/tracker/mlflow_rest/run.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/said/printable.hpp"
 

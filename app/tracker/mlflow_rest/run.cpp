@@ -1,4 +1,4 @@
-#include "app/tracker/mlflow/run.hpp"
+#include "app/tracker/mlflow_rest/run.hpp"
 
 #include <algorithm>
 #include <chrono>
