@@ -233,13 +233,12 @@ int run(const TrainArguments& arguments) {
       require_ready(arguments.config, arguments.overrides,
                     {.launched = launch.has_value(), .in_process = arguments.in_process, .resumes = resumes});
   if (launch) check_world(ready.resolved, *launch);
-  const plan::Room room = plan::room_here(ready.resolved.root);
   has_begun = true;
   const EarlyEnd early_end(interruption, [&] {
     print({.interrupted = true, .is_taken_back = true}, arguments.json);
     ::_exit(kInterrupted);
   });
-  return run_with_restarts(arguments, ready.resolved, room,
+  return run_with_restarts(arguments, ready.resolved, ready.room,
                            {.program = std::filesystem::read_symlink("/proc/self/exe"),
                             .spawner = spawner ? &*spawner : nullptr,
                             .launch = launch,

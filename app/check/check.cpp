@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "app/check/findings.hpp"
-#include "app/plan/check.hpp"
 #include "app/config/fold.hpp"
+#include "app/plan/check.hpp"
 #include "compat/compat.hpp"
 #include "core/algorithm/run/preflight.hpp"
 #include "core/config/load/defaults.hpp"
@@ -24,7 +24,10 @@ void check_start(StartFindings& found) {
   check_plugins(found);
   check_model(found);
   check_machine(found);
-  if (trains) found.add(plan::check_memory(found.loaded, plan::room_here(found.loaded.root)));
+  if (trains) {
+    found.room = plan::room_here(found.loaded.root);
+    found.add(plan::check_memory(found.loaded, found.room));
+  }
   if (trains) check_folders(found);
   if (!found.has_error()) check_data(found);
 }
@@ -32,7 +35,7 @@ void check_start(StartFindings& found) {
 }  // namespace
 
 Checked check_all(const config::Loaded& loaded, const Start& start) {
-  Checked checked{config::check(loaded), 0, nullptr};
+  Checked checked{config::check(loaded), 0, nullptr, {}};
   if (std::ranges::any_of(checked.problems, &Problem::is_error)) {
     checked.exit_code = Error(ErrorKind::config, "").exit_code();
   } else {
@@ -40,6 +43,7 @@ Checked check_all(const config::Loaded& loaded, const Start& start) {
     check_start(found);
     checked.exit_code = found.exit_code();
     checked.model = found.model;
+    checked.room = found.room;
     std::vector<Problem> more = found.take();
     checked.problems.insert(checked.problems.begin(), std::make_move_iterator(more.begin()),
                             std::make_move_iterator(more.end()));
@@ -59,7 +63,8 @@ Ready require_ready(const std::filesystem::path& path, const std::vector<std::st
     throw Error(of_plugins ? ErrorKind::plugin : ErrorKind::config, joined(lines, "\n"));
   }
   return {{std::move(loaded.root), config::folded(checked.problems), std::move(loaded.facts)},
-          std::move(checked.model)};
+          std::move(checked.model),
+          std::move(checked.room)};
 }
 
 }  // namespace hexad::cli

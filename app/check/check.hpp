@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/plan/room.hpp"
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/config/check.hpp"
 
@@ -27,6 +28,7 @@ struct Checked {
   std::vector<config::Problem> problems;                     // errors first
   int exit_code = 0;                                         // 0: no error; 3: all errors are of plugins' files; else 2
   std::shared_ptr<const algorithm::ModelOnDisk> model = {};  // where it was found and read
+  plan::Room room = {};                                      // of a run that trains: what a rank has
 };
 
 // What config::check says of the configuration; where it finds no error, all that a run would refuse before it starts,
@@ -38,6 +40,7 @@ Checked check_all(const config::Loaded& loaded, const Start& start);
 struct Ready {
   config::Resolved resolved;
   std::shared_ptr<const algorithm::ModelOnDisk> model;
+  plan::Room room;  // as Checked's
 };
 
 // Loads and checks. Throws one Error that lists every error, a line each, with the exit code of Checked.

@@ -19,6 +19,7 @@ class StartFindings {
   const Start& start;
   const config::RunConfig run;
   std::shared_ptr<const algorithm::ModelOnDisk> model;  // null: not found, or not read
+  plan::Room room;                                      // what a rank has, once memory was looked at
 
   void error(const std::string& key, const std::string& message) {
     add(config::Problem::Severity::error, key, message);
