@@ -6,11 +6,9 @@
 #include <cutlass/epilogue/thread/linear_combination.h>
 #include <cutlass/gemm/device/gemm_universal.h>
 
-#include <stdexcept>
-#include <string>
-
 #include "modeling/op/cuda/architecture.hpp"
 #include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
+#include "modeling/op/cuda/cutlass_status.cuh"
 #include "modeling/op/cuda/vector.cuh"
 
 namespace hexad::modeling::cuda {
@@ -27,11 +25,7 @@ using Product = cutlass::gemm::device::GemmUniversal<
     GemmShape<16, 8, 16>, cutlass::epilogue::thread::LinearCombination<Out, 16 / sizeof(Out), float, float>,
     cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, /*stages=*/4, 8, 8>;
 
-void require(cutlass::Status status, const char* what) {
-  if (status != cutlass::Status::kSuccess)
-    throw std::runtime_error(std::string("batch-invariant product: CUTLASS ") + what + ": " +
-                             cutlassGetStatusString(status));
-}
+constexpr const char* kOperation = "batch-invariant product";
 
 // With a bias in the type of y: the source of the epilogue, a row that all rows share.
 template <int kRows, int kOut, typename Out>
@@ -41,9 +35,9 @@ void run(const InvariantProduct& call, const void* bias, CUstream_st* stream) {
                                   {1.0f, bias ? 1.0f : 0.0f}, call.x, call.weight, bias ? bias : call.y, call.y, 0, 0,
                                   0, 0, call.x_stride, call.in, bias ? 0 : call.y_stride, call.y_stride);
   P product;
-  require(product.can_implement(arguments), "cannot implement it");
-  require(product.initialize(arguments, nullptr, stream), "cannot set it up");
-  require(product.run(stream), "cannot run it");
+  require_cutlass(product.can_implement(arguments), kOperation, "cannot implement it");
+  require_cutlass(product.initialize(arguments, nullptr, stream), kOperation, "cannot set it up");
+  require_cutlass(product.run(stream), kOperation, "cannot run it");
 }
 
 // y [rows, out] += bias [out], in fp32: what an epilogue of fp32 would have added before it stores.

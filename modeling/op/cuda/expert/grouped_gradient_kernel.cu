@@ -5,10 +5,8 @@
 #include <cutlass/gemm/device/gemm_grouped.h>
 #include <cutlass/gemm/kernel/default_gemm_grouped.h>
 
-#include <stdexcept>
-#include <string>
-
 #include "modeling/op/cuda/architecture.hpp"
+#include "modeling/op/cuda/cutlass_status.cuh"
 #include "modeling/op/cuda/expert/expert_kernels.hpp"
 #include "modeling/op/cuda/expert/hopper/grouped_gradient.hpp"
 
@@ -60,11 +58,7 @@ __global__ void describe_groups(GroupedGradientCall call, Scratch to) {
   to.sizes[group] = rows > 0 ? GemmCoord(columns, call.in, rows) : GemmCoord(0, 0, 0);
 }
 
-void require(cutlass::Status status, const char* what) {
-  if (status != cutlass::Status::kSuccess)
-    throw std::runtime_error(std::string("grouped weight gradient: CUTLASS ") + what + ": " +
-                             cutlassGetStatusString(status));
-}
+constexpr const char* kOperation = "grouped weight gradient";
 
 void add_generic_gradient(const GroupedGradientCall& call, void* memory, CUstream_st* stream) {
   const int groups = call.experts * call.parts;
@@ -73,8 +67,8 @@ void add_generic_gradient(const GroupedGradientCall& call, void* memory, CUstrea
   Product product;
   typename Product::Arguments arguments(s.sizes, groups, Product::sufficient(), {1.0f, 1.0f}, s.grad, s.x, s.sums,
                                         s.sums, s.grad_strides, s.x_strides, s.sum_strides, s.sum_strides);
-  require(product.initialize(arguments, nullptr, stream), "cannot set it up");
-  require(product.run(stream), "cannot run it");
+  require_cutlass(product.initialize(arguments, nullptr, stream), kOperation, "cannot set it up");
+  require_cutlass(product.run(stream), kOperation, "cannot run it");
 }
 
 }  // namespace

@@ -10,11 +10,10 @@
 #include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 
 #include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
+#include "modeling/op/cuda/cutlass_status.cuh"
 
 namespace hexad::modeling::cuda {
 
@@ -52,11 +51,7 @@ struct ProductKernel {
   using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 };
 
-inline void require(cutlass::Status status, const char* what) {
-  if (status != cutlass::Status::kSuccess)
-    throw std::runtime_error(std::string("batch-invariant product: CUTLASS ") + what + ": " +
-                             cutlassGetStatusString(status));
-}
+inline constexpr const char* kOperation = "batch-invariant product";
 
 template <typename Tile, typename Out>
 void run_product(const InvariantProduct& call, CUstream_st* stream) {
@@ -76,9 +71,9 @@ void run_product(const InvariantProduct& call, CUstream_st* stream) {
   arguments.hw_info.device_id = call.device;
   arguments.hw_info.sm_count = call.processors;
   typename P::Gemm gemm;
-  require(gemm.can_implement(arguments), "cannot implement it");
-  require(gemm.initialize(arguments, nullptr, stream), "cannot set it up");
-  require(gemm.run(stream), "cannot run it");
+  require_cutlass(gemm.can_implement(arguments), kOperation, "cannot implement it");
+  require_cutlass(gemm.initialize(arguments, nullptr, stream), kOperation, "cannot set it up");
+  require_cutlass(gemm.run(stream), kOperation, "cannot run it");
 }
 
 template <typename Tile>

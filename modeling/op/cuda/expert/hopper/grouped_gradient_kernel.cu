@@ -9,8 +9,7 @@
 #include <cutlass/gemm/group_array_problem_shape.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 
-#include <stdexcept>
-#include <string>
+#include "modeling/op/cuda/cutlass_status.cuh"
 
 namespace hexad::modeling::cuda {
 namespace {
@@ -109,11 +108,7 @@ int64_t scratch_bytes(const GroupedGradientCall& call) {
   return scratch.bytes + static_cast<int64_t>(Product<kColumns>::Gemm::get_workspace_size(arguments(call, scratch)));
 }
 
-void require(cutlass::Status status, const char* what) {
-  if (status != cutlass::Status::kSuccess)
-    throw std::runtime_error(std::string("grouped weight gradient: CUTLASS ") + what + ": " +
-                             cutlassGetStatusString(status));
-}
+constexpr const char* kOperation = "grouped weight gradient";
 
 template <int kColumns>
 void run(const GroupedGradientCall& call, void* memory, CUstream_st* stream) {
@@ -122,9 +117,9 @@ void run(const GroupedGradientCall& call, void* memory, CUstream_st* stream) {
   describe_groups<kColumns><<<(groups + 127) / 128, 128, 0, stream>>>(call, scratch);
   typename Product<kColumns>::Gemm gemm;
   const auto given = arguments(call, scratch);
-  require(gemm.can_implement(given), "cannot implement it");
-  require(gemm.initialize(given, scratch.rest, stream), "cannot set it up");
-  require(gemm.run(stream), "cannot run it");
+  require_cutlass(gemm.can_implement(given), kOperation, "cannot implement it");
+  require_cutlass(gemm.initialize(given, scratch.rest, stream), kOperation, "cannot set it up");
+  require_cutlass(gemm.run(stream), kOperation, "cannot run it");
 }
 
 // The width of tiles that leaves least of them empty; the wider where both do alike.
