@@ -31,7 +31,10 @@ PromptSet prompts_of(const config::RunConfig& run, const std::vector<data::Loade
     }
   }
   result.contents = data::contents_of(parts);
-  result.prompts = table::Lazy<data::Datum>::joined(std::move(parts));
+  result.prompts =
+      table::Lazy<data::Datum>::joined(std::move(parts)).map<data::SharedDatum>([](data::Datum&& datum, int64_t) {
+        return std::make_shared<const data::Datum>(std::move(datum));
+      });
   return result;
 }
 
@@ -43,11 +46,9 @@ LoadedPrompts load(const config::RunConfig& run, const data::TextTools& tools) {
   return loaded;
 }
 
-std::vector<data::SharedDatum> drawn(const table::Lazy<data::Datum>& prompts, std::span<const int64_t> indices) {
-  std::vector<data::SharedDatum> result;
-  for (data::Datum& datum : prompts.some(indices))
-    result.push_back(std::make_shared<const data::Datum>(std::move(datum)));
-  return result;
+data::DataLoader loader_of(const config::GrpoConfig& grpo, bool shuffle, int64_t size) {
+  const double count = static_cast<double>(grpo.num_prompts_per_step) * grpo.batch_multiplier;
+  return {size, {static_cast<int64_t>(count), shuffle, true, static_cast<uint64_t>(grpo.seed)}};
 }
 
 }  // namespace
@@ -75,10 +76,8 @@ Prompts::Prompts(const config::RunConfig& run, LoadedPrompts loaded)
     : loaded_(std::move(loaded)),
       answers_(loaded_.train.answers),
       too_long_(loaded_.train.contents, input_limit(run) - 1),
-      loader_(loaded_.train.prompts.size(),
-              {static_cast<int64_t>(static_cast<double>(run.grpo.num_prompts_per_step) * run.grpo.batch_multiplier),
-               run.data.shuffle, true, static_cast<uint64_t>(run.grpo.seed)}),
-      max_epochs_(run.grpo.max_num_epochs) {
+      draws_(loaded_.train.prompts, loader_of(run.grpo, run.data.shuffle, loaded_.train.prompts.size()),
+             run.grpo.max_num_epochs) {
   for (const auto& [name, of_rows] : loaded_.validation.answers) {
     answers_[name].rows += of_rows.rows;
     answers_[name].missing += of_rows.missing;
@@ -106,14 +105,11 @@ std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, co
 std::vector<data::SharedDatum> PromptSet::draw(int64_t begin, int64_t count) const {
   std::vector<int64_t> indices(static_cast<size_t>(std::min(count, prompts.size() - begin)));
   std::iota(indices.begin(), indices.end(), begin);
-  return drawn(prompts, indices);
+  return prompts.some(indices);
 }
 
 std::vector<data::SharedDatum> Prompts::next() {
-  std::optional<std::vector<int64_t>> indices = loader_.next();
-  if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
-  if (!indices || loader_.epoch() >= max_epochs_) return {};
-  std::vector<data::SharedDatum> prompts = drawn(loaded_.train.prompts, *indices);
+  std::vector<data::SharedDatum> prompts = draws_.next();
   for (const data::SharedDatum& prompt : prompts) too_long_.see(*prompt);
   return prompts;
 }

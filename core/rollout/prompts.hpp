@@ -8,7 +8,7 @@
 #include "core/config/typed/run_config.hpp"
 #include "core/data/dataset/contents.hpp"
 #include "core/data/dataset/dataset.hpp"
-#include "core/data/dataset/loader.hpp"
+#include "core/data/dataset/draws.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "core/rollout/rollout.hpp"
 
@@ -31,7 +31,7 @@ using AnswersByEnvironment = std::map<std::string, Answers>;
 
 // What the datasets of a run come to.
 struct PromptSet {
-  table::Lazy<data::Datum> prompts;
+  table::Lazy<data::SharedDatum> prompts;
   data::Contents contents;
   std::set<std::string> environments;  // that they name
   AnswersByEnvironment answers;
@@ -59,11 +59,11 @@ class Prompts {
   const AnswersByEnvironment& answers() const { return answers_; }
   const std::vector<std::string>& notes() const { return loaded_.notes; }
   const std::vector<std::string>& formats() const { return loaded_.formats; }
-  int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
-  int64_t epoch() const { return loader_.epoch(); }
+  int64_t steps_per_epoch() const { return draws_.batches_per_epoch(); }
+  int64_t epoch() const { return draws_.epoch(); }
 
-  data::LoaderState state() const { return loader_.state(); }
-  void restore(const data::LoaderState& state) { loader_.restore(state); }
+  data::LoaderState state() const { return draws_.state(); }
+  void restore(const data::LoaderState& state) { draws_.restore(state); }
 
  private:
   Prompts(const config::RunConfig& run, LoadedPrompts loaded);
@@ -71,8 +71,7 @@ class Prompts {
   LoadedPrompts loaded_;
   AnswersByEnvironment answers_;  // of both
   data::DrawnTooLong too_long_;
-  data::DataLoader loader_;
-  int64_t max_epochs_;
+  data::Draws<data::SharedDatum> draws_;
 };
 
 // What `hexad eval` samples from, as `validation`: the validation sets, or where there are none data.train, in their

@@ -11,7 +11,8 @@
 
 namespace hexad::table {
 
-// Copies share what makes the elements. One thread at a time, as Rows.
+// Copies share what makes the elements. Threads may share them where what makes them may be called by several at once,
+// as Rows may.
 template <typename T>
 class Lazy {
  public:

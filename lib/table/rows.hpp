@@ -9,7 +9,7 @@
 
 namespace hexad::table {
 
-// One thread at a time. Rows are read when they are asked for, and their errors come then.
+// Threads may share it. Rows are read when they are asked for, and their errors come then.
 class Rows {
  public:
   Rows() = default;

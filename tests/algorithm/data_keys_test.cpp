@@ -49,7 +49,7 @@ std::string prompts_of(const config::RunConfig& run) {
   std::string text;
   for (auto batch = prompts.next(); !batch.empty(); batch = prompts.next()) text += text_of(*batch.at(0));
   text += "validation:\n";
-  for (const data::Datum& datum : prompts.validation().prompts) text += text_of(datum);
+  for (const data::SharedDatum& datum : prompts.validation().prompts) text += text_of(*datum);
   return text;
 }
 

@@ -92,17 +92,16 @@ Examples::Examples(const config::RunConfig& run, const rollout::ModelText& text)
 Examples::Examples(const config::RunConfig& run, Loaded loaded)
     : loaded_(std::move(loaded)),
       too_long_(loaded_.trained, rollout::input_limit(run)),
-      loader_(loaded_.train.size(),
+      draws_(loaded_.train,
+             {loaded_.train.size(),
               {run.policy.train_global_batch_size, run.data.shuffle, true, static_cast<uint64_t>(run.supervised.seed),
-               has_pairs(run.algorithm) ? "pairs" : "conversations", "policy.train_global_batch_size"}),
-      max_epochs_(run.supervised.max_num_epochs),
+               has_pairs(run.algorithm) ? "pairs" : "conversations", "policy.train_global_batch_size"}},
+             run.supervised.max_num_epochs),
       validation_batch_(run.supervised.val_global_batch_size) {}
 
 data::Batch Examples::next() {
-  std::optional<std::vector<int64_t>> indices = loader_.next();
-  if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
-  if (!indices || loader_.epoch() >= max_epochs_) return {};
-  const std::vector<Example> examples = loaded_.train.some(*indices);
+  const std::vector<Example> examples = draws_.next();
+  if (examples.empty()) return {};
   for (const Example& example : examples) too_long_.see(example.front());
   return batch_of_examples(examples);
 }

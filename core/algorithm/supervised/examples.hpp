@@ -6,7 +6,7 @@
 #include "core/config/typed/run_config.hpp"
 #include "core/data/batch.hpp"
 #include "core/data/dataset/contents.hpp"
-#include "core/data/dataset/loader.hpp"
+#include "core/data/dataset/draws.hpp"
 #include "core/data/dataset/processor.hpp"
 #include "core/rollout/model_text.hpp"
 
@@ -32,9 +32,9 @@ class Examples {
   const data::Contents& validated() const { return loaded_.validated; }    // those of validation()
   const std::vector<std::string>& notes() const { return loaded_.notes; }  // lines about what validation leaves out
   const std::vector<std::string>& formats() const { return loaded_.formats; }
-  int64_t steps_per_epoch() const { return loader_.batches_per_epoch(); }
-  data::LoaderState state() const { return loader_.state(); }
-  void restore(const data::LoaderState& state) { loader_.restore(state); }
+  int64_t steps_per_epoch() const { return draws_.batches_per_epoch(); }
+  data::LoaderState state() const { return draws_.state(); }
+  void restore(const data::LoaderState& state) { draws_.restore(state); }
 
  private:
   // The rows of one example.
@@ -50,8 +50,8 @@ class Examples {
 
   Loaded loaded_;
   data::DrawnTooLong too_long_;
-  data::DataLoader loader_;
-  int64_t max_epochs_, validation_batch_;
+  data::Draws<Example> draws_;
+  int64_t validation_batch_;
 };
 
 }  // namespace hexad::algorithm

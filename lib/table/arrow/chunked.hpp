@@ -22,7 +22,6 @@ class ChunkedTable : public Table {
   ChunkedTable() : begins_{0} {}
   // Throws Refused for a number of rows that can be none.
   void add_chunk(int64_t rows);
-  int64_t rows_of(size_t chunk) const { return begins_[chunk + 1] - begins_[chunk]; }
   // The chunk, of as many rows as add_chunk has been told of.
   virtual Batch chunk(size_t index) = 0;
 

@@ -1,6 +1,7 @@
 #include "lib/table/arrow/interface.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string_view>
 
 #include "lib/table/arrow/packed.hpp"
@@ -29,6 +30,9 @@ std::unique_ptr<Table> open_table(const Source& source) {
   return open_csv(source);
 }
 
+// Of whoever uses a table: tables share the chunks that were decoded last.
+std::mutex turn;
+
 // What `work` throws is said, and -1 returned.
 template <typename Work>
 int guarded(hexad_arrow_sink say, void* to, const Work& work) {
@@ -55,10 +59,16 @@ hexad_arrow_table* open(const hexad_arrow_source* source, hexad_arrow_sink say, 
 
 int row(hexad_arrow_table* table, int64_t index, hexad_arrow_sink out, hexad_arrow_sink say, void* to) {
   return guarded(say, to, [&] {
+    const std::lock_guard mine(turn);
     table->text.clear();
     table->rows->append_row(index, table->text);
     out(to, table->text.data(), table->text.size());
   });
+}
+
+void close(hexad_arrow_table* table) {
+  const std::lock_guard mine(turn);
+  delete table;
 }
 
 int unpack_file(const char* file, const char* packing, hexad_arrow_sink out, hexad_arrow_sink say, void* to) {
@@ -73,6 +83,6 @@ extern "C" __attribute__((visibility("default"))) const hexad_arrow_interface he
     [](const hexad_arrow_table* table) { return table->rows->size(); },
     [](const hexad_arrow_table* table) { return table->rows->memory(); },
     hexad::table::arrow_files::row,
-    [](hexad_arrow_table* table) { delete table; },
+    hexad::table::arrow_files::close,
     hexad::table::arrow_files::unpack_file,
 };

@@ -1,5 +1,6 @@
 /* What libhexad_arrow.so exports: tables in files, by the row, as JSON. The one half of lib/table that sees Apache
- * Arrow, opened by the other (library.cpp) when such a file is. Both halves are of one build. No exception passes. */
+ * Arrow, opened by the other (arrow_library.cpp) when such a file is. Both halves are of one build. No exception
+ * passes. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +26,8 @@ typedef struct {
   int (*prepare)(void* to); /* called before the first of them does: 0, or -1 where they cannot */
 } hexad_arrow_source;
 
-/* `say` gets the reason, without the file's name, where something is refused. A table is used by one thread at a
- * time. */
+/* `say` gets the reason, without the file's name, where something is refused. Threads may use tables at once,
+ * and wait for each other. */
 typedef struct {
   /* Null: refused. Nothing but the schema and the numbers of rows is looked at where the form allows that. */
   hexad_arrow_table* (*open)(const hexad_arrow_source* source, hexad_arrow_sink say, void* to);

@@ -1,6 +1,9 @@
 // The same rows in each container.
 #include "lib/table/container.hpp"
 
+#include <future>
+
+#include "lib/base/random.hpp"
 #include "tests/lib/table/support.hpp"
 
 using namespace hexad;
@@ -52,6 +55,33 @@ TEST_CASE("a row has its place, and rows are drawn in any order") {
   CHECK(table::open(data_file("hub"), "test")->row(0).value.at("prompt") == "last");
   CHECK(table::open(data_file("saved_splits"), "test")->size() == 1);
   CHECK(table::open_file(data_file("rows.jsonl.gz"))->row(1).source == data_file("rows.jsonl.gz").string() + ":2");
+}
+
+TEST_CASE("rows of large row groups are the same in any order, beside those of other files and on several threads") {
+  if (!has_arrow()) return;
+  const auto wanted = [](int64_t i) {
+    nlohmann::ordered_json row{{"number", i}, {"list", nullptr}, {"text", std::string(i % 5, "abcdefgh"[i % 8])}};
+    if (i % 11 != 0) row["list"] = std::vector<int64_t>(i % 4, i);
+    return row;
+  };
+  const auto rows = table::open_file(data_file("large_groups.parquet"));
+  const auto others = table::open_file(data_file("large_groups.parquet"));
+  REQUIRE(rows->size() == 2600);
+  for (int64_t i = 0; i < 2600; ++i) REQUIRE(rows->row(i).value == wanted(i));
+  const std::vector<int64_t> order = random_permutation(2600, 5, 1);
+  const auto draw = [&](size_t step) {
+    int64_t wrong = 0;
+    for (size_t k = 0; k < 400; ++k) {
+      const int64_t first = order[k * step % 2600], second = order[(k * step + 1300) % 2600];
+      wrong += rows->row(first).value != wanted(first);
+      wrong += others->row(second).value != wanted(second);
+    }
+    return wrong;
+  };
+  CHECK(draw(1) == 0);
+  auto beside = std::async(std::launch::async, draw, size_t{3});
+  CHECK(draw(7) == 0);
+  CHECK(beside.get() == 0);
 }
 
 TEST_CASE("a container is known by the name of its file") {

@@ -136,6 +136,16 @@ def write_many():
         writer.write_table(table, max_chunksize=30)
 
 
+# Row groups of more rows than are decoded together, by pages of a few rows: lists of as many as the row's number says.
+def write_large_groups():
+    numbers = range(2600)
+    table = pa.table({"number": pa.array(numbers, pa.int64()),
+                      "list": pa.array([None if i % 11 == 0 else [i] * (i % 4) for i in numbers], pa.list_(pa.int64())),
+                      "text": pa.array(["abcdefgh"[i % 8] * (i % 5) for i in numbers])})
+    pq.write_table(table, HERE / "large_groups.parquet", row_group_size=1300, compression="zstd", data_page_size=512,
+                   use_dictionary=["text"])
+
+
 def write_refused():
     os.makedirs(HERE / "refused")
     pq.write_table(pa.table({"a": pa.array([datetime.timedelta(seconds=1)])}), HERE / "refused/duration.parquet")
@@ -156,6 +166,7 @@ def main():
     write_typed()
     write_flat()
     write_many()
+    write_large_groups()
     write_refused()
 
 
