@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,11 +33,15 @@ std::string device_of(const yaml::Node& root) {
   return device && device->is_string() ? device->as_string() : "auto";
 }
 
+int64_t ranks_of(const yaml::Node& root) {
+  const yaml::Node* ranks = root.find("cluster.gpus_per_node");
+  return ranks && ranks->is_int() ? std::max<int64_t>(1, ranks->as_int()) : 1;
+}
+
 Room host_room(const yaml::Node& root, const std::filesystem::path& fs_root) {
   const std::optional<int64_t> all = host_memory(fs_root);
   if (!all) return {false, {}, "how much memory this host has is not known"};
-  const yaml::Node* ranks = root.find("cluster.gpus_per_node");
-  const int64_t sharers = ranks && ranks->is_int() ? std::max<int64_t>(1, ranks->as_int()) : 1;
+  const int64_t sharers = ranks_of(root);
   const int64_t bytes = *all / sharers;
   if (sharers == 1) return {false, bytes, fmt::format("this host has {}", bytes_text(bytes))};
   return {false, bytes,
@@ -46,11 +52,13 @@ Room host_room(const yaml::Node& root, const std::filesystem::path& fs_root) {
 
 Room room_of(const yaml::Node& root, const std::filesystem::path& fs_root, const doctor::Driver* driver) {
   if (!driver) return host_room(root, fs_root);
-  uint64_t least = 0;
+  std::vector<uint64_t> memories;  // of the largest, for which cards CUDA gives to the ranks is not known here
   for (const doctor::Card& card : driver->cards)
-    if (card.memory > 0 && !card.mig && (least == 0 || card.memory < least)) least = card.memory;
-  if (least == 0) return {true, {}, "there is no card here whose memory is known"};
-  const auto bytes = static_cast<int64_t>(least);
+    if (card.memory > 0 && !card.mig) memories.push_back(card.memory);
+  if (memories.empty()) return {true, {}, "there is no card here whose memory is known"};
+  std::ranges::sort(memories, std::greater());
+  memories.resize(std::min(memories.size(), static_cast<size_t>(ranks_of(root))));
+  const auto bytes = static_cast<int64_t>(memories.back());
   return {true, bytes, fmt::format("a card has {}", bytes_text(bytes))};
 }
 

@@ -33,13 +33,15 @@ TEST_CASE("ranks on CPUs share the host's memory, or what a control group leaves
   CHECK_FALSE(room_of(cluster("cpu", 1), nothing.path(), nullptr).bytes);
 }
 
-TEST_CASE("ranks on cards have the smallest card's memory") {
+TEST_CASE("ranks on cards have the memory of the smallest of as many cards, the largest ones") {
   hexad::doctor::Driver driver;
   driver.cards = {{.name = "large", .memory = uint64_t{80} << 30}, {.name = "small", .memory = uint64_t{24} << 30}};
   const Room room = room_of(cluster("cuda", 2), "/", &driver);
   CHECK(room.bytes == int64_t{24} << 30);
   CHECK(room.on_cards);
   CHECK(room.what == "a card has 24.0 GiB");
+  CHECK(room_of(cluster("cuda", 1), "/", &driver).bytes == int64_t{80} << 30);
+  CHECK(room_of(cluster("cuda", 8), "/", &driver).bytes == int64_t{24} << 30);
   driver.cards = {{.name = "cut", .memory = uint64_t{80} << 30, .mig = true}};
   CHECK(room_of(cluster("cuda", 1), "/", &driver).what == "there is no card here whose memory is known");
 }
