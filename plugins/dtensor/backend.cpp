@@ -25,7 +25,9 @@ UnitOptions unit_options(const Settings& settings, at::Device device) {
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   Settings settings;
   modeling::guarded([&] { settings = read_settings(config, modeling::world_size(call)); });
-  modeling::guarded([&] { modeling::check_gpu(settings.fp8, modeling::device_of(call), "dtensor_cfg"); });
+  modeling::guarded([&] {
+    modeling::check_gpu(settings.fp8, settings.model.moe.has_value(), modeling::device_of(call), "dtensor_cfg");
+  });
   modeling::check_batch_invariant(settings, modeling::device_of(call), settings.tp * settings.cp,
                                   "dtensor_cfg.tensor_parallel_size x context_parallel_size");
   return settings;

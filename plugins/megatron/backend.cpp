@@ -26,7 +26,9 @@ auto guarded(Make&& make) {
 Settings guarded_settings(const sdk::Call& call, const sdk::Config& config) {
   const Settings settings = guarded([&] { return read_settings(config, modeling::world_size(call)); });
   const model::ParallelSizes& sizes = settings.sizes;
-  modeling::guarded([&] { modeling::check_gpu(settings.fp8, modeling::device_of(call), "megatron_cfg"); });
+  modeling::guarded([&] {
+    modeling::check_gpu(settings.fp8, settings.model.moe.has_value(), modeling::device_of(call), "megatron_cfg");
+  });
   modeling::check_batch_invariant(settings, modeling::device_of(call), sizes.tensor * sizes.pipeline * sizes.context,
                                   "megatron_cfg.tensor_model_parallel_size x pipeline_model_parallel_size x "
                                   "context_parallel_size");

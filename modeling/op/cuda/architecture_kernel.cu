@@ -25,8 +25,8 @@ int probe_architecture(int device) {
   cudaGetLastError();  // what is told is not left for others
   throw std::runtime_error("GPU " + std::to_string(device) + " (" + card.name + ", compute capability " +
                            std::to_string(card.major) + "." + std::to_string(card.minor) +
-                           ") runs none of this build's kernels, which want 8.0 or later: " +
-                           cudaGetErrorString(error) + ". `hexad doctor` names what this build was compiled for");
+                           ") runs none of this build's kernels: " + cudaGetErrorString(error) +
+                           ". `hexad doctor` names what this build was compiled for");
 }
 
 }  // namespace hexad::modeling::cuda

@@ -22,7 +22,16 @@ TEST_CASE("FP8 wants compute capability 8.9, and blocks of scales 9.0") {
                         {Fp8::hybrid, 120, ""},
                         {Fp8::blockwise_hybrid, 89, ada},
                         {Fp8::blockwise_hybrid, 90, ""}};
-  for (const Case& each : cases) CHECK(fp8_obstacle(each.fp8, each.capability) == each.wanted);
+  for (const Case& each : cases) CHECK(fp8_obstacle(each.fp8, /*experts=*/false, each.capability) == each.wanted);
 }
 
-TEST_CASE("on a CPU nothing is asked of a card") { CHECK_NOTHROW(check_gpu(Fp8::hybrid, at::kCPU, "dtensor_cfg")); }
+TEST_CASE("FP8 products of experts want compute capability 9.0 or 10.0") {
+  for (const int capability : {90, 100}) CHECK(fp8_obstacle(Fp8::hybrid, /*experts=*/true, capability).empty());
+  CHECK(fp8_obstacle(Fp8::off, /*experts=*/true, 120).empty());
+  CHECK(fp8_obstacle(Fp8::hybrid, /*experts=*/true, 120) ==
+        "FP8 with experts wants a card of compute capability 9.0 or 10.0, this one has 12.0: set enabled: false");
+}
+
+TEST_CASE("on a CPU nothing is asked of a card") {
+  CHECK_NOTHROW(check_gpu(Fp8::hybrid, true, at::kCPU, "dtensor_cfg"));
+}
