@@ -15,6 +15,15 @@ PeakCase peak(const std::string& name, int world, const json& keys = json::objec
   return result;
 }
 
+// The embedding and the head are most of it, and a micro-batch is short.
+PeakCase large_vocabulary(const std::string& name, bool tied) {
+  PeakCase result = peak(name, 2);
+  result.model.update({{"vocab_size", 8192}, {"tie_word_embeddings", tied}});
+  result.tokens = 64;
+  result.sequences = 1;
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("the peak of a rank of dtensor is what the plan says") {
@@ -28,4 +37,6 @@ TEST_CASE("the peak of a rank of dtensor is what the plan says") {
   check_peak(peak("TP2, sequence parallel", 2, {{"tensor_parallel_size", 2}, {"sequence_parallel", true}}));
   check_peak(peak("CP2", 2, {{"context_parallel_size", 2}}));
   check_peak(peak("TP2 DP2", 4, {{"tensor_parallel_size", 2}}));
+  check_peak(large_vocabulary("FSDP2, large vocabulary", false));
+  check_peak(large_vocabulary("FSDP2, large vocabulary that the head shares", true));
 }
