@@ -1,11 +1,12 @@
 // hexad data show CONFIG [key=value ...]
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
 #include "app/commands.hpp"
+#include "app/console/output.hpp"
 #include "app/data/show.hpp"
-#include "app/doctor/table.hpp"
 #include "app/program.hpp"
 #include "compat/compat.hpp"
 #include "core/algorithm/run/model_directory.hpp"
@@ -48,7 +49,7 @@ void add_data(CLI::App& app, int& exit_code) {
           dataset_view::generated_answers(scored, std::filesystem::read_symlink("/proc/self/exe"), &*spawner);
     else if (!arguments->score.empty())
       options.score = dataset_view::expected_answers(scored);
-    options.colours = doctor::shows_colours();
+    options.colours = console::shows_colours(stdout);
     if (options.colours && !options.json) print_raw();  // the page has its own colours, and shows the rest by number
     dataset_view::show(run, text, options, std::cout);
     options.score = nullptr;  // workers end before the spawner

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <thread>
 
 #include "app/commands.hpp"
+#include "app/console/output.hpp"
 #include "app/doctor/disk.hpp"
 #include "app/doctor/table.hpp"
 #include "app/doctor/topics.hpp"
@@ -120,7 +122,7 @@ void add_doctor(CLI::App& app, const char* commit, int& exit_code) {
   command->callback([json, commit, &exit_code] {
     const doctor::Build build = doctor::this_build(commit);
     const Findings found = all(build);
-    const bool colours = !*json && doctor::shows_colours();
+    const bool colours = !*json && console::shows_colours(stdout);
     if (colours) print_raw();  // the texts have been made printable
     std::cout << (*json ? json_text(doctor::json_of(build, found), 2) + '\n' : doctor::table(found, colours));
     exit_code = doctor::count_of(found, doctor::Level::problem) > 0 ? 1 : 0;

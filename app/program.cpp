@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "lib/base/error.hpp"
@@ -73,7 +73,7 @@ int run_program(const char* name, const std::function<int()>& body) {
 }
 
 void log_to_standard_error(const char* name) {
-  auto log = spdlog::stderr_color_mt(name);
+  auto log = spdlog::stderr_logger_mt(name);
   log->set_formatter(log_format());
   spdlog::set_default_logger(std::move(log));
 }

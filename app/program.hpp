@@ -10,7 +10,8 @@ namespace hexad::cli {
 // What `body` writes to std::cout is written when this returns, or the status is not 0. Call it first in main.
 int run_program(const char* name, const std::function<int()>& body);
 
-// Lines of the log go there, as lib/base/said/log_format.hpp makes them: standard output is for answers.
+// Lines of the log go there without colours, as lib/base/said/log_format.hpp makes them: standard output is for
+// answers.
 void log_to_standard_error(const char* name);
 
 // From now on std::cout is written as it is: a text that somebody asked for, into a file or a pipe.

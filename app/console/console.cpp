@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,15 +40,20 @@ RunConsole::RunConsole(Options options) : options_(with_clock(std::move(options)
   if (options_.waits) waiting_.emplace();
   show_log_above(this);
   if (!output_.is_terminal() || options_.redraws.count() == 0) return;
-  redraw_ = std::jthread([this](const std::stop_token& over) {
-    std::mutex sleep;
-    std::condition_variable_any changed;
-    std::unique_lock lock(sleep);
-    while (!changed.wait_for(lock, over, options_.redraws, [&] { return over.stop_requested(); })) {
-      const std::lock_guard guard(mutex_);
-      if (bar_width_ > 0) draw();
-    }
-  });
+  try {
+    redraw_ = std::jthread([this](const std::stop_token& over) { redraw(over); });
+  } catch (const std::system_error&) {  // no thread is left: the bar moves when something happens
+  }
+}
+
+void RunConsole::redraw(const std::stop_token& over) {
+  std::mutex sleep;
+  std::condition_variable_any changed;
+  std::unique_lock lock(sleep);
+  while (!changed.wait_for(lock, over, options_.redraws, [&] { return over.stop_requested(); })) {
+    const std::lock_guard guard(mutex_);
+    if (bar_width_ > 0) draw();
+  }
 }
 
 RunConsole::~RunConsole() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +57,7 @@ class RunConsole : public algorithm::Console {
   void put_line(const std::string& text, const std::vector<Mark>& marks = {});
   void put_safe(const std::string& text, const std::vector<Mark>& marks);
   void tell_waiting();
+  void redraw(const std::stop_token& over);
   void draw();
   std::string cleared_bar();
   // The first and the newest value of something.

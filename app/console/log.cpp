@@ -25,7 +25,8 @@ Mark mark_of(spdlog::level::level_enum level) {
 class Sink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   Sink() : plain_(std::make_shared<spdlog::sinks::stderr_color_sink_mt>()) {
-    if (is_colourless()) plain_->set_color_mode(spdlog::color_mode::never);
+    // Its own rule is another one.
+    plain_->set_color_mode(shows_colours(stderr) ? spdlog::color_mode::always : spdlog::color_mode::never);
     plain_->set_formatter(log_format());
   }
 

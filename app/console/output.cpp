@@ -28,12 +28,12 @@ int code_of(Style style) {
 
 }  // namespace
 
-bool is_colourless() {
-  const char* set = std::getenv("NO_COLOR");
-  return set && *set;
+bool shows_colours(std::FILE* file) {
+  const char* none = std::getenv("NO_COLOR");
+  return obeys(file) && !(none && *none);
 }
 
-Output::Output(std::FILE* file) : file_(file), terminal_(obeys(file)), coloured_(terminal_ && !is_colourless()) {}
+Output::Output(std::FILE* file) : file_(file), terminal_(obeys(file)), coloured_(shows_colours(file)) {}
 
 size_t Output::width() const {
   winsize size{};

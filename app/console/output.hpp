@@ -23,7 +23,7 @@ class Output {
   bool is_terminal() const { return terminal_; }
   // A terminal's columns now, 80 where it does not say.
   size_t width() const;
-  // `text` with its marks, where colours are shown: on a terminal, unless NO_COLOR is set and not empty.
+  // `text` with its marks, where shows_colours().
   std::string marked(std::string text, std::span<const Mark> marks) const;
   // What cannot be written is left out: its reader may have gone, and its disk be full. A run does not end for that.
   void put(const std::string& text) const;
@@ -33,7 +33,8 @@ class Output {
   bool terminal_, coloured_;
 };
 
-// Whether the user wants no colours (https://no-color.org).
-bool is_colourless();
+// Whether `file` is a terminal that shows colours (TERM=dumb does not) and whose user wants them
+// (https://no-color.org: NO_COLOR is not set, or empty).
+bool shows_colours(std::FILE* file);
 
 }  // namespace hexad::console

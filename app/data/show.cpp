@@ -95,10 +95,12 @@ class ScoredRows {
 };
 
 void print_json(const DataView& view, const ShowOptions& options, std::ostream& out) {
-  int64_t written = 0;
+  int64_t left = options.rows;
+  if (left == 0) return;
   ScoredRows rows(options.score, [&](const ShownRow& row) { out << json_text(json_of(row)) << '\n'; });
   view.for_each([&](const ShownRow& row) {
-    if (options.rows < 0 || written++ < options.rows) rows.add(row);
+    rows.add(row);
+    return left < 0 || --left > 0;
   });
   rows.flush();
 }
@@ -116,7 +118,9 @@ class Page {
       Reason& reason = dropped_[row.dropped.substr(row.dropped.find_first_not_of("0123456789,"))];
       if (reason.rows++ == 0) reason.first = fmt::format("{}: {}", row.source, row.dropped);
     }
-    if (static_cast<int64_t>(lengths_.size()) <= options_.rows) shown_.add(row);
+    const auto rows = std::ssize(lengths_);
+    if (rows <= options_.rows) shown_.add(row);
+    if (rows == options_.rows) shown_.flush();  // the others are counted alone, which may take minutes
   }
 
   void finish() {
@@ -194,7 +198,10 @@ void show(const config::RunConfig& run, const rollout::ModelText& text, const Sh
   if (options.json) return print_json(view, options, out);
   for (const std::string& line : view.formats()) out << line << '\n';
   Page page(options, out);
-  view.for_each([&](const ShownRow& row) { page.add(row); });
+  view.for_each([&](const ShownRow& row) {
+    page.add(row);
+    return true;
+  });
   page.finish();
 }
 

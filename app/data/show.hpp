@@ -14,10 +14,11 @@ struct ShowOptions {
   Scorer score = {};     // of the rows that are shown; none: no rewards
 };
 
-// The first rows, a histogram of the lengths of all, and how many rows are dropped and why. With `json` an object a
-// row: {"source", "text", "token_ids", "trains", "expected"}, of a pair with "rejected": {"text", "token_ids",
-// "trains"}, of a dropped row {"source", "dropped"}. With `score` the rewards of rows that are not dropped, and what
-// they come to; JSON: "response", "reward" (null: none, and "no_reward" says why), "components". Texts are printable
+// The first rows, a histogram of the lengths of all, and how many rows are dropped and why: every row is read for it,
+// after the first have been printed. With `json` no more rows are read than are shown, each an object: {"source",
+// "text", "token_ids", "trains", "expected"}, of a pair with "rejected": {"text", "token_ids", "trains"}, of a dropped
+// row {"source", "dropped"}. With `score` the rewards of rows that are not dropped, and what they come to; JSON:
+// "response", "reward" (null: none, and "no_reward" says why), "components". Texts are printable
 // (lib/base/said/printable.hpp).
 void show(const config::RunConfig& run, const rollout::ModelText& text, const ShowOptions& options, std::ostream& out);
 

@@ -78,13 +78,14 @@ ShownRow DataView::row(const data::Record& record, data::ProcessorOptions option
   return row;
 }
 
-void DataView::for_each(const std::function<void(const ShownRow& row)>& take) const {
+void DataView::for_each(const std::function<bool(const ShownRow& row)>& take) const {
   for (const data::LoadedSet& set : validation_ ? sets_.validation : sets_.train) {
     data::ProcessorOptions options = rollout::processor_options(run_, *set.config);
     options.env_name = set.config->env_name;
     options.bos_token = text_.bos_token;
     options.eos_token = text_.eos_token;
-    for (const data::Record& record : set.data.records) take(row(record, options));
+    for (const data::Record& record : set.data.records)
+      if (!take(row(record, options))) return;
   }
 }
 

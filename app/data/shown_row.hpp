@@ -46,8 +46,8 @@ class DataView {
 
   // Lines about formats that columns told.
   const std::vector<std::string>& formats() const { return sets_.formats; }
-  // Processes each row once, however often its set is repeated, as `train` does it.
-  void for_each(const std::function<void(const ShownRow& row)>& take) const;
+  // Processes each row once, however often its set is repeated, as `train` does it, until `take` says false.
+  void for_each(const std::function<bool(const ShownRow& row)>& take) const;
 
  private:
   ShownRow row(const data::Record& record, data::ProcessorOptions options) const;

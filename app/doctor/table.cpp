@@ -1,10 +1,6 @@
 #include "app/doctor/table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -52,11 +48,6 @@ nlohmann::ordered_json json_of(const Build& build, const Findings& findings) {
                                   {"text", without_secrets(each.text)},
                                   {"mend", without_secrets(each.mend)}});
   return answer;
-}
-
-bool shows_colours() {
-  const char *none = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) != 0 && !(none && *none) && !(kind && std::string_view(kind) == "dumb");
 }
 
 size_t count_of(const Findings& findings, Level level) {

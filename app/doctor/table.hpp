@@ -17,9 +17,6 @@ std::string table(const Findings& findings, bool colours);
 // "" where there is none.
 nlohmann::ordered_json json_of(const Build& build, const Findings& findings);
 
-// Whether the terminal behind standard output shows colours: it is one, TERM is not "dumb", and NO_COLOR is not set.
-bool shows_colours();
-
 size_t count_of(const Findings& findings, Level level);
 
 }  // namespace hexad::doctor

@@ -20,10 +20,15 @@ constexpr int kLookEveryMs = 200;  // at the clock
 
 Feed::Feed(FeedSettings settings)
     : settings_(std::move(settings)), log_lines_(kLogLines), notes_(settings_.who, log_lines_) {
-  auto [woken, wake] = process::make_pipe();
-  woken_ = std::move(woken), wake_ = std::move(wake);
-  woken_.never_wait(), wake_.never_wait();
-  thread_ = std::thread([this] { work(); });
+  try {
+    auto [woken, wake] = process::make_pipe();
+    woken_ = std::move(woken), wake_ = std::move(wake);
+    woken_.never_wait(), wake_.never_wait();
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {  // no descriptor, no thread
+    gone_ = true;
+    warn_of(error);
+  }
 }
 
 Feed::~Feed() {
@@ -32,7 +37,7 @@ Feed::~Feed() {
     if (!closed_) closed_ = true, until_ = Clock::now();
   }
   wake();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   if (left_out_ > 0)
     spdlog::warn("{}: {} of {} lines have not reached `{}`", settings_.who, left_out_, put_,
                  joined(settings_.command, " "));
@@ -75,8 +80,8 @@ void Feed::work() {
   try {
     start();
     feed_until_it_ends();
-  } catch (const std::system_error& error) {
-    warn("cannot be started: " + error.code().message());
+  } catch (const std::exception& error) {  // it is nothing that the run should end for
+    warn_of(error);
   }
   leave_rest_out();
   tree_.reset();
@@ -155,6 +160,12 @@ void Feed::warn(const std::string& what) const {
   const std::string line = notes_.last_line();
   spdlog::warn("{}: `{}` {}{}", settings_.who, joined(settings_.command, " "), what,
                line.empty() ? "" : ". The last line that it wrote: " + line);
+}
+
+void Feed::warn_of(const std::exception& error) const {
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  warn(fmt::format("cannot be {}: {}, and the run goes on without it", tree_ ? "fed" : "started",
+                   of_system ? of_system->code().message() : error.what()));
 }
 
 void Feed::leave_rest_out() {

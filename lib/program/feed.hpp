@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,11 +24,12 @@ struct FeedSettings {
 };
 
 // The program reads its standard input to the end, and then ends by itself; what it writes goes to the log, up to a
-// bound. It is started once. Where it cannot be, ends before its input does or with another status than 0, or does not
-// end in time, one warning says so, with the last line that it wrote. All that it has started ends with it, and when
-// this process ends (process::Tree).
+// bound. It is started once. Where it cannot be (no program, no descriptor, no thread), ends before its input does or
+// with another status than 0, or does not end in time, one warning says so, with the last line that it wrote. All that
+// it has started ends with it, and when this process ends (process::Tree).
 class Feed {
  public:
+  // Throws for want of memory alone, as put() does.
   explicit Feed(FeedSettings settings);
   // Waits until the program has ended, which is at once where close() was not called, and warns of lines left out.
   ~Feed();
@@ -49,6 +51,7 @@ class Feed {
   void write_some();
   bool is_late() const;
   void warn(const std::string& what) const;
+  void warn_of(const std::exception& error) const;
   std::string how_it_ended(const process::Exit& exit);
   void leave_rest_out();
   void wake();

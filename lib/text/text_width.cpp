@@ -63,10 +63,11 @@ size_t fitting(std::string_view text, size_t width) {
   return at;
 }
 
-// Where the first line of `text` ends, past its indentation of `indent` blanks.
+// Where the first line of `text` ends, past its indentation of `indent` blanks. It has a word where `text` has one,
+// however narrow it is, so that what is left becomes shorter.
 size_t line_end(std::string_view text, size_t indent, size_t width) {
-  const size_t fits = fitting(text, width);
-  if (fits == text.size()) return fits;
+  const size_t fits = fitting(text, width), word = text.find_first_not_of(' ');
+  if (fits == text.size() || word == std::string_view::npos) return fits;
   for (const std::string_view gap : {std::string_view("  "), std::string_view(" ")}) {
     const size_t at = text.rfind(gap, fits);
     if (at == std::string_view::npos) continue;
@@ -75,7 +76,7 @@ size_t line_end(std::string_view text, size_t indent, size_t width) {
         gap.size() == 2 ? std::max(indent, width / 2) : indent;  // half a line is worth more than a field
     if (begin != std::string_view::npos && begin >= least) return begin + 1;
   }
-  return std::min(text.find(' ', fits), text.size());
+  return std::min(text.find(' ', std::max(fits, word)), text.size());
 }
 
 std::string wrapped_line(std::string line, size_t width) {

@@ -81,7 +81,48 @@ bool has_shared_memory(const yaml::Node& job) {
   return false;
 }
 
+// The commands of a page that begin with these words, each in one line.
+std::vector<std::string> commands(const fs::path& page, const std::string& words) {
+  const std::string text = toy::read_text(page);
+  std::vector<std::string> found;
+  for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
+    size_t end = text.find('\n', at);
+    while (end != text.npos && text[end - 1] == '\\') end = text.find('\n', end + 1);
+    found.push_back(text.substr(at, end - at));
+  }
+  return found;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
 }  // namespace
+
+TEST_CASE("each example runs as a user who may write to the folder that it is given") {
+  int jobs = 0, runs = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(examples())) {
+    if (!file.path().filename().string().starts_with("kubernetes")) continue;
+    INFO(file.path().string());
+    const yaml::Node job = yaml::read_file(file.path()), &user = job.at("spec.template.spec.securityContext");
+    for (const char* which : {"runAsUser", "runAsGroup", "fsGroup"}) CHECK(user.as_int(which) == 1000);
+    ++jobs;
+  }
+  CHECK(jobs == 2);
+  const fs::path root = examples().parent_path().parent_path();
+  for (const fs::path& page : {root / "README.md", root / "docs/install.md", examples() / "compose.yaml"}) {
+    for (const std::string& command : commands(page, "docker run ")) {
+      if (!has(command, "-v \"$PWD:")) continue;
+      CAPTURE(command);
+      CHECK(has(command, "--user \"$(id -u):$(id -g)\" -e HOME=/tmp "));
+      ++runs;
+    }
+  }
+  CHECK(runs == 3);
+  const fs::path compose = examples() / "compose.yaml";
+  CHECK(commands(compose, "OWNER=\"$(id -u):$(id -g)\" docker compose ").size() == 1);
+  const yaml::Node file = yaml::read_file(compose), &train = file.at("services.train");
+  CHECK(train.as_string("user") == "${OWNER:-1000:1000}");
+  CHECK(train.as_string("environment.HOME") == "/tmp");
+}
 
 TEST_CASE("the Job of several hosts makes a rank of every process of every pod") {
   const yaml::Node job = yaml::read_file(examples() / "kubernetes_hosts.yaml"), &container = container_of(job);

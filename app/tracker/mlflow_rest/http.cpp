@@ -2,7 +2,8 @@
 
 #include <curl/curl.h>
 
-#include <chrono>
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -15,9 +16,18 @@
 namespace hexad::mlflow {
 namespace {
 
-constexpr int kAttempts = 4;
-constexpr auto kFirstPause = std::chrono::milliseconds(500);  // doubled
-constexpr long kConnectS = 10, kStallS = 30;                  // without a byte
+using std::chrono::milliseconds;
+
+// A server that is away is waited for: lines stay in the queue of the run meanwhile, and the run ends this program when
+// it ends. There is a bound all the same, for one that is fed from a file.
+constexpr std::chrono::hours kLongest(24);
+// Where the server is there, and one request fails again and again: it may pass still. A file is given up at once,
+// for metrics wait behind it, and a store that takes one no more mostly takes none.
+constexpr std::chrono::minutes kLongestOfOne(5);
+constexpr std::chrono::seconds kLongestOfFile(3);
+constexpr milliseconds kFirstPause(250), kLongestPause(5000);  // doubled in between
+constexpr milliseconds kUntold(1000);                          // an outage that is shorter is no news
+constexpr long kConnectS = 10, kStallS = 30;                   // without a byte
 constexpr size_t kMostAnswer = size_t{16} << 20, kMostShown = 300;
 
 std::string variable(const char* name) {
@@ -33,6 +43,12 @@ size_t keep(const char* bytes, size_t size, size_t count, void* text) {
 }
 
 bool may_pass(long status) { return status == 0 || status == 429 || status >= 500; }
+
+// What no time mends: the address, the certificates, an answer without end.
+bool is_final(CURLcode code) {
+  return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_PEER_FAILED_VERIFICATION ||
+         code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE || code == CURLE_WRITE_ERROR;
+}
 
 }  // namespace
 
@@ -119,6 +135,29 @@ std::string Server::escaped(const std::string& text, const char* kept) const {
   return result;
 }
 
+// What is asked has no effect there.
+bool Server::is_there() { return !may_pass(once("GET", "/health", {}, "").status); }
+
+// Whether what has failed for so long is to be asked again.
+bool Server::goes_on(const Answer& answer, Clock::duration took, bool is_file) {
+  if (answer.is_final || !may_pass(answer.status)) return false;
+  const milliseconds least = is_file ? milliseconds(kLongestOfFile) : kLongestOfOne;
+  return took < least || (took < kLongest && !is_there());
+}
+
+void Server::tell_outage(const std::string& what, Clock::duration took, bool is_file) {
+  if (outage_ || took < (is_file ? milliseconds(kLongestOfFile) : kUntold)) return;
+  outage_ = Clock::now() - took;
+  std::fprintf(stderr, "%s. It is asked again until it answers, and what comes meanwhile waits\n", what.c_str());
+}
+
+void Server::tell_end_of_outage() {
+  if (!outage_) return;
+  const double took_s = std::chrono::duration<double>(Clock::now() - *outage_).count();
+  std::fprintf(stderr, "%s answers again, after %.3g s\n", shown_.c_str(), took_s);
+  outage_.reset();
+}
+
 Server::Answer Server::once(const char* method, const std::string& url, std::string_view body, const char* type) {
   CURL* curl = handle_->curl;
   Answer answer;
@@ -141,29 +180,35 @@ Server::Answer Server::once(const char* method, const std::string& url, std::str
   if (code == CURLE_OK)
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
   else
-    answer.problem = *problem ? problem : curl_easy_strerror(code);
+    answer.problem = *problem ? problem : curl_easy_strerror(code), answer.is_final = is_final(code);
   return answer;
 }
 
+RequestFailed Server::failure(const Answer& answer, const char* method, const std::string& url) const {
+  const Json said = try_parse_json<Json>(answer.text);
+  const auto member = [&](const char* name) {
+    return said.is_object() && said.contains(name) && said.at(name).is_string() ? said.at(name).get<std::string>()
+                                                                                : std::string();
+  };
+  std::string why = answer.status == 0 ? answer.problem : fmt::format("status {}", answer.status);
+  if (const std::string message = member("message"); !message.empty()) why += ": " + message;
+  const std::string place = shown_ + url.substr(0, url.find('?'));
+  return {fmt::format("{} {}: {}", method, place, one_line(shortened(why, kMostShown))), answer.status,
+          member("error_code")};
+}
+
 std::string Server::ask(const char* method, const std::string& url, std::string_view body, const char* type) {
-  auto pause = kFirstPause;
-  for (int attempt = 1;; ++attempt, pause *= 2) {
+  const bool is_file = std::string_view(type) == "bytes";
+  const Clock::time_point began = Clock::now();
+  for (milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     Answer answer = once(method, url, body, type);
+    if (!may_pass(answer.status)) tell_end_of_outage();
     if (answer.status >= 200 && answer.status < 300) return std::move(answer.text);
-    if (may_pass(answer.status) && attempt < kAttempts) {
-      std::this_thread::sleep_for(pause);
-      continue;
-    }
-    const Json said = try_parse_json<Json>(answer.text);
-    const auto member = [&](const char* name) {
-      return said.is_object() && said.contains(name) && said.at(name).is_string() ? said.at(name).get<std::string>()
-                                                                                  : std::string();
-    };
-    std::string why = answer.status == 0 ? answer.problem : fmt::format("status {}", answer.status);
-    if (const std::string message = member("message"); !message.empty()) why += ": " + message;
-    const std::string place = shown_ + url.substr(0, url.find('?'));
-    throw RequestFailed(fmt::format("{} {}: {}", method, place, one_line(shortened(why, kMostShown))), answer.status,
-                        member("error_code"));
+    const RequestFailed failed = failure(answer, method, url);
+    const Clock::duration took = Clock::now() - began;
+    if (!goes_on(answer, took, is_file)) throw failed;
+    tell_outage(failed.what(), took, is_file);
+    std::this_thread::sleep_for(pause);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "app/console/log.hpp"
+#include "tests/support/no_threads.hpp"
 #include "tests/support/toy/toy.hpp"
 
 using hexad::cluster::protocol::Progress;
@@ -57,27 +58,46 @@ winsize size_of(int columns) {
   return size;
 }
 
-// The same on a terminal of `columns` columns, without colours.
+// A terminal of so many columns.
+class Pty {
+ public:
+  explicit Pty(int columns) {
+    const winsize size = size_of(columns);
+    REQUIRE(::openpty(&master_, &slave_, nullptr, nullptr, &size) == 0);
+    file_ = ::fdopen(slave_, "w");
+  }
+  ~Pty() { ::close(master_); }
+  Pty(const Pty&) = delete;
+
+  std::FILE* file() const { return file_; }
+  int descriptor() const { return slave_; }
+  // All that was written; nothing is written after that.
+  std::string text() {
+    std::fclose(file_);  // what was written comes in pieces, then the end
+    std::string text;
+    char piece[4096];
+    for (ssize_t count; (count = ::read(master_, piece, sizeof piece)) > 0;)
+      text.append(piece, static_cast<size_t>(count));
+    return text;
+  }
+
+ private:
+  int master_ = -1, slave_ = -1;
+  std::FILE* file_ = nullptr;
+};
+
+// What `write` puts on a console on a terminal of `columns` columns, without colours.
 template <typename Write>
 std::string shown(int columns, Write&& write, const char* terminal = "xterm", const char* no_colour = "1") {
-  int master = -1, slave = -1;
-  const winsize size = size_of(columns);
-  REQUIRE(::openpty(&master, &slave, nullptr, nullptr, &size) == 0);
-  std::FILE* file = ::fdopen(slave, "w");
+  Pty pty(columns);
   set("TERM", terminal);
   set("NO_COLOR", no_colour);
   {
-    RunConsole console(options_of(file));
+    RunConsole console(options_of(pty.file()));
     write(console);
   }
   set("NO_COLOR", nullptr);
-  std::fclose(file);  // what was written comes in pieces, then the end
-  std::string text;
-  char piece[4096];
-  for (ssize_t count; (count = ::read(master, piece, sizeof piece)) > 0;)
-    text.append(piece, static_cast<size_t>(count));
-  ::close(master);
-  return text;
+  return pty.text();
 }
 
 void step(RunConsole& console, int64_t number, int64_t last, const Metrics& train = kTrain,
@@ -148,25 +168,18 @@ TEST_CASE("the bar counts what all ranks tell, and begins anew with them") {
 }
 
 TEST_CASE("a bar that a terminal has broken since is cleared whole") {
-  int master = -1, slave = -1;
-  const winsize wide = size_of(80), narrow = size_of(20);
-  REQUIRE(::openpty(&master, &slave, nullptr, nullptr, &wide) == 0);
-  std::FILE* file = ::fdopen(slave, "w");
+  Pty pty(80);
+  const winsize narrow = size_of(20);
   set("TERM", "xterm");
   set("NO_COLOR", "1");
   {
-    RunConsole console(options_of(file));
+    RunConsole console(options_of(pty.file()));
     console.progress(0, {"generation", 5, 10, 0});  // 48 columns
-    REQUIRE(::ioctl(slave, TIOCSWINSZ, &narrow) == 0);
+    REQUIRE(::ioctl(pty.descriptor(), TIOCSWINSZ, &narrow) == 0);
     console.line("done");
   }
   set("NO_COLOR", nullptr);
-  std::fclose(file);
-  char text[4096] = {};
-  std::string all;
-  for (ssize_t count; (count = ::read(master, text, sizeof text)) > 0;) all.append(text, static_cast<size_t>(count));
-  ::close(master);
-  CHECK(all.ends_with("\r\033[2A\033[Jdone\r\n"));
+  CHECK(pty.text().ends_with("\r\033[2A\033[Jdone\r\n"));
 }
 
 TEST_CASE("on a terminal a step has one line where it fits, else two, and fields that do not fit are broken off") {
@@ -185,6 +198,11 @@ TEST_CASE("on a terminal a step has one line where it fits, else two, and fields
   const std::string path = "/a/" + std::string(100, 'p');
   CHECK(shown(80, [&](RunConsole& console) { console.line("saved in " + path + " now"); }) ==
         "saved in\r\n  " + path + "\r\n  now\r\n");
+  CHECK(shown(1, [](RunConsole& console) {  // and a column is enough for all of it
+          console.line("    saved now");
+          console.progress(0, {"generation", 5, 10, 0});
+          step(console, 1, 2, {}, {});
+        }) == "    saved\r\n  now\r\nstep\r\n  1/2\r\n.\r\n");
 }
 
 TEST_CASE("colours are a terminal's that was not asked for none") {
@@ -248,6 +266,40 @@ TEST_CASE("a line of the log stands above the bar, its level in colour") {
   spdlog::set_default_logger(before);
   CHECK_MESSAGE(contains(text, "5/10\r\033[J["), text);
   CHECK_MESSAGE(contains(text, "] [hexad] [\033[33mwarning\033[0m] a disk\\x1b[2J is full\r\n"), text);
+}
+
+TEST_CASE("the log without a console has colours where a console has them") {
+  const auto before = spdlog::default_logger();
+  const auto logged = [](const char* terminal, const char* no_colour) {
+    Pty pty(80);
+    const int own = ::dup(STDERR_FILENO);
+    set("TERM", terminal), set("COLORTERM", "truecolor"), set("NO_COLOR", no_colour);
+    REQUIRE(::dup2(pty.descriptor(), STDERR_FILENO) == STDERR_FILENO);
+    hexad::console::log_to_standard_error("hexad");
+    spdlog::warn("a disk is full");
+    ::dup2(own, STDERR_FILENO), ::close(own);
+    set("COLORTERM", nullptr), set("NO_COLOR", nullptr);
+    return pty.text();
+  };
+  const std::string coloured = logged("xterm", nullptr), dumb = logged("dumb", nullptr),
+                    unwanted = logged("xterm", "1");
+  spdlog::set_default_logger(before);
+  CHECK_MESSAGE(contains(coloured, "warning\033["), coloured);
+  for (const std::string& plain : {dumb, unwanted})
+    CHECK_MESSAGE(contains(plain, "[warning] a disk is full\r\n"), plain);
+}
+
+TEST_CASE("a console that finds no thread is one all the same") {
+  Pty pty(80);
+  set("TERM", "xterm");
+  {
+    const test_support::NoThreads none;
+    Options options = options_of(pty.file());
+    options.redraws = std::chrono::milliseconds(1);
+    RunConsole console(options);
+    console.line("done");
+  }
+  CHECK(pty.text() == "done\r\n");
 }
 
 TEST_CASE("a dumb terminal gets no control characters") {

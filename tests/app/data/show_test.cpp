@@ -122,6 +122,23 @@ TEST_CASE("what a terminal would obey is shown by number, and a row that train r
   CHECK(contains(one.show({}), "expected: \\x1b[2J\n"));
 }
 
+TEST_CASE("as JSON no more rows are read than are shown, and those of a page come before the others are read") {
+  std::string text;
+  for (int64_t i = 0; i < data::kLookedAt; ++i) text += "{\"question\": \"a\", \"answer\": \"b\"}\n";
+  const View view(config::Algorithm::grpo, "default", text + "{\"question\": \"a\"}\n");
+  CHECK(view.json(3).size() == 3);
+  CHECK(view.json(0).empty());
+  CHECK_THROWS_WITH_AS(view.json(), doctest::Contains("rows.jsonl:4097: no field 'answer'"), Error);
+  const dataset_view::Scorer score = [](std::span<const data::SharedDatum> prompts) {
+    return std::vector<dataset_view::Scored>(prompts.size(), {"b", 1.0f, "", {}});
+  };
+  const std::string scored = view.show({.rows = 70, .json = true, .score = score});
+  CHECK(std::ranges::count(scored, '\n') == 70);
+  std::ostringstream page;
+  CHECK_THROWS_AS(dataset_view::show(view.run, view.text, {.rows = 70, .score = score}, page), Error);
+  CHECK(contains(page.str(), "rows.jsonl:70\n3 tokens\n<question>a<answer>\nexpected: b\nreward: 1\n\n"));
+}
+
 TEST_CASE("lengths are counted in bins of round widths") {
   CHECK(dataset_view::histogram({}) == "");
   CHECK(dataset_view::histogram({7, 7}) == "  7  ########################################  2\n");

@@ -47,12 +47,18 @@ Json step(int number, const Json& metrics) {
 
 const Json kEnd = {{"event", "end"}, {"status", "finished"}};
 
-Ended send(const std::vector<Json>& events, const std::vector<std::string>& environment = {}) {
+std::string tracker() { return (toy::hexad().parent_path() / "hexad-mlflow").string(); }
+
+std::string text_of(const std::vector<Json>& events) {
   std::string text;
   for (const Json& event : events) text += event.dump() + "\n";
+  return text;
+}
+
+Ended send(const std::vector<Json>& events, const std::vector<std::string>& environment = {}) {
   std::vector<std::string> arguments = environment;
-  arguments.push_back((toy::hexad().parent_path() / "hexad-mlflow").string());
-  return Program({"env"}, arguments, text).wait();
+  arguments.push_back(tracker());
+  return Program({"env"}, arguments, text_of(events)).wait();
 }
 
 std::vector<Json> bodies(const Server& server, const std::string& path) {
@@ -200,15 +206,15 @@ TEST_CASE("what may pass is asked again; what is refused of a step is left out w
   CHECK(bodies(server, "runs/update")[0].at("status") == "FINISHED");
 }
 
-TEST_CASE("a server that takes no run ends it with its own words, and so does one that is not there") {
+TEST_CASE("a server that takes no run ends it with its own words, and so does one that cannot be") {
   const Server server([](const Request&, int) -> Reply { return {403, error("PERMISSION_DENIED").dump()}; });
   const Ended refused = send({start(server.url()), kEnd});
   CHECK(refused.code == 1);
   CHECK(refused.err ==
         "GET " + server.url("/api/2.0/mlflow/experiments/get-by-name") + ": status 403: says PERMISSION_DENIED\n");
-  const Ended absent = send({start("http://127.0.0.1:1"), kEnd});
-  CHECK(absent.code == 1);
-  SAYS(absent.err, "GET http://127.0.0.1:1/api/2.0/mlflow/experiments/get-by-name: Failed to connect");
+  const Ended nowhere = send({start("http://127.0.0.1:99999"), kEnd});
+  CHECK(nowhere.code == 1);
+  SAYS(nowhere.err, "GET http://127.0.0.1:99999/api/2.0/mlflow/experiments/get-by-name: ");
   const Server other([](const Request&, int) -> Reply { return {200, "<html>"}; });
   SAYS(send({start(other.url()), kEnd}).err, "experiments/get-by-name: no answer of MLflow's\n");
 }
@@ -250,4 +256,60 @@ TEST_CASE("a run whose tracking_uri is a server's needs no Python") {
     CHECK(told.at(line.at("step")) == static_cast<size_t>(numbers) - 2);  // without step and time
   }
   CHECK(bodies(server, "runs/update").back().at("status") == "FINISHED");
+}
+
+TEST_CASE(
+    "an outage loses no metrics, at the start or later; a file that alone is not taken holds them up for seconds") {
+  constexpr int kFailures = 4;
+  std::atomic<int> busy = 0;
+  const Server late([](const Request& request, int number) {
+    return number < kFailures ? Reply{.hang_up = true} : empty_server(request);
+  });
+  const Server away([&](const Request& request, int) -> Reply {
+    const bool is_second = contains(request.body, "\"step\":2");
+    return is_second && busy++ < kFailures ? Reply{503, error("BUSY").dump()} : empty_server(request);
+  });
+  const Server full([](const Request& request, int) -> Reply {
+    return asked(request).starts_with("PUT") ? Reply{500, error("FULL").dump()} : empty_server(request);
+  });
+  std::vector<std::unique_ptr<Program>> programs;  // beside each other: each waits for seconds
+  std::vector<Ended> ended;
+  const Server* const servers[] = {&late, &away, &full};
+  for (const Server* server : servers)
+    programs.push_back(std::make_unique<Program>(
+        std::vector{tracker()}, std::vector<std::string>(),
+        text_of({start(server->url()), step(1, {{"m", 1}}), step(2, {{"m", 2}}), step(3, {{"m", 3}}), kEnd})));
+  for (const auto& program : programs) ended.push_back(program->wait());
+  for (size_t i = 0; i < ended.size(); ++i) {
+    INFO(ended[i].err);
+    CHECK(ended[i].code == 0);
+    std::vector<int> steps;
+    for (const Json& batch : bodies(*servers[i], "log-batch"))
+      if (batch.contains("metrics")) steps.push_back(batch.at("metrics")[0].at("step"));
+    CHECK(steps == (i == 1 ? std::vector<int>{1, 2, 2, 2, 2, 2, 3} : std::vector<int>{1, 2, 3}));
+    CHECK((std::ranges::count(ended[i].err, '\n') == (i == 2 ? 1 : 2)));
+  }
+  const std::string again = ". It is asked again until it answers, and what comes meanwhile waits\n";
+  SAYS(ended[0].err, "GET " + late.url("/api/2.0/mlflow/experiments/get-by-name: Empty reply from server") + again);
+  SAYS(ended[0].err, "\n" + late.url("") + " answers again, after ");
+  SAYS(ended[1].err, "POST " + away.url("/api/2.0/mlflow/runs/log-batch: status 503: says BUSY") + again);
+  CHECK(ended[2].err.starts_with("config.json is left out: PUT http://127.0.0.1:"));
+  SAYS(ended[2].err, "artifacts/7/r1/artifacts/config.json: status 500: says FULL\n");
+}
+
+TEST_CASE("a server that is not there is asked until the run ends, also by kill -9") {
+  const TempDir dir;
+  Program run(train(dir, {"++logger.mlflow_enabled=true", "++logger.mlflow={tracking_uri: 'http://127.0.0.1:1'}",
+                          "grpo.max_num_steps=100000", "checkpointing.enabled=false"}));
+  REQUIRE(toy::eventually([&] { return contains(run.err(), "It is asked again until it answers"); }));
+  SAYS(run.err(), "tracker mlflow: GET http://127.0.0.1:1/api/2.0/mlflow/experiments/get-by-name: Failed to connect");
+  std::vector<pid_t> trackers;
+  for (const pid_t pid : toy::processes_with("bin/hexad-mlflow")) {
+    const toy::Process found = toy::process(pid);  // or the shell above it, or its watcher
+    if (toy::process(found.parent).parent == run.pid() && !contains(found.command, " -c ")) trackers.push_back(pid);
+  }
+  CHECK(trackers.size() == 1);
+  ::kill(run.pid(), SIGKILL);
+  run.wait();
+  CHECK(toy::eventually([&] { return toy::all_gone(trackers); }));
 }

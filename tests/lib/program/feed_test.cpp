@@ -1,7 +1,10 @@
 // A program that is fed with lines: what it is given, how it may fail, and that nobody waits for it.
 #include "lib/program/feed.hpp"
 
+#include <sys/resource.h>
+
 #include "tests/lib/process/sandbox.hpp"
+#include "tests/support/no_threads.hpp"
 #include "tests/support/said.hpp"
 
 using namespace process_test;
@@ -37,6 +40,29 @@ void wait_for_end(const std::string& file) {
   REQUIRE(eventually([&] { return !alive(std::stoi(read_text(file))); }));
   std::this_thread::sleep_for(1s);
 }
+
+// A lower limit of this process, while it lives.
+class Limit {
+ public:
+  Limit(__rlimit_resource what, rlim_t most) : what_(what) {
+    REQUIRE(::getrlimit(what, &before_) == 0);
+    const rlimit lower = {most, before_.rlim_max};
+    REQUIRE(::setrlimit(what, &lower) == 0);
+  }
+  ~Limit() { ::setrlimit(what_, &before_); }
+  Limit(const Limit&) = delete;
+
+ private:
+  __rlimit_resource what_;
+  rlimit before_;
+};
+
+rlim_t first_free_descriptor() {
+  const Descriptor free(::dup(STDERR_FILENO));
+  return static_cast<rlim_t>(free.get());
+}
+
+rlim_t bytes_of_ours() { return std::stoul(read_text("/proc/self/statm")) * static_cast<rlim_t>(::getpagesize()); }
 
 }  // namespace
 
@@ -148,4 +174,54 @@ TEST_CASE("a fed program is not given the variables that are withheld from it") 
   log_of(settings, [](Feed& feed) { feed.close("last", kPatience); });
   SAYS(read_text(dir / "env"), "HEXAD_TEST_PLAIN=plain-value\n");
   CHECK(read_text(dir / "env").find("s3cret-value") == std::string::npos);
+}
+
+TEST_CASE("a feed that finds no descriptor or no thread says so once, and whoever feeds it goes on") {
+  using Use = std::function<void()>;
+  const auto log_under = [](const std::function<void(const Use&)>& limit) {
+    const test_support::Log log;
+    limit([] {
+      Feed feed(shell("cat"));
+      feed.put("one");
+      feed.close("last", kPatience);
+    });
+    return log.text();
+  };
+  const std::string begin = "logger.mine: `sh -c cat` cannot be started: ", end = ", and the run goes on without it\n",
+                    lost = "logger.mine: 2 of 2 lines have not reached `";
+  for (rlim_t more = 0; more <= 10; more += 2) {  // the feed's own pipe, the program's, those of its tree
+    CAPTURE(more);
+    const std::string log = log_under([&](const Use& feed) {
+      const Limit few(RLIMIT_NOFILE, first_free_descriptor() + more);
+      feed();
+    });
+    SAYS(log, begin + "Too many open files" + end);
+    SAYS(log, lost);
+  }
+  const std::string log = log_under([](const Use& feed) {
+    const test_support::NoThreads none;
+    feed();
+  });
+  SAYS(log, begin + "Resource temporarily unavailable" + end);
+  SAYS(log, lost);
+}
+
+TEST_CASE("a feed without memory for a line ends its program, and nobody else") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return test_report::skipped("a sanitizer wants more memory than there is here");
+#else
+  const TempDir dir;
+  FeedSettings settings = shell("echo $$ > " + dir / "pid; cat > /dev/null");
+  settings.most_bytes = size_t{1} << 30;
+  const std::string log = log_of(settings, [&](Feed& feed) {
+    const pid_t pid = pid_in(dir / "pid");
+    std::string line(size_t{64} << 20, 'x');  // to which its end must be added
+    const Limit little(RLIMIT_AS, bytes_of_ours() + (rlim_t{32} << 20));
+    feed.put(std::move(line));
+    feed.close("last", kPatience);
+    CHECK(eventually([&] { return !alive(pid); }));
+  });
+  SAYS(log, "` cannot be fed: std::bad_alloc, and the run goes on without it\n");
+  SAYS(log, "logger.mine: 2 of 2 lines have not reached `");
+#endif
 }

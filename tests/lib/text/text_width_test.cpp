@@ -3,7 +3,35 @@
 
 #include <doctest/doctest.h>
 
+#include <iterator>
+#include <sstream>
+#include <vector>
+
 using namespace hexad::text;
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// Texts of up to six characters of these, and longer ones of pieces that consoles write.
+std::vector<std::string> many_texts() {
+  std::vector<std::string> texts = {""};
+  for (size_t begin = 0, length = 0; length < 6; ++length) {
+    const size_t end = texts.size();
+    for (; begin < end; ++begin)
+      for (const char* next : {" ", "a", "\u65e5"}) texts.push_back(texts[begin] + next);
+  }
+  const char* const pieces[] = {"  indented", " ", "word", "  two  fields", "/a/path/that/is/long", "\n", "      "};
+  for (const char* a : pieces)
+    for (const char* b : pieces)
+      for (const char* c : pieces) texts.push_back(std::string(a) + b + " " + c + " end");
+  return texts;
+}
+
+}  // namespace
 
 TEST_CASE("characters take no, one or two columns") {
   CHECK(text_width("abc") == 3);
@@ -32,4 +60,26 @@ TEST_CASE("lines break between fields, then between words, and not within a word
   CHECK(wrapped("ab\n\ncd efgh", 5) == "ab\n\ncd\n  efgh");
   CHECK(wrapped("", 5).empty());
   CHECK(wrapped("  indented words", 12) == "  indented\n  words");
+}
+
+TEST_CASE("however narrow a terminal is, a text ends, has all its words, and no line wider than it need be") {
+  CHECK(wrapped("  word", 1) == "  word");
+  CHECK(wrapped("  one two", 1) == "  one\n  two");
+  CHECK(wrapped("one two", 0) == "one\n  two");
+  CHECK(wrapped("     ", 2) == "  ");
+  for (const std::string& text : many_texts()) {
+    const std::vector<std::string> words = words_of(text);
+    for (size_t width = 0; width <= 20; ++width) {
+      std::vector<std::string> found;
+      std::istringstream lines(wrapped(text, width));
+      for (std::string line; std::getline(lines, line);) {
+        const std::vector<std::string> in_line = words_of(line);
+        found.insert(found.end(), in_line.begin(), in_line.end());
+        if (text_width(line) <= width || in_line.size() == 1) continue;
+        FAIL_CHECK("\"" << text << "\" in " << width << " columns has the line \"" << line << "\"");
+      }
+      if (found != words)
+        FAIL_CHECK("\"" << text << "\" in " << width << " columns: \"" << wrapped(text, width) << "\"");
+    }
+  }
 }
