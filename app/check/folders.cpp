@@ -1,10 +1,10 @@
-// Folders that a run makes: made, and taken back.
+// Folders that a run makes: whether it could. Nothing is made for it, and nothing locked.
 #include <filesystem>
 
 #include "app/check/findings.hpp"
-#include "core/algorithm/run/interruption.hpp"
 #include "core/checkpoint/directory_lock.hpp"
 #include "core/telemetry/run_log.hpp"
+#include "lib/base/file/folder.hpp"
 
 namespace hexad::cli {
 namespace {
@@ -12,45 +12,32 @@ namespace {
 namespace fs = std::filesystem;
 
 // The text of whoever makes them, and what begins it is the key.
-void tell(StartFindings& found, const std::string& key, const std::string& what) {
-  found.error(key, what.starts_with(key + ": ") ? what.substr(key.size() + 2) : what);
-}
-
-void try_logs(StartFindings& found) {
-  algorithm::Interruption made;
-  made.begin();
-  const fs::path log_dir = found.run.logger.log_dir;
-  made.will_make(log_dir);
+template <typename Ask>
+void ask(StartFindings& found, const std::string& key, const Ask& whether) {
   try {
-    made.has_made(telemetry::make_run_directory(log_dir));
-  } catch (const Error& error) {
-    tell(found, "logger.log_dir", error.what());
-  }
-  made.take_back();
-}
-
-void try_checkpoints(StartFindings& found) {
-  const std::string key = "checkpointing.checkpoint_dir";
-  const fs::path root = found.run.checkpointing.checkpoint_dir;
-  algorithm::Interruption made;
-  made.begin();
-  made.will_make(root / ".lock");
-  std::error_code error;
-  fs::create_directories(root, error);
-  try {
-    if (error) fail(ErrorKind::data, "{}: cannot make {}: {}", key, root.string(), error.message());
-    const checkpoint::DirectoryLock nobody_else(root, key);
+    whether(key);
   } catch (const Error& refused) {
-    tell(found, key, refused.what());
+    const std::string what = refused.what();
+    found.error(key, what.starts_with(key + ": ") ? what.substr(key.size() + 2) : what);
   }
-  made.take_back();
+}
+
+// As checkpoint::Store makes it.
+void require_checkpoints(const fs::path& root, const std::string& key) {
+  std::error_code unreadable;
+  if (const std::error_code error = why_not_made(root))
+    fail(ErrorKind::data, "{}: cannot make {}: {}", key, root.string(), error.message());
+  if (fs::is_directory(root, unreadable)) checkpoint::DirectoryLock::require_free(root, key);
 }
 
 }  // namespace
 
 void check_folders(StartFindings& found) {
-  try_logs(found);
-  if (found.run.checkpointing.enabled) try_checkpoints(found);
+  const config::RunConfig& run = found.run;
+  ask(found, "logger.log_dir", [&](const std::string&) { telemetry::require_run_directory(run.logger.log_dir); });
+  if (!run.checkpointing.enabled) return;
+  ask(found, "checkpointing.checkpoint_dir",
+      [&](const std::string& key) { require_checkpoints(run.checkpointing.checkpoint_dir, key); });
 }
 
 }  // namespace hexad::cli

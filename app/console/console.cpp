@@ -64,13 +64,6 @@ RunConsole::~RunConsole() {
   output_.put(cleared_bar());
 }
 
-void RunConsole::Span::add(const Metrics& metrics, const char* key) {
-  const auto found = metrics.find(key);
-  if (found == metrics.end()) return;
-  if (!first) first = found->second;
-  newest = found->second;
-}
-
 void RunConsole::tell_waiting() {
   if (!waiting_) return;
   const std::vector<std::string> lines = *std::exchange(waiting_, std::nullopt);
@@ -110,8 +103,8 @@ void RunConsole::progress(int rank, const cluster::protocol::Progress& progress)
 
 void RunConsole::validated(int64_t after, const std::string& prefix, const Metrics& metrics) {
   const std::lock_guard guard(mutex_);
-  accuracy_.add(metrics, "accuracy");
-  loss_.add(metrics, metrics.contains("val_loss") ? "val_loss" : "loss");
+  accuracy_.add(after, metrics, "accuracy");
+  loss_.add(after, metrics, metrics.contains("val_loss") ? "val_loss" : "loss");
   const Line line = validations_.line(after, prefix, metrics);
   if (!line.text.empty()) put_line(line.text, line.marks);
 }
@@ -122,7 +115,8 @@ void RunConsole::step(int64_t step, const Metrics& train, const Metrics& timing,
   estimate_.end(now);
   phase_.end(now);
   ++steps_done_;
-  reward_.add(train, "reward");
+  newest_done_ = step;
+  reward_.add(step, train, "reward");
   const StepText text = step_text(step, last_step_, train, timing, rates, estimate_.left_s(now));
   const std::string time = text.time + text.parts;
   const Mark head{text.head, Style::bold};
@@ -143,14 +137,14 @@ void RunConsole::above(const std::string& text, const std::vector<Mark>& marks) 
 
 std::string RunConsole::change() const {
   const std::lock_guard guard(mutex_);
+  if (steps_done_ == 0) return "";
   std::string text;
-  const Span& validation = accuracy_.first ? accuracy_ : loss_;
-  if (validation.first && steps_done_ > 0)
-    text = fmt::format("{} {:.4g} before, {:.4g} after  ", accuracy_.first ? "accuracy" : "validation loss",
-                       *validation.first, *validation.newest);
+  if (accuracy_.first)
+    text = change_text("accuracy", accuracy_, newest_done_) + "  ";
+  else if (loss_.first)
+    text = change_text("validation loss", loss_, newest_done_) + "  ";
   if (reward_.first && steps_done_ > 1)
     text += fmt::format("reward {:.3g} to {:.3g}  ", *reward_.first, *reward_.newest);
-  if (steps_done_ == 0) return "";
   return text + fmt::format("{} step{} in {}", steps_done_, steps_done_ == 1 ? "" : "s",
                             duration_text(options_.clock() - began_));
 }

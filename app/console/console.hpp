@@ -49,8 +49,8 @@ class RunConsole : public algorithm::Console {
   // A line of the log, which is safe to show.
   void above(const std::string& text, const std::vector<Mark>& marks);
 
-  // "accuracy 0.115 before, 0.785 after  reward 0.13 to 0.98  20 steps in 13 min": what has changed; "" where no step
-  // was trained.
+  // "accuracy 0.115 before, 0.785 after  reward 0.13 to 0.98  20 steps in 13 min": what has changed, as far as it was
+  // measured (change_text); "" where no step was trained.
   std::string change() const;
 
  private:
@@ -60,11 +60,6 @@ class RunConsole : public algorithm::Console {
   void redraw(const std::stop_token& over);
   void draw();
   std::string cleared_bar();
-  // The first and the newest value of something.
-  struct Span {
-    std::optional<double> first = {}, newest = {};
-    void add(const Metrics& metrics, const char* key);
-  };
 
   mutable std::mutex mutex_;
   const Options options_;
@@ -73,7 +68,7 @@ class RunConsole : public algorithm::Console {
   Estimate estimate_;
   Phase phase_;
   Validations validations_;
-  int64_t step_ = 0, last_step_ = 0, steps_done_ = 0;
+  int64_t step_ = 0, last_step_ = 0, steps_done_ = 0, newest_done_ = 0;
   double began_ = 0, drawn_ = 0;
   size_t bar_width_ = 0;  // columns that are drawn; 0: there is no bar
   Span accuracy_, loss_, reward_;

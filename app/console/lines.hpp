@@ -45,4 +45,15 @@ class Validations {
   std::map<std::string, Metrics> before_;
 };
 
+// The first and the newest value of a metric, and the steps after which they were measured; 0: before the first.
+struct Span {
+  std::optional<double> first = {}, newest = {};
+  int64_t first_after = 0, newest_after = 0;
+  void add(int64_t after, const Metrics& metrics, const char* key);
+};
+
+// "accuracy 0.115 before, 0.785 after" where it was measured before step 1 and after `last`, the newest step; else
+// which steps it was measured after: "accuracy 0.4 after step 20, 0.785 after step 40", "accuracy 0.115 before step 1".
+std::string change_text(const std::string& name, const Span& span, int64_t last);
+
 }  // namespace hexad::console

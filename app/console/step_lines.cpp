@@ -89,4 +89,20 @@ Line Validations::line(int64_t after, const std::string& prefix, const Metrics& 
   return line;
 }
 
+void Span::add(int64_t after, const Metrics& metrics, const char* key) {
+  const auto found = metrics.find(key);
+  if (found == metrics.end()) return;
+  if (!first) first = found->second, first_after = after;
+  newest = found->second, newest_after = after;
+}
+
+std::string change_text(const std::string& name, const Span& span, int64_t last) {
+  const auto when = [](int64_t after) { return after == 0 ? "before step 1" : fmt::format("after step {}", after); };
+  const std::string first = fmt::format("{} {:.4g} ", name, span.first.value());
+  if (span.newest_after == span.first_after) return first + when(span.first_after);
+  const std::string newest = fmt::format(", {:.4g} ", span.newest.value());
+  if (span.first_after == 0 && span.newest_after == last) return first + "before" + newest + "after";
+  return first + when(span.first_after) + newest + when(span.newest_after);
+}
+
 }  // namespace hexad::console

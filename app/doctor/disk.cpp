@@ -1,7 +1,6 @@
 #include "app/doctor/disk.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/file/file_lock.hpp"
 #include "lib/process/descriptor.hpp"
 
 namespace hexad::doctor {
@@ -62,7 +62,7 @@ void try_files(const fs::path& folder, Place& place) {
     place.not_written = reason(false);
     return;
   }
-  place.not_locked = reason(::flock(made.get(), LOCK_EX | LOCK_NB) == 0);  // as core/checkpoint/directory_lock.cpp
+  place.not_locked = reason(take_lock(made.get()));  // as a checkpoint_dir
   place.not_linked = reason(::symlink("file", link.c_str()) == 0);
 }
 

@@ -7,36 +7,18 @@ namespace {
 
 using yaml::Node;
 
-// How a row is read, by the columns that TRL's trainers want.
-void add_columns(Pass& p, Node& set) {
-  const auto add = [&](const char* key, std::string value) { set.set(key, Node(std::move(value))); };
-  switch (p.trainer) {
-    case Trainer::grpo:
-      add("dataset_name", "openai_format");
-      add("chat_key", "prompt");
-      return add("output_key", "solution");
-    case Trainer::sft: add("dataset_name", "openai_format"); return add("chat_key", "messages");
-    case Trainer::dpo:
-    case Trainer::reward: add("dataset_name", "BinaryPreferenceDataset");
-  }
-}
+// TRL's trainers tell the types of its page "Dataset formats and types" by the columns of the rows; so does this.
+constexpr const char* kByColumns = "ResponseDataset";
 
 std::string columns_comment(Trainer trainer) {
-  switch (trainer) {
-    case Trainer::grpo:
-      return "prompt: messages; of a text: dataset_name: ResponseDataset with input_key: prompt. output_key: the "
-             "column "
-             "that the reward compares with";
-    case Trainer::sft:
-      return "rows of messages; of prompt and completion: dataset_name: ResponseDataset with input_key: prompt, "
-             "output_key: completion";
-    default: return "rows of prompt, chosen and rejected";
-  }
+  const std::string told = "what a row is, its columns tell (docs/data.md)";
+  if (trainer != Trainer::grpo) return told;
+  return told + "; where several could be the answer, output_key names the one that the reward compares with";
 }
 
-Node dataset(Pass& p, const std::string& path, const std::string& split) {
+Node dataset(const std::string& path, const std::string& split) {
   Node set{Node::Map{}};
-  add_columns(p, set);
+  set.set("dataset_name", Node(std::string(kByColumns)));
   set.set("data_path", path_node(path));
   if (!path.ends_with(".jsonl") && !path.ends_with(".json")) set.set("split", Node(split));
   return set;
@@ -48,7 +30,7 @@ Node of_mixture(Pass& p, size_t index) {
   const std::optional<std::string> path = p.args.text(at + "path");
   if (!path) p.args.refuse(at + "path", "is missing, wanted the name or path of a data set");
   const std::vector<std::string> files = p.args.texts(at + "data_files");
-  Node set = dataset(p, files.empty() ? *path : files.front(), p.args.text(at + "split").value_or("train"));
+  Node set = dataset(files.empty() ? *path : files.front(), p.args.text(at + "split").value_or("train"));
   if (files.size() > 1) p.out.leave_out(at + "data_files", "one file or folder is a data set here");
   if (const auto name = p.args.text(at + "name")) set.set("subset", Node(*name));
   if (p.args.value(at + "fraction")) p.out.leave_out(at + "fraction", "a data set counts by its rows here");
@@ -80,7 +62,7 @@ void translate_data(Pass& p) {
     p.args.refuse("dataset_name",
                   "is missing, for to_dict() does not hold the data; put dataset_name=NAME behind the file");
   const std::string split = p.args.text("dataset_train_split").value_or("train");
-  Node train = several ? mixture(p, *list) : dataset(p, *name, split);
+  Node train = several ? mixture(p, *list) : dataset(*name, split);
   const std::optional<std::string> subset = several ? std::nullopt : p.args.text("dataset_config");
   if (subset) train.set("subset", Node(*subset));
   const std::optional<double> share = p.args.number("test_split_size");
@@ -90,7 +72,7 @@ void translate_data(Pass& p) {
   p.out.put("data.train", &train, columns_comment(p.trainer));
   const std::string test = p.args.text("dataset_test_split").value_or("test");
   if (several || share || p.args.text("eval_strategy").value_or("no") == "no") return;
-  Node validation = dataset(p, *name, test);
+  Node validation = dataset(*name, test);
   if (subset) validation.set("subset", Node(*subset));
   p.out.put("data.validation", &validation);
 }

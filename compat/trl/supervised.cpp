@@ -13,8 +13,12 @@ void translate_sft(Pass& p) {
                     "a batch counts conversations here and packed rows of max_length in TRL; conversations stay whole, "
                     "so that a step trains on fewer tokens: raise policy.train_global_batch_size");
   }
-  for (const char* detail : {"packing_strategy", "padding_free", "eval_packing", "dataset_text_field"})
-    p.args.value(detail);
+  for (const char* detail : {"packing_strategy", "padding_free", "eval_packing"}) p.args.value(detail);
+  if (const std::string text = p.args.text("dataset_text_field").value_or("text"); text != "text")
+    p.out.leave_out("dataset_text_field",
+                    fmt::format("'{}': rows of text alone are known by their column 'text' here; give it that name "
+                                "in the rows. Rows of messages, and of prompt and completion, need no such key",
+                                text));
   if (p.args.flag("completion_only_loss")) p.out.set("sft.only_unmask_final", true, "completion_only_loss");
   if (!p.args.flag("assistant_only_loss") && !p.args.flag("completion_only_loss"))
     p.out.leave_out("assistant_only_loss", "false: TRL trains on every token of `messages`, here on the assistant's");

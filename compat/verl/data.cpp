@@ -6,25 +6,12 @@ namespace {
 
 using yaml::Node;
 
-constexpr std::string_view kParquet = ".parquet";
-
-// The file of rows that has to be made of a Parquet file: the answer stands below `reward_model` there.
-std::string rows_of(Pass& p, const std::string& path) {
-  if (!path.ends_with(kParquet)) return path;
-  std::string rows = path.substr(0, path.size() - kParquet.size()) + ".jsonl";
-  p.out.leave_out("data.train_files",
-                  fmt::format("rows with the answer in a column of its own are read; make them once, of each file, as "
-                              "in docs/from_verl.md: {} of {}",
-                              rows, path));
-  return rows;
-}
-
 Node file_of(Pass& p, const std::string& path, const std::string& samples) {
   Node set(Node::Map{});
   set.set("dataset_name", Node(std::string("openai_format")));
   set.set("chat_key", Node(p.file.text("data.prompt_key").value_or("prompt")));
-  set.set("output_key", Node(std::string("ground_truth")));
-  set.set("data_path", path_node(rows_of(p, path)));
+  set.set("output_key", Node(std::string("reward_model.ground_truth")));
+  set.set("data_path", path_node(path));
   if (const auto most = p.file.integer("data." + samples); most && *most > 0) set.set("max_samples", Node(*most));
   return set;
 }

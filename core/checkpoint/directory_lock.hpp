@@ -16,6 +16,10 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
+  // Throws what taking the lock of a directory that is there would throw, as far as that can be asked without making or
+  // locking anything: a run that starts meanwhile gets its lock.
+  static void require_free(const std::filesystem::path& directory, const std::string& key);
+
  private:
   int fd_ = -1;
 };

@@ -16,12 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr const char *kName = "exp", *kKey = "logger.log_dir";
+
 }  // namespace
 
-fs::path make_run_directory(const fs::path& log_dir) { return make_numbered_folder(log_dir, "exp", "logger.log_dir"); }
+void require_run_directory(const fs::path& log_dir) { require_numbered_folder(log_dir, kName, kKey); }
 
 RunLog::RunLog(const fs::path& log_dir, const std::string& resolved_config, bool tensorboard)
-    : directory_(make_run_directory(log_dir)) {
+    : directory_(make_numbered_folder(log_dir, kName, kKey)) {
   try {
     AppendFile(directory_ / "config.yaml", 0600).append(resolved_config);
     metrics_.emplace(directory_ / "metrics.jsonl");

@@ -17,8 +17,8 @@ namespace hexad::telemetry {
 
 using Metrics = std::map<std::string, double>;
 
-// logger.log_dir/exp_001, exp_002 ...: makes the next that does not exist. Throws Error(data) if it cannot.
-std::filesystem::path make_run_directory(const std::filesystem::path& log_dir);
+// Throws what RunLog would throw because its directory cannot be made, as far as that can be known without making it.
+void require_run_directory(const std::filesystem::path& log_dir);
 
 // Owns the directory of one run (logger.log_dir/exp_NNN, the next free number). One thread.
 //

@@ -257,9 +257,8 @@ TEST_CASE("rewards by TRL's own names; others are Python and are named") {
 }
 
 TEST_CASE("data sets by name, and mixtures") {
-  is(grpo(""), "data.train",
-     R"({"dataset_name":"openai_format","chat_key":"prompt","output_key":"solution",)"
-     R"("data_path":"d","split":"train"})");
+  is(grpo(""), "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
+  check_says(grpo("").text("t"), "what a row is, its columns tell (docs/data.md); where several could be the answer");
   const Draft mixture = grpo(
       "datasets:\n  - {path: a, name: x, split: part, fraction: 0.5}\n  - {path: b, "
       "data_files: [c.jsonl, e.jsonl]}\n");
@@ -289,7 +288,10 @@ TEST_CASE("SFT, DPO and reward models are told by their keys") {
   is(sft, "policy.max_total_sequence_length", "2048");
   is(sft, "policy.sequence_packing.enabled", "true");
   is(sft, "policy.optimizer.kwargs.lr", "2e-05");
-  is(sft, "data.train.chat_key", "\"messages\"");
+  is(sft, "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
+  CHECK(why(sft, "dataset_text_field").empty());
+  check_says(why(written(names + "dataset_text_field: content\n"), "dataset_text_field"),
+             "'content': rows of text alone are known by their column 'text' here; give it that name in the rows");
   check_says(why(sft, "packing"), "a batch counts conversations here and packed rows of max_length in TRL");
   check_says(why(sft, "assistant_only_loss"), "false: TRL trains on every token");
   CHECK(why(written(names + "assistant_only_loss: true\n"), "assistant_only_loss").empty());
@@ -299,7 +301,7 @@ TEST_CASE("SFT, DPO and reward models are told by their keys") {
   const Draft dpo = written(names + "beta: 0.2\nloss_type: [sigmoid, sft]\nloss_weights: [1.0, 0.5]\n");
   is(dpo, "dpo.reference_policy_kl_penalty", "0.2");
   is(dpo, "dpo.sft_loss_weight", "0.5");
-  is(dpo, "data.train.dataset_name", "\"BinaryPreferenceDataset\"");
+  is(dpo, "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
   check_says(why(written(names + "beta: 0.1\nloss_type: ipo\n"), "loss_type"),
              "'ipo' is not available; sigmoid and sft are");
   check_says(why(written(names + "beta: 0.1\nlabel_smoothing: 0.1\n"), "label_smoothing"), "of dpo's losses");

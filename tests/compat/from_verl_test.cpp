@@ -208,9 +208,12 @@ TEST_CASE("rollouts, rows and rewards") {
   is(draft, "policy.max_total_sequence_length", "400");
   is(draft, "policy.generation.max_new_tokens", "300");
   is(draft, "data.max_input_seq_length", "100");
-  is(draft, "data.train.0.data_path", "\"a.jsonl\"");
+  is(draft, "data.train.0",
+     R"({"dataset_name":"openai_format","chat_key":"prompt","output_key":"reward_model.ground_truth",)"
+     R"("data_path":"a.parquet","max_samples":50})");
   is(draft, "data.train.1.max_samples", "50");
-  check_says(why(draft, "data.train_files"), "a.jsonl of a.parquet");
+  CHECK(why(draft, "data.train_files").empty());
+  is(verl({"data.prompt_key=question", "data.train_files=a.parquet"}), "data.train.chat_key", "\"question\"");
   is(draft, "data.default.env_name", "\"my_reward\"");
   is(draft, "env", "{\"my_reward\":{\"python\":\"my.py:compute_score\"}}");
   is(verl({"custom_reward_function.path=my.py", "custom_reward_function.name=score"}), "env.my_reward.python",
@@ -283,8 +286,8 @@ critic: {ppo_epochs: 2}
   is(draft, "policy.train_global_batch_size", "256");
   std::vector<std::string> named;
   for (const auto& each : draft.left_out()) named.push_back(each.key);
-  CHECK(named == std::vector<std::string>{kRollout + "val_kwargs.temperature", "data.train_files", "data.reward_fn_key",
-                                          kActor + "new_switch"});
+  CHECK(named ==
+        std::vector<std::string>{kRollout + "val_kwargs.temperature", "data.reward_fn_key", kActor + "new_switch"});
   check_says(why(draft, kActor + "new_switch"), "no such setting");
 }
 

@@ -90,7 +90,26 @@ TEST_CASE("a number that is taken is passed over, also by a file") {
 TEST_CASE("a directory that cannot be made is an error of logger.log_dir") {
   const toy::TempDir dir;
   dir.write("file", "");
-  CHECK(contains(error_of([&] { RunLog(dir / "file/logs", ""); }), "logger.log_dir: cannot make "));
+  const std::string said = error_of([&] { RunLog(dir / "file/logs", ""); });
+  SAYS(said, "logger.log_dir: cannot make ");
+  CHECK(said == error_of([&] { hexad::telemetry::require_run_directory(dir / "file/logs"); }));
+}
+
+TEST_CASE("whether a directory can be made is asked without making it") {
+  const toy::TempDir dir;
+  hexad::telemetry::require_run_directory(dir / "some/logs");
+  CHECK_FALSE(std::filesystem::exists(dir / "some"));
+  dir.write("logs/exp_001", "a file");
+  const auto changed = std::filesystem::last_write_time(dir / "logs");
+  hexad::telemetry::require_run_directory(dir / "logs");
+  CHECK(std::filesystem::last_write_time(dir / "logs") == changed);
+  // To a privileged user nothing is closed but such a disk.
+  const SmallDisk disk(dir / "disk", 64 << 10);
+  if (!disk) return test_report::skipped("no disk can be mounted here");
+  REQUIRE(::mount("none", (dir / "disk").c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0);
+  const std::string said = error_of([&] { hexad::telemetry::require_run_directory(dir / "disk"); });
+  CHECK(said == "logger.log_dir: cannot make " + (dir / "disk/exp_001").string() + ": Read-only file system");
+  CHECK(said == error_of([&] { RunLog(dir / "disk", ""); }));
 }
 
 TEST_CASE("a directory whose files find no room is not left behind") {

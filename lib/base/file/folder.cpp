@@ -1,6 +1,11 @@
 #include "lib/base/file/folder.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 
 #include "lib/base/error.hpp"
 #include "lib/base/said/printable.hpp"
@@ -62,6 +67,27 @@ void dissolve_folder(const fs::path& folder) {
     held.push_back(each->path());
   for (const fs::path& path : held) fs::rename(path, folder.parent_path() / path.filename(), kept);
   fs::remove(folder, kept);
+}
+
+std::error_code why_not_made(const fs::path& folder) {
+  if (folder.empty()) return std::make_error_code(std::errc::invalid_argument);
+  std::error_code error;
+  fs::path at = folder.has_filename() || !folder.has_relative_path() ? folder : folder.parent_path();  // "logs/"
+  for (bool is_there = true;; is_there = false, at = at.parent_path()) {
+    const fs::path shown = at.empty() ? "." : at;
+    const fs::file_status status = fs::status(shown, error);
+    if (fs::is_directory(status)) return is_there ? std::error_code() : why_nothing_added(shown);
+    if (fs::exists(status)) return std::make_error_code(std::errc::not_a_directory);
+    if (!fs::status_known(status)) return error;
+    if (fs::is_symlink(fs::symlink_status(shown, error))) return std::make_error_code(std::errc::file_exists);
+    if (at.empty()) return std::make_error_code(std::errc::no_such_file_or_directory);  // of this process: it is gone
+    if (at.filename().native().size() > NAME_MAX) return std::make_error_code(std::errc::filename_too_long);
+  }
+}
+
+std::error_code why_nothing_added(const fs::path& folder) {
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return {errno, std::generic_category()};
 }
 
 }  // namespace hexad

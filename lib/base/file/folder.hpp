@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace hexad {
@@ -21,5 +22,12 @@ bool is_to_be_read(const std::filesystem::directory_entry& entry);
 
 // Moves what a folder holds to beside it, and removes it. What cannot be moved stays, and so does the folder then.
 void dissolve_folder(const std::filesystem::path& folder);
+
+// Why a folder cannot be made, with those above it that are not there: what create_directories would say, as far as
+// that can be asked without making anything (names in the way, permissions, a read-only file system). None where the
+// folder is there, and where nothing is known against it.
+std::error_code why_not_made(const std::filesystem::path& folder);
+// Why nothing can be made in a folder that is there.
+std::error_code why_nothing_added(const std::filesystem::path& folder);
 
 }  // namespace hexad

@@ -10,4 +10,7 @@ namespace hexad {
 std::filesystem::path make_numbered_folder(const std::filesystem::path& parent, const std::string& name,
                                            const std::string& who);
 
+// Throws what make_numbered_folder would throw, as far as that can be known without making anything.
+void require_numbered_folder(const std::filesystem::path& parent, const std::string& name, const std::string& who);
+
 }  // namespace hexad

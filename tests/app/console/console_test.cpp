@@ -239,9 +239,9 @@ TEST_CASE("at the end a console knows what has changed") {
     CHECK(console.change() == "");
     console.validated(0, "validation", {{"accuracy", 0.115}});
     step(console, 1, 2, {{"reward", 0.125}});
-    CHECK(console.change() == "accuracy 0.115 before, 0.115 after  1 step in 2 s");
-    step(console, 2, 2, {{"reward", 0.75}});
+    CHECK(console.change() == "accuracy 0.115 before step 1  1 step in 2 s");
     console.validated(2, "validation", {{"accuracy", 0.785}});
+    step(console, 2, 2, {{"reward", 0.75}});
     now = 130;
     CHECK(console.change() == "accuracy 0.115 before, 0.785 after  reward 0.125 to 0.75  2 steps in 2 min");
   });
@@ -250,6 +250,33 @@ TEST_CASE("at the end a console knows what has changed") {
     step(console, 1, 1, {});
     console.validated(1, "validation", {{"val_loss", 1.5}});
     CHECK(console.change() == "validation loss 2.5 before, 1.5 after  1 step in 2 s");
+  });
+}
+
+TEST_CASE("the end calls nothing before or after that was not measured there") {
+  piped([](RunConsole& console) {  // no validation before step 1, as grpo.val_at_start: false has it
+    console.validated(1, "validation", {{"accuracy", 0.4}});
+    step(console, 1, 3, {});
+    CHECK(console.change() == "accuracy 0.4 after step 1  1 step in 2 s");
+    console.validated(2, "validation", {{"accuracy", 0.5}});
+    step(console, 2, 3, {});
+    CHECK(console.change() == "accuracy 0.4 after step 1, 0.5 after step 2  2 steps in 4 s");
+    step(console, 3, 3, {});
+    CHECK(console.change() == "accuracy 0.4 after step 1, 0.5 after step 2  3 steps in 6 s");
+  });
+  piped([](RunConsole& console) {  // none after the last step
+    console.validated(0, "validation", {{"accuracy", 0.4}});
+    console.validated(1, "validation", {{"accuracy", 0.5}});
+    step(console, 1, 2, {});
+    step(console, 2, 2, {});
+    CHECK(console.change() == "accuracy 0.4 before step 1, 0.5 after step 1  2 steps in 4 s");
+  });
+  piped([](RunConsole& console) {  // a resumed run: what was before is another process's
+    console.validated(21, "validation-default", {{"loss", 2.5}});
+    step(console, 21, 22, {});
+    console.validated(22, "validation-default", {{"loss", 1.5}});
+    step(console, 22, 22, {});
+    CHECK(console.change() == "validation loss 2.5 after step 21, 1.5 after step 22  2 steps in 4 s");
   });
 }
 

@@ -96,8 +96,20 @@ TEST_CASE("in a pipe a run has one line a step, and nothing that a terminal obey
   CHECK(run.err.find_first_of("\r\033") == std::string::npos);
   CHECK(matches(run.err,
                 "^step [1-3]/3  reward .*  time .* s  [0-9,]+ tok/s(  [0-9]+ s left)?  \\(generation .*\\)$") == 3);
-  CHECK(matches(run.err, "^.*step .*$") == 4);  // with that of validation
+  CHECK(matches(run.err, "^validation after step 3:  accuracy [.0-9]+$") == 1);
+  CHECK(matches(run.err, "^accuracy [.0-9]+ after step 3  reward [.0-9]+ to [.0-9]+  3 steps in [0-9]+ s$") == 1);
+  CHECK(matches(run.err, "^.*step .*$") == 5);  // those of steps, and these two
   CHECK_FALSE(contains(run.err, "sha256"));
+}
+
+TEST_CASE("a run that goes on says after which steps it has measured, and nothing of the model as it was") {
+  const TempDir dir;
+  REQUIRE(toy::run(train(dir, {"grpo.max_num_steps=2", "grpo.val_at_start=true"})).code == 0);
+  const Ended run = toy::run(train(dir, {"grpo.max_num_steps=4", "grpo.val_at_start=true", "grpo.val_period=1"}));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK_FALSE(contains(run.err, "as it was"));
+  CHECK(matches(run.err, "^accuracy [.0-9]+ after step 3, [.0-9]+ after step 4  ") == 1);
 }
 
 TEST_SUITE_END();

@@ -81,3 +81,57 @@ TEST_CASE("a folder is dissolved into the one that holds it") {
   dissolve_folder(folder.path / "aside");
   CHECK(names(entries_below(folder.path), folder.path) == std::vector<std::string>{"status", "step_1", "step_1/info"});
 }
+
+namespace {
+// What asking says is what making says, to whoever makes it.
+void same_as_made(const fs::path& folder, const std::string& words) {
+  const std::error_code asked = why_not_made(folder);
+  std::error_code made;
+  fs::create_directories(folder, made);
+  CHECK_MESSAGE(asked == made, folder << ": asked: " << asked.message() << ", made: " << made.message());
+  CHECK_MESSAGE((asked ? asked.message() : "") == words, folder << ": " << asked.message());
+}
+}  // namespace
+
+TEST_CASE("why a folder cannot be made is asked without making it") {
+  const TempFolder folder;
+  const fs::path file = folder.write("file");
+  fs::create_symlink("nowhere", folder.path / "dangling");
+  fs::create_symlink("round", folder.path / "round");
+  fs::create_directory_symlink(folder.path, folder.path / "link");
+  const auto before = names(entries_of(folder.path), folder.path);
+  const auto changed = fs::last_write_time(folder.path);
+  CHECK_FALSE(why_not_made(folder.path / "a/b/c"));
+  CHECK(fs::last_write_time(folder.path) == changed);
+  CHECK(names(entries_of(folder.path), folder.path) == before);
+
+  same_as_made(folder.path, "");
+  same_as_made(folder.path / "a/b/", "");
+  same_as_made(folder.path / "c/../d", "");
+  same_as_made(folder.path / "link/e", "");
+  same_as_made("", "Invalid argument");
+  same_as_made(file, "Not a directory");
+  same_as_made(file / "a/b", "Not a directory");
+  same_as_made(folder.path / "dangling", "File exists");
+  same_as_made(folder.path / "dangling/a", "File exists");
+  same_as_made(folder.path / "round/a", "Too many levels of symbolic links");
+  same_as_made(folder.path / std::string(300, 'x'), "File name too long");
+  same_as_made(folder.path / "f" / std::string(300, 'x'), "File name too long");
+}
+
+TEST_CASE("a folder in which nobody may make anything is known by asking") {
+  const TempFolder folder;
+  const fs::path closed = folder.path / "closed", hidden = folder.path / "hidden";
+  fs::create_directories(hidden / "below");
+  fs::create_directory(closed);
+  fs::permissions(closed, fs::perms(0555));
+  fs::permissions(hidden, fs::perms(0));
+  constexpr uid_t kStranger = 65534;
+  if (::geteuid() == 0) REQUIRE(::seteuid(kStranger) == 0);
+  CHECK(why_nothing_added(closed).message() == "Permission denied");
+  same_as_made(closed, "");
+  same_as_made(closed / "a/b", "Permission denied");
+  same_as_made(hidden / "below/a", "Permission denied");
+  if (::getuid() == 0) REQUIRE(::seteuid(0) == 0);
+  fs::permissions(hidden, fs::perms(0755));
+}
