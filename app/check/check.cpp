@@ -28,6 +28,7 @@ void check_start(StartFindings& found) {
     found.room = plan::room_here(found.loaded.root);
     found.add(plan::check_memory(found.loaded, found.room));
   }
+  if (trains) check_metrics(found);
   if (trains) check_folders(found);
   if (!found.has_error()) check_data(found);
 }

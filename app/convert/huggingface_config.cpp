@@ -8,6 +8,7 @@
 #include "app/convert/gguf_rope.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/model/family/wrapped.hpp"
 #include "lib/tensorfile/foreign_folder.hpp"
 
 namespace hexad::convert {
@@ -63,7 +64,7 @@ const GgufArchitecture& architecture_of_config(const Json& config, const ConfigR
   const Json type = reader.value("model_type");
   const GgufArchitecture* found = type.is_string() ? architecture_of(type.get<std::string>()) : nullptr;
   if (found) return *found;
-  const std::string wrapped = tensorfile::wrapped_text(nlohmann::json(config));
+  const std::string wrapped = model::wrapped_text(nlohmann::json(config));
   if (!wrapped.empty()) reader.refuse("{}", wrapped);
   reader.refuse("model_type {} cannot be written as GGUF; known are {}", json_text(type), known_model_types());
 }

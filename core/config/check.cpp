@@ -42,7 +42,12 @@ void check_plugins(const Loaded& loaded, bool samples, std::vector<Problem>& pro
     if (!chosen->declaration() || !wanted) continue;
     const Scope scope(loaded.root, chosen->block, world, loaded.model, refused);
     Checked checked = chosen->library ? chosen->library->ask(scope) : Checked();
-    std::ranges::move(checked.problems, std::back_inserter(problems));
+    for (Problem& problem : checked.problems) {  // backend and generator may find the same in the model
+      const auto same = [&](const Problem& other) {
+        return other.key == problem.key && other.message == problem.message;
+      };
+      if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
+    }
     std::ranges::move(check_declared(*chosen->declaration(), scope, checked.names), std::back_inserter(problems));
   }
 }

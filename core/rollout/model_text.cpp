@@ -6,6 +6,8 @@
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/hub/hub.hpp"
+#include "lib/model/error.hpp"
+#include "lib/model/family/model_config.hpp"
 #include "lib/text/conversation/message.hpp"
 #include "lib/text/tokenizer/tokenizer_config.hpp"
 
@@ -21,12 +23,12 @@ Json read_json(const std::filesystem::path& path) {
   return json;
 }
 
-void add_ids(const Json& value, std::set<int64_t>& ids) {
-  if (value.is_number_integer()) ids.insert(value.get<int64_t>());
-  if (!value.is_array()) return;
-  for (const Json& id : value) {
-    if (id.is_number_integer()) ids.insert(id.get<int64_t>());
-  }
+// What models say wrongly a worker would refuse.
+void add_eos_ids(const std::filesystem::path& file, std::set<int64_t>& eos) try {
+  const nlohmann::json json = read_json(file);
+  for (const int64_t id : model::token_ids(model::ConfigFields(json, file.string()), "eos_token_id")) eos.insert(id);
+} catch (const model::Error& error) {
+  fail(ErrorKind::data, "{}", error.what());
 }
 
 std::optional<text::ChatTemplate> choose_template(const std::filesystem::path& model_dir,
@@ -85,10 +87,7 @@ ModelText load_model_text(const std::filesystem::path& model_dir, const config::
   result.chat_template_kwargs = config.chat_template_kwargs;
 
   std::set<int64_t> eos;
-  const Json model = read_json(model_dir / "config.json");
-  for (const Json& source : {read_json(model_dir / "generation_config.json"), model}) {
-    if (source.contains("eos_token_id")) add_ids(source.at("eos_token_id"), eos);
-  }
+  for (const char* file : {"generation_config.json", "config.json"}) add_eos_ids(model_dir / file, eos);
   if (const auto id = result.tokenizer->token_to_id(result.eos_token)) eos.insert(*id);
   result.eos_ids.assign(eos.begin(), eos.end());
 

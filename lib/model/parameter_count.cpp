@@ -17,7 +17,7 @@ struct ExpertDefaults {
   int64_t experts, width, shared_width;  // where the file does not say; 0: it has to
 };
 
-// Defaults: transformers' configuration classes, as in modeling/family/families.cpp and moe_family.cpp.
+// Defaults: transformers' configuration classes, as in family/families.cpp and moe_config.cpp.
 struct FamilyRow {
   std::string_view model_type;
   Bias qkv_bias, output_bias;

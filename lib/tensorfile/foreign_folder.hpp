@@ -21,7 +21,4 @@ std::string quantized_text(const std::filesystem::path& folder, const std::strin
 // of a sentence: "it holds pytorch_model.bin, ..."; "" where there is nothing of that kind.
 std::string other_weights(const std::filesystem::path& folder);
 
-// The sentence about a config.json that wraps the one of a text model, as multimodal models do; "" for any other.
-std::string wrapped_text(const nlohmann::json& config);
-
 }  // namespace hexad::tensorfile

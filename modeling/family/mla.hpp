@@ -5,25 +5,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "modeling/family/config_fields.hpp"
+#include "lib/model/family/mla_config.hpp"
 #include "modeling/op/rope.hpp"
 #include "modeling/parallel/tensor/parallel.hpp"
 
 namespace hexad::modeling {
 
-struct MlaConfig {
-  int64_t q_lora_rank = 0;  // 0: one matrix makes the queries
-  int64_t kv_lora_rank = 0;
-  int64_t nope_head_dim = 0;  // of queries and keys, not rotated
-  int64_t rope_head_dim = 0;  // of queries and keys, rotated
-  int64_t v_head_dim = 0;
-  bool rope_interleave = true;  // pairs of neighbours are rotated, instead of i and i + rope_head_dim / 2
-  double logit_scale = 1.0;     // beside 1 / sqrt(nope_head_dim + rope_head_dim): yarn's mscale squared
-
-  int64_t qk_head_dim() const { return nope_head_dim + rope_head_dim; }
-};
-
-MlaConfig parse_mla(const ConfigFields& fields, const RopeConfig& rope);
+using model::MlaConfig;
 
 // Weights of one block, [out, in]; biases undefined when there are none.
 struct MlaWeights {

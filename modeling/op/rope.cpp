@@ -49,16 +49,13 @@ at::Tensor yarn_frequencies(const RopeConfig& config, int64_t dim, const at::Ten
   return inv_freq / config.factor * ramp + inv_freq * (1 - ramp);
 }
 
-double yarn_magnitude(double scale, double multiplier) {
-  return scale <= 1 ? 1.0 : 0.1 * multiplier * std::log(scale) + 1.0;
-}
-
 double attention_factor(const RopeConfig& config) {
   if (config.scaling != RopeScaling::yarn) return 1.0;
   if (config.attention_factor) return *config.attention_factor;
   const double all = config.mscale_all_dim.value_or(0), part = config.mscale.value_or(0);
-  if (all != 0 && part != 0) return yarn_magnitude(config.factor, part) / yarn_magnitude(config.factor, all);
-  return yarn_magnitude(config.factor, 1.0);
+  if (all != 0 && part != 0)
+    return model::yarn_magnitude(config.factor, part) / model::yarn_magnitude(config.factor, all);
+  return model::yarn_magnitude(config.factor, 1.0);
 }
 
 at::Tensor inverse_frequencies(const RopeConfig& config, int64_t dim) {
@@ -110,11 +107,6 @@ Rope make_rope(const RopeConfig& config, int64_t head_dim, const at::Tensor& pos
   const double factor = attention_factor(config);
   if (factor == 1.0) return {angles.cos(), angles.sin()};
   return {angles.cos() * factor, angles.sin() * factor};
-}
-
-double yarn_logit_mscale(const RopeConfig& config) {
-  const double all = config.mscale_all_dim.value_or(0);
-  return config.scaling == RopeScaling::yarn && all != 0 ? yarn_magnitude(config.factor, all) : 1.0;
 }
 
 at::Tensor apply_rope(const at::Tensor& x, const Rope& rope) {

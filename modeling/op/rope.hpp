@@ -2,26 +2,15 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include <ATen/core/Tensor.h>
 
+#include "lib/model/family/rope_config.hpp"
+
 namespace hexad::modeling {
 
-enum class RopeScaling { none, linear, llama3, yarn };
-
-// Names and defaults are those of transformers' rope_parameters.
-struct RopeConfig {
-  double theta = 10000.0;
-  RopeScaling scaling = RopeScaling::none;
-  double factor = 1.0;
-  int64_t original_max_position_embeddings = 0;          // llama3, yarn
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
-  double beta_fast = 32.0, beta_slow = 1.0;              // yarn
-  std::optional<double> attention_factor;                // yarn: scale of cos and sin; absent = derived from factor
-  std::optional<double> mscale, mscale_all_dim;          // yarn
-  bool truncate = true;                                  // yarn: round the correction range to whole dimensions
-};
+using model::RopeConfig;
+using model::RopeScaling;
 
 // cos and sin of the angles at T positions, fp32 [T, D/2], yarn's attention factor multiplied in. Made once a forward
 // pass and shared by all layers.
@@ -39,8 +28,5 @@ at::Tensor apply_rope(const at::Tensor& x, const Rope& rope);
 // {apply_rope(q), apply_rope(k), v} of q [T, Hq, D], k and v [T, Hkv, D]. On a GPU one pass, and the results lie side
 // by side in one tensor (op/row/adjacent.hpp), as do the gradients that it hands back.
 std::array<at::Tensor, 3> rotate_heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Rope& rope);
-
-// DeepSeek's factor of the query (and of the key) under yarn with mscale_all_dim; 1 otherwise.
-double yarn_logit_mscale(const RopeConfig& config);
 
 }  // namespace hexad::modeling

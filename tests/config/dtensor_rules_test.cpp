@@ -38,15 +38,17 @@ TEST_CASE("a device mesh fits the ranks") {
 }
 
 TEST_CASE("tensor parallelism of the dtensor backend fits the model") {
-  const std::string heads = R"({"model_type": "qwen3", "num_attention_heads": 12, "num_key_value_heads": 2,
-                                "num_hidden_layers": 8, "intermediate_size": 100})";
+  const std::string heads = R"({"model_type": "qwen3", "vocab_size": 64, "hidden_size": 96,
+                                "num_attention_heads": 12, "num_key_value_heads": 2, "num_hidden_layers": 8,
+                                "intermediate_size": 100})";
   check_meshes(
       heads,
       {{{kTp + "8"}, "tensor_parallel_size 8 does not divide num_attention_heads 12; nearest: 6 or 12", {kTp + "4"}},
        {{kTp + "8"}, "tensor_parallel_size 8 does not divide intermediate_size 100; nearest: 5 or 10", {kTp + "2"}}});
-  const std::string experts = R"({"model_type": "qwen3_moe", "num_attention_heads": 8, "num_key_value_heads": 4,
-                                  "num_hidden_layers": 8, "intermediate_size": 7, "moe_intermediate_size": 50,
-                                  "num_experts": 12, "num_experts_per_tok": 2})";
+  const std::string experts = R"({"model_type": "qwen3_moe", "vocab_size": 64, "hidden_size": 64,
+                                  "num_attention_heads": 8, "num_key_value_heads": 4, "num_hidden_layers": 8,
+                                  "intermediate_size": 7, "moe_intermediate_size": 50, "num_experts": 12,
+                                  "num_experts_per_tok": 2})";
   check_meshes(
       experts,
       {{{kTp + "4"}, "tensor_parallel_size 4 does not divide moe_intermediate_size 50; nearest: 2 or 5", {kTp + "2"}}});

@@ -45,8 +45,9 @@ TEST_CASE("replicas of the native generator fit the ranks") {
 
 TEST_CASE("replicas of the native generator fit the model") {
   const std::string ranks = "/policy.generation.native_cfg.tensor_parallel_size=";
-  const std::string heads = R"({"model_type": "qwen3", "num_attention_heads": 12, "num_key_value_heads": 3,
-                                "num_hidden_layers": 8, "intermediate_size": 102})";
+  const std::string heads = R"({"model_type": "qwen3", "vocab_size": 64, "hidden_size": 96,
+                                "num_attention_heads": 12, "num_key_value_heads": 3, "num_hidden_layers": 8,
+                                "intermediate_size": 102})";
   check_rules(heads,
               {{{ranks + "8"}, "tensor_parallel_size 8 does not divide num_attention_heads 12", {ranks + "1"}},
                {{ranks + "4"}, "tensor_parallel_size 4 does not divide intermediate_size 102", {ranks + "1"}},
@@ -177,7 +178,7 @@ TEST_CASE("models that are of no family here are refused by what their config.js
   const std::string vllm = "/policy.generation.backend=vllm";
   check_rules(kDense,
               {{{type + "nosuch_text}", vllm},
-                "config.json: model_type 'nosuch_text' is not supported; known families: [llama, mistral, qwen2, ",
+                "config.json: model_type 'nosuch_text' is not supported; known families: llama, mistral, qwen2, ",
                 {type + "llama}", vllm}},
                {{type + "nosuch_text}"},
                 "policy.generation.backend: got native, which does not run model_type 'nosuch_text'; known families: ",

@@ -5,11 +5,12 @@
 namespace config_test {
 
 inline const std::string kDense =
-    R"({"model_type": "qwen3", "num_attention_heads": 8, "num_key_value_heads": 4, "num_hidden_layers": 8,
-        "intermediate_size": 96})";
+    R"({"model_type": "qwen3", "vocab_size": 64, "hidden_size": 64, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "num_hidden_layers": 8, "intermediate_size": 96})";
 inline const std::string kExperts =
-    R"({"model_type": "qwen3_moe", "num_attention_heads": 8, "num_key_value_heads": 4, "num_hidden_layers": 8,
-        "intermediate_size": 96, "moe_intermediate_size": 48, "num_experts": 12, "num_experts_per_tok": 2})";
+    R"({"model_type": "qwen3_moe", "vocab_size": 64, "hidden_size": 64, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "num_hidden_layers": 8, "intermediate_size": 96, "moe_intermediate_size": 48,
+        "num_experts": 12, "num_experts_per_tok": 2})";
 
 // Overrides of policy.megatron_cfg are written without it: "tensor_model_parallel_size=2"; others begin with '/'.
 class MegatronFiles {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/algorithm/run/preflight.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/text.hpp"
 
 namespace hexad::algorithm {
 namespace {
@@ -119,10 +119,9 @@ void Loop::validated(const Validation& validation) {
 // A name that validation does not have would rank no checkpoint, and never end the run.
 void Loop::check_names() const {
   if (!validation_ || validation_->empty()) return;  // there is nothing to validate on
-  const auto check = [](const std::string& key, const std::string& name, std::vector<std::string> known) {
-    if (std::ranges::find(known, name) != known.end()) return;
-    fail(ErrorKind::config, "{}: got '{}', which validation does not tell{}; it tells: {}", key, name,
-         did_you_mean(name, known), joined(known));
+  const auto check = [](const std::string& key, const std::string& name, const std::vector<std::string>& known) {
+    if (std::ranges::find(known, name) == known.end())
+      fail(ErrorKind::config, "{}: {}", key, unknown_metric(name, known));
   };
   std::vector<std::string> names, ranked;
   for (const auto& [name, value] : *validation_) names.push_back(name);

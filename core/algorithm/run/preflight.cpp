@@ -114,6 +114,11 @@ std::vector<Problem> preflight(const Node& root, const config::RunFacts& facts, 
   return problems;
 }
 
+std::string unknown_metric(const std::string& name, const std::vector<std::string>& known) {
+  return fmt::format("got '{}', which validation does not tell{}; it tells: {}", name, did_you_mean(name, known),
+                     joined(known));
+}
+
 bool is_used(const config::Loaded& loaded, const config::Chosen& chosen) {
   if (chosen.kind == plugin::Kind::generator) return loaded.root.has("policy.generation");
   if (chosen.kind != plugin::Kind::environment) return config::trains(loaded.root);

@@ -1,5 +1,6 @@
 // What a run would be refused for after its configuration has been found valid: found before anything starts.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "core/config/check.hpp"
@@ -11,6 +12,9 @@ namespace hexad::algorithm {
 // `catalog` knows, are left to others.
 std::vector<config::Problem> preflight(const yaml::Node& root, const config::RunFacts& facts,
                                        const config::Catalog& catalog);
+
+// The sentence about a metric that is none of those which validation tells.
+std::string unknown_metric(const std::string& name, const std::vector<std::string>& known);
 
 // Whether the run loads the plugin that its configuration has chosen.
 bool is_used(const config::Loaded& loaded, const config::Chosen& chosen);

@@ -37,8 +37,7 @@ Validation validate(Supervised& run) {
   const Metrics metrics = run.policy.evaluate(batches, run.config.supervised.val_micro_batch_size);
   if (!has_pairs(run.config.algorithm)) return {.metrics = {{"val_loss", metrics.at("loss")}}};
   Validation result{.prefix = "validation-default", .metrics = {}};
-  for (const char* name : {"loss", "sft_loss", "preference_loss", "accuracy", "rewards_chosen_mean",
-                           "rewards_rejected_mean", "num_valid_samples"})
+  for (const std::string& name : validation_metrics(run.config.algorithm))
     if (metrics.contains(name)) result.metrics[name] = metrics.at(name);
   return result;
 }
@@ -54,6 +53,17 @@ void validate_if_due(Supervised& run, Loop& loop) {
 }
 
 }  // namespace
+
+std::vector<std::string> validation_metrics(config::Algorithm algorithm) {
+  if (!has_pairs(algorithm)) return {"val_loss"};
+  return {"loss",
+          "sft_loss",
+          "preference_loss",
+          "accuracy",
+          "rewards_chosen_mean",
+          "rewards_rejected_mean",
+          "num_valid_samples"};
+}
 
 Ending train_supervised(Supervised& run) {
   Loop loop(run, loop_settings(run));

@@ -10,6 +10,9 @@ struct Supervised : Training {
   Examples& examples;
 };
 
+// Names that validation may tell of: those of NeMo-RL's validate_one_dataset. Not of GRPO.
+std::vector<std::string> validation_metrics(config::Algorithm algorithm);
+
 // Trains until max_num_steps, the end of the data or an interruption. Throws Error.
 //
 // SFT, supervised fine-tuning: the likelihood of the assistant's tokens. DPO, direct preference optimization (Rafailov

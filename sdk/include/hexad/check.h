@@ -21,8 +21,9 @@ typedef struct hexad_check_host {
   uint32_t struct_size; /* of this struct, in bytes; later versions append */
   uint32_t reserved;
   void* ctx;
-  /* One finding about the key at a dotted path relative to the block that chooses the plugin. The texts are UTF-8,
-   * copied at once, at most 4 KiB each; after 100 findings further ones are dropped. */
+  /* One finding about the key at a dotted path relative to the block that chooses the plugin, or of the whole
+   * configuration with "run." before it. The texts are UTF-8, copied at once, at most 4 KiB each; after 100 findings
+   * further ones are dropped. */
   void (*finding)(void* ctx, int32_t severity, const char* key, const char* message);
   /* A value that the manifest's rules then use as `check.NAME`: `value` is JSON text of a number, a text, true, false
    * or null. So a library may take a value apart, and leave what is said about it to the rules. */
@@ -32,7 +33,9 @@ typedef struct hexad_check_host {
 /* `input`: JSON text, valid during the call:
  *   {"section": {...},   the block with every default filled in
  *    "world": {"ranks", "train_ranks", "generate_ranks", "nodes", "ranks_per_node"},   integers; what is not known is
- *    absent "model": {...}}      config.json with the names of CONFIG.md, "Expressions"; null where it is not at hand
+ *    absent
+ *    "model": {...}}      config.json with the names of CONFIG.md, "Expressions", and "source": {"file": its path,
+ *    "config": what it says, hf_config_overrides merged in}; null where it is not at hand
  * Returns 0 when it has looked at everything, anything else when it could not: that is a finding of its own. Called
  * once, on the main thread of the child. */
 typedef int32_t (*hexad_check_fn)(const hexad_check_host* host, const char* input);

@@ -6,8 +6,8 @@
 #include <ATen/Functions.h>
 #include <doctest/doctest.h>
 
+#include "lib/model/family/families.hpp"
 #include "modeling/family/batch_attention.hpp"
-#include "modeling/family/families.hpp"
 #include "modeling/family/model_config.hpp"
 #include "modeling/family/weight_table.hpp"
 #include "modeling/weight/safetensors_reader.hpp"
@@ -58,8 +58,9 @@ void for_each_model(size_t cases_each, const Check& check) {
     std::ifstream in(folder / "config.json");
     const std::string type = nlohmann::json::parse(in).at("model_type");
     const std::string name = "models/" + folder.filename().string();
-    const auto& known = families();
-    if (std::none_of(known.begin(), known.end(), [&](const Family& family) { return family.model_type == type; })) {
+    const auto& known = model::families();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const model::Family& family) { return family.model_type == type; })) {
       unknown.push_back(name);
       continue;
     }
@@ -70,7 +71,7 @@ void for_each_model(size_t cases_each, const Check& check) {
     }
     golden::count(name, cases_each);
   }
-  golden::skip(unknown, "the family is not in modeling/family/families.hpp");
+  golden::skip(unknown, "the family is not in lib/model/family/families.hpp");
 }
 
 }  // namespace hexad::modeling

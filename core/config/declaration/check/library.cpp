@@ -112,7 +112,8 @@ bool is_finding(const Json& each) {
 }
 
 Problem problem_of(const Json& finding, const Scope& scope) {
-  const std::string path = scope.block() + "." + finding[1].get<std::string>();
+  const std::string key = finding[1].get<std::string>();
+  const std::string path = key.starts_with("run.") ? key.substr(4) : scope.block() + "." + key;
   const bool notice = finding[0] == HEXAD_CHECK_NOTICE;
   return {notice ? Problem::Severity::notice : Problem::Severity::error, scope.root().nearest(path).location(), path,
           finding[2].get<std::string>()};

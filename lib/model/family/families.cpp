@@ -1,8 +1,8 @@
-#include "modeling/family/families.hpp"
+#include "lib/model/family/families.hpp"
 
-#include "modeling/error.hpp"
+#include "lib/model/error.hpp"
 
-namespace hexad::modeling {
+namespace hexad::model {
 const std::vector<Family>& families() {
   using enum Presence;
   static const std::vector<Family> table = {
@@ -76,4 +76,4 @@ const Family& family_of(const std::string& model_type, const std::string& origin
   fail("{}: model_type '{}' is not supported; known families: {}", origin, model_type, known);
 }
 
-}  // namespace hexad::modeling
+}  // namespace hexad::model

@@ -1,8 +1,10 @@
-#include "modeling/family/moe_family.hpp"
+#include "lib/model/family/moe_config.hpp"
 
 #include <algorithm>
 
-namespace hexad::modeling {
+#include "lib/model/error.hpp"
+
+namespace hexad::model {
 
 const MoeFamily kQwen2Moe = {.shared = "shared_expert.",
                              .shared_scale = "shared_expert_gate.weight",
@@ -101,4 +103,4 @@ MoeConfig parse_moe(const MoeFamily& family, const ConfigFields& fields, int64_t
   return config;
 }
 
-}  // namespace hexad::modeling
+}  // namespace hexad::model

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "modeling/family/moe_family.hpp"
+#include "lib/model/family/moe_config.hpp"
 
-namespace hexad::modeling {
+namespace hexad::model {
 
 // configured: absent unless the key says true. opt_out: present unless the key (qkv_bias) says false.
 enum class Presence { never, always, configured, opt_out };
@@ -39,4 +39,4 @@ const std::vector<Family>& families();
 // Throws Error with the known families.
 const Family& family_of(const std::string& model_type, const std::string& origin);
 
-}  // namespace hexad::modeling
+}  // namespace hexad::model

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "modeling/family/config_fields.hpp"
-#include "modeling/moe/topk_routing.hpp"
+#include "lib/model/family/config_fields.hpp"
+#include "lib/model/family/topk_options.hpp"
 
-namespace hexad::modeling {
+namespace hexad::model {
 
 struct MoeFamily {
   // Published weight names: <block>gate.weight, <block>experts.N.<gate>.weight, <block><shared>.gate_proj.weight ...
@@ -38,4 +38,4 @@ MoeConfig parse_moe(const MoeFamily& family, const ConfigFields& fields, int64_t
 
 extern const MoeFamily kQwen2Moe, kQwen3Moe, kMixtral, kDeepseekV3;
 
-}  // namespace hexad::modeling
+}  // namespace hexad::model
